@@ -1,0 +1,129 @@
+/** A tool as plain data: what is listed to clients, and how its arguments become one HTTP request. No behaviour. */
+import type { JsonSchema, ObjectSchema } from './json-schema.ts'
+
+/** MCP tool annotations; all four always present (contract §8 gives the defaults per HTTP method). */
+export interface ToolAnnotations {
+  readonly title?: string
+  readonly readOnlyHint: boolean
+  readonly destructiveHint: boolean
+  readonly idempotentHint: boolean
+  readonly openWorldHint: boolean
+}
+
+export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
+
+/** One argument that goes into the request line, a header or a cookie (OpenAPI 3.1 §4.8.12, Parameter Object). */
+export interface ParameterBinding {
+  /** Name of the argument in `inputSchema.properties`. */
+  readonly argument: string
+  /** Name on the wire. */
+  readonly name: string
+  readonly in: ParameterLocation
+  readonly style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+  readonly explode: boolean
+  readonly allowReserved?: boolean
+  /** Set when the parameter is described by `content`: the value is serialized in this media type. */
+  readonly contentType?: string
+}
+
+/** How arguments become the body. */
+export interface BodyBinding {
+  readonly contentType: string
+  readonly required: boolean
+  /** `whole`: the argument of this name is the body. `fields`: each listed argument is one property of the body. */
+  readonly from:
+    | { readonly kind: 'whole'; readonly argument: string }
+    | {
+        readonly kind: 'fields'
+        readonly fields: readonly { readonly argument: string; readonly name: string }[]
+      }
+  /** Per-property encoding of form and multipart bodies (OpenAPI 3.1 §4.8.15). */
+  readonly encoding?: {
+    readonly [property: string]: {
+      readonly contentType?: string
+      readonly style?: ParameterBinding['style']
+      readonly explode?: boolean
+      readonly allowReserved?: boolean
+      /** The argument is base64 text of a file. */
+      readonly binary?: boolean
+    }
+  }
+}
+
+/** The table that turns arguments into the exact HTTP request; the compiler writes it, the invoke stage reads it. */
+export interface RequestTemplate {
+  /** Upper case. */
+  readonly method: string
+  /** Absolute, no trailing slash, without query. */
+  readonly baseUrl: string
+  /** As in the document, with `{name}` placeholders. */
+  readonly path: string
+  readonly parameters: readonly ParameterBinding[]
+  readonly body?: BodyBinding
+  /** Value of the `Accept` header. */
+  readonly accept: string
+}
+
+/** Authentication of the gateway towards the backend (never the caller's token). */
+export interface BackendAuthentication {
+  readonly type: 'none' | 'bearer' | 'basic' | 'apiKey'
+  /** For `apiKey`: where the credential goes. */
+  readonly in?: 'header' | 'query' | 'cookie'
+  readonly name?: string
+  /** The credential itself, resolved from the secret; it must never be logged or listed. */
+  readonly credential?: string
+}
+
+export interface ToolRateLimit {
+  readonly requestsPerMinute: number
+  readonly burst: number
+}
+
+export interface Tool {
+  /** `[A-Za-z0-9_.-]{1,64}`, unique among the tools one caller can see. */
+  readonly name: string
+  /** Kubernetes namespace, or the directory of the tool-set: `tenant-{name}` or `platform`. */
+  readonly namespace: string
+  /** Tenant whose callers see it; null = visible to all (namespace `platform`). */
+  readonly tenant: string | null
+  /** Name of the ToolSet it came from. */
+  readonly toolSet: string
+  /** operationId or `{method} {path}` of the document, for reports. */
+  readonly operation: string
+  readonly title?: string
+  /** Never empty. */
+  readonly description: string
+  readonly inputSchema: ObjectSchema
+  readonly outputSchema?: JsonSchema
+  readonly annotations: ToolAnnotations
+  readonly tags: readonly string[]
+  readonly request: RequestTemplate
+  readonly authentication: BackendAuthentication
+  readonly timeoutMs: number
+  readonly rateLimit?: ToolRateLimit
+  /** Result cache, opted in; milliseconds. */
+  readonly cache?: { readonly ttlMs: number }
+  /** Id of the control-plane API it belongs to, when there is one. */
+  readonly apiId?: string
+}
+
+/** One part of a tool result (MCP ContentBlock). */
+export type Content =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource'
+      readonly resource: {
+        readonly uri: string
+        readonly mimeType?: string
+        readonly text?: string
+        readonly blob?: string
+      }
+    }
+
+/** Result of a tool call (specification, "Tool result"; `structuredContent` from MCP 2025-06-18 on). */
+export interface ToolResult {
+  readonly content: readonly Content[]
+  readonly isError: boolean
+  readonly structuredContent?: unknown
+}

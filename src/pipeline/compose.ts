@@ -1,0 +1,81 @@
+/** Turns a list of stages into one runner. It knows no stage by name and adds no behaviour between them. */
+import type { Exchange } from './exchange.ts'
+import { type Refusal, refuse } from './refusal.ts'
+import { type Final, type Outcome, PHASES, type Stage } from './stage.ts'
+
+/** Runs an exchange to its end; a Promise only when a stage returned one. Never throws and never rejects. */
+export type Pipeline = (exchange: Exchange) => Final | Promise<Final>
+
+/**
+ * Composes stages, refusing a wrong order or a repeated id.
+ * @param onBug told of anything a stage threw; the caller gets `internal_error`.
+ * @throws Error at start-up, naming both stages.
+ */
+export function compose(
+  stages: readonly Stage[],
+  onBug: (error: unknown, stage: Stage, exchange: Exchange) => void,
+): Pipeline {
+  check(stages)
+  const steps = stages.filter(stage => stage.phase !== 'settle')
+  const settlers = stages.filter(stage => stage.phase === 'settle')
+
+  function bug(error: unknown, stage: Stage, exchange: Exchange): Refusal {
+    onBug(error, stage, exchange)
+    return refuse('internal_error')
+  }
+
+  function settle(exchange: Exchange, final: Final): Final {
+    exchange.final = final
+    for (const stage of settlers) {
+      try {
+        void stage.run(exchange)
+      } catch (error) {
+        bug(error, stage, exchange)
+      }
+    }
+    return final
+  }
+
+  async function finish(exchange: Exchange, at: number, pending: Promise<Outcome>): Promise<Final> {
+    let outcome: Outcome
+    try {
+      outcome = await pending
+    } catch (error) {
+      outcome = bug(error, steps[at]!, exchange)
+    }
+    return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
+  }
+
+  function walk(exchange: Exchange, from: number): Final | Promise<Final> {
+    for (let at = from; at < steps.length; at++) {
+      const stage = steps[at]!
+      let outcome: Outcome | Promise<Outcome>
+      try {
+        outcome = stage.run(exchange)
+      } catch (error) {
+        outcome = bug(error, stage, exchange)
+      }
+      if (outcome === undefined) continue
+      if (outcome instanceof Promise) return finish(exchange, at, outcome)
+      return settle(exchange, outcome)
+    }
+    return settle(exchange, undefined)
+  }
+
+  return exchange => walk(exchange, 0)
+}
+
+function check(stages: readonly Stage[]): void {
+  const seen = new Set<string>()
+  for (const [at, stage] of stages.entries()) {
+    if (seen.has(stage.id))
+      throw new Error(`stage "${stage.id}" is listed twice; give each stage an id of its own`)
+    seen.add(stage.id)
+    const before = stages[at - 1]
+    if (before !== undefined && PHASES.indexOf(stage.phase) < PHASES.indexOf(before.phase)) {
+      throw new Error(
+        `stage "${stage.id}" (phase ${stage.phase}) stands after "${before.id}" (phase ${before.phase}); the order of phases is ${PHASES.join(', ')}`,
+      )
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. No transport, no logic. */
+import type { Plan, PlanLimits } from '../model/plan.ts'
+import type { Principal } from '../model/principal.ts'
+import type { Tool } from '../model/tool.ts'
+import type { Decision, PreparedPolicy } from '../policy/engine.ts'
+import type { QuotaGrant } from '../quota/quota.ts'
+import type { Cancellation } from './cancellation.ts'
+import type { Final } from './stage.ts'
+
+/** What the caller wants done; the action names are those the policy sees. */
+export type Operation =
+  | {
+      readonly action: 'tools.call'
+      readonly tool: string
+      readonly arguments: { readonly [name: string]: unknown }
+    }
+  | { readonly action: 'tools.list' }
+  | { readonly action: 'resources.list' }
+  | { readonly action: 'prompts.list' }
+  | { readonly action: 'capabilities.read' }
+  | { readonly action: 'admin'; readonly resource: string }
+  | { readonly action: 'proxy'; readonly routeId: number }
+
+/** A tool made ready by the snapshot compiler. */
+export interface CompiledTool {
+  readonly tool: Tool
+  /** Position in the snapshot; dense, so that decisions can be remembered in arrays. */
+  readonly index: number
+  /** Checks arguments; returns the faults (path and message), empty when they fit. Never throws. */
+  readonly validate: (args: unknown) => readonly { readonly path: string; readonly message: string }[]
+}
+
+/** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
+export interface Snapshot {
+  /** SHA-256 of the document it was compiled from, hex. */
+  readonly version: string
+  readonly policy: PreparedPolicy
+  /** The tools a tenant's callers can see (own and `platform`), in name order. */
+  toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
+  readonly toolCount: number
+  /** The limits that apply to a consumer, and where they come from. */
+  limitsOf(
+    principal: Principal,
+    apiId: string | undefined,
+  ): { readonly limits: PlanLimits; readonly plan: Plan | undefined }
+}
+
+/** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
+export interface Credentials {
+  readonly authorization: string
+  readonly apiKey: string
+  /** Value of `X-Tenant-ID`. */
+  readonly tenant: string
+}
+
+export interface ExchangeInit {
+  readonly requestId: string
+  readonly traceId: string
+  readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
+  readonly snapshot: Snapshot
+  readonly operation: Operation
+  readonly credentials: Credentials
+  /** Address of the caller, trusted proxies taken into account. */
+  readonly remoteAddress: string
+  readonly cancellation: Cancellation
+  /** Unix ms. */
+  readonly receivedAtMs: number
+  /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
+  readonly onProgress?: (progress: number, total: number | undefined, message: string | undefined) => void
+}
+
+export class Exchange {
+  readonly requestId: string
+  readonly traceId: string
+  readonly access: ExchangeInit['access']
+  readonly snapshot: Snapshot
+  readonly operation: Operation
+  readonly credentials: Credentials
+  readonly remoteAddress: string
+  readonly cancellation: Cancellation
+  readonly receivedAtMs: number
+  readonly onProgress: ExchangeInit['onProgress']
+  /** Monotonic milliseconds (`performance.now`) at the start. */
+  readonly startedAt: number
+
+  /** Written by `authenticate`. */
+  principal: Principal | undefined = undefined
+  /** Tenant the call acts in: the principal's, or what a cpi-admin named in X-Tenant-ID. Written by `authenticate`. */
+  tenant: string | undefined = undefined
+  /** Written by `resolve-tool`. */
+  tool: CompiledTool | undefined = undefined
+  /** Written by `take-quota`; its release is called once, by settle. */
+  quota: QuotaGrant | undefined = undefined
+  /** Written by `authorize`. */
+  decision: Decision | undefined = undefined
+  /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
+  backendMs = -1
+  requestBytes = 0
+  responseBytes = 0
+  /** Set by the runner before settle stages run. */
+  final: Final = undefined
+
+  constructor(init: ExchangeInit) {
+    this.requestId = init.requestId
+    this.traceId = init.traceId
+    this.access = init.access
+    this.snapshot = init.snapshot
+    this.operation = init.operation
+    this.credentials = init.credentials
+    this.remoteAddress = init.remoteAddress
+    this.cancellation = init.cancellation
+    this.receivedAtMs = init.receivedAtMs
+    this.onProgress = init.onProgress
+    this.startedAt = performance.now()
+  }
+}

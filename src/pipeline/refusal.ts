@@ -1,0 +1,249 @@
+/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing; `gateway/` does. */
+
+interface Row {
+  /** `error` of the REST body (contract §3). */
+  readonly error: string
+  readonly status: number
+  /** JSON-RPC code; positive codes are ours, outside the range the standard reserves. */
+  readonly rpcCode: number
+  readonly message: string
+  /** `error` parameter of the `WWW-Authenticate` challenge (RFC 6750 §3.1); '' = challenge without it (§3, no credential shown). */
+  readonly oauth?: 'invalid_token' | 'insufficient_scope' | ''
+}
+
+const INVALID_PARAMS = -32602
+const INTERNAL = -32603
+
+/** Closed and low in number: reasons are metric labels. Causes are free text for logs and never a key. */
+export const REFUSALS = {
+  route_not_found: { error: 'not_found', status: 404, rpcCode: -32601, message: 'No such address.' },
+  method_not_allowed: {
+    error: 'method_not_allowed',
+    status: 405,
+    rpcCode: -32601,
+    message: 'The address does not take this method.',
+  },
+  overloaded: {
+    error: 'overloaded',
+    status: 503,
+    rpcCode: 503,
+    message: 'Too many requests are in flight. Try again.',
+  },
+  draining: {
+    error: 'draining',
+    status: 503,
+    rpcCode: 503,
+    message: 'This instance is shutting down. Try again.',
+  },
+  payload_too_large: {
+    error: 'payload_too_large',
+    status: 413,
+    rpcCode: 413,
+    message: 'The body is larger than this gateway takes.',
+  },
+  unsupported_media_type: {
+    error: 'unsupported_media_type',
+    status: 415,
+    rpcCode: -32000,
+    message: 'Send the body as application/json.',
+  },
+  invalid_request: {
+    error: 'invalid_request',
+    status: 400,
+    rpcCode: -32600,
+    message: 'The request is not valid.',
+  },
+
+  token_missing: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: '',
+    message: 'A bearer token is needed.',
+  },
+  token_malformed: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token is not a signed JWT.',
+  },
+  token_algorithm: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token is signed with an algorithm that is not accepted.',
+  },
+  token_unknown_key: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token is signed with a key the identity provider does not publish.',
+  },
+  token_signature: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The signature of the token is not valid.',
+  },
+  token_expired: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token has expired.',
+  },
+  token_not_yet_valid: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token is not valid yet.',
+  },
+  token_claims: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token lacks a claim it must have.',
+  },
+  invalid_issuer: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The token comes from an issuer that is not accepted.',
+  },
+  invalid_audience: {
+    error: 'invalid_audience',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'Invalid audience: the token is not meant for this gateway.',
+  },
+  keys_unavailable: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The signing keys of the identity provider cannot be reached.',
+  },
+  api_key_invalid: {
+    error: 'unauthorized',
+    status: 401,
+    rpcCode: 401,
+    oauth: 'invalid_token',
+    message: 'The API key is not known, has expired or was revoked.',
+  },
+
+  tenant_mismatch: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'X-Tenant-ID names another tenant than the credential.',
+  },
+  policy_denied: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'The policy does not allow this.',
+  },
+  insufficient_scope: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    oauth: 'insufficient_scope',
+    message: 'The token lacks a scope that this needs.',
+  },
+  policy_unavailable: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'The policy could not be evaluated, so access is denied.',
+  },
+
+  quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },
+
+  tool_not_found: {
+    error: 'tool_not_found',
+    status: 404,
+    rpcCode: INVALID_PARAMS,
+    message: 'Tool not found.',
+  },
+  invalid_arguments: {
+    error: 'invalid_arguments',
+    status: 400,
+    rpcCode: INVALID_PARAMS,
+    message: 'The arguments do not fit the input schema.',
+  },
+
+  tool_execution_failed: {
+    error: 'tool_execution_failed',
+    status: 500,
+    rpcCode: INTERNAL,
+    message: 'The backend answered with an error.',
+  },
+  backend_unreachable: {
+    error: 'backend_unreachable',
+    status: 502,
+    rpcCode: INTERNAL,
+    message: 'The backend cannot be reached.',
+  },
+  backend_timeout: {
+    error: 'backend_timeout',
+    status: 504,
+    rpcCode: INTERNAL,
+    message: 'The backend did not answer in time.',
+  },
+  cancelled: { error: 'cancelled', status: 499, rpcCode: INTERNAL, message: 'The caller went away.' },
+  internal_error: { error: 'internal_error', status: 500, rpcCode: INTERNAL, message: 'Internal error.' },
+} as const satisfies Record<string, Row>
+
+export type RefusalReason = keyof typeof REFUSALS
+export type RefusalRow = Row
+
+/** One reason of a policy denial; `code` comes from the rule's METADATA, `scopes` says which scopes would have sufficed. */
+export interface DenialReason {
+  readonly code: string
+  readonly message: string
+  readonly scopes?: readonly string[]
+}
+
+/** What goes beside the row: all optional, all safe to show to the caller. */
+export interface RefusalDetail {
+  readonly message?: string
+  readonly reasons?: readonly DenialReason[]
+  readonly decisionId?: string
+  /** Scopes that would be enough: granted ∪ required (mcp-wire §3). */
+  readonly scopes?: readonly string[]
+  /** Seconds for the `Retry-After` header. */
+  readonly retryAfterSecs?: number
+  /** `retry_after_secs` of the 429 body: null for daily and monthly refusals. */
+  readonly retryAfterSecsInBody?: number | null
+  /** Extra response headers, lower case names. */
+  readonly headers?: { readonly [name: string]: string }
+}
+
+export interface Refusal extends RefusalDetail {
+  readonly kind: 'refusal'
+  readonly reason: RefusalReason
+  readonly row: RefusalRow
+  readonly message: string
+}
+
+/** A frozen refusal. Without detail the same object is returned each time, so the common ones cost nothing. */
+export function refuse(reason: RefusalReason, detail?: RefusalDetail): Refusal {
+  if (detail === undefined) return BARE[reason]
+  const row = REFUSALS[reason]
+  return Object.freeze({ kind: 'refusal', reason, row, ...detail, message: detail.message ?? row.message })
+}
+
+const BARE = Object.fromEntries(
+  Object.entries(REFUSALS).map(([reason, row]) => [
+    reason,
+    Object.freeze({ kind: 'refusal', reason, row, message: row.message }),
+  ]),
+) as Record<RefusalReason, Refusal>

@@ -1,0 +1,122 @@
+/**
+ * The interface between HTTP and the gateway, and nothing native: `uws/` and `node/` implement it, `guard.ts` checks heads for both.
+ * Every value a request hands out is a copy: it stays valid after the callback and after the connection.
+ */
+
+/** The head of a request. Names of headers are lower case; a repeated header is joined with `, ` (RFC 9110 §5.2). */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string
+  /** Raw path as sent, before `?`, undecoded. */
+  readonly path: string
+  /** Raw query without `?`; '' when there is none. */
+  readonly query: string
+  /** '' when the header is absent. */
+  header(name: string): string
+  /** All headers, flat: name, value, name, value … in order of arrival. */
+  readonly rawHeaders: readonly string[]
+  /** Address of the peer in text form; IPv4-mapped IPv6 is given as IPv4. */
+  readonly peerAddress: string
+  /** Declared length of the body; 0 when there is none, -1 when chunked. */
+  readonly contentLength: number
+
+  /**
+   * Reads the whole body and hands it over once. Must be called synchronously in the handler.
+   * A body over `maxBytes` (declared, or counted while reading) is never delivered: `tooLarge` is called instead, once.
+   * Neither is called when the client goes away.
+   */
+  readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void
+  /**
+   * Hands the body over piece by piece; each piece is a copy. Must be called synchronously in the handler.
+   * `pause`/`resume` of the returned object hold the sender back (TCP backpressure).
+   */
+  streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void }
+}
+
+/** Headers of an answer, flat: name, value, name, value … Names lower case. Content-Length is set by the listener. */
+export type HeaderList = readonly string[]
+
+/** An answer whose body is sent piece by piece (SSE, proxied bodies). */
+export interface ResponseStream {
+  /**
+   * Sends a piece. Returns false when the client reads too slowly and the piece was **kept** in our buffer:
+   * stop until `onDrain`. Beyond `maxBufferedBytes` (256 KiB) the connection is closed instead, and `onClose` tells.
+   */
+  write(chunk: string | Uint8Array): boolean
+  /** Bytes accepted but not yet taken by the operating system. */
+  readonly bufferedBytes: number
+  onDrain(listener: () => void): void
+  end(lastChunk?: string | Uint8Array): void
+}
+
+export interface HttpResponse {
+  /** True once the client has gone or the answer is complete; every method is then a no-op. */
+  readonly closed: boolean
+  /** Called once when the client goes away before the answer is complete. Never after `send`/`end`. */
+  onAbort(listener: () => void): void
+  /** Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. */
+  send(status: number, headers: HeaderList, body?: string | Uint8Array): void
+  /** Starts a streamed answer. `contentLength` when it is known; else chunked. */
+  stream(status: number, headers: HeaderList, contentLength?: number): ResponseStream
+  /** Closes the connection at once, answer or not. */
+  destroy(): void
+}
+
+export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void
+
+export interface ListenerLimits {
+  /** 8 KiB: path and query together; more is 414. */
+  readonly maxUrlBytes: number
+  /** 16 KiB: names and values together; more is 431. */
+  readonly maxHeaderBytes: number
+  /** 64; more is 431. */
+  readonly maxHeaders: number
+  /** A body must have arrived completely within this time, else 408 and close. */
+  readonly bodyTimeoutMs: number
+  /** 256 KiB: what a client that does not read may make us hold. */
+  readonly maxBufferedBytes: number
+}
+
+export const DEFAULT_LISTENER_LIMITS: ListenerLimits = Object.freeze({
+  maxUrlBytes: 8 * 1024,
+  maxHeaderBytes: 16 * 1024,
+  maxHeaders: 64,
+  bodyTimeoutMs: 30_000,
+  maxBufferedBytes: 256 * 1024,
+})
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 takes a free port. */
+  readonly port: number
+  readonly handler: HttpHandler
+  readonly limits: ListenerLimits
+  readonly allowChunkedRequests: boolean
+  /** True lets several listeners of this process share the port (worker threads); else the port is taken exclusively. */
+  readonly sharePort: boolean
+  /** Told of every connection the guard closed and every slow reader or sender that was cut; for metrics. */
+  readonly onRefused: (reason: ListenerRefusal) => void
+}
+
+/** Closed set: it is a metric label. */
+export type ListenerRefusal =
+  | 'host'
+  | 'content_length'
+  | 'transfer_encoding'
+  | 'method'
+  | 'unexpected_body'
+  | 'url_too_long'
+  | 'headers_too_large'
+  | 'header_name'
+  | 'slow_reader'
+  | 'slow_sender'
+
+export interface Listener {
+  readonly kind: 'uws' | 'node'
+  /** @throws Error naming host, port and the setting to change when the port is taken. */
+  listen(): Promise<{ readonly port: number }>
+  /** Takes no new connections; those open go on. */
+  stopAccepting(): void
+  /** Closes everything that is still open. */
+  close(): Promise<void>
+}
