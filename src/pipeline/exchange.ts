@@ -27,7 +27,31 @@ export interface CompiledTool {
   /** Position in the snapshot; dense, so that decisions can be remembered in arrays. */
   readonly index: number
   /** Checks arguments; returns the faults (path and message), empty when they fit. Never throws. */
-  readonly validate: (args: unknown) => readonly { readonly path: string; readonly message: string }[]
+  readonly validate: (args: unknown) => readonly ArgumentFault[]
+  /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
+  readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
+}
+
+export interface ArgumentFault {
+  /** JSON Pointer into the arguments, '' for the whole. */
+  readonly path: string
+  readonly message: string
+}
+
+/** One HTTP request to a backend, ready to send. */
+export interface BackendRequest {
+  readonly method: string
+  readonly url: string
+  /** Flat: name, value, name, value … */
+  readonly headers: readonly string[]
+  readonly body?: string | Uint8Array
+}
+
+/** The tools one class of callers may call, in name order; one object per snapshot and class, so that forms of it can be remembered on it. */
+export interface ToolListing {
+  readonly tools: readonly CompiledTool[]
+  /** Serialized forms, by the name of the form; filled by the gateway. */
+  readonly forms: Map<string, string>
 }
 
 /** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
@@ -38,6 +62,8 @@ export interface Snapshot {
   /** The tools a tenant's callers can see (own and `platform`), in name order. */
   toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
   readonly toolCount: number
+  /** Listings by class of callers (tenant and visibility key); bounded by whoever fills it. */
+  readonly listings: Map<string, ToolListing>
   /** The limits that apply to a consumer, and where they come from. */
   limitsOf(
     principal: Principal,
@@ -93,6 +119,8 @@ export class Exchange {
   quota: QuotaGrant | undefined = undefined
   /** Written by `authorize`. */
   decision: Decision | undefined = undefined
+  /** Written by `list-tools`. */
+  listing: ToolListing | undefined = undefined
   /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
   backendMs = -1
   requestBytes = 0

@@ -1,0 +1,152 @@
+/** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
+import { Reader, type SettingFault } from './settings/reader.ts'
+
+export interface Settings {
+  readonly nodeEnv: 'development' | 'production' | 'test'
+  readonly dataDir: string
+  readonly httpServer: 'auto' | 'uws' | 'node'
+  readonly allowChunkedRequests: boolean
+  readonly drainTimeoutMs: number
+  readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
+  readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
+  readonly auth: {
+    /** undefined: the embedded identity provider is started on `devPort`. */
+    readonly issuer: string | undefined
+    readonly devPort: number
+    readonly allowedAudiences: readonly string[]
+  }
+  readonly policy: {
+    readonly engine: 'opa-wasm' | 'opa-http'
+    readonly bundle: string
+    readonly url: string | undefined
+  }
+  readonly toolsets: string
+  readonly apiGroup: string
+  readonly plansFile: string
+  readonly cors: {
+    readonly origins: readonly string[]
+    readonly methods: readonly string[]
+    readonly allowHeaders: readonly string[]
+    readonly exposeHeaders: readonly string[]
+    readonly maxAgeSecs: number
+  }
+  readonly egressAllow: readonly string[]
+  readonly quotaStatsTtlMs: number
+  readonly example: { readonly enabled: boolean; readonly port: number }
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  readonly metrics: { readonly port: number; readonly maxConsumers: number }
+  readonly maxInFlight: number
+}
+
+/** All faults of the environment at once; the command exits with 78 (EX_CONFIG). */
+export class SettingsError extends Error {
+  readonly faults: readonly SettingFault[]
+  constructor(faults: readonly SettingFault[]) {
+    super(
+      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name}: ${f.reason} ${f.mend}`).join('\n')}`,
+    )
+    this.name = 'SettingsError'
+    this.faults = faults
+  }
+}
+
+const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
+
+/**
+ * Reads the settings (contract §1).
+ * @throws SettingsError with every fault found, never only the first.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
+  const read = new Reader(env)
+  const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
+  const settings: Settings = {
+    nodeEnv,
+    dataDir: read.text('DATA_DIR', './data'),
+    httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
+    allowChunkedRequests: read.flag('ALLOW_CHUNKED_REQUESTS', false),
+    drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
+    gateway: {
+      host: read.text('GATEWAY_HOST', '127.0.0.1'),
+      port: read.port('GATEWAY_PORT', 8080),
+      url: read.url('GATEWAY_URL'),
+    },
+    api: {
+      host: read.text('API_HOST', '127.0.0.1'),
+      port: read.port('API_PORT', 8081),
+      url: read.url('API_URL'),
+    },
+    auth: {
+      issuer: read.url('AUTH_ISSUER'),
+      devPort: read.port('AUTH_PORT', 8082),
+      allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+    },
+    policy: {
+      engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
+      bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
+      url: read.url('POLICY_URL'),
+    },
+    toolsets: read.text('TOOLSETS', './toolsets'),
+    apiGroup: read.text('API_GROUP', 'toolgate.dev'),
+    plansFile: read.text('PLANS', './plans.yaml'),
+    cors: {
+      origins: read.list('CORS_ORIGINS', CONSOLE_AND_PORTAL),
+      methods: read.list('CORS_ALLOW_METHODS', 'GET,POST,PUT,DELETE,OPTIONS'),
+      allowHeaders: read.list('CORS_ALLOW_HEADERS', 'Authorization,Content-Type,X-Request-ID,X-Tenant-ID'),
+      exposeHeaders: read.list('CORS_EXPOSE_HEADERS', 'X-Request-ID,X-Trace-ID'),
+      maxAgeSecs: read.integer('CORS_MAX_AGE', 600, 0, 86_400),
+    },
+    egressAllow: read.list('EGRESS_ALLOW', ''),
+    quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
+    example: {
+      enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
+      port: read.port('EXAMPLE_PORT', 8090),
+    },
+    logLevel: read.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info'),
+    metrics: {
+      port: read.port('METRICS_PORT', 9464),
+      maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
+    },
+    maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
+  }
+  if (settings.policy.engine === 'opa-http' && settings.policy.url === undefined) {
+    read.fault(
+      'POLICY_URL',
+      'is missing though POLICY_ENGINE is opa-http.',
+      'Set it to the decision address of the policy server.',
+    )
+  }
+  if (nodeEnv === 'production') productionFaults(settings, read)
+  if (read.faults.length > 0) throw new SettingsError(read.faults)
+  return settings
+}
+
+function productionFaults(settings: Settings, read: Reader): void {
+  if (settings.auth.issuer === undefined) {
+    read.fault(
+      'AUTH_ISSUER',
+      'is missing: the embedded identity provider is for development only.',
+      'Set it to the issuer of your identity provider.',
+    )
+  }
+  if (settings.cors.origins.includes('*')) {
+    read.fault(
+      'CORS_ORIGINS',
+      'is "*", which lets any page call the gateway.',
+      'List the origins of your pages.',
+    )
+  }
+  if (settings.auth.allowedAudiences.length === 0) {
+    read.fault(
+      'ALLOWED_AUDIENCES',
+      'is empty, which switches the audience check off.',
+      'List the audiences your tokens carry.',
+    )
+  }
+  if (settings.gateway.url === undefined) {
+    read.fault(
+      'GATEWAY_URL',
+      'is missing: clients could not find their way back.',
+      'Set it to the public address of the gateway.',
+    )
+  }
+}

@@ -1,0 +1,109 @@
+/** Reads single values out of an environment and gathers every fault. It knows no setting by name. */
+import { readFileSync } from 'node:fs'
+
+export interface SettingFault {
+  readonly name: string
+  readonly reason: string
+  readonly mend: string
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds of a duration such as `500ms`, `30s`, `1m10s`, `24h`; undefined when it is none. */
+export function parseDurationMs(text: string): number | undefined {
+  if (!/^(\d+(ms|s|m|h|d))+$/.test(text)) return undefined
+  let totalMs = 0
+  for (const [, count, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g))
+    totalMs += Number(count) * UNIT_MS[unit!]!
+  return Number.isSafeInteger(totalMs) ? totalMs : undefined
+}
+
+export class Reader {
+  readonly faults: SettingFault[] = []
+  readonly #env: Readonly<Record<string, string | undefined>>
+
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    this.#env = env
+  }
+
+  fault(name: string, reason: string, mend: string): void {
+    this.faults.push({ name, reason, mend })
+  }
+
+  /** The raw value, from the variable or from the file that `NAME_FILE` names. */
+  #raw(name: string): string | undefined {
+    const file = this.#env[`${name}_FILE`]
+    if (file === undefined || file === '') return this.#env[name]
+    if (this.#env[name] !== undefined) {
+      this.fault(name, `is set, and so is ${name}_FILE.`, 'Keep one of the two.')
+      return undefined
+    }
+    try {
+      return readFileSync(file, 'utf8').trim()
+    } catch {
+      this.fault(`${name}_FILE`, 'names a file that cannot be read.', 'Check the path and its permissions.')
+      return undefined
+    }
+  }
+
+  text(name: string, fallback: string): string {
+    const raw = this.#raw(name)
+    return raw === undefined || raw === '' ? fallback : raw
+  }
+
+  oneOf<const T extends string>(name: string, values: readonly T[], fallback: T): T {
+    const raw = this.#raw(name)
+    if (raw === undefined || raw === '') return fallback
+    if ((values as readonly string[]).includes(raw)) return raw as T
+    this.fault(name, `is "${raw}".`, `Use one of ${values.join(', ')}.`)
+    return fallback
+  }
+
+  flag(name: string, fallback: boolean): boolean {
+    const raw = this.#raw(name)?.toLowerCase()
+    if (raw === undefined || raw === '') return fallback
+    if (raw === 'true' || raw === '1') return true
+    if (raw === 'false' || raw === '0') return false
+    this.fault(name, `is "${raw}".`, 'Use true or false.')
+    return fallback
+  }
+
+  integer(name: string, fallback: number, min: number, max: number): number {
+    const raw = this.#raw(name)
+    if (raw === undefined || raw === '') return fallback
+    const value = Number(raw)
+    if (/^\d+$/.test(raw) && value >= min && value <= max) return value
+    this.fault(name, `is "${raw}".`, `Use a whole number from ${min} to ${max}.`)
+    return fallback
+  }
+
+  /** 0 takes a free port. */
+  port(name: string, fallback: number): number {
+    return this.integer(name, fallback, 0, 65_535)
+  }
+
+  durationMs(name: string, fallback: string): number {
+    const raw = this.#raw(name)
+    const value = parseDurationMs(raw === undefined || raw === '' ? fallback : raw)
+    if (value !== undefined) return value
+    this.fault(name, `is "${raw}".`, 'Write a duration such as 500ms, 30s, 5m or 1h.')
+    return parseDurationMs(fallback)!
+  }
+
+  /** An absolute http(s) URL without a trailing slash. */
+  url(name: string): string | undefined {
+    const raw = this.#raw(name)
+    if (raw === undefined || raw === '') return undefined
+    if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol)) return raw.replace(/\/+$/, '')
+    this.fault(name, 'is not an absolute URL.', 'Write it as https://host[:port][/path].')
+    return undefined
+  }
+
+  /** A comma list; set but empty means the empty list. */
+  list(name: string, fallback: string): readonly string[] {
+    return (this.#raw(name) ?? fallback)
+      .split(',')
+      .map(part => part.trim())
+      .filter(part => part !== '')
+  }
+}

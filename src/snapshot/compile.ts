@@ -1,0 +1,71 @@
+/** SnapshotDocument → Snapshot: indexes, validators and requests made ready. Pure: no file, no clock, no network. */
+import type { ObjectSchema } from '../model/json-schema.ts'
+import { DEFAULT_LIMITS, type Plan, type PlanLimits } from '../model/plan.ts'
+import type { Tool } from '../model/tool.ts'
+import type { CompiledTool, Snapshot } from '../pipeline/exchange.ts'
+import type { PreparedPolicy } from '../policy/engine.ts'
+import type { SnapshotDocument } from './document.ts'
+
+/** What compiling needs from other rooms. */
+export interface CompileParts {
+  readonly policy: PreparedPolicy
+  readonly validator: (schema: ObjectSchema) => CompiledTool['validate']
+  readonly request: (tool: Tool) => CompiledTool['buildRequest']
+}
+
+/** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
+export function compile(document: SnapshotDocument, parts: CompileParts): Snapshot {
+  const tools = document.tools.map((tool, index): CompiledTool => {
+    return { tool, index, validate: parts.validator(tool.inputSchema), buildRequest: parts.request(tool) }
+  })
+  const byTenant = indexByTenant(tools)
+  const shared = byTenant.get(null)!
+  const plans = new Map(document.plans.map(plan => [plan.slug, Object.freeze({ plan, limits: plan })]))
+  const consumers = new Map<string, { readonly plan: Plan; readonly limits: PlanLimits }>()
+  for (const [consumer, slug] of Object.entries(document.consumers)) {
+    const plan = plans.get(slug)
+    if (plan === undefined)
+      throw new Error(`consumer "${consumer}" has plan "${slug}", which is not among the plans`)
+    consumers.set(consumer, plan)
+  }
+  const withoutPlan = Object.freeze({ plan: undefined, limits: DEFAULT_LIMITS })
+  return Object.freeze({
+    version: document.version,
+    policy: parts.policy,
+    toolCount: tools.length,
+    listings: new Map(),
+    toolsOf: (tenant: string | undefined) =>
+      tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
+    limitsOf: (principal: { readonly consumer: string }) => consumers.get(principal.consumer) ?? withoutPlan,
+  })
+}
+
+/** null → the tools everybody sees; tenant → those and its own, in name order. */
+function indexByTenant(
+  tools: readonly CompiledTool[],
+): Map<string | null, ReadonlyMap<string, CompiledTool>> {
+  const groups = new Map<string | null, CompiledTool[]>([[null, []]])
+  for (const entry of tools) {
+    const group = groups.get(entry.tool.tenant)
+    if (group === undefined) groups.set(entry.tool.tenant, [entry])
+    else group.push(entry)
+  }
+  const shared = groups.get(null)!
+  const index = new Map<string | null, ReadonlyMap<string, CompiledTool>>()
+  for (const [tenant, own] of groups) {
+    const visible = tenant === null ? shared : [...shared, ...own]
+    visible.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
+    const named = new Map<string, CompiledTool>()
+    for (const entry of visible) {
+      const other = named.get(entry.tool.name)
+      if (other !== undefined) {
+        throw new Error(
+          `tool "${entry.tool.name}" comes from tool-set "${other.tool.toolSet}" and from "${entry.tool.toolSet}"; give one of them a naming.prefix`,
+        )
+      }
+      named.set(entry.tool.name, entry)
+    }
+    index.set(tenant, named)
+  }
+  return index
+}

@@ -1,0 +1,36 @@
+/** The SnapshotDocument: everything the data plane needs to answer, as plain data. It compiles nothing. */
+import { createHash } from 'node:crypto'
+import type { Plan } from '../model/plan.ts'
+import type { Tool } from '../model/tool.ts'
+
+export interface SnapshotContent {
+  /** Every tool that may be served, credentials towards backends included: the document is a secret. */
+  readonly tools: readonly Tool[]
+  readonly plans: readonly Plan[]
+  /** Consumer → slug of its own plan. */
+  readonly consumers: { readonly [consumer: string]: string }
+}
+
+export interface SnapshotDocument extends SnapshotContent {
+  /** SHA-256 of the content in canonical JSON, hex. Same content, same version. */
+  readonly version: string
+}
+
+export const EMPTY_CONTENT: SnapshotContent = Object.freeze({ tools: [], plans: [], consumers: {} })
+
+export function seal(content: SnapshotContent): SnapshotDocument {
+  const version = createHash('sha256').update(canonicalJson(content)).digest('hex')
+  return Object.freeze({ ...content, version })
+}
+
+/** JSON with sorted keys and without undefined (RFC 8785 in spirit: our documents hold no exotic numbers). */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  const record = value as Record<string, unknown>
+  const parts: string[] = []
+  for (const key of Object.keys(record).sort()) {
+    if (record[key] !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(record[key])}`)
+  }
+  return `{${parts.join(',')}}`
+}

@@ -1,0 +1,46 @@
+/** The ordered list of stages, each line with its reason. Adding a stage: its file, one line here, its refusals in the table, its test, its bench. */
+
+import type { Egress } from '../egress/egress.ts'
+import type { ApiKeyVerifier, TokenVerifier } from '../identity/verifier.ts'
+import type { Stage } from '../pipeline/stage.ts'
+import type { Quota } from '../quota/quota.ts'
+import { admitWithinBounds } from './admit-within-bounds.ts'
+import { authenticate } from './authenticate.ts'
+import { authorize } from './authorize.ts'
+import { invokeTool } from './invoke-tool.ts'
+import { listTools } from './list-tools.ts'
+import { type AccessLog, logAccess } from './log-access.ts'
+import { type CallMetrics, recordMetrics } from './record-metrics.ts'
+import { releaseQuota } from './release-quota.ts'
+import { resolveTool } from './resolve-tool.ts'
+import { takeQuota } from './take-quota.ts'
+import { validateArguments } from './validate-arguments.ts'
+
+export interface StageParts {
+  readonly tokens: TokenVerifier
+  readonly apiKeys: ApiKeyVerifier | undefined
+  readonly quota: Quota
+  readonly egress: Egress
+  readonly maxInFlight: number
+  readonly maxResponseBytes: number
+  readonly metrics: CallMetrics
+  readonly accessLog: AccessLog
+}
+
+export function stages(parts: StageParts): readonly Stage[] {
+  const admission = admitWithinBounds(parts.maxInFlight)
+  return [
+    admission.enter, //                      first: what we cannot hold must cost nothing
+    authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
+    resolveTool(), //                        after authentication: which tool a name means depends on the tenant
+    takeQuota(parts.quota), //               before policy: a refused caller must not cost an evaluation
+    authorize(), //                          before arguments are looked at: a schema is told only to those who may call
+    validateArguments(), //                  nothing that does not fit reaches a backend
+    listTools(),
+    invokeTool(parts.egress, parts.maxResponseBytes),
+    releaseQuota(), //                       settle: on every exit
+    admission.leave,
+    recordMetrics(parts.metrics),
+    logAccess(parts.accessLog), //           last: it tells what all the others found
+  ]
+}

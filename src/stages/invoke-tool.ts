@@ -1,0 +1,84 @@
+/** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
+import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../egress/egress.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import { refuse } from '../pipeline/refusal.ts'
+import type { Outcome, Reply, Stage } from '../pipeline/stage.ts'
+import { ProgressLines } from './progress-lines.ts'
+import { toolResult } from './tool-result.ts'
+
+export function invokeTool(egress: Egress, maxResponseBytes: number): Stage {
+  return {
+    id: 'invoke-tool',
+    phase: 'invoke',
+    async run(exchange) {
+      const { operation, tool, cancellation } = exchange
+      if (operation.action !== 'tools.call') return undefined
+      if (cancellation.cancelled) return refuse('cancelled')
+      const request = tool!.buildRequest(operation.arguments)
+      const progress = exchange.onProgress === undefined ? undefined : new ProgressLines(exchange.onProgress)
+      const startedAt = performance.now()
+      const answer = await egress.request({
+        method: request.method,
+        url: request.url,
+        headers: [
+          ...request.headers,
+          'x-request-id',
+          exchange.requestId,
+          'traceparent',
+          traceparent(exchange),
+        ],
+        ...(request.body === undefined ? undefined : { body: request.body }),
+        timeoutMs: tool!.tool.timeoutMs,
+        maxResponseBytes,
+        cancellation,
+        ...(progress === undefined
+          ? undefined
+          : {
+              onHead: (_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type')),
+              onChunk: (chunk: Uint8Array) => progress.chunk(chunk),
+            }),
+      })
+      exchange.backendMs = performance.now() - startedAt
+      return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
+    },
+  }
+}
+
+/** W3C Trace Context §3.2: a new parent id for the call we make. */
+function traceparent(exchange: Exchange): string {
+  const parentId = Math.floor(Math.random() * 0xffff_ffff + 1)
+    .toString(16)
+    .padStart(8, '0')
+  return `00-${exchange.traceId}-${parentId}${exchange.traceId.slice(0, 8)}-01`
+}
+
+function answered(exchange: Exchange, answer: EgressResponse): Reply {
+  exchange.responseBytes = answer.body.byteLength
+  const ok = answer.status >= 200 && answer.status < 300
+  const result = toolResult(answer, exchange.tool!.tool.outputSchema !== undefined)
+  return ok
+    ? { kind: 'reply', result, backendStatus: answer.status }
+    : { kind: 'reply', result, backendStatus: answer.status, failure: 'tool_execution_failed' }
+}
+
+const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {
+  unreachable: 'The backend cannot be reached.',
+  blocked_address: 'The backend cannot be reached.', // which addresses are fenced off is not the caller's to know
+  too_large: 'The backend answered with more than the gateway takes.',
+  protocol: 'The backend answered with something that is not HTTP.',
+}
+
+function failed(answer: EgressFailure, timeoutMs: number): Outcome {
+  if (answer.reason === 'cancelled') return refuse('cancelled')
+  const timedOut = answer.reason === 'timeout'
+  const text =
+    answer.reason === 'timeout'
+      ? `The backend did not answer within ${timeoutMs} ms.`
+      : TEXT_OF_FAILURE[answer.reason]
+  return {
+    kind: 'reply',
+    result: { content: [{ type: 'text', text }], isError: true },
+    failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
+    backendStatus: 0,
+  }
+}

@@ -1,0 +1,86 @@
+/** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
+import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
+import type { PolicyInput } from '../policy/engine.ts'
+
+/** Decisions about no single tool; tools use their index, which is never negative. */
+const KEY_OF_ACTION = {
+  'tools.list': -1,
+  'resources.list': -2,
+  'prompts.list': -3,
+  'capabilities.read': -4,
+  admin: -5,
+  proxy: -6,
+} as const
+
+/** Same number for resources of which the snapshot holds one per action; a policy that looks at more must not be remembered. */
+export function resourceKeyOf(exchange: Exchange): number {
+  const { operation } = exchange
+  return operation.action === 'tools.call' ? exchange.tool!.index : KEY_OF_ACTION[operation.action]
+}
+
+function subjectOf(exchange: Exchange): PolicyInput['subject'] {
+  const principal = exchange.principal!
+  return {
+    type: principal.kind,
+    id: principal.subject,
+    properties: {
+      consumer: principal.consumer,
+      tenant: exchange.tenant ?? null,
+      roles: principal.roles,
+      scopes: principal.scopes,
+    },
+  }
+}
+
+function toolResource(entry: CompiledTool): PolicyInput['resource'] {
+  const { tool } = entry
+  return {
+    type: 'tool',
+    id: tool.name,
+    properties: {
+      tenant: tool.tenant,
+      toolSet: tool.toolSet,
+      tags: tool.tags,
+      annotations: { ...tool.annotations },
+    },
+  }
+}
+
+function resourceOf(exchange: Exchange): PolicyInput['resource'] {
+  const { operation } = exchange
+  const properties = { tenant: exchange.tenant ?? null }
+  if (operation.action === 'tools.call') return toolResource(exchange.tool!)
+  if (operation.action === 'admin')
+    return { type: 'admin', id: operation.resource, properties: { tenant: null } }
+  if (operation.action === 'proxy') return { type: 'api', id: String(operation.routeId), properties }
+  return { type: 'tools', id: '*', properties }
+}
+
+/** What is asked before the call is made. */
+export function policyInput(exchange: Exchange): PolicyInput {
+  const { operation } = exchange
+  return {
+    subject: subjectOf(exchange),
+    action: { name: operation.action },
+    resource: resourceOf(exchange),
+    context: {
+      ...contextOf(exchange),
+      ...(operation.action === 'tools.call' ? { arguments: operation.arguments } : undefined),
+    },
+  }
+}
+
+/** What is asked about a tool that is only being listed: its arguments are unknown, so they are absent. */
+export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInput {
+  return {
+    subject: subjectOf(exchange),
+    action: { name: 'tools.call' },
+    resource: toolResource(entry),
+    context: contextOf(exchange),
+  }
+}
+
+function contextOf(exchange: Exchange): PolicyInput['context'] {
+  const { plan } = exchange.snapshot.limitsOf(exchange.principal!, exchange.tool?.tool.apiId)
+  return { access: exchange.access, time: exchange.receivedAtMs, plan: plan?.slug ?? null }
+}

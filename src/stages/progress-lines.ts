@@ -1,0 +1,70 @@
+/** Turns the pieces of a streaming backend answer into progress: one step per line, event or chunk. It keeps no piece. */
+
+/** How much of a piece is shown as the progress message. */
+const MESSAGE_CHARACTERS = 200
+
+type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
+
+/** SSE `data:` lines and NDJSON lines become a step each; any other streamed text a step per chunk. */
+export class ProgressLines {
+  readonly #onProgress: OnProgress
+  readonly #decoder = new TextDecoder()
+  #mode: 'off' | 'chunks' | 'lines' | 'events' = 'off'
+  #rest = ''
+  #step = 0
+
+  constructor(onProgress: OnProgress) {
+    this.#onProgress = onProgress
+  }
+
+  begin(contentType: string): void {
+    const type = contentType.split(';')[0]!.trim().toLowerCase()
+    if (type === 'text/event-stream') this.#mode = 'events'
+    else if (
+      type === 'application/x-ndjson' ||
+      type === 'application/jsonl' ||
+      type === 'application/json-seq'
+    )
+      this.#mode = 'lines'
+    else if (type.startsWith('text/')) this.#mode = 'chunks'
+  }
+
+  chunk(bytes: Uint8Array): void {
+    if (this.#mode === 'off') return
+    const text = this.#decoder.decode(bytes, { stream: true })
+    if (this.#mode === 'chunks') {
+      this.#tell(text)
+      return
+    }
+    const lines = (this.#rest + text).split('\n')
+    // a line longer than its message shows is cut here, so that a backend cannot make us hold one without end
+    this.#rest = lines.pop()!.slice(0, 4 * MESSAGE_CHARACTERS)
+    for (const line of lines) {
+      if (this.#mode === 'lines') this.#tell(line)
+      else if (line.startsWith('data:')) this.#tell(line.slice(5))
+    }
+  }
+
+  #tell(text: string): void {
+    const shown = text.trim().slice(0, MESSAGE_CHARACTERS)
+    if (shown === '') return
+    this.#step++
+    const { total, message } = parseStep(shown)
+    this.#onProgress(this.#step, total, message ?? shown)
+  }
+}
+
+/** A line such as `{"total": 5, "message": "…"}` speaks for itself; the count of steps stays ours, so that it only grows. */
+function parseStep(line: string): { total?: number; message?: string } {
+  if (!line.startsWith('{')) return {}
+  let value: Record<string, unknown>
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return {}
+  }
+  return {
+    ...(typeof value.total === 'number' ? { total: value.total } : undefined),
+    ...(typeof value.message === 'string' ? { message: value.message } : undefined),
+  }
+}

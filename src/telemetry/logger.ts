@@ -1,0 +1,34 @@
+/** The pino logger: JSON lines on stderr, so that stdout holds the ready line alone. The only importer of pino. */
+import { pino } from 'pino'
+import type { Log } from './log.ts'
+
+/** Whatever a careless caller puts in: these never reach a line. */
+const REDACTED = [
+  'authorization',
+  'token',
+  'key',
+  'secret',
+  'password',
+  'cookie',
+  'client_secret',
+  'access_token',
+  'refresh_token',
+]
+
+export interface Logger extends Log {
+  child(bindings: object): Logger
+  flush(): void
+}
+
+export function createLogger(level: string): Logger {
+  const paths = REDACTED.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths, censor: '[redacted]' },
+    },
+    pino.destination({ fd: 2, sync: false, minLength: 0 }),
+  )
+}

@@ -1,0 +1,151 @@
+/** The Prometheus registry with the specification's names. Label sets are bounded here and nowhere else. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+const OTHER = 'other'
+
+type CallCount = { readonly requests: { inc(): void }; readonly duration: { observe(seconds: number): void } }
+
+/** Every metric of the process. Values are read by a scrape of `/metrics`. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly #requests: Counter<'consumer' | 'status'>
+  readonly #outcomes: Counter<'action' | 'outcome'>
+  readonly #rateLimited: Counter
+  readonly #quotaExceeded: Counter
+  readonly #usage: Gauge<'consumer' | 'type'>
+  readonly #duration: Histogram<'action'>
+  readonly #backend: Histogram
+  readonly #connectionsRefused: Counter<'reason'>
+  readonly #bugs: Counter<'stage'>
+  readonly #consumers = new Set<string>()
+  readonly #maxConsumers: number
+  /** Children by label values: asking prom-client for one hashes the labels each time. */
+  readonly #children = new Map<string, CallCount>()
+
+  constructor(maxConsumers: number) {
+    this.#maxConsumers = maxConsumers
+    const registers = [this.registry]
+    const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+    this.#requests = new Counter({
+      name: 'platform_requests_total',
+      help: 'Calls by consumer and status.',
+      labelNames: ['consumer', 'status'],
+      registers,
+    })
+    this.#outcomes = new Counter({
+      name: 'platform_outcomes_total',
+      help: 'Calls by action and outcome.',
+      labelNames: ['action', 'outcome'],
+      registers,
+    })
+    this.#rateLimited = new Counter({
+      name: 'platform_rate_limited_total',
+      help: 'Calls refused by a window of a second or a minute, by burst or by the rate of a tool.',
+      registers,
+    })
+    this.#quotaExceeded = new Counter({
+      name: 'platform_quota_exceeded_total',
+      help: 'Calls refused by a daily or monthly quota.',
+      registers,
+    })
+    this.#usage = new Gauge({
+      name: 'platform_quota_usage_ratio',
+      help: 'Used share of a quota, 0.0 to 1.0.',
+      labelNames: ['consumer', 'type'],
+      registers,
+    })
+    this.#duration = new Histogram({
+      name: 'platform_request_duration_seconds',
+      help: 'Time in the pipeline, backend included.',
+      labelNames: ['action'],
+      buckets: seconds,
+      registers,
+    })
+    this.#backend = new Histogram({
+      name: 'platform_backend_duration_seconds',
+      help: 'Time the backend took.',
+      buckets: seconds,
+      registers,
+    })
+    this.#connectionsRefused = new Counter({
+      name: 'platform_connections_refused_total',
+      help: 'Connections closed before a request was taken.',
+      labelNames: ['reason'],
+      registers,
+    })
+    this.#bugs = new Counter({
+      name: 'platform_internal_errors_total',
+      help: 'Exceptions caught by the pipeline.',
+      labelNames: ['stage'],
+      registers,
+    })
+    collectDefaultMetrics({ register: this.registry })
+  }
+
+  /** See `CallMetrics` in the record-metrics stage. */
+  call(
+    consumer: string,
+    status: number,
+    outcome: string,
+    action: string,
+    seconds: number,
+    backendSeconds: number,
+  ): void {
+    const key = `${consumer}\n${status}\n${action}`
+    const child = this.#children.get(key) ?? this.#child(key, consumer, status, action)
+    child.requests.inc()
+    child.duration.observe(seconds)
+    if (outcome !== 'success') this.#outcomes.inc({ action, outcome })
+    if (backendSeconds >= 0) this.#backend.observe(backendSeconds)
+  }
+
+  #child(key: string, consumer: string, status: number, action: string): CallCount {
+    const child = {
+      requests: this.#requests.labels({ consumer: this.#boundedConsumer(consumer), status: String(status) }),
+      duration: this.#duration.labels({ action }),
+    }
+    if (this.#children.size < 8 * this.#maxConsumers) this.#children.set(key, child)
+    return child
+  }
+
+  #boundedConsumer(consumer: string): string {
+    if (this.#consumers.has(consumer)) return consumer
+    if (this.#consumers.size >= this.#maxConsumers) return OTHER
+    this.#consumers.add(consumer)
+    return consumer
+  }
+
+  quotaRefused(calendar: boolean): void {
+    if (calendar) this.#quotaExceeded.inc()
+    else this.#rateLimited.inc()
+  }
+
+  /** @param type `daily` or `monthly` */
+  quotaUsage(consumer: string, type: 'daily' | 'monthly', ratio: number): void {
+    this.#usage.set({ consumer: this.#boundedConsumer(consumer), type }, Math.min(1, ratio))
+  }
+
+  connectionRefused(reason: string): void {
+    this.#connectionsRefused.inc({ reason })
+  }
+
+  bug(stage: string): void {
+    this.#bugs.inc({ stage })
+  }
+
+  /** Gauges that are read when scraped. */
+  gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics()
+  }
+}
