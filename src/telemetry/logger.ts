@@ -25,7 +25,7 @@ export function createLogger(level: string): Logger {
   return pino(
     {
       level,
-      base: undefined,
+      base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths, censor: '[redacted]' },
     },

@@ -1,0 +1,93 @@
+/** One HTTP request at the gateway: its ids, its credentials, and the one way to answer it. It knows no endpoint. */
+import { randomBytes } from 'node:crypto'
+import type { Credentials } from '../pipeline/exchange.ts'
+import type { HttpRequest, HttpResponse, ResponseStream } from '../server/listener.ts'
+
+export const JSON_TYPE = 'application/json'
+
+/** What every answer of the gateway carries besides its own headers: request id, trace id, CORS. */
+export class Call {
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  readonly requestId: string
+  readonly traceId: string
+  readonly receivedAtMs: number
+  readonly #corsHeaders: readonly string[]
+
+  constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
+    this.request = request
+    this.response = response
+    this.requestId = requestIdOf(request)
+    this.traceId = traceIdOf(request)
+    this.receivedAtMs = nowMs
+    this.#corsHeaders = corsHeaders
+  }
+
+  get credentials(): Credentials {
+    return {
+      authorization: this.request.header('authorization'),
+      apiKey: this.request.header('x-api-key'),
+      tenant: this.request.header('x-tenant-id'),
+    }
+  }
+
+  /** @param body an object is sent as JSON */
+  answer(
+    status: number,
+    body: string | Uint8Array | object | undefined,
+    headers: readonly string[] = [],
+  ): void {
+    if (body === undefined) return this.response.send(status, this.#with(headers))
+    if (typeof body === 'string' || body instanceof Uint8Array) {
+      return this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), body)
+    }
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
+  }
+
+  /** Starts an event stream (HTML, "Server-sent events"); proxies are told not to buffer it. */
+  eventStream(headers: readonly string[] = []): ResponseStream {
+    const own = [
+      'content-type',
+      'text/event-stream',
+      'cache-control',
+      'no-cache, no-transform',
+      'x-accel-buffering',
+      'no',
+    ]
+    return this.response.stream(200, this.#with([...own, ...headers]))
+  }
+
+  #with(headers: readonly string[]): string[] {
+    return ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.#corsHeaders, ...headers]
+  }
+}
+
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
+
+function requestIdOf(request: HttpRequest): string {
+  const given = request.header('x-request-id')
+  return SANE_REQUEST_ID.test(given) ? given : randomHex(16)
+}
+
+/** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags; an all-zero trace-id is invalid. */
+const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/
+
+function traceIdOf(request: HttpRequest): string {
+  const match = TRACEPARENT.exec(request.header('traceparent'))
+  return match === null ? randomHex(16) : match[1]!
+}
+
+const POOL_BYTES = 4096
+let pool = randomBytes(POOL_BYTES)
+let poolAt = 0
+
+/** Random bytes come in pools: asking the operating system for 16 at a time costs more than all the rest of this file. */
+function randomHex(bytes: number): string {
+  if (poolAt + bytes > POOL_BYTES) {
+    pool = randomBytes(POOL_BYTES)
+    poolAt = 0
+  }
+  const hex = pool.toString('hex', poolAt, poolAt + bytes)
+  poolAt += bytes
+  return hex
+}

@@ -1,0 +1,46 @@
+/** GET /mcp and GET /mcp/capabilities: what a client may learn before it speaks MCP. Public, no state. */
+import type { Call } from './call.ts'
+import { CAPABILITIES } from './capabilities.ts'
+import type { GatewayParts } from './gateway.ts'
+import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
+
+/** Server metadata (contract §3, `GET /mcp`). */
+export function serverMetadata(parts: GatewayParts, call: Call): void {
+  const { url } = parts
+  call.answer(200, {
+    name: parts.name,
+    version: parts.version,
+    protocolVersion: LATEST_LEGACY,
+    supportedVersions: PROTOCOL_VERSIONS,
+    endpoints: {
+      mcp: `${url}/mcp`,
+      sse: `${url}/mcp/sse`,
+      tools_list: `${url}/mcp/tools/list`,
+      tools_call: `${url}/mcp/tools/call`,
+      invoke: `${url}/mcp/v1/tools/invoke`,
+      capabilities: `${url}/mcp/capabilities`,
+      health: `${url}/mcp/health`,
+      protected_resource: `${url}/.well-known/oauth-protected-resource`,
+      authorization_server: `${url}/.well-known/oauth-authorization-server`,
+    },
+  })
+}
+
+/** Detailed capabilities (contract §3, `GET /mcp/capabilities`). */
+export function capabilities(parts: GatewayParts, call: Call): void {
+  const policy = parts.snapshot()?.policy
+  call.answer(200, {
+    protocolVersion: LATEST_LEGACY,
+    supportedVersions: PROTOCOL_VERSIONS,
+    serverInfo: { name: parts.name, version: parts.version },
+    capabilities: CAPABILITIES,
+    features: {
+      batch: true,
+      resumability: true,
+      tokenOptimization: CAPABILITIES.tokenOptimization,
+      apiKeys: true,
+      policy: { engine: policy?.engine ?? null, revision: policy?.revision ?? null },
+      quotas: true,
+    },
+  })
+}

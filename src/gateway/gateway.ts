@@ -1,0 +1,78 @@
+/** What every endpoint of the gateway shares: the current snapshot, the pipeline, the product's name. It answers nothing itself. */
+import type { Cancellation } from '../pipeline/cancellation.ts'
+import type { Pipeline } from '../pipeline/compose.ts'
+import { Exchange, type ExchangeInit, type Operation, type Snapshot } from '../pipeline/exchange.ts'
+import type { Final } from '../pipeline/stage.ts'
+import type { Call } from './call.ts'
+
+export interface GatewayParts {
+  readonly pipeline: Pipeline
+  /** undefined until the first snapshot compiled. */
+  readonly snapshot: () => Snapshot | undefined
+  /** Why the newest document is not served; undefined when all is well. */
+  readonly snapshotFault: () => string | undefined
+  readonly keysReady: () => boolean
+  readonly draining: () => boolean
+  readonly activeSessions: () => number
+  /** Public address without trailing slash. */
+  readonly url: string
+  readonly name: string
+  readonly version: string
+  readonly maxBodyBytes: number
+  readonly nowMs: () => number
+}
+
+/** An exchange that has ended, and how. */
+export interface Ended {
+  readonly exchange: Exchange
+  readonly final: Final
+}
+
+/** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
+export function run(
+  parts: GatewayParts,
+  snapshot: Snapshot,
+  call: Call,
+  access: ExchangeInit['access'],
+  operation: Operation,
+  cancellation: Cancellation,
+  onProgress?: ExchangeInit['onProgress'],
+): Ended | Promise<Ended> {
+  const exchange = new Exchange({
+    requestId: call.requestId,
+    traceId: call.traceId,
+    access,
+    snapshot,
+    operation,
+    credentials: call.credentials,
+    remoteAddress: call.request.peerAddress,
+    cancellation,
+    receivedAtMs: call.receivedAtMs,
+    ...(onProgress === undefined ? undefined : { onProgress }),
+  })
+  const final = parts.pipeline(exchange)
+  return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
+}
+
+/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"). */
+export function rateLimitHeaders(exchange: Exchange): readonly string[] {
+  const standing = exchange.quota?.standing
+  if (standing === undefined) return []
+  return [
+    'x-ratelimit-limit',
+    String(standing.limit),
+    'x-ratelimit-remaining',
+    String(standing.remaining),
+    'x-ratelimit-reset',
+    String(standing.resetAtSecs),
+  ]
+}
+
+/** The protected-resource document that a challenge of this path points at (RFC 9728 §3.1). */
+export function challengeContext(
+  parts: GatewayParts,
+  path: string,
+): { readonly resourceMetadataUrl: string } {
+  const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : path.startsWith('/mcp') ? '/mcp' : ''
+  return { resourceMetadataUrl: `${parts.url}/.well-known/oauth-protected-resource${resource}` }
+}

@@ -1,0 +1,38 @@
+/** Reads a bounded JSON body. It gives back a value or a refusal, and knows nothing of what the value means. */
+import { type Refusal, refuse } from '../pipeline/refusal.ts'
+import type { HttpRequest } from '../server/listener.ts'
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+export type JsonBody = { readonly kind: 'json'; readonly value: unknown; readonly bytes: number } | Refusal
+
+/** `application/json`, with or without parameters; an absent type is taken for it. */
+export function isJsonType(contentType: string): boolean {
+  const type = contentType.split(';')[0]!.trim().toLowerCase()
+  return type === '' || type === 'application/json' || type.endsWith('+json')
+}
+
+/**
+ * Must be called synchronously in the handler.
+ * @param done gets the value (undefined for an empty body) or `payload_too_large`, `unsupported_media_type`, `invalid_request`.
+ */
+export function readJson(request: HttpRequest, maxBytes: number, done: (body: JsonBody) => void): void {
+  const acceptable = isJsonType(request.header('content-type'))
+  request.readBody(
+    maxBytes,
+    bytes => {
+      if (!acceptable) done(refuse('unsupported_media_type'))
+      else done(parse(bytes))
+    },
+    () => done(refuse('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` })),
+  )
+}
+
+function parse(bytes: Uint8Array): JsonBody {
+  if (bytes.byteLength === 0) return { kind: 'json', value: undefined, bytes: 0 }
+  try {
+    return { kind: 'json', value: JSON.parse(decoder.decode(bytes)), bytes: bytes.byteLength }
+  } catch {
+    return refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
+  }
+}

@@ -1,0 +1,88 @@
+/** JSON-RPC 2.0 messages: what a POST body holds, and how answers are written. It dispatches nothing. */
+
+export type RequestId = string | number
+
+export interface RpcRequest {
+  readonly kind: 'request'
+  readonly id: RequestId
+  readonly method: string
+  readonly params: { readonly [name: string]: unknown }
+}
+
+export interface RpcNotification {
+  readonly kind: 'notification'
+  readonly method: string
+  readonly params: { readonly [name: string]: unknown }
+}
+
+/** A client's answer to something the server asked. */
+export interface RpcResponse {
+  readonly kind: 'response'
+  readonly id: RequestId
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** `id` is what the answer must carry: null when the message has none that can be used. */
+export interface RpcInvalid {
+  readonly kind: 'invalid'
+  readonly id: RequestId | null
+  readonly reason: string
+}
+
+export type RpcMessage = RpcRequest | RpcNotification | RpcResponse | RpcInvalid
+
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+/** MCP up to 2025-11-25, resources. */
+export const RESOURCE_NOT_FOUND = -32002
+
+function isId(value: unknown): value is RequestId {
+  return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
+}
+
+/** Sorts one element of a body into what it is (JSON-RPC 2.0 §4; MCP narrows ids to string or number, never null). */
+export function readMessage(value: unknown): RpcMessage {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return invalid(null, 'a message is a JSON object')
+  const { jsonrpc, id, method, params } = value as Record<string, unknown>
+  const usableId = isId(id) ? id : null
+  if (jsonrpc !== '2.0') return invalid(usableId, 'jsonrpc must be "2.0"')
+  if (method === undefined) {
+    if (usableId !== null && ('result' in value || 'error' in value)) {
+      return {
+        kind: 'response',
+        id: usableId,
+        ...('result' in value ? { result: value.result } : { error: (value as { error: unknown }).error }),
+      }
+    }
+    return invalid(usableId, 'method is missing')
+  }
+  if (typeof method !== 'string' || method === '') return invalid(usableId, 'method must be a string')
+  if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
+    return invalid(usableId, 'params must be an object')
+  }
+  const named = (params ?? {}) as { readonly [name: string]: unknown }
+  if (id === undefined) return { kind: 'notification', method, params: named }
+  if (usableId === null) return invalid(null, 'id must be a string or a number')
+  return { kind: 'request', id: usableId, method, params: named }
+}
+
+function invalid(id: RequestId | null, reason: string): RpcInvalid {
+  return { kind: 'invalid', id, reason }
+}
+
+/** @param resultJson the result, serialized already */
+export function resultMessage(id: RequestId, resultJson: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`
+}
+
+/** Legacy errors without a request id carry `id: null`. */
+export function errorMessage(
+  id: RequestId | null,
+  error: { readonly code: number; readonly message: string; readonly data?: unknown },
+): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error })
+}

@@ -1,0 +1,61 @@
+/** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
+
+import type { Content, Tool, ToolResult } from '../model/tool.ts'
+import type { CompiledTool, ToolListing } from '../pipeline/exchange.ts'
+import type { ProtocolVersion } from './mcp/versions.ts'
+
+/** The form REST callers get: the fields of the specification, with what newer clients may use beside them. */
+export type View = ProtocolVersion | 'rest'
+
+const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
+
+function toolView(tool: Tool, view: View): object {
+  const { outputSchema } = tool
+  // one tool with a non-object outputSchema makes the whole list fail in legacy clients (mcp-wire, "Tool objects")
+  const showOutput =
+    outputSchema !== undefined &&
+    since(view, '2025-06-18') &&
+    (view === '2026-07-28' || outputSchema.type === 'object')
+  return {
+    name: tool.name,
+    ...(tool.title !== undefined && since(view, '2025-06-18') ? { title: tool.title } : undefined),
+    description: tool.description,
+    inputSchema: tool.inputSchema,
+    ...(showOutput ? { outputSchema } : undefined),
+    ...(since(view, '2025-03-26') ? { annotations: tool.annotations } : undefined),
+  }
+}
+
+/** The JSON array of one page of a listing; made once per listing and view. */
+export function toolsJson(listing: ToolListing, view: View, from = 0, to = listing.tools.length): string {
+  const form = `${view} ${from} ${to}`
+  const made = listing.forms.get(form)
+  if (made !== undefined) return made
+  const json = `[${listing.tools
+    .slice(from, to)
+    .map((entry: CompiledTool) => JSON.stringify(toolView(entry.tool, view)))
+    .join(',')}]`
+  listing.forms.set(form, json)
+  return json
+}
+
+/** A result without the fields and content types that the version does not know. */
+export function resultView(result: ToolResult, view: View): ToolResult {
+  const keepsStructured =
+    since(view, '2025-06-18') && (view === '2026-07-28' || isObject(result.structuredContent))
+  const content = view === '2024-11-05' ? result.content.map(withoutAudio) : result.content
+  if (keepsStructured && result.structuredContent !== undefined) return { ...result, content }
+  return { content, isError: result.isError }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function withoutAudio(content: Content): Content {
+  if (content.type !== 'audio') return content
+  return {
+    type: 'resource',
+    resource: { uri: 'toolgate:answer', mimeType: content.mimeType, blob: content.data },
+  }
+}
