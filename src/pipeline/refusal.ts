@@ -35,6 +35,12 @@ export const REFUSALS = {
     rpcCode: 503,
     message: 'This instance is shutting down. Try again.',
   },
+  not_ready: {
+    error: 'not_ready',
+    status: 503,
+    rpcCode: 503,
+    message: 'This instance has no configuration yet. Try again.',
+  },
   payload_too_large: {
     error: 'payload_too_large',
     status: 413,

@@ -1,0 +1,101 @@
+/** Address and method → endpoint. The kernel normalizes and matches; this table says what each route means. */
+import type { Snapshot } from '../pipeline/exchange.ts'
+import { type Refusal, refuse } from '../pipeline/refusal.ts'
+import type { HttpHandler } from '../server/listener.ts'
+import { Call } from './call.ts'
+import type { Cors } from './cors.ts'
+import { capabilities, serverMetadata } from './discovery.ts'
+import type { GatewayParts } from './gateway.ts'
+import { health, mcpHealth, ready } from './health.ts'
+import { McpEndpoint } from './mcp/endpoint.ts'
+import { RestTools } from './rest.ts'
+
+export interface RouteRow {
+  readonly method: string
+  /** `{name}` is one segment. */
+  readonly pattern: string
+}
+
+/** What the router needs of the kernel: one crossing per request. */
+export interface RouteMatcher {
+  /** Row of the table that `method` and the raw `path` match after normalization, or a reason why none does. */
+  match(method: string, path: string): number | 'not_found' | 'method_not_allowed' | 'bad_path'
+}
+
+interface Route extends RouteRow {
+  readonly endpoint: (call: Call) => void
+}
+
+/** @param matcher makes the matcher of a table; called once. */
+export function createRouter(
+  parts: GatewayParts,
+  cors: Cors,
+  matcher: (rows: readonly RouteRow[]) => RouteMatcher,
+): HttpHandler {
+  const rest = new RestTools(parts)
+  const mcp = new McpEndpoint(parts)
+  const routes = routeTable(parts, rest, mcp)
+  const table = matcher(routes)
+
+  return (request, response) => {
+    const call = new Call(request, response, cors.headers(request.header('origin')), parts.nowMs())
+    if (request.method === 'OPTIONS') {
+      const { status, headers } = cors.preflight(request)
+      return call.answer(status, undefined, headers)
+    }
+    // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const row = table.match(method, request.path)
+    if (typeof row === 'number') return routes[row]!.endpoint(call)
+    rest.refuse(
+      call,
+      refusalOf(row, request.path),
+      row === 'method_not_allowed' ? ['allow', allowed(table, request.path)] : [],
+    )
+  }
+}
+
+function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path: string): Refusal {
+  if (fault === 'not_found') return refuse('route_not_found')
+  if (fault === 'method_not_allowed') return refuse('method_not_allowed')
+  return refuse('invalid_request', {
+    message: `The path is not valid: an encoded slash, a control character or broken UTF-8 is never guessed at (${path.length} characters).`,
+  })
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** RFC 9110 §15.5.6 wants `Allow` on every 405. */
+function allowed(table: RouteMatcher, path: string): string {
+  return METHODS.filter(method => typeof table.match(method, path) === 'number').join(', ')
+}
+
+function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint): readonly Route[] {
+  const withSnapshot = (endpoint: (call: Call, snapshot: Snapshot) => void) => (call: Call) => {
+    const snapshot = parts.snapshot()
+    if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+    else endpoint(call, snapshot)
+  }
+  const get = (pattern: string, endpoint: (call: Call) => void): Route => ({
+    method: 'GET',
+    pattern,
+    endpoint,
+  })
+  const post = (pattern: string, endpoint: (call: Call, snapshot: Snapshot) => void): Route => {
+    return { method: 'POST', pattern, endpoint: withSnapshot(endpoint) }
+  }
+  return [
+    get('/health', health),
+    get('/ready', call => ready(parts, call)),
+    get('/mcp', call => serverMetadata(parts, call)),
+    get('/mcp/capabilities', call => capabilities(parts, call)),
+    get('/mcp/health', call => mcpHealth(parts, call)),
+    post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
+    post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
+    post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
+    post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
+    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
+      post(path, (call, snapshot) => mcp.post(call, snapshot)),
+    ),
+  ]
+}
