@@ -1,0 +1,103 @@
+/** Says which network addresses outgoing calls may reach. It resolves nothing and connects to nothing: `connector.ts` does. */
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** Azure's platform address: public by number, yet it answers with the secrets of the machine. */
+const AZURE_PLATFORM = '168.63.129.16'
+/** The only block of IPv6 that is routed on the Internet (RFC 4291 §2.4); whatever lies outside is local or translated. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+
+export interface AddressGuard {
+  /**
+   * Why the address must not be reached for this host, or undefined when it may be.
+   * @param address in the form a socket or a resolver gives it; anything else is refused.
+   * @param hostname lower case, as in the URL; names of the allow list open every address they resolve to.
+   */
+  refusal(address: string, hostname: string): string | undefined
+}
+
+export interface AddressGuardOptions {
+  /** `EGRESS_ALLOW`: CIDRs, single addresses and host names that may be reached although they are not public. */
+  readonly allow: readonly string[]
+  /** Lets 127.0.0.0/8 and ::1 through (development). */
+  readonly allowLoopback: boolean
+}
+
+/**
+ * Default deny: only globally routed unicast addresses pass, in every spelling (IPv4-mapped forms count as the IPv4 address).
+ * @throws Error naming the entry of the allow list that is neither a CIDR nor a host name.
+ */
+export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
+  const blocks: [Address, number][] = []
+  const names = new Set<string>()
+  for (const entry of options.allow) addEntry(entry.trim(), blocks, names)
+
+  return {
+    refusal(address, hostname) {
+      const parsed = parseAddress(address)
+      if (parsed === undefined) return 'not an IP address'
+      if (names.has(bareName(hostname))) return undefined
+      if (blocks.some(block => inBlock(parsed, block))) return undefined
+      const range = rangeOf(parsed)
+      if (range === 'public' || (range === 'loopback' && options.allowLoopback)) return undefined
+      return `a ${range} address`
+    },
+  }
+}
+
+function addEntry(entry: string, blocks: [Address, number][], names: Set<string>): void {
+  const [address, bits] = entry.split('/')
+  const parsed = parseAddress(address ?? '')
+  if (parsed !== undefined) {
+    const width = parsed.kind() === 'ipv4' ? 32 : 128
+    if (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= width)) {
+      blocks.push([parsed, bits === undefined ? width : Number(bits)])
+      return
+    }
+  } else if (/^[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?$/i.test(entry) && !/^[\d.]+$/.test(entry)) {
+    names.add(bareName(entry))
+    return
+  }
+  throw new Error(
+    `EGRESS_ALLOW: "${entry}" is neither a CIDR nor a host name. Write it as 10.0.0.0/8, fd00::/8 or backend.internal, without scheme and port.`,
+  )
+}
+
+function bareName(name: string): string {
+  const lower = name.toLowerCase()
+  return lower.endsWith('.') ? lower.slice(0, -1) : lower
+}
+
+/** Strict: `ipaddr.js` alone also takes octal and hexadecimal spellings, which resolvers never produce. */
+function parseAddress(text: string): Address | undefined {
+  const zone = text.indexOf('%')
+  const bare = zone === -1 ? text : text.slice(0, zone)
+  if (isIP(bare) === 0) return undefined
+  const parsed = ipaddr.parse(bare)
+  return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed
+}
+
+function inBlock(address: Address, [base, bits]: [Address, number]): boolean {
+  return address.kind() === base.kind() && address.match(base, bits)
+}
+
+/** `public`, or the name of the special range that forbids it. */
+function rangeOf(address: Address): string {
+  if (address instanceof ipaddr.IPv4) {
+    if (address.toString() === AZURE_PLATFORM) return 'platform metadata'
+    const range = address.range()
+    return range === 'unicast' ? 'public' : range
+  }
+  const range = address.range()
+  if (range !== 'unicast') return range
+  if (!address.match(GLOBAL_UNICAST)) return 'non-global'
+  return isIsatap(address) ? 'isatap' : 'public'
+}
+
+/** ISATAP carries an IPv4 address behind the interface id 0000:5efe or 0200:5efe (RFC 5214 §6.1). */
+function isIsatap(address: ipaddr.IPv6): boolean {
+  const { parts } = address
+  return parts[5] === 0x5efe && (parts[4]! & 0xfdff) === 0
+}

@@ -1,0 +1,124 @@
+/** The one outgoing HTTP client: pools of undici behind the address guard. It follows no redirect and repeats no request. */
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
+import type { CallInit } from './call.ts'
+import { CollectingCall } from './collect.ts'
+import { guardedConnector, type ResolveHost, resolveWithSystem } from './connector.ts'
+import type { Egress, EgressFailure, EgressRequest, EgressResponse, EgressStreamResponse } from './egress.ts'
+import { failure } from './failure.ts'
+import { type OriginPool, OriginPools, type PoolLimits } from './origin-pools.ts'
+import { StreamingCall } from './stream.ts'
+import { type Target, TargetParser } from './target.ts'
+
+export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> {
+  /** How long one connection attempt may take, TLS included; 5 s. The timeout of the call ends it earlier. */
+  readonly connectTimeoutMs?: number
+  /** PEM of further certificate authorities for https. */
+  readonly ca?: string
+  /** The system's resolver when absent. */
+  readonly resolveHost?: ResolveHost
+}
+
+const DEFAULT_LIMITS: PoolLimits = {
+  maxOrigins: 256,
+  maxConnectionsPerOrigin: 128,
+  maxWaitingPerOrigin: 1024,
+  keepAliveTimeoutMs: 4000,
+}
+
+/**
+ * @throws Error naming the entry of `allow` that cannot be read. The client itself never throws and never rejects.
+ */
+export function createEgress(options: EgressOptions): Egress {
+  const pools = new OriginPools(
+    { ...DEFAULT_LIMITS, ...options },
+    guardedConnector({
+      guard: createAddressGuard(options),
+      resolveHost: options.resolveHost ?? resolveWithSystem,
+      connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    }),
+  )
+  const targets = new TargetParser()
+  let closed = false
+
+  function admit({
+    url,
+    cancellation,
+  }: Pick<EgressRequest, 'url' | 'cancellation'>): Admitted | EgressFailure {
+    const target = targets.parse(url)
+    if (typeof target === 'string') return failure('protocol', target, false)
+    if (cancellation?.cancelled === true)
+      return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
+    if (closed) return failure('unreachable', 'the gateway is shutting down', false)
+    const pool = pools.take(target.origin)
+    if (pool === undefined)
+      return failure('unreachable', `too many calls to ${target.origin} are waiting`, false)
+    return { target, pool }
+  }
+
+  return {
+    request(request) {
+      const admitted = admit(request)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
+      return new Promise<EgressResponse | EgressFailure>(resolve => {
+        const call = new CollectingCall(request, callInit(request, admitted, resolve))
+        pool.pool.dispatch(
+          {
+            path: target.path,
+            method: request.method as Dispatcher.HttpMethod,
+            headers: askForIdentity(request.headers),
+            body: request.body ?? null,
+          },
+          call,
+        )
+      })
+    },
+
+    stream(request) {
+      const admitted = admit(request)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
+      return new Promise<EgressStreamResponse | EgressFailure>(resolve => {
+        const call = new StreamingCall(callInit(request, admitted, resolve))
+        pool.pool.dispatch(
+          {
+            path: target.path,
+            method: request.method as Dispatcher.HttpMethod,
+            headers: request.headers as string[],
+            // The library takes any async iterable; its types name only Node's own streams.
+            body: (request.body ?? null) as Readable | null,
+          },
+          call,
+        )
+      })
+    },
+
+    async close() {
+      closed = true
+      await pools.close()
+    },
+  }
+}
+
+interface Admitted {
+  readonly target: Target
+  readonly pool: OriginPool
+}
+
+function callInit<R>(
+  { timeoutMs, cancellation }: Pick<EgressRequest, 'timeoutMs' | 'cancellation'>,
+  { target, pool }: Admitted,
+  resolve: CallInit<R>['resolve'],
+): CallInit<R> {
+  return { origin: target.origin, pool, timeoutMs, cancellation, resolve }
+}
+
+/** A collected answer is decoded anyway; asking for none saves both sides the work. */
+function askForIdentity(headers: readonly string[]): string[] {
+  for (let at = 0; at < headers.length; at += 2)
+    if (headers[at]!.toLowerCase() === 'accept-encoding') return headers as string[]
+  return [...headers, 'accept-encoding', 'identity']
+}

@@ -1,0 +1,98 @@
+/** Reads an answer whole, decoded and within a bound. It streams nothing on, except to the observer of a collected answer. */
+
+import { Call, type CallInit } from './call.ts'
+import { type Decoder, openDecoder } from './decode.ts'
+import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
+import { failure } from './failure.ts'
+import { DecodedHeaders, ReceivedHeaders } from './headers.ts'
+
+export class CollectingCall extends Call<EgressResponse> {
+  readonly #request: EgressRequest
+  #status = 0
+  #headers: EgressHeaders = NO_HEADERS
+  #chunks: Uint8Array[] = []
+  #bytes = 0
+  #decoder: Decoder | undefined
+
+  constructor(request: EgressRequest, init: CallInit<EgressResponse>) {
+    super(init)
+    this.#request = request
+  }
+
+  onHeaders(status: number, wire: Buffer[], resume: () => void): boolean {
+    // Informational answers (103 Early Hints) come before the real one.
+    if (this.over || status < 200) return true
+    this.answered = true
+    this.#status = status
+    const headers = new ReceivedHeaders(wire)
+    this.#headers = headers
+    const hasBody = this.#request.method !== 'HEAD' && status !== 204 && status !== 304
+    if (hasBody && Number(headers.get('content-length')) > this.#request.maxResponseBytes) {
+      this.#tooLarge()
+      return true
+    }
+    const encoding = hasBody ? headers.get('content-encoding').toLowerCase() : ''
+    if (encoding !== '' && encoding !== 'identity' && !this.#decode(encoding, resume)) return true
+    this.#request.onHead?.(status, this.#headers)
+    return true
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    if (this.over) return true
+    if (this.#decoder !== undefined) return this.#decoder.write(chunk)
+    this.#accept(chunk)
+    return true
+  }
+
+  onComplete(): void {
+    if (this.over) return
+    if (this.#decoder !== undefined) this.#decoder.end()
+    else this.#done()
+  }
+
+  #decode(encoding: string, resume: () => void): boolean {
+    const decoder = openDecoder(encoding, {
+      data: chunk => this.#accept(chunk),
+      drain: resume,
+      end: () => this.#done(),
+      error: () =>
+        this.fail(failure('protocol', `${this.origin} sent a body that is not valid ${encoding}`, true)),
+    })
+    if (decoder === undefined) {
+      this.fail(
+        failure('protocol', `${this.origin} answered with a content encoding it was not asked for`, true),
+      )
+      return false
+    }
+    this.#decoder = decoder
+    this.#headers = new DecodedHeaders(this.#headers)
+    return true
+  }
+
+  #accept(chunk: Uint8Array): void {
+    if (this.over) return
+    this.#bytes += chunk.byteLength
+    if (this.#bytes > this.#request.maxResponseBytes) return this.#tooLarge()
+    this.#chunks.push(chunk)
+    this.#request.onChunk?.(chunk)
+  }
+
+  #tooLarge(): void {
+    const limit = this.#request.maxResponseBytes
+    this.fail(failure('too_large', `${this.origin} answered with more than ${limit} bytes`, true))
+  }
+
+  #done(): void {
+    if (this.over) return
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes)
+    this.finish()
+    this.resolve({ kind: 'response', status: this.#status, headers: this.#headers, body })
+  }
+
+  protected override onFailed(_why: EgressFailure): void {
+    this.#chunks = []
+    this.#decoder?.destroy()
+  }
+}
+
+const NO_HEADERS: EgressHeaders = new ReceivedHeaders([])

@@ -1,0 +1,85 @@
+/** Opens the sockets of outgoing calls, each behind the address guard. It knows no HTTP and keeps no connection. */
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { buildConnector } from 'undici'
+import type { AddressGuard } from './address-guard.ts'
+
+/** Resolves a host name to all its addresses. */
+export type ResolveHost = (
+  hostname: string,
+  done: (error: Error | null, addresses: readonly LookupAddress[]) => void,
+) => void
+
+export class BlockedAddressError extends Error {
+  readonly code = 'ERR_BLOCKED_ADDRESS'
+}
+
+export const resolveWithSystem: ResolveHost = (hostname, done) =>
+  systemLookup(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []))
+
+export interface ConnectorOptions {
+  readonly guard: AddressGuard
+  readonly resolveHost: ResolveHost
+  readonly connectTimeoutMs: number
+  /** PEM of further certificate authorities; the system's when absent. */
+  readonly ca?: string
+}
+
+/**
+ * A connector that checks before it connects, and again after. A literal is checked here because Node asks no resolver for it;
+ * a name is resolved once per connection, and the socket gets exactly the addresses that were checked, so a second,
+ * different DNS answer cannot slip in between.
+ */
+export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+  const lookup: LookupFunction = (hostname, lookupOptions, done) => {
+    options.resolveHost(hostname, (error, addresses) => {
+      if (error !== null) return done(error, [])
+      if (addresses.length === 0) return done(new Error(`${hostname} has no address`), [])
+      // One forbidden address condemns the name: an honest one has no reason to mix them.
+      for (const { address } of addresses) {
+        const refusal = options.guard.refusal(address, hostname)
+        if (refusal !== undefined) return done(blocked(hostname, address, refusal), [])
+      }
+      if (lookupOptions.all === true) return done(null, [...addresses])
+      done(null, addresses[0]!.address, addresses[0]!.family)
+    })
+  }
+  const connect = buildConnector({
+    lookup,
+    timeout: options.connectTimeoutMs,
+    autoSelectFamily: true,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  } as buildConnector.BuildOptions)
+  return behindGuard(options.guard, connect)
+}
+
+/** Checks literals before `connect` runs, and the peer of whatever socket it returns. */
+export function behindGuard(
+  guard: AddressGuard,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  return (target, done) => {
+    const { hostname } = target
+    if (isIP(hostname) !== 0) {
+      const refusal = guard.refusal(hostname, hostname)
+      // Later, never within the call: the caller has not finished setting itself up.
+      if (refusal !== undefined)
+        return void process.nextTick(done, blocked(hostname, hostname, refusal), null)
+    }
+    connect(target, (error, socket) => {
+      if (error !== null) return done(error, null)
+      const peer = socket.remoteAddress ?? ''
+      const refusal = guard.refusal(peer, hostname)
+      if (refusal === undefined) return done(null, socket)
+      socket.destroy()
+      done(blocked(hostname, peer, refusal), null)
+    })
+  }
+}
+
+function blocked(hostname: string, address: string, refusal: string): BlockedAddressError {
+  const what = hostname === address ? hostname : `${hostname} (${address})`
+  return new BlockedAddressError(
+    `${what} is ${refusal}, which outgoing calls may not reach. Add it to EGRESS_ALLOW if it is meant.`,
+  )
+}

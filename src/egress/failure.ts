@@ -1,0 +1,40 @@
+/** Turns what goes wrong in an outgoing call into the closed set of failures. It decides on no retry. */
+import type { EgressFailure } from './egress.ts'
+
+export function failure(reason: EgressFailure['reason'], message: string, sent: boolean): EgressFailure {
+  return { kind: 'failure', reason, message, sent }
+}
+
+/** How far an exchange had come when it failed. */
+export interface Progress {
+  /** The request was handed to a socket. */
+  readonly sent: boolean
+  /** A status line has arrived. */
+  readonly answered: boolean
+}
+
+/**
+ * Names a failure of the client library. The text holds the origin and a code, never headers, path or body,
+ * because those may carry credentials.
+ */
+export function failureOf(error: unknown, origin: string, { sent, answered }: Progress): EgressFailure {
+  const code = codeOf(error)
+  if (code === 'ERR_BLOCKED_ADDRESS') return failure('blocked_address', (error as Error).message, false)
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
+    return failure('protocol', `the request is not valid: ${(error as Error).message}`, false)
+  if (PROTOCOL.test(code))
+    return failure('protocol', `${origin} gave an answer that is not valid HTTP: ${code}`, sent)
+  if (answered) return failure('protocol', `${origin} broke off its answer: ${code}`, sent)
+  if (sent) return failure('unreachable', `${origin} closed the connection without an answer: ${code}`, true)
+  return failure('unreachable', `cannot connect to ${origin}: ${code}`, false)
+}
+
+const PROTOCOL =
+  /^HPE_|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|REQ_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/
+
+function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'unknown error'
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  if (typeof code === 'string') return code
+  return typeof name === 'string' ? name : 'unknown error'
+}

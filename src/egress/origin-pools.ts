@@ -1,0 +1,82 @@
+/** One bounded pool of kept-alive connections per origin, and a bound on the origins. It sends nothing itself. */
+import { type buildConnector, Pool } from 'undici'
+
+export interface PoolLimits {
+  /** Origins held at once; the one unused for longest makes room. */
+  readonly maxOrigins: number
+  readonly maxConnectionsPerOrigin: number
+  /** Calls that may wait for a free connection of one origin; more are refused at once. */
+  readonly maxWaitingPerOrigin: number
+  /** How long an idle connection is kept when the peer names no time of its own. */
+  readonly keepAliveTimeoutMs: number
+}
+
+export interface OriginPool {
+  readonly pool: Pool
+  /** Calls that run or wait. The call that adds one takes it away again when it has ended. */
+  inFlight: number
+  /** Order of last use, not a time. */
+  usedAt: number
+}
+
+export class OriginPools {
+  readonly #pools = new Map<string, OriginPool>()
+  readonly #limits: PoolLimits
+  readonly #connect: buildConnector.connector
+  #uses = 0
+
+  constructor(limits: PoolLimits, connect: buildConnector.connector) {
+    this.#limits = limits
+    this.#connect = connect
+  }
+
+  /** The pool of an origin; undefined when too many calls to it are waiting, or every origin held is busy. */
+  take(origin: string): OriginPool | undefined {
+    const found = this.#pools.get(origin) ?? this.#open(origin)
+    if (found === undefined) return undefined
+    const { maxConnectionsPerOrigin, maxWaitingPerOrigin } = this.#limits
+    if (found.inFlight >= maxConnectionsPerOrigin + maxWaitingPerOrigin) return undefined
+    found.usedAt = ++this.#uses
+    found.inFlight++
+    return found
+  }
+
+  #open(origin: string): OriginPool | undefined {
+    if (this.#pools.size >= this.#limits.maxOrigins && !this.#evict()) return undefined
+    const pool = new Pool(origin, {
+      connect: this.#connect,
+      connections: this.#limits.maxConnectionsPerOrigin,
+      pipelining: 1,
+      keepAliveTimeout: this.#limits.keepAliveTimeoutMs,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      // The timer of each call covers the whole exchange; two more clocks would only hide it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    const opened = { pool, inFlight: 0, usedAt: 0 }
+    this.#pools.set(origin, opened)
+    return opened
+  }
+
+  #evict(): boolean {
+    let idlest: [string, OriginPool] | undefined
+    for (const entry of this.#pools) {
+      if (entry[1].inFlight === 0 && (idlest === undefined || entry[1].usedAt < idlest[1].usedAt))
+        idlest = entry
+    }
+    if (idlest === undefined) return false
+    this.#pools.delete(idlest[0])
+    void idlest[1].pool.destroy()
+    return true
+  }
+
+  /** Ends every connection; calls in flight fail. */
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(pools.map(({ pool }) => pool.destroy()))
+  }
+}
+
+/** A peer may ask for longer; beyond a minute an idle socket costs more than a new one. */
+const KEEP_ALIVE_MAX_MS = 60_000

@@ -1,0 +1,40 @@
+/** Hands an answer out as soon as its head is there and lets the body flow. It collects and decodes nothing. */
+import { BodyStream } from './body-stream.ts'
+import { Call } from './call.ts'
+import type { EgressFailure, EgressStreamResponse } from './egress.ts'
+import { failure } from './failure.ts'
+import { ReceivedHeaders } from './headers.ts'
+
+export class StreamingCall extends Call<EgressStreamResponse> {
+  #body: BodyStream | undefined
+
+  onHeaders(status: number, wire: Buffer[], resume: () => void): boolean {
+    if (this.over || status < 200) return true
+    this.answered = true
+    this.#body = new BodyStream(resume, () => this.#abandoned())
+    this.resolve({
+      kind: 'response',
+      status,
+      headers: new ReceivedHeaders(wire),
+      body: this.#body,
+    })
+    return true
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    return this.over || this.#body === undefined ? true : this.#body.push(chunk)
+  }
+
+  onComplete(): void {
+    this.finish()
+    this.#body?.end()
+  }
+
+  #abandoned(): void {
+    this.fail(failure('cancelled', `the answer of ${this.origin} was not wanted any more`, true))
+  }
+
+  protected override onFailed(why: EgressFailure): void {
+    this.#body?.fail(new Error(why.message))
+  }
+}

@@ -1,0 +1,485 @@
+/** What a caller of the egress client can rely on, shown against real loopback servers that behave and misbehave. */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
+import { Cancellation } from '../../../src/pipeline/cancellation.ts'
+import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close()
+})
+function keep<T extends { close(): Promise<void> }>(part: T): T {
+  opened.push(part)
+  return part
+}
+function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {
+  return keep(createEgress({ allow: [], allowLoopback: true, ...options }))
+}
+function get(backend: TestBackend, more: Partial<EgressRequest> = {}): EgressRequest {
+  return {
+    method: 'GET',
+    url: `${backend.url}/`,
+    headers: [],
+    timeoutMs: 2000,
+    maxResponseBytes: 1 << 20,
+    ...more,
+  }
+}
+const text = (body: Uint8Array): string => Buffer.from(body).toString()
+
+describe('an exchange', () => {
+  it('sends method, path, query, headers and body as given and returns status, headers and body', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => {
+        const chunks: Buffer[] = []
+        request.on('data', chunk => chunks.push(chunk))
+        request.on('end', () => {
+          response.writeHead(
+            201,
+            [
+              ['X-Two', 'a'],
+              ['x-two', 'b'],
+            ].flat(),
+          )
+          response.end(
+            JSON.stringify({
+              method: request.method,
+              url: request.url,
+              header: request.headers['x-one'],
+              encoding: request.headers['accept-encoding'],
+              body: Buffer.concat(chunks).toString(),
+            }),
+          )
+        })
+      }),
+    )
+    const answer = await client().request(
+      get(backend, {
+        method: 'POST',
+        url: `${backend.url}/a/../b%2Fc//d?x=%20&y=/..#gone`,
+        headers: ['X-One', '1'],
+        body: 'hello',
+      }),
+    )
+    if (answer.kind !== 'response') throw new Error(answer.message)
+    expect(answer.status).toBe(201)
+    expect(answer.headers.get('x-two')).toBe('a, b')
+    expect(answer.headers.raw.filter(part => part === 'x-two')).toHaveLength(2)
+    expect(JSON.parse(text(answer.body))).toEqual({
+      method: 'POST',
+      url: '/a/../b%2Fc//d?x=%20&y=/..',
+      header: '1',
+      encoding: 'identity',
+      body: 'hello',
+    })
+  })
+
+  it('does not follow a redirect', async () => {
+    let calls = 0
+    const backend = keep(
+      await httpBackend((_, response) => {
+        calls++
+        response.writeHead(302, { location: '/elsewhere' }).end('moved')
+      }),
+    )
+    const answer = await client().request(get(backend))
+    expect(answer).toMatchObject({ kind: 'response', status: 302 })
+    expect(calls).toBe(1)
+  })
+
+  it('reuses kept-alive connections', async () => {
+    const backend = keep(await httpBackend((_, response) => response.end('ok')))
+    const egress = client()
+    for (let i = 0; i < 20; i++) expect(await egress.request(get(backend))).toMatchObject({ status: 200 })
+    // Two: undici frees a connection a tick after the answer, so back-to-back calls alternate.
+    expect(backend.connections()).toBeLessThanOrEqual(2)
+  })
+
+  it('reads HEAD, 204 and 304 without waiting for a body', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => {
+        if (request.method === 'HEAD') response.writeHead(200, { 'content-length': '999999999' }).end()
+        else response.writeHead(Number(request.url!.slice(1))).end()
+      }),
+    )
+    const egress = client()
+    expect(await egress.request(get(backend, { method: 'HEAD' }))).toMatchObject({ status: 200 })
+    expect(await egress.request(get(backend, { url: `${backend.url}/204` }))).toMatchObject({ status: 204 })
+    expect(await egress.request(get(backend, { url: `${backend.url}/304` }))).toMatchObject({ status: 304 })
+  })
+
+  it('skips informational answers before the real one', async () => {
+    const backend = keep(
+      await httpBackend((_, response) => {
+        response.writeEarlyHints({ link: '</style.css>; rel=preload' }, () => response.end('real'))
+      }),
+    )
+    const answer = await client().request(get(backend))
+    expect(answer.kind === 'response' && text(answer.body)).toBe('real')
+  })
+
+  it('tells the observer the head first and each piece as it arrives', async () => {
+    const backend = keep(
+      await httpBackend(async (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        for (const piece of ['one', 'two', 'three']) {
+          response.write(piece)
+          await sleep(20)
+        }
+        response.end()
+      }),
+    )
+    const seen: string[] = []
+    const answer = await client().request(
+      get(backend, {
+        onHead: (status, headers) => seen.push(`${status} ${headers.get('content-type')}`),
+        onChunk: chunk => seen.push(text(chunk)),
+      }),
+    )
+    expect(seen).toEqual(['200 text/event-stream', 'one', 'two', 'three'])
+    expect(answer.kind === 'response' && text(answer.body)).toBe('onetwothree')
+  })
+
+  it('turns an observer that throws into a failure and closes the connection', async () => {
+    const backend = keep(await httpBackend((_, response) => response.end('x')))
+    const answer = await client().request(
+      get(backend, {
+        onChunk: () => {
+          throw new Error('observer')
+        },
+      }),
+    )
+    expect(answer).toMatchObject({ kind: 'failure', sent: true })
+  })
+})
+
+describe('content encodings', () => {
+  const plain = 'x'.repeat(100_000)
+  const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
+
+  for (const [encoding, encode] of Object.entries(encoders)) {
+    it(`decodes ${encoding} although identity was asked for, and bounds what comes out`, async () => {
+      const encoded = encode(plain)
+      const backend = keep(
+        await httpBackend((_, response) =>
+          response
+            .writeHead(200, { 'content-encoding': encoding, 'content-length': encoded.length })
+            .end(encoded),
+        ),
+      )
+      const egress = client()
+      const answer = await egress.request(get(backend))
+      if (answer.kind !== 'response') throw new Error(answer.message)
+      expect(text(answer.body)).toBe(plain)
+      expect(answer.headers.get('content-encoding')).toBe('')
+      expect(answer.headers.raw).not.toContain('content-length')
+      expect(await egress.request(get(backend, { maxResponseBytes: 99_999 }))).toMatchObject({
+        kind: 'failure',
+        reason: 'too_large',
+      })
+    })
+  }
+
+  it('refuses a body that is not what its encoding says, and an encoding nobody knows', async () => {
+    const backend = keep(
+      await httpBackend((request, response) =>
+        response.writeHead(200, { 'content-encoding': request.url!.slice(1) }).end('not compressed at all'),
+      ),
+    )
+    const egress = client()
+    for (const encoding of ['gzip', 'zstd']) {
+      expect(await egress.request(get(backend, { url: `${backend.url}/${encoding}` }))).toMatchObject({
+        kind: 'failure',
+        reason: 'protocol',
+      })
+    }
+  })
+})
+
+describe('bounds', () => {
+  it('ends a call whose head is slow, at its timeout', async () => {
+    const backend = keep(await httpBackend(() => {}))
+    const startedAt = performance.now()
+    expect(await client().request(get(backend, { timeoutMs: 100 }))).toMatchObject({
+      kind: 'failure',
+      reason: 'timeout',
+      sent: true,
+    })
+    expect(performance.now() - startedAt).toBeLessThan(1000)
+  })
+
+  it('counts the whole exchange: a body that drips is cut at the same moment', async () => {
+    const backend = keep(
+      await httpBackend((_, response) => {
+        response.writeHead(200)
+        const drip = setInterval(() => response.write('.'), 10)
+        response.on('close', () => clearInterval(drip))
+      }),
+    )
+    const startedAt = performance.now()
+    expect(await client().request(get(backend, { timeoutMs: 150 }))).toMatchObject({ reason: 'timeout' })
+    expect(performance.now() - startedAt).toBeLessThan(1000)
+  })
+
+  it('refuses a declared length over the bound before reading the body', async () => {
+    let closed = 0
+    const backend = keep(
+      await httpBackend((request, response) => {
+        request.socket.once('close', () => closed++)
+        response.writeHead(200, { 'content-length': String(2 ** 40) })
+        response.write('x')
+      }),
+    )
+    expect(await client().request(get(backend))).toMatchObject({ kind: 'failure', reason: 'too_large' })
+    await expect.poll(() => closed).toBe(1)
+  })
+
+  it('stops reading an endless body at the bound and closes its connection', async () => {
+    let sentBytes = 0
+    const closed = deferred<void>()
+    const backend = keep(
+      await httpBackend((_, response) => {
+        const chunk = Buffer.alloc(64 * 1024)
+        const pump = (): void => {
+          while (response.write(chunk)) sentBytes += chunk.length
+          response.once('drain', pump)
+        }
+        response.on('close', () => closed.resolve())
+        pump()
+      }),
+    )
+    expect(await client().request(get(backend))).toMatchObject({ kind: 'failure', reason: 'too_large' })
+    await closed.promise
+    expect(sentBytes).toBeLessThan(64 << 20)
+  })
+
+  it('refuses calls beyond the waiting room at once', async () => {
+    const backend = keep(await httpBackend(() => {}))
+    const egress = client({ maxConnectionsPerOrigin: 1, maxWaitingPerOrigin: 2 })
+    const cancellation = new Cancellation()
+    const held = [1, 2, 3].map(() => egress.request(get(backend, { cancellation })))
+    expect(await egress.request(get(backend))).toMatchObject({ reason: 'unreachable', sent: false })
+    cancellation.cancel()
+    expect((await Promise.all(held)).map(answer => answer.kind)).toEqual(['failure', 'failure', 'failure'])
+  })
+
+  it('holds no more origins than allowed, and still serves the next one', async () => {
+    const backends = await Promise.all([1, 2, 3].map(() => httpBackend((_, response) => response.end('ok'))))
+    backends.forEach(keep)
+    const egress = client({ maxOrigins: 2 })
+    for (const backend of [...backends, ...backends])
+      expect(await egress.request(get(backend))).toMatchObject({ kind: 'response', status: 200 })
+  })
+})
+
+describe('cancellation', () => {
+  it('closes the connection of the backend within 50 ms', async () => {
+    const arrived = deferred<void>()
+    const gone = deferred<number>()
+    const backend = keep(
+      await httpBackend(request => {
+        request.socket.once('close', () => gone.resolve(performance.now()))
+        arrived.resolve()
+      }),
+    )
+    const cancellation = new Cancellation()
+    const pending = client().request(get(backend, { cancellation }))
+    await arrived.promise
+    const cancelledAt = performance.now()
+    cancellation.cancel()
+    expect(await pending).toMatchObject({ kind: 'failure', reason: 'cancelled', sent: true })
+    expect((await gone.promise) - cancelledAt).toBeLessThan(50)
+  })
+
+  it('sends nothing when it comes before the call, or while the call waits for a connection', async () => {
+    let calls = 0
+    const release = deferred<void>()
+    const backend = keep(
+      await httpBackend(async (_, response) => {
+        calls++
+        await release.promise
+        response.end()
+      }),
+    )
+    const egress = client({ maxConnectionsPerOrigin: 1 })
+    const already = new Cancellation()
+    already.cancel()
+    expect(await egress.request(get(backend, { cancellation: already }))).toMatchObject({ sent: false })
+
+    const first = egress.request(get(backend))
+    const waiting = new Cancellation()
+    const second = egress.request(get(backend, { cancellation: waiting }))
+    waiting.cancel()
+    expect(await second).toMatchObject({ reason: 'cancelled', sent: false })
+    release.resolve()
+    expect(await first).toMatchObject({ status: 200 })
+    expect(await egress.request(get(backend))).toMatchObject({ status: 200 })
+    expect(calls).toBe(2)
+  })
+})
+
+describe('backends that misbehave', () => {
+  const broken: Record<string, string> = {
+    'garbage instead of a status line': 'SSH-2.0-OpenSSH_9.2\r\n\r\n',
+    'a chunk size that is no number': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n',
+    'chunk data longer than its size':
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n',
+    'two lengths that differ': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!',
+    'a length that is no number': 'HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello',
+    'length and chunked at once':
+      'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+    'a header line without colon': 'HTTP/1.1 200 OK\r\nBroken\r\nContent-Length: 0\r\n\r\n',
+    'a NUL in a header': 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n',
+    'headers without end': `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}\r\n`,
+    'an upgrade nobody asked for':
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
+  }
+  for (const [name, bytes] of Object.entries(broken)) {
+    it(`answers ${name} with a failure, and the next call still works`, async () => {
+      let bad = true
+      const backend = keep(
+        await rawBackend(socket => {
+          socket.write(bad ? bytes : 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 'latin1')
+          bad = false
+        }),
+      )
+      const egress = client()
+      const answer = await egress.request(get(backend, { timeoutMs: 1000 }))
+      expect(answer).toMatchObject({ kind: 'failure', sent: true })
+      expect(answer.kind === 'failure' && answer.reason).not.toBe('timeout')
+      expect(await egress.request(get(backend))).toMatchObject({ kind: 'response', status: 200 })
+    })
+  }
+
+  it('says unreachable when the connection is reset before an answer', async () => {
+    const backend = keep(await rawBackend(socket => socket.resetAndDestroy()))
+    expect(await client().request(get(backend))).toMatchObject({ reason: 'unreachable', sent: true })
+  })
+
+  it('says protocol when the answer breaks off, whichever way its length was given', async () => {
+    for (const head of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
+      const backend = keep(
+        await rawBackend(socket => {
+          socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`)
+          setTimeout(() => socket.resetAndDestroy(), 20)
+        }),
+      )
+      expect(await client().request(get(backend))).toMatchObject({ reason: 'protocol', sent: true })
+    }
+  })
+
+  it('says unreachable and not sent when nobody listens', async () => {
+    const backend = await httpBackend(() => {})
+    await backend.close()
+    const answer = await client().request(get(backend))
+    expect(answer).toMatchObject({ reason: 'unreachable', sent: false })
+    expect(answer.kind === 'failure' && answer.message).toContain('ECONNREFUSED')
+  })
+
+  it('does not read bytes smuggled behind an answer as the answer to the next call', async () => {
+    let served = 0
+    const backend = keep(
+      await rawBackend(socket => {
+        served++
+        const extra = served === 1 ? 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil' : ''
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood${extra}`)
+      }),
+    )
+    const egress = client()
+    for (let i = 0; i < 3; i++) {
+      const answer = await egress.request(get(backend))
+      if (answer.kind === 'response') expect(text(answer.body)).toBe('good')
+      await sleep(10)
+    }
+  })
+
+  it('opens a new connection when the idle one was closed, and never sends a request twice', async () => {
+    const requests: string[] = []
+    const backend = keep(
+      await rawBackend((socket, request) => {
+        requests.push(request.split('\r\n')[0]!)
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        setTimeout(() => socket.end(), 5)
+      }),
+    )
+    const egress = client()
+    for (let i = 0; i < 3; i++) {
+      expect(
+        await egress.request(get(backend, { method: 'POST', url: `${backend.url}/${i}` })),
+      ).toMatchObject({
+        status: 200,
+      })
+      await sleep(30)
+    }
+    expect(requests).toEqual(['POST /0 HTTP/1.1', 'POST /1 HTTP/1.1', 'POST /2 HTTP/1.1'])
+    expect(backend.connections()).toBe(3)
+  })
+
+  it('reports a request as sent, and does not repeat it, when a reused connection dies under it', async () => {
+    const requests: string[] = []
+    const backend = keep(
+      await rawBackend((socket, request) => {
+        requests.push(request.split('\r\n')[0]!)
+        if (requests.length === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        else socket.resetAndDestroy()
+      }),
+    )
+    const egress = client()
+    await egress.request(get(backend))
+    expect(await egress.request(get(backend, { method: 'POST' }))).toMatchObject({
+      kind: 'failure',
+      reason: 'unreachable',
+      sent: true,
+    })
+    expect(requests).toHaveLength(2)
+  })
+})
+
+describe('requests that must not leave', () => {
+  const bad: Record<string, Partial<EgressRequest>> = {
+    'a relative address': { url: '/x' },
+    'another scheme': { url: 'ftp://127.0.0.1/' },
+    'a file': { url: 'file:///etc/passwd' },
+    'credentials in the address': { url: 'http://user:secret@127.0.0.1/' },
+    'a backslash in the host': { url: 'http://127.0.0.1\\@example.com/' },
+    'a space in the path': { url: 'http://127.0.0.1/a b' },
+    'a line break in the path': { url: 'http://127.0.0.1/a\r\nX: y' },
+    'a line break in a header value': { headers: ['x', 'a\r\ny: b'] },
+    'a line break in a header name': { headers: ['x\r\ny', 'b'] },
+    'a method that is no token': { method: 'GET /\r\n' },
+    'a port out of range': { url: 'http://127.0.0.1:99999/' },
+  }
+  for (const [name, part] of Object.entries(bad)) {
+    it(`refuses ${name} without a connection, without throwing, without showing a secret`, async () => {
+      const backend = keep(await httpBackend((_, response) => response.end()))
+      const request = { ...get(backend), ...part }
+      const egress = client()
+      const answer = await egress.request(request)
+      expect(answer).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+      expect(JSON.stringify(answer)).not.toContain('secret')
+      const { body: _, ...head } = request
+      expect(await egress.stream(head)).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+    })
+  }
+
+  it('answers after close with a failure', async () => {
+    const backend = keep(await httpBackend((_, response) => response.end()))
+    const egress = client()
+    await egress.close()
+    expect(await egress.request(get(backend))).toMatchObject({ kind: 'failure', sent: false })
+    expect(backend.connections()).toBe(0)
+  })
+
+  it('fails what is in flight when it is closed', async () => {
+    const backend = keep(await httpBackend(() => {}))
+    const egress = client()
+    const pending = egress.request(get(backend))
+    await once(process, 'beforeExit', { signal: AbortSignal.timeout(50) }).catch(() => {})
+    await egress.close()
+    expect(await pending).toMatchObject({ kind: 'failure' })
+  })
+})
