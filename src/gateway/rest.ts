@@ -6,7 +6,12 @@ import type { Call } from './call.ts'
 import { challengeContext, type Ended, type GatewayParts, rateLimitHeaders, run } from './gateway.ts'
 import { readJson } from './json-body.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
+import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
 import { resultView, toolsJson } from './tool-view.ts'
+
+const UNKNOWN_LEVEL = refuse('invalid_request', {
+  message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
+})
 
 export class RestTools {
   readonly #parts: GatewayParts
@@ -29,6 +34,8 @@ export class RestTools {
   call(call: Call, snapshot: Snapshot): void {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
+      if (readLevel(call.request.header('x-token-optimization')) === undefined)
+        return this.refuse(call, UNKNOWN_LEVEL)
       const operation = readCall(body.value)
       if ('kind' in operation) return this.refuse(call, operation)
       this.#run(call, snapshot, operation, ended => this.#answerCall(call, ended))
@@ -43,8 +50,9 @@ export class RestTools {
   #answerCall(call: Call, { exchange, final }: Ended): void {
     if (final === undefined || final.kind === 'refusal')
       return this.refuse(call, final ?? refuse('internal_error'))
-    const result = resultView(final.result, 'rest')
-    const headers = rateLimitHeaders(exchange)
+    const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
+    const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
+    const headers = [...rateLimitHeaders(exchange), ...savedHeader(level, savedBytes)]
     if (final.failure === undefined) return call.answer(200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)

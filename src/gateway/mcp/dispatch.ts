@@ -6,6 +6,7 @@ import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import { challengeContext, type Ended, type GatewayParts, rateLimitHeaders, run } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
+import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { resultView, toolsJson } from '../tool-view.ts'
 import {
   errorMessage,
@@ -101,6 +102,13 @@ export class Dispatcher {
   }
 
   #toolsCall(request: RpcRequest, conversation: Conversation): RpcAnswer | Promise<RpcAnswer> {
+    const level = readLevel(conversation.call.request.header('x-token-optimization'))
+    if (level === undefined)
+      return fault(
+        request.id,
+        INVALID_PARAMS,
+        `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
+      )
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
@@ -114,11 +122,11 @@ export class Dispatcher {
     }
     return this.#run(request.id, conversation, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
-      return ok(
-        request.id,
-        JSON.stringify(resultView(final.result, conversation.version)),
-        rateLimitHeaders(exchange),
-      )
+      const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
+      return ok(request.id, JSON.stringify(result), [
+        ...rateLimitHeaders(exchange),
+        ...savedHeader(level, savedBytes),
+      ])
     })
   }
 
