@@ -1,0 +1,97 @@
+/**
+ * What both sides of the boundary agree on: status codes, method numbers, struct offsets, limits. No code, only integer constants.
+ * Each is one `export const NAME: i32 = …` because the host's copy is this file without the types (`npm run build:kernel`).
+ */
+
+/** Raised with every change of a struct or a call; the host refuses a kernel of another number. */
+export const ABI_VERSION: i32 = 1
+
+// ── Status: what `normalize`, `match` and `admit` return when it is below zero ──────────────────────────────
+
+/** No pattern fits the path. */
+export const NOT_FOUND: i32 = -1
+/** A pattern fits, but not for this method; RESULT_ALLOWED says which methods it has. */
+export const METHOD_NOT_ALLOWED: i32 = -2
+/** The route's bucket holds no token; RESULT_RETRY_AFTER says for how long. */
+export const BUCKET_EMPTY: i32 = -3
+/** A path begins with `/` (RFC 9112 §3.2.1, origin-form). */
+export const PATH_NOT_ABSOLUTE: i32 = -10
+/** More than MAX_PATH_BYTES. */
+export const PATH_TOO_LONG: i32 = -11
+/** `%` without two hexadecimal digits (RFC 3986 §2.1). */
+export const PATH_BAD_ESCAPE: i32 = -12
+/** `%2F`: one server reads a separator where another reads data. */
+export const PATH_ENCODED_SLASH: i32 = -13
+/** `\` or `%5C`: a separator to some (WHATWG URL), data to others. */
+export const PATH_BACKSLASH: i32 = -14
+/** A zero byte, raw or as `%00`: the end of the path to C code behind us. */
+export const PATH_NUL: i32 = -15
+/** Another control character (1–1F, 7F), raw or escaped. */
+export const PATH_CONTROL: i32 = -16
+/** Escaped bytes that are not well-formed UTF-8 (RFC 3629 §4). */
+export const PATH_INVALID_UTF8: i32 = -17
+/** A raw byte above 7F: a URI has none, and listeners do not agree on its encoding. */
+export const PATH_NOT_ASCII: i32 = -18
+/** Space, `?` or `#`, raw: none can be inside the path of a request line. */
+export const PATH_BAD_CHARACTER: i32 = -19
+
+// ── Methods (RFC 9110 §9, RFC 5789) ─────────────────────────────────────────────────────────────────────────
+
+export const METHOD_GET: i32 = 0
+export const METHOD_HEAD: i32 = 1
+export const METHOD_POST: i32 = 2
+export const METHOD_PUT: i32 = 3
+export const METHOD_DELETE: i32 = 4
+export const METHOD_PATCH: i32 = 5
+export const METHOD_OPTIONS: i32 = 6
+export const METHOD_TRACE: i32 = 7
+export const METHOD_CONNECT: i32 = 8
+/** Any other token. No route can be made for it, only METHOD_ANY takes it. */
+export const METHOD_OTHER: i32 = 9
+/** In a route: every method that has no route of its own at the same pattern. Never the method of a request. */
+export const METHOD_ANY: i32 = 10
+
+// ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Longest path taken; the listeners stop at the same length. */
+export const MAX_PATH_BYTES: i32 = 8192
+/** Parameters in one pattern, catch-all included. */
+export const MAX_PARAMS: i32 = 32
+/** Segments in one pattern; bounds the stack of the search. */
+export const MAX_SEGMENTS: i32 = 64
+
+// ── Arena: what belongs to one thread (offsets from its base) ───────────────────────────────────────────────
+
+/** Where the normalized path stands, as an offset from the arena's base: ARENA_INPUT when nothing had to change. */
+export const RESULT_PATH: i32 = 0
+/** Its length in bytes. */
+export const RESULT_PATH_LENGTH: i32 = 4
+/** Parameters of the match. */
+export const RESULT_PARAM_COUNT: i32 = 8
+/** Bit per method number; set when `match` returned METHOD_NOT_ALLOWED. */
+export const RESULT_ALLOWED: i32 = 12
+/** Milliseconds, rounded up; set when BUCKET_EMPTY was returned. */
+export const RESULT_RETRY_AFTER: i32 = 16
+/** Offset in the path as it was given, of the byte that was refused. */
+export const RESULT_REFUSED_AT: i32 = 20
+/** MAX_PARAMS pairs of u32: start and end of each parameter in the normalized path. */
+export const RESULT_PARAMS: i32 = 64
+/** The search's stack: MAX_SEGMENTS × 2 entries of 16 bytes. */
+export const ARENA_STACK: i32 = 512
+/** The window the host writes the path into; 64 bytes beyond its end may be read, never written. */
+export const ARENA_INPUT: i32 = 4096
+/** The normalized path when it differs; one byte may become three. */
+export const ARENA_OUTPUT: i32 = 12544
+/** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
+export const ARENA_SIZE: i32 = 40960
+
+// ── Token bucket: one slot ──────────────────────────────────────────────────────────────────────────────────
+
+/** A cache line to itself, so that two threads on two buckets do not slow each other. */
+export const BUCKET_SIZE: i32 = 64
+/** i64, atomic: when the bucket is full again, nanoseconds since the Unix epoch (a past time: it is full). */
+export const BUCKET_FULL_AT: i32 = 0
+/** i64: nanoseconds until one token has come back. */
+export const BUCKET_INTERVAL: i32 = 8
+/** i64: tokens it holds × interval. 0, as in a slot nobody configured, refuses everything. */
+export const BUCKET_CAPACITY: i32 = 16

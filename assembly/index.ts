@@ -1,0 +1,2 @@
+/** The whole export surface of the kernel, and nothing else. */
+export { init } from './memory'
