@@ -15,5 +15,58 @@ export interface Plan extends PlanLimits {
   readonly name: string
 }
 
+/** A plan as the control plane keeps it; every limit is present, 0 = none. */
+export interface PlanRecord extends Required<Plan> {
+  readonly id: string
+  /** null = global, for every tenant. */
+  readonly tenantId: string | null
+  /** False: a subscription to it is approved as soon as it is asked for. */
+  readonly requiresApproval: boolean
+  /** Counts the changes; the ETag. */
+  readonly revision: number
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
 /** What applies when no plan does (specification, "Quotas per consumer"). */
 export const DEFAULT_LIMITS: PlanLimits = Object.freeze({ perMinute: 5, perDay: 10_000 })
+
+/** The plans every installation begins with (contract §5; figures of the specification, "Quotas per consumer"). */
+export const SEEDED_PLANS: readonly Required<Plan>[] = Object.freeze([
+  {
+    slug: 'community',
+    name: 'Community',
+    perSecond: 5,
+    perMinute: 60,
+    perDay: 10_000,
+    perMonth: 100_000,
+    burst: 0,
+  },
+  {
+    slug: 'silver',
+    name: 'Silver',
+    perSecond: 20,
+    perMinute: 300,
+    perDay: 50_000,
+    perMonth: 1_000_000,
+    burst: 0,
+  },
+  {
+    slug: 'gold',
+    name: 'Gold',
+    perSecond: 100,
+    perMinute: 5_000,
+    perDay: 500_000,
+    perMonth: 10_000_000,
+    burst: 0,
+  },
+  {
+    slug: 'enterprise',
+    name: 'Enterprise',
+    perSecond: 0,
+    perMinute: 0,
+    perDay: 0,
+    perMonth: 0,
+    burst: 0,
+  },
+])

@@ -48,6 +48,8 @@ export interface BodyBinding {
       readonly binary?: boolean
     }
   }
+  /** The body is not text: the argument is base64 of it (`from.kind` is `whole`). */
+  readonly binary?: boolean
 }
 
 /** The table that turns arguments into the exact HTTP request; the compiler writes it, the invoke stage reads it. */
@@ -56,8 +58,10 @@ export interface RequestTemplate {
   readonly method: string
   /** Absolute, no trailing slash, without query. */
   readonly baseUrl: string
-  /** As in the document, with `{name}` placeholders. */
+  /** As in the document, with `{name}` placeholders; without query and fragment. */
   readonly path: string
+  /** Query that the document writes into the path itself, already encoded, without `?`. */
+  readonly query?: string
   readonly parameters: readonly ParameterBinding[]
   readonly body?: BodyBinding
   /** Value of the `Accept` header. */

@@ -1,0 +1,18 @@
+/** A consumer of a tenant, as plain data: who calls, and under which plan of its own. It counts nothing. */
+
+export const CONSUMER_STATUSES = ['active', 'blocked'] as const
+export type ConsumerStatus = (typeof CONSUMER_STATUSES)[number]
+
+export interface Consumer {
+  readonly id: string
+  readonly tenantId: string
+  /** What tokens and subscriptions call it: `azp`, `client_id` or the application. Unique in the tenant. */
+  readonly subject: string
+  readonly name: string
+  readonly status: ConsumerStatus
+  /** Slug of its own plan, used where no subscription applies; null = the defaults. */
+  readonly plan: string | null
+  readonly lastSeenAt: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}

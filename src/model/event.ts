@@ -1,0 +1,40 @@
+/** Domain events: what changed, written in the transaction of the change. It delivers nothing. */
+import type { Json } from './json-schema.ts'
+
+/** Kinds that webhooks can subscribe to (specification, "Events"). */
+export const WEBHOOK_EVENT_KINDS = [
+  'subscription.created',
+  'subscription.approved',
+  'subscription.revoked',
+  'subscription.key_rotated',
+  'subscription.expired',
+] as const
+export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number]
+
+/** Changes that only the publisher and the audit trail care about. */
+export type ChangeKind =
+  | `tenant.${'created' | 'updated' | 'activated' | 'deleted' | 'purged'}`
+  | `api.${'created' | 'updated' | 'deleted'}`
+  | `plan.${'created' | 'updated' | 'deleted'}`
+  | `api_key.${'created' | 'revoked'}`
+  | `consumer.${'created' | 'updated'}`
+
+export type EventKind = WebhookEventKind | ChangeKind
+
+export interface NewEvent {
+  readonly kind: EventKind
+  /** null = concerns every tenant (a global plan). */
+  readonly tenantId: string | null
+  /** Id of the thing that changed. */
+  readonly resourceId: string
+  /** Body of the event; of a `subscription.*` event the `data` of a webhook payload. Holds no key and no secret. */
+  readonly data: { readonly [field: string]: Json }
+}
+
+export interface DomainEvent extends NewEvent {
+  /** Unique for ever; what receivers deduplicate by. */
+  readonly id: string
+  /** Position in the order of commits, without gaps: a reader that has seen n has seen everything up to n. */
+  readonly seq: number
+  readonly occurredAt: Date
+}

@@ -1,0 +1,106 @@
+/** A ToolSet as plain data (specification, "ToolSet"; defaults of contract §8), its status, and nothing that acts. */
+import type { ToolRateLimit } from './tool.ts'
+
+/** Reference to one key of a ConfigMap or Secret (directory source: a file). */
+export interface KeyReference {
+  readonly name: string
+  readonly key: string
+}
+
+/** Exactly one source of the OpenAPI document. */
+export type OpenApiSource =
+  | { readonly kind: 'url'; readonly url: string; readonly refreshIntervalMs: number }
+  | { readonly kind: 'configMap'; readonly ref: KeyReference }
+  | { readonly kind: 'secret'; readonly ref: KeyReference }
+  | { readonly kind: 'inline'; readonly text: string }
+
+/** Which operations become tools; every field given must agree. */
+export interface OperationSelector {
+  /** At least one of these tags. */
+  readonly tags?: readonly string[]
+  /** None of these tags. */
+  readonly excludeTags?: readonly string[]
+  /** Upper case. */
+  readonly methods?: readonly string[]
+  /** Compared with the path as the document writes it. */
+  readonly pathPrefix?: string
+  readonly operationIds?: readonly string[]
+}
+
+export interface ToolDefaults {
+  readonly tags: readonly string[]
+  readonly timeoutMs: number
+  readonly rateLimit?: ToolRateLimit
+  readonly authentication: {
+    readonly type: 'none' | 'bearer' | 'basic' | 'apiKey'
+    readonly secretRef?: KeyReference
+  }
+  /** Result cache of tools that only read. */
+  readonly cache?: { readonly ttlMs: number }
+  /** Declares `outputSchema` from the success response of each operation. */
+  readonly outputSchema: boolean
+}
+
+export interface ToolNaming {
+  readonly prefix: string
+  readonly suffix: string
+  readonly useOperationId: boolean
+}
+
+export interface ToolSet {
+  readonly name: string
+  /** `tenant-{name}` or `platform`. */
+  readonly namespace: string
+  readonly displayName: string
+  readonly description?: string
+  readonly source?: OpenApiSource
+  /** Absolute http(s) URL; wins over the servers of the document. */
+  readonly baseURL?: string
+  readonly selector: OperationSelector
+  readonly toolDefaults: ToolDefaults
+  readonly naming: ToolNaming
+  readonly enabled: boolean
+  /** Control-plane API the tools belong to. */
+  readonly apiId?: string
+}
+
+export type ToolSetPhase = 'Pending' | 'Syncing' | 'Ready' | 'Error' | 'Disabled'
+
+/** As Kubernetes writes conditions (metav1.Condition). */
+export interface Condition {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+  /** ISO 8601; changes only when `status` does. */
+  readonly lastTransitionTime: string
+}
+
+export interface ToolSetStatus {
+  readonly phase: ToolSetPhase
+  readonly toolCount: number
+  readonly tools: readonly string[]
+  /** ISO 8601, the last success. */
+  readonly lastSyncedAt?: string
+  /** SHA-256 of the document in canonical JSON, hex. */
+  readonly specHash?: string
+  readonly lastError?: string
+  readonly conditions: readonly Condition[]
+}
+
+/** Tenant whose callers see a namespace; null = everybody; undefined = no caller would ever see it. */
+export function tenantOfNamespace(namespace: string): string | null | undefined {
+  if (namespace === 'platform') return null
+  return namespace.startsWith('tenant-') && namespace.length > 7 ? namespace.slice(7) : undefined
+}
+
+export const DEFAULT_TIMEOUT_MS = 30_000
+export const DEFAULT_REFRESH_INTERVAL_MS = 3_600_000
+/** What `spec.toolDefaults`, `spec.naming` and `spec.selector` mean when they are left out. */
+export const DEFAULT_TOOL_DEFAULTS: ToolDefaults = Object.freeze({
+  tags: Object.freeze([]),
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  authentication: Object.freeze({ type: 'none' }),
+  outputSchema: false,
+})
+export const DEFAULT_NAMING: ToolNaming = Object.freeze({ prefix: '', suffix: '', useOperationId: true })
