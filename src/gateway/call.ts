@@ -44,6 +44,11 @@ export class Call {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
   }
 
+  /** 202: the answer comes on a stream (MCP 2024-11-05, "HTTP with SSE"). */
+  accepted(): void {
+    this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
+  }
+
   /** Starts an event stream (HTML, "Server-sent events"); proxies are told not to buffer it. */
   eventStream(headers: readonly string[] = []): ResponseStream {
     const own = [

@@ -3,6 +3,7 @@ import type { Cancellation } from '../pipeline/cancellation.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit, type Operation, type Snapshot } from '../pipeline/exchange.ts'
 import type { Final } from '../pipeline/stage.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
 import type { Call } from './call.ts'
 
 export interface GatewayParts {
@@ -13,7 +14,7 @@ export interface GatewayParts {
   readonly snapshotFault: () => string | undefined
   readonly keysReady: () => boolean
   readonly draining: () => boolean
-  readonly activeSessions: () => number
+  readonly sessions: SessionStore
   /** Public address without trailing slash. */
   readonly url: string
   readonly name: string
@@ -28,6 +29,9 @@ export interface Ended {
   readonly final: Final
 }
 
+/** What a transport adds to an exchange. */
+export type RunExtras = Pick<ExchangeInit, 'onProgress' | 'claimSession' | 'confirm'>
+
 /** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
 export function run(
   parts: GatewayParts,
@@ -36,7 +40,7 @@ export function run(
   access: ExchangeInit['access'],
   operation: Operation,
   cancellation: Cancellation,
-  onProgress?: ExchangeInit['onProgress'],
+  extras?: RunExtras,
 ): Ended | Promise<Ended> {
   const exchange = new Exchange({
     requestId: call.requestId,
@@ -48,7 +52,7 @@ export function run(
     remoteAddress: call.request.peerAddress,
     cancellation,
     receivedAtMs: call.receivedAtMs,
-    ...(onProgress === undefined ? undefined : { onProgress }),
+    ...extras,
   })
   const final = parts.pipeline(exchange)
   return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }

@@ -20,6 +20,13 @@ export function ready(parts: GatewayParts, call: Call): void {
 
 /** GET /mcp/health (contract §3). */
 export function mcpHealth(parts: GatewayParts, call: Call): void {
+  const statistics = parts.sessions.statistics(call.receivedAtMs)
+  if (statistics instanceof Promise)
+    void statistics.then(({ active_sessions }) => answerHealth(parts, call, active_sessions))
+  else answerHealth(parts, call, statistics.active_sessions)
+}
+
+function answerHealth(parts: GatewayParts, call: Call, activeSessions: number): void {
   const snapshot = parts.snapshot()
   const fault = parts.snapshotFault()
   const draining = parts.draining()
@@ -27,7 +34,7 @@ export function mcpHealth(parts: GatewayParts, call: Call): void {
   call.answer(draining ? 503 : 200, {
     status: draining ? 'draining' : degraded ? 'degraded' : 'healthy',
     tools: snapshot?.toolCount ?? 0,
-    active_sessions: parts.activeSessions(),
+    active_sessions: activeSessions,
     version: parts.version,
     snapshot: snapshot?.version ?? null,
     ...(fault === undefined ? undefined : { reason: fault }),

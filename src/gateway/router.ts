@@ -4,10 +4,10 @@ import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { HttpHandler } from '../server/listener.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
-import { capabilities, serverMetadata } from './discovery.ts'
+import { capabilities } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
-import { McpEndpoint } from './mcp/endpoint.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
 import { RestTools } from './rest.ts'
 
 export interface RouteRow {
@@ -30,10 +30,10 @@ interface Route extends RouteRow {
 export function createRouter(
   parts: GatewayParts,
   cors: Cors,
+  mcp: McpEndpoint,
   matcher: (rows: readonly RouteRow[]) => RouteMatcher,
 ): HttpHandler {
   const rest = new RestTools(parts)
-  const mcp = new McpEndpoint(parts)
   const routes = routeTable(parts, rest, mcp)
   const table = matcher(routes)
 
@@ -87,15 +87,16 @@ function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint): rea
   return [
     get('/health', health),
     get('/ready', call => ready(parts, call)),
-    get('/mcp', call => serverMetadata(parts, call)),
     get('/mcp/capabilities', call => capabilities(parts, call)),
     get('/mcp/health', call => mcpHealth(parts, call)),
     post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
     post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
-    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
-      post(path, (call, snapshot) => mcp.post(call, snapshot)),
-    ),
+    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].flatMap((pattern): Route[] => [
+      { method: 'GET', pattern, endpoint: withSnapshot((call, snapshot) => mcp.get(call, snapshot)) },
+      { method: 'DELETE', pattern, endpoint: withSnapshot((call, snapshot) => mcp.delete(call, snapshot)) },
+      post(pattern, (call, snapshot) => mcp.post(call, snapshot)),
+    ]),
   ]
 }

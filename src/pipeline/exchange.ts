@@ -18,6 +18,8 @@ export type Operation =
   | { readonly action: 'resources.list' }
   | { readonly action: 'prompts.list' }
   | { readonly action: 'capabilities.read' }
+  /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
+  | { readonly action: 'session' }
   | { readonly action: 'admin'; readonly resource: string }
   | { readonly action: 'proxy'; readonly routeId: number }
 
@@ -79,6 +81,17 @@ export interface Credentials {
   readonly tenant: string
 }
 
+/** What a person is asked before a call that the policy wants confirmed. */
+export interface Confirmation {
+  readonly tool: string
+  readonly arguments: { readonly [name: string]: unknown }
+  readonly message: string
+  readonly principal: Principal
+}
+
+/** `pending`: the question has to travel to the client first; the call is repeated with the answer. */
+export type ConfirmationAnswer = 'accepted' | 'declined' | 'pending'
+
 export interface ExchangeInit {
   readonly requestId: string
   readonly traceId: string
@@ -91,6 +104,10 @@ export interface ExchangeInit {
   readonly cancellation: Cancellation
   /** Unix ms. */
   readonly receivedAtMs: number
+  /** Binds the session the request came in to the principal; false when it is another's. Absent without a session. */
+  readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
+  /** Asks the client's user; absent when the client cannot. */
+  readonly confirm?: (confirmation: Confirmation) => ConfirmationAnswer | Promise<ConfirmationAnswer>
   /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
   readonly onProgress?: (progress: number, total: number | undefined, message: string | undefined) => void
 }
@@ -106,6 +123,8 @@ export class Exchange {
   readonly cancellation: Cancellation
   readonly receivedAtMs: number
   readonly onProgress: ExchangeInit['onProgress']
+  readonly claimSession: ExchangeInit['claimSession']
+  readonly confirm: ExchangeInit['confirm']
   /** Monotonic milliseconds (`performance.now`) at the start. */
   readonly startedAt: number
 
@@ -139,6 +158,8 @@ export class Exchange {
     this.cancellation = init.cancellation
     this.receivedAtMs = init.receivedAtMs
     this.onProgress = init.onProgress
+    this.claimSession = init.claimSession
+    this.confirm = init.confirm
     this.startedAt = performance.now()
   }
 }

@@ -173,6 +173,31 @@ export const REFUSALS = {
 
   quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },
 
+  session_not_found: {
+    error: 'session_not_found',
+    status: 404,
+    rpcCode: 404,
+    message: 'The session is not known or has ended. Initialize again.',
+  },
+  confirmation_unsupported: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message:
+      'The policy wants this call confirmed, and this client cannot ask its user (no elicitation capability).',
+  },
+  confirmation_declined: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'The call was not confirmed.',
+  },
+  confirmation_pending: {
+    error: 'confirmation_required',
+    status: 403,
+    rpcCode: 403,
+    message: 'The call waits for a confirmation.',
+  },
   tool_not_found: {
     error: 'tool_not_found',
     status: 404,

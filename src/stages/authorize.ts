@@ -24,6 +24,8 @@ export function authorize(): Stage {
     id: 'authorize',
     phase: 'decide',
     run(exchange) {
+      // bind-session has made sure that the session is the caller's own; there is nothing left to decide
+      if (exchange.operation.action === 'session') return undefined
       const decided = exchange.snapshot.policy.decide(
         policyInput(exchange),
         subjectKeyOf(exchange),

@@ -7,6 +7,8 @@ import type { Quota } from '../quota/quota.ts'
 import { admitWithinBounds } from './admit-within-bounds.ts'
 import { authenticate } from './authenticate.ts'
 import { authorize } from './authorize.ts'
+import { bindSession } from './bind-session.ts'
+import { confirmCall } from './confirm-call.ts'
 import { invokeTool } from './invoke-tool.ts'
 import { listTools } from './list-tools.ts'
 import { type AccessLog, logAccess } from './log-access.ts'
@@ -32,10 +34,12 @@ export function stages(parts: StageParts): readonly Stage[] {
   return [
     admission.enter, //                      first: what we cannot hold must cost nothing
     authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
+    bindSession(), // a session of somebody else does not exist
     resolveTool(), //                        after authentication: which tool a name means depends on the tenant
     takeQuota(parts.quota), //               before policy: a refused caller must not cost an evaluation
     authorize(), //                          before arguments are looked at: a schema is told only to those who may call
     validateArguments(), //                  nothing that does not fit reaches a backend
+    confirmCall(), // asked about arguments that are known to fit, just before they are used
     listTools(),
     invokeTool(parts.egress, parts.maxResponseBytes),
     releaseQuota(), //                       settle: on every exit

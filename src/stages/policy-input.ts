@@ -8,6 +8,7 @@ const KEY_OF_ACTION = {
   'resources.list': -2,
   'prompts.list': -3,
   'capabilities.read': -4,
+  session: -7,
   admin: -5,
   proxy: -6,
 } as const

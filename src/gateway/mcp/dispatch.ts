@@ -1,24 +1,36 @@
-/** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `endpoint.ts`. */
+/** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
 import type { Cancellation } from '../../pipeline/cancellation.ts'
-import type { ExchangeInit, Operation, Snapshot } from '../../pipeline/exchange.ts'
+import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
 import type { Refusal } from '../../pipeline/refusal.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
-import { challengeContext, type Ended, type GatewayParts, rateLimitHeaders, run } from '../gateway.ts'
+import {
+  challengeContext,
+  type Ended,
+  type GatewayParts,
+  type RunExtras,
+  rateLimitHeaders,
+  run,
+} from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { resultView, toolsJson } from '../tool-view.ts'
 import {
   errorMessage,
   INVALID_PARAMS,
-  METHOD_NOT_FOUND,
   RESOURCE_NOT_FOUND,
   type RequestId,
   type RpcRequest,
-  resultMessage,
 } from './message.ts'
 import { pageOf } from './pagination.ts'
-import { negotiate, type ProtocolVersion } from './versions.ts'
+import { fault, ResultWriter, type RpcAnswer } from './result.ts'
+import {
+  isModernVersion,
+  MODERN_VERSIONS,
+  negotiate,
+  PROTOCOL_VERSIONS,
+  type ProtocolVersion,
+} from './versions.ts'
 
 /** What is known about the conversation a request belongs to. */
 export interface Conversation {
@@ -26,53 +38,76 @@ export interface Conversation {
   readonly snapshot: Snapshot
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
-  readonly onProgress?: ExchangeInit['onProgress']
+  readonly extras: RunExtras
+  /** Modern era: what a client is asked when a call waits for a confirmation. */
+  readonly pendingInput?: () => { readonly inputRequests: object; readonly requestState: string } | undefined
 }
 
-export interface RpcAnswer {
-  /** HTTP status when the request came alone. */
-  readonly status: number
-  /** Flat; meaningful when the request came alone. */
-  readonly headers: readonly string[]
-  /** The JSON-RPC message, serialized. */
-  readonly body: string
-}
-
-const NO_HEADERS: readonly string[] = []
+type Answer = RpcAnswer | Promise<RpcAnswer>
 
 export class Dispatcher {
   readonly #parts: GatewayParts
+  readonly #writers: ReadonlyMap<ProtocolVersion, ResultWriter>
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
+    const info = { name: parts.name, version: parts.version }
+    this.#writers = new Map(PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, info)]))
   }
 
-  dispatch(request: RpcRequest, conversation: Conversation): RpcAnswer | Promise<RpcAnswer> {
+  dispatch(request: RpcRequest, conversation: Conversation): Answer {
+    const writer = this.#writers.get(conversation.version)!
     switch (request.method) {
-      case 'initialize':
-        return this.#initialize(request)
-      case 'ping':
-        return ok(request.id, '{}')
       case 'tools/list':
-        return this.#toolsList(request, conversation)
+        return this.#toolsList(request, conversation, writer)
       case 'tools/call':
-        return this.#toolsCall(request, conversation)
+        return this.#toolsCall(request, conversation, writer)
       case 'resources/list':
-        return this.#empty(request, conversation, { action: 'resources.list' }, '{"resources":[]}')
+        return this.#emptyList(
+          request,
+          conversation,
+          writer,
+          { action: 'resources.list' },
+          '{"resources":[]}',
+        )
       case 'resources/templates/list':
-        return this.#empty(request, conversation, { action: 'resources.list' }, '{"resourceTemplates":[]}')
+        return this.#emptyList(
+          request,
+          conversation,
+          writer,
+          { action: 'resources.list' },
+          '{"resourceTemplates":[]}',
+        )
       case 'prompts/list':
-        return this.#empty(request, conversation, { action: 'prompts.list' }, '{"prompts":[]}')
+        return this.#emptyList(request, conversation, writer, { action: 'prompts.list' }, '{"prompts":[]}')
       case 'resources/read':
-        return fault(request.id, RESOURCE_NOT_FOUND, 'Resource not found.', { uri: request.params.uri })
+        return isModernVersion(conversation.version)
+          ? fault(request.id, INVALID_PARAMS, 'Resource not found.', { uri: request.params.uri })
+          : fault(request.id, RESOURCE_NOT_FOUND, 'Resource not found.', { uri: request.params.uri })
       case 'prompts/get':
         return fault(request.id, INVALID_PARAMS, 'Prompt not found.')
-      default:
-        return fault(request.id, METHOD_NOT_FOUND, `Method not found: ${request.method.slice(0, 64)}`)
     }
+    if (isModernVersion(conversation.version)) {
+      return request.method === 'server/discover'
+        ? this.#discover(request, writer)
+        : writer.methodNotFound(request.id, request.method)
+    }
+    if (request.method === 'initialize') return this.#initialize(request, writer)
+    return request.method === 'ping'
+      ? writer.complete(request.id, '{}')
+      : writer.methodNotFound(request.id, request.method)
   }
 
-  #initialize(request: RpcRequest): RpcAnswer {
+  /** MCP 2026-07-28, `server/discover`: public, never limited. */
+  #discover(request: RpcRequest, writer: ResultWriter): RpcAnswer {
+    return writer.list(
+      request.id,
+      JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: CAPABILITIES }),
+      'public',
+    )
+  }
+
+  #initialize(request: RpcRequest, writer: ResultWriter): RpcAnswer {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
@@ -81,34 +116,35 @@ export class Dispatcher {
       capabilities: CAPABILITIES,
       serverInfo: { name: this.#parts.name, version: this.#parts.version },
     }
-    return ok(request.id, JSON.stringify(result))
+    return writer.complete(request.id, JSON.stringify(result))
   }
 
-  #toolsList(request: RpcRequest, conversation: Conversation): RpcAnswer | Promise<RpcAnswer> {
+  #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
     const { cursor } = request.params
     if (cursor !== undefined && typeof cursor !== 'string')
       return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
-    return this.#run(request.id, conversation, { action: 'tools.list' }, ({ exchange }) => {
+    return this.#run(request.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) => {
       const listing = exchange.listing!
       const page = pageOf(listing.tools, cursor)
       if (page === undefined)
         return fault(request.id, INVALID_PARAMS, 'cursor is not one this server has given out.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
-      return ok(
+      return writer.list(
         request.id,
         `{"tools":${toolsJson(listing, conversation.version, page.from, page.to)}${next}}`,
       )
     })
   }
 
-  #toolsCall(request: RpcRequest, conversation: Conversation): RpcAnswer | Promise<RpcAnswer> {
+  #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
     const level = readLevel(conversation.call.request.header('x-token-optimization'))
-    if (level === undefined)
+    if (level === undefined) {
       return fault(
         request.id,
         INVALID_PARAMS,
         `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
       )
+    }
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
@@ -120,62 +156,62 @@ export class Dispatcher {
       tool: name,
       arguments: args as { readonly [name: string]: unknown },
     }
-    return this.#run(request.id, conversation, operation, ({ exchange, final }) => {
+    return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
       const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
-      return ok(request.id, JSON.stringify(result), [
-        ...rateLimitHeaders(exchange),
-        ...savedHeader(level, savedBytes),
-      ])
+      const headers = [...rateLimitHeaders(exchange), ...savedHeader(level, savedBytes)]
+      return writer.complete(request.id, JSON.stringify(result), headers)
     })
   }
 
-  #empty(
+  #emptyList(
     request: RpcRequest,
     conversation: Conversation,
+    writer: ResultWriter,
     operation: Operation,
     resultJson: string,
-  ): RpcAnswer | Promise<RpcAnswer> {
-    return this.#run(request.id, conversation, operation, () => ok(request.id, resultJson))
+  ): Answer {
+    return this.#run(request.id, conversation, writer, operation, () => writer.list(request.id, resultJson))
   }
 
   #run(
     id: RequestId,
     conversation: Conversation,
+    writer: ResultWriter,
     operation: Operation,
     then: (ended: Ended) => RpcAnswer,
-  ): RpcAnswer | Promise<RpcAnswer> {
-    const { call, snapshot, cancellation, onProgress, version } = conversation
+  ): Answer {
+    const { call, snapshot, cancellation, extras } = conversation
     const finish = (ended: Ended): RpcAnswer => {
-      if (ended.final?.kind !== 'refusal') return then(ended)
-      // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
-      if (ended.final.reason === 'invalid_arguments' && version >= '2025-11-25') {
-        const result = { content: [{ type: 'text', text: ended.final.message }], isError: true }
-        return ok(id, JSON.stringify(result), rateLimitHeaders(ended.exchange))
-      }
-      return this.#refused(id, call, ended.final)
+      return ended.final?.kind === 'refusal'
+        ? this.#refused(id, conversation, writer, ended, ended.final)
+        : then(ended)
     }
-    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, onProgress)
+    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, extras)
     return ended instanceof Promise ? ended.then(finish) : finish(ended)
   }
 
-  #refused(id: RequestId, call: Call, refusal: Refusal): RpcAnswer {
+  #refused(
+    id: RequestId,
+    conversation: Conversation,
+    writer: ResultWriter,
+    ended: Ended,
+    refusal: Refusal,
+  ): RpcAnswer {
+    const { call, version } = conversation
+    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25') {
+      const result = { content: [{ type: 'text', text: refusal.message }], isError: true }
+      return writer.complete(id, JSON.stringify(result), rateLimitHeaders(ended.exchange))
+    }
+    if (refusal.reason === 'confirmation_pending') {
+      const input = conversation.pendingInput?.()
+      if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
+    }
     return {
       status: rpcStatus(refusal),
       headers: refusalHeaders(refusal, challengeContext(this.#parts, call.request.path)),
       body: errorMessage(id, rpcError(refusal, call.requestId)),
     }
-  }
-}
-
-export function ok(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcAnswer {
-  return { status: 200, headers, body: resultMessage(id, resultJson) }
-}
-
-export function fault(id: RequestId | null, code: number, message: string, data?: unknown): RpcAnswer {
-  return {
-    status: 200,
-    headers: NO_HEADERS,
-    body: errorMessage(id, data === undefined ? { code, message } : { code, message, data }),
   }
 }

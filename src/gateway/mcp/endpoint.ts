@@ -1,95 +1,95 @@
-/** The MCP endpoint, `/mcp` and `/mcp/sse` alike: the decision ladder of POST bodies. Methods are `dispatch.ts`. */
-import { Cancellation } from '../../pipeline/cancellation.ts'
+/** The MCP endpoint, `/mcp` and `/mcp/sse` alike: origin check, then GET, POST or DELETE. It holds the parts they share. */
 import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Call } from '../call.ts'
+import type { Cors } from '../cors.ts'
+import { serverMetadata } from '../discovery.ts'
 import type { GatewayParts } from '../gateway.ts'
-import { readJson } from '../json-body.ts'
-import { Dispatcher, type RpcAnswer } from './dispatch.ts'
-import { errorMessage, INVALID_REQUEST, PARSE_ERROR, type RpcMessage, readMessage } from './message.ts'
-import { ASSUMED_VERSION, isLegacyVersion, LEGACY_VERSIONS, type ProtocolVersion } from './versions.ts'
+import { ConfirmationStates } from './confirmation-states.ts'
+import { Dispatcher } from './dispatch.ts'
+import { endSession } from './end-session.ts'
+import { McpGet } from './get.ts'
+import { InFlight } from './in-flight.ts'
+import { fromAllowedOrigin, localHosts } from './origin.ts'
+import type { McpParts } from './parts.ts'
+import { McpPost } from './post.ts'
+import { StreamLimiter, type StreamLimiterOptions } from './stream-limiter.ts'
+import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
-/** The official server's bound for batches. */
-const MAX_BATCH = 100
+export interface McpOptions {
+  readonly keys: KeyRing
+  readonly limiter: StreamLimiterOptions
+  readonly streams: StreamLimits
+  readonly clientAddress: (call: Call) => string
+  /** For metrics. */
+  readonly onStreamRefused: (reason: string) => void
+  readonly onStreamEnded: (why: StreamEnd) => void
+}
 
 export class McpEndpoint {
-  readonly #parts: GatewayParts
-  readonly #dispatcher: Dispatcher
+  readonly #parts: McpParts
+  readonly #get: McpGet
+  readonly #post: McpPost
+  readonly #localHosts: ReadonlySet<string> | undefined
 
-  constructor(parts: GatewayParts) {
-    this.#parts = parts
-    this.#dispatcher = new Dispatcher(parts)
+  constructor(gateway: GatewayParts, cors: Cors, options: McpOptions) {
+    this.#parts = {
+      gateway,
+      cors,
+      dispatcher: new Dispatcher(gateway),
+      inFlight: new InFlight(gateway.sessions),
+      streams: new Streams(options.streams, options.onStreamEnded),
+      limiter: new StreamLimiter(options.limiter),
+      confirmations: new ConfirmationStates(options.keys, gateway.nowMs),
+      clientAddress: options.clientAddress,
+      onStreamRefused: options.onStreamRefused,
+    }
+    this.#get = new McpGet(this.#parts)
+    this.#post = new McpPost(this.#parts)
+    this.#localHosts = localHosts(gateway.url)
   }
 
-  /** POST: one message, or a batch where the version has batches. */
+  /** GET without interest in a stream at `/mcp` is a question about the server. */
+  get(call: Call, snapshot: Snapshot): void {
+    const accept = call.request.header('accept')
+    if (!call.request.path.startsWith('/mcp/sse') && !accept.includes('text/event-stream'))
+      return serverMetadata(this.#parts.gateway, call)
+    if (this.#allowed(call)) this.#get.get(call, snapshot)
+  }
+
   post(call: Call, snapshot: Snapshot): void {
-    readJson(call.request, this.#parts.maxBodyBytes, body => {
-      if (body.kind === 'refusal') {
-        const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
-        return call.answer(body.row.status, errorMessage(null, { code, message: body.message }))
-      }
-      const header = call.request.header('mcp-protocol-version')
-      if (Array.isArray(body.value)) return this.#batch(call, snapshot, header, body.value)
-      this.#single(call, snapshot, header, readMessage(body.value))
+    if (this.#allowed(call)) this.#post.post(call, snapshot)
+  }
+
+  delete(call: Call, snapshot: Snapshot): void {
+    if (this.#allowed(call)) endSession(this.#parts, call, snapshot)
+  }
+
+  get openStreams(): number {
+    return this.#parts.streams.size
+  }
+
+  /** Tells the clients whose visible tools differ between the two snapshots. */
+  announce(
+    previous: Snapshot,
+    next: Snapshot,
+    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
+  ): Promise<void> {
+    return this.#parts.streams.announce(previous, next, changed)
+  }
+
+  /** Ends every stream with its last words; for the drain. */
+  close(): void {
+    this.#parts.streams.close()
+  }
+
+  #allowed(call: Call): boolean {
+    if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) return true
+    call.answer(403, {
+      error: 'forbidden_origin',
+      message: 'Origin or Host is not one that may use this endpoint; see CORS_ORIGINS.',
+      request_id: call.requestId,
     })
+    return false
   }
-
-  #single(call: Call, snapshot: Snapshot, header: string, message: RpcMessage): void {
-    if (message.kind === 'invalid') return badRequest(call, message.id, message.reason)
-    if (
-      header !== '' &&
-      !isLegacyVersion(header) &&
-      !(message.kind === 'request' && message.method === 'initialize')
-    ) {
-      return badRequest(
-        call,
-        null,
-        `MCP-Protocol-Version "${header.slice(0, 32)}" is not served; use one of ${LEGACY_VERSIONS.join(', ')}.`,
-      )
-    }
-    if (message.kind !== 'request') return call.answer(202, undefined)
-    const answer = this.#dispatcher.dispatch(message, this.#conversation(call, snapshot, header))
-    if (answer instanceof Promise) void answer.then(value => send(call, value))
-    else send(call, answer)
-  }
-
-  #batch(call: Call, snapshot: Snapshot, header: string, items: readonly unknown[]): void {
-    if (items.length === 0) return badRequest(call, null, 'A batch must not be empty.')
-    if (items.length > MAX_BATCH)
-      return badRequest(call, null, `A batch holds at most ${MAX_BATCH} messages.`)
-    if (header !== '' && header !== '2025-03-26')
-      return badRequest(call, null, 'Batches exist only in protocol version 2025-03-26.')
-    const messages = items.map(readMessage)
-    if (messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
-      return badRequest(call, null, 'initialize must not be part of a batch.')
-    }
-    const conversation = this.#conversation(call, snapshot, header)
-    const answers: (RpcAnswer | Promise<RpcAnswer>)[] = []
-    for (const message of messages) {
-      if (message.kind === 'request') answers.push(this.#dispatcher.dispatch(message, conversation))
-      else if (message.kind === 'invalid') {
-        answers.push({
-          status: 200,
-          headers: [],
-          body: errorMessage(message.id, { code: INVALID_REQUEST, message: message.reason }),
-        })
-      }
-    }
-    if (answers.length === 0) return call.answer(202, undefined)
-    void Promise.all(answers).then(all => call.answer(200, `[${all.map(answer => answer.body).join(',')}]`))
-  }
-
-  #conversation(call: Call, snapshot: Snapshot, header: string) {
-    const cancellation = new Cancellation()
-    call.response.onAbort(() => cancellation.cancel())
-    const version: ProtocolVersion = isLegacyVersion(header) ? header : ASSUMED_VERSION
-    return { call, snapshot, version, cancellation }
-  }
-}
-
-function send(call: Call, answer: RpcAnswer): void {
-  call.answer(answer.status, answer.body, answer.headers)
-}
-
-function badRequest(call: Call, id: string | number | null, reason: string): void {
-  call.answer(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
 }

@@ -1,0 +1,41 @@
+/** DELETE at the MCP endpoint: ends a session for every instance (mcp-wire §2, step 2). */
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Session } from '../../sessions/session-store.ts'
+import type { Call } from '../call.ts'
+import { challengeContext } from '../gateway.ts'
+import { refusalHeaders, restBody } from '../refusal-body.ts'
+import { authenticated, type McpParts } from './parts.ts'
+import { badRequest, notFound, sessionIdOfQuery } from './replies.ts'
+
+export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): void {
+  const { sessions } = parts.gateway
+  const id = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
+  if (id === '') return badRequest(call, null, 'Name the session in Mcp-Session-Id or ?sessionId=.')
+  const go = (session: Session | undefined): void => {
+    if (session === undefined) return notFound(call)
+    authenticated(
+      parts.gateway,
+      call,
+      snapshot,
+      session,
+      () => {
+        const ended = sessions.end(session.id)
+        const tell = (alive: boolean): void =>
+          alive ? call.answer(200, { status: 'ended' }) : notFound(call)
+        if (ended instanceof Promise) void ended.then(tell)
+        else tell(ended)
+      },
+      refusal => {
+        if (refusal.reason === 'session_not_found') return notFound(call)
+        call.answer(
+          refusal.row.status,
+          restBody(refusal, call.requestId),
+          refusalHeaders(refusal, challengeContext(parts.gateway, call.request.path)),
+        )
+      },
+    )
+  }
+  const found = sessions.find(id, call.receivedAtMs)
+  if (found instanceof Promise) void found.then(go)
+  else go(found)
+}

@@ -1,0 +1,188 @@
+/** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport (mcp-wire §2, step 1). */
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Refusal } from '../../pipeline/refusal.ts'
+import { ownerOf } from '../../sessions/owner.ts'
+import type { Session, SessionSignal } from '../../sessions/session-store.ts'
+import type { Call } from '../call.ts'
+import { challengeContext } from '../gateway.ts'
+import { refusalHeaders, restBody } from '../refusal-body.ts'
+import { versionOf } from './legacy.ts'
+import { isModernHeader } from './modern.ts'
+import { authenticated, type McpParts } from './parts.ts'
+import { readEventId } from './post-answer.ts'
+import { methodNotAllowed, notFound, sessionIdOfQuery } from './replies.ts'
+import { resume } from './resume.ts'
+import { endpointEvent, messageEvent } from './sse.ts'
+import { OpenStream, type StreamEnd, type StreamOwner } from './streams.ts'
+
+export class McpGet {
+  readonly #parts: McpParts
+  /** Sessions with a standalone stream here: a second one is refused. */
+  readonly #standalone = new Set<string>()
+
+  constructor(parts: McpParts) {
+    this.#parts = parts
+  }
+
+  get(call: Call, snapshot: Snapshot): void {
+    const header = call.request.header('mcp-session-id')
+    if (isModernHeader(call.request.header('mcp-protocol-version'))) return methodNotAllowed(call)
+    const id = header || sessionIdOfQuery(call.request.query)
+    if (id === '') return this.#legacy(call, snapshot, undefined)
+    const found = this.#parts.gateway.sessions.find(id, call.receivedAtMs)
+    const go = (session: Session | undefined): void => {
+      if (session === undefined) return notFound(call)
+      if (header === '') return this.#legacy(call, snapshot, session)
+      this.#streamable(call, snapshot, session)
+    }
+    if (found instanceof Promise) void found.then(go)
+    else go(found)
+  }
+
+  #streamable(call: Call, snapshot: Snapshot, session: Session): void {
+    authenticated(
+      this.#parts.gateway,
+      call,
+      snapshot,
+      session,
+      ({ exchange }) => {
+        const lastEventId = call.request.header('last-event-id')
+        const owner = {
+          principal: exchange.principal!,
+          tenant: exchange.tenant,
+          version: versionOf(call, session),
+        }
+        const position = lastEventId === '' ? undefined : readEventId(lastEventId)
+        if (lastEventId !== '' && position === undefined) return notFound(call)
+        const release = this.#admit(call, owner.tenant)
+        if (release === undefined) return
+        if (position !== undefined) return resume(this.#parts, call, position, release)
+        this.#open(call, session, owner, release)
+      },
+      // the background GET of a client without token: 401 would start a second login (mcp-wire §3)
+      refusal => (refusal.reason === 'session_not_found' ? notFound(call) : methodNotAllowed(call)),
+    )
+  }
+
+  #open(call: Call, session: Session, owner: StreamOwner, release: () => void): void {
+    if (this.#standalone.has(session.id)) {
+      release()
+      return call.answer(409, {
+        error: 'conflict',
+        message: 'This session has a stream already.',
+        request_id: call.requestId,
+      })
+    }
+    this.#standalone.add(session.id)
+    this.#attach(call, session, owner, 'standalone', undefined, () => {
+      this.#standalone.delete(session.id)
+      release()
+    })
+  }
+
+  /** HTTP+SSE: the first event names the address to POST to; here the GET is the client's only chance to start a login. */
+  #legacy(call: Call, snapshot: Snapshot, session: Session | undefined): void {
+    authenticated(
+      this.#parts.gateway,
+      call,
+      snapshot,
+      session,
+      ({ exchange }) => {
+        const owner = {
+          principal: exchange.principal!,
+          tenant: exchange.tenant,
+          version: versionOf(call, session),
+        }
+        const release = this.#admit(call, owner.tenant)
+        if (release === undefined) return
+        const open = (own: Session): void => {
+          this.#attach(
+            call,
+            own,
+            { ...owner, version: versionOf(call, own) },
+            'legacy',
+            endpointEvent(`${pathOf(call)}?sessionId=${own.id}`),
+            release,
+          )
+        }
+        if (session !== undefined) return open(session)
+        const created = this.#parts.gateway.sessions.create({
+          protocolVersion: '2024-11-05',
+          origin: 'stream',
+          elicitation: false,
+          owner: ownerOf(owner.principal),
+          createdAtMs: call.receivedAtMs,
+        })
+        if (created instanceof Promise) void created.then(open)
+        else open(created)
+      },
+      refusal => this.#refuse(call, refusal),
+    )
+  }
+
+  #attach(
+    call: Call,
+    session: Session,
+    owner: StreamOwner,
+    kind: 'legacy' | 'standalone',
+    first: string | undefined,
+    onClosed: () => void,
+  ): void {
+    const { sessions } = this.#parts.gateway
+    const stream = call.eventStream(['mcp-session-id', session.id])
+    const onSignal = (signal: SessionSignal): void => {
+      if (signal.kind === 'end') open.end('session_ended')
+      else if (signal.kind === 'message' && kind === 'legacy') open.write(messageEvent(signal.message))
+    }
+    const unlisten = sessions.listen(session.id, onSignal)
+    const onEnd = (why: StreamEnd): void => {
+      unlisten()
+      this.#parts.streams.remove(open, why)
+      sessions.setStreaming(session.id, kind, false)
+      onClosed()
+    }
+    const open = new OpenStream({
+      owner,
+      stream,
+      nowMs: call.receivedAtMs,
+      onEnd,
+      notify: (self, method) => self.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method }))),
+    })
+    sessions.setStreaming(session.id, kind, true)
+    this.#parts.streams.add(open)
+    call.response.onAbort(() => open.end('client'))
+    // something must be written at once: some clients wait for the first byte before they take the stream for open
+    open.write(first ?? ': open\n\n')
+  }
+
+  /** undefined when the limiter refused and the answer has been given. */
+  #admit(call: Call, tenant: string | undefined): (() => void) | undefined {
+    const place = this.#parts.limiter.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
+    if (typeof place === 'function') return place
+    this.#parts.onStreamRefused(place)
+    const body = {
+      error: 'too_many_connections',
+      message: MESSAGE_OF_LIMIT[place],
+      request_id: call.requestId,
+    }
+    call.answer(429, body, ['retry-after', '60'])
+    return undefined
+  }
+
+  #refuse(call: Call, refusal: Refusal): void {
+    if (refusal.reason === 'session_not_found') return notFound(call)
+    const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
+    call.answer(refusal.row.status, restBody(refusal, call.requestId), headers)
+  }
+}
+
+const MESSAGE_OF_LIMIT = {
+  ip: 'Too many event streams are open from this address.',
+  tenant: 'Too many event streams are open for this tenant.',
+  total: 'Too many event streams are open.',
+  rate: 'Too many event streams were opened from this address within a minute.',
+} as const
+
+function pathOf(call: Call): string {
+  return call.request.path.startsWith('/mcp/sse') ? '/mcp/sse' : '/mcp'
+}

@@ -1,0 +1,132 @@
+/** The answer of one POST: JSON when it is quick, an event stream when there is progress or it takes long. It knows no method. */
+import { randomBytes } from 'node:crypto'
+import type { ResponseStream } from '../../server/listener.ts'
+import type { SessionStore } from '../../sessions/session-store.ts'
+import type { Call } from '../call.ts'
+import type { RpcAnswer } from './result.ts'
+import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
+import { Ticker } from './ticker.ts'
+
+/** A resumable call is put on a stream after this long: until then its client has no id to come back with. */
+const STREAM_AFTER_MS = 250
+const TICK_MS = 100
+const KEEP_ALIVE_MS = 15_000
+const RETRY_MS = 1000
+
+export interface PostAnswerOptions {
+  /** The client takes event streams (`Accept`). */
+  readonly streams: boolean
+  /** The session's replay store; undefined when the stream cannot be resumed. */
+  readonly replay: SessionStore | undefined
+  /** From 2025-11-25 on a resumable stream begins with an empty event. */
+  readonly priming: boolean
+  readonly headers: readonly string[]
+}
+
+const pending = new Ticker<PostAnswer>(TICK_MS, (answer, nowMs) => answer.tick(nowMs))
+
+export class PostAnswer {
+  readonly #call: Call
+  readonly #options: PostAnswerOptions
+  #stream: ResponseStream | undefined
+  #streamId = ''
+  #n = 0
+  #ended = false
+  #lastWriteMs: number
+
+  constructor(call: Call, options: PostAnswerOptions) {
+    this.#call = call
+    this.#options = options
+    this.#lastWriteMs = call.receivedAtMs
+  }
+
+  /** The call is not finished yet: watch it, so that a stream opens in time and stays alive. */
+  wait(): void {
+    if (this.#options.streams) pending.add(this)
+  }
+
+  /** Whether messages can be sent before the answer. */
+  get canNotify(): boolean {
+    return this.#options.streams
+  }
+
+  /** Sends a message ahead of the answer. @param json a serialized JSON-RPC message */
+  notify(json: string): void {
+    if (this.#ended || !this.#options.streams) return
+    this.#open()
+    this.#event(json, false)
+  }
+
+  finish(answer: RpcAnswer): void {
+    if (this.#ended) return
+    this.#ended = true
+    pending.delete(this)
+    if (this.#stream === undefined)
+      return this.#call.answer(answer.status, answer.body, [...this.#options.headers, ...answer.headers])
+    this.#event(answer.body, true)
+    this.#stream.end()
+  }
+
+  /** A cancelled request gets no answer (MCP, "Cancellation"); the HTTP exchange still has to end. */
+  drop(): void {
+    if (this.#ended) return
+    this.#ended = true
+    pending.delete(this)
+    if (this.#stream === undefined) return this.#call.answer(202, undefined, this.#options.headers)
+    const { replay } = this.#options
+    if (replay !== undefined) {
+      replay.finish(this.#streamId)
+      void replay.signal(this.#streamId, { kind: 'event', event: { n: this.#n++, data: '' }, last: true })
+    }
+    this.#stream.end()
+  }
+
+  tick(nowMs: number): void {
+    if (this.#call.response.closed && this.#options.replay === undefined) {
+      pending.delete(this)
+      return
+    }
+    if (this.#stream === undefined) {
+      if (nowMs - this.#call.receivedAtMs >= STREAM_AFTER_MS) this.#open()
+    } else if (nowMs - this.#lastWriteMs >= KEEP_ALIVE_MS) {
+      this.#lastWriteMs = nowMs
+      this.#stream.write(KEEP_ALIVE)
+    }
+  }
+
+  #open(): void {
+    if (this.#stream !== undefined) return
+    this.#stream = this.#call.eventStream(this.#options.headers)
+    const { replay, priming } = this.#options
+    if (replay === undefined) return
+    this.#streamId = randomBytes(9).toString('base64url')
+    // the priming event is position 0 in the buffer too, so that a client which saw nothing else can resume
+    replay.append(this.#streamId, { n: this.#n, data: '' })
+    if (priming) this.#stream.write(primingEvent(eventId(this.#streamId, this.#n), RETRY_MS))
+    this.#n++
+  }
+
+  #event(json: string, last: boolean): void {
+    const { replay } = this.#options
+    if (replay === undefined) {
+      this.#stream!.write(messageEvent(json))
+    } else {
+      const event = { n: this.#n++, data: json }
+      replay.append(this.#streamId, event)
+      if (last) replay.finish(this.#streamId)
+      void replay.signal(this.#streamId, { kind: 'event', event, last })
+      this.#stream!.write(messageEvent(json, eventId(this.#streamId, event.n)))
+    }
+    this.#lastWriteMs = Date.now()
+  }
+}
+
+export function eventId(streamId: string, n: number): string {
+  return `${streamId}_${n}`
+}
+
+/** undefined when it is not an id of ours. */
+export function readEventId(id: string): { readonly streamId: string; readonly n: number } | undefined {
+  const match = /^([A-Za-z0-9_-]{12})_(\d{1,9})$/.exec(id)
+  return match === null ? undefined : { streamId: match[1]!, n: Number(match[2]) }
+}

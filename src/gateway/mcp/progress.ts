@@ -1,0 +1,28 @@
+/** Progress of a call → `notifications/progress`, strictly increasing (every version, "Progress"). */
+import type { ExchangeInit } from '../../pipeline/exchange.ts'
+import type { RpcRequest } from './message.ts'
+import { metaOf } from './modern.ts'
+
+/** undefined when the client asked for none or cannot be told. */
+export function progressSink(
+  request: RpcRequest,
+  send: ((json: string) => void) | undefined,
+): ExchangeInit['onProgress'] {
+  const progressToken = metaOf(request)?.progressToken
+  if (send === undefined || (typeof progressToken !== 'string' && typeof progressToken !== 'number'))
+    return undefined
+  return (progress, total, message) => {
+    send(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: {
+          progressToken,
+          progress,
+          ...(total === undefined ? {} : { total }),
+          ...(message === undefined ? {} : { message }),
+        },
+      }),
+    )
+  }
+}

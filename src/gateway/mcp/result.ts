@@ -1,0 +1,81 @@
+/** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
+import { errorMessage, type RequestId, resultMessage } from './message.ts'
+import { isModernVersion, type ProtocolVersion } from './versions.ts'
+
+export interface RpcAnswer {
+  /** HTTP status when the request came alone. */
+  readonly status: number
+  /** Flat; meaningful when the request came alone. */
+  readonly headers: readonly string[]
+  /** The JSON-RPC message, serialized. */
+  readonly body: string
+}
+
+const NO_HEADERS: readonly string[] = []
+
+/** How long a client may keep a list, and for whom (MCP 2026-07-28, "Caching"); our lists depend on the token. */
+const LIST_TTL_MS = 60_000
+
+export class ResultWriter {
+  readonly #modern: boolean
+  readonly #serverInfo: string
+
+  constructor(version: ProtocolVersion, serverInfo: { readonly name: string; readonly version: string }) {
+    this.#modern = isModernVersion(version)
+    this.#serverInfo = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfo })
+  }
+
+  /** @param resultJson a serialized object */
+  complete(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcAnswer {
+    return {
+      status: 200,
+      headers,
+      body: resultMessage(id, this.#modern ? this.#with(resultJson, '"resultType":"complete"') : resultJson),
+    }
+  }
+
+  /** A list: modern results say how long and for whom it holds. */
+  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private'): RpcAnswer {
+    if (!this.#modern) return this.complete(id, resultJson)
+    const json = this.#with(
+      resultJson,
+      `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`,
+    )
+    return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
+  }
+
+  /** MCP 2026-07-28, "Multi round-trip requests". Only for the modern era. */
+  inputRequired(id: RequestId, inputRequests: object, requestState: string): RpcAnswer {
+    const json = JSON.stringify({ inputRequests, requestState })
+    return {
+      status: 200,
+      headers: NO_HEADERS,
+      body: resultMessage(id, this.#with(json, '"resultType":"input_required"')),
+    }
+  }
+
+  #with(resultJson: string, members: string): string {
+    const rest = resultJson.slice(1)
+    return `{${members},"_meta":${this.#serverInfo}${rest === '}' ? '' : ','}${rest}`
+  }
+
+  methodNotFound(id: RequestId, method: string): RpcAnswer {
+    const answer = fault(id, -32601, `Method not found: ${method.slice(0, 64)}`)
+    return this.#modern ? { ...answer, status: 404 } : answer
+  }
+}
+
+/** An error that goes with HTTP 200 unless said otherwise. */
+export function fault(
+  id: RequestId | null,
+  code: number,
+  message: string,
+  data?: unknown,
+  status = 200,
+): RpcAnswer {
+  return {
+    status,
+    headers: NO_HEADERS,
+    body: errorMessage(id, data === undefined ? { code, message } : { code, message, data }),
+  }
+}

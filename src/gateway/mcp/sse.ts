@@ -1,0 +1,21 @@
+/** Bytes of server-sent events (HTML, "Server-sent events"). Pure. */
+
+/** Serialized JSON holds no line break, so one `data:` line is enough. */
+export function messageEvent(json: string, id?: string): string {
+  return id === undefined
+    ? `event: message\ndata: ${json}\n\n`
+    : `id: ${id}\nevent: message\ndata: ${json}\n\n`
+}
+
+/** MCP 2025-11-25, transports: an event with an id and empty data, so that a client can resume before the first message. */
+export function primingEvent(id: string, retryMs: number): string {
+  return `id: ${id}\nretry: ${retryMs}\ndata: \n\n`
+}
+
+/** MCP 2024-11-05, "HTTP with SSE": the first event tells where to POST. */
+export function endpointEvent(uri: string): string {
+  return `event: endpoint\ndata: ${uri}\n\n`
+}
+
+/** A comment: keeps proxies from closing an idle stream, and no client sees it. */
+export const KEEP_ALIVE = ':\n\n'

@@ -1,0 +1,62 @@
+/** Limits on open event streams (specification, "SSE connection limits"): per address, per tenant, in total, and new ones per minute. */
+
+export interface StreamLimiterOptions {
+  readonly enabled: boolean
+  readonly maxPerIp: number
+  readonly maxPerTenant: number
+  readonly maxTotal: number
+  /** New streams per address in any 60 s. */
+  readonly newPerMinutePerIp: number
+}
+
+/** Closed set: it is a metric label. */
+export type StreamRefusal = 'ip' | 'tenant' | 'total' | 'rate'
+
+const MINUTE_MS = 60_000
+/** Addresses whose recent openings are remembered; beyond it the oldest are forgotten. */
+const MAX_ADDRESSES = 50_000
+
+export class StreamLimiter {
+  readonly #options: StreamLimiterOptions
+  readonly #byIp = new Map<string, number>()
+  readonly #byTenant = new Map<string, number>()
+  /** Times of the newest openings, at most `newPerMinutePerIp` of them. */
+  readonly #recent = new Map<string, number[]>()
+  #total = 0
+
+  constructor(options: StreamLimiterOptions) {
+    this.#options = options
+  }
+
+  /** Takes a place. @returns why there is none, or the function that gives it back (once). */
+  open(ip: string, tenant: string | undefined, nowMs: number): StreamRefusal | (() => void) {
+    const { enabled, maxPerIp, maxPerTenant, maxTotal, newPerMinutePerIp } = this.#options
+    if (!enabled) return () => {}
+    if (this.#total >= maxTotal) return 'total'
+    if ((this.#byIp.get(ip) ?? 0) >= maxPerIp) return 'ip'
+    if (tenant !== undefined && (this.#byTenant.get(tenant) ?? 0) >= maxPerTenant) return 'tenant'
+    const recent = (this.#recent.get(ip) ?? []).filter(atMs => nowMs - atMs < MINUTE_MS)
+    if (recent.length >= newPerMinutePerIp) return 'rate'
+    recent.push(nowMs)
+    this.#recent.delete(ip)
+    this.#recent.set(ip, recent)
+    if (this.#recent.size > MAX_ADDRESSES) this.#recent.delete(this.#recent.keys().next().value!)
+    this.#total++
+    add(this.#byIp, ip, 1)
+    if (tenant !== undefined) add(this.#byTenant, tenant, 1)
+    let given = false
+    return () => {
+      if (given) return
+      given = true
+      this.#total--
+      add(this.#byIp, ip, -1)
+      if (tenant !== undefined) add(this.#byTenant, tenant, -1)
+    }
+  }
+}
+
+function add(counts: Map<string, number>, key: string, step: number): void {
+  const count = (counts.get(key) ?? 0) + step
+  if (count <= 0) counts.delete(key)
+  else counts.set(key, count)
+}

@@ -1,0 +1,136 @@
+/** The event streams that are open here: kept alive, told of changed tool lists, shed when nobody reads them. */
+import type { Principal } from '../../model/principal.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { ResponseStream } from '../../server/listener.ts'
+import { KEEP_ALIVE } from './sse.ts'
+import { Ticker } from './ticker.ts'
+import type { ProtocolVersion } from './versions.ts'
+
+/** Closed set: it is a metric label. */
+export type StreamEnd = 'client' | 'session_ended' | 'idle' | 'max_duration' | 'draining' | 'replaced'
+
+export interface StreamOwner {
+  readonly principal: Principal
+  readonly tenant: string | undefined
+  readonly version: ProtocolVersion
+}
+
+export interface StreamLimits {
+  readonly heartbeatMs: number
+  /** Nothing could be written for so long. */
+  readonly idleTimeoutMs: number
+  readonly maxDurationMs: number
+}
+
+const TICK_MS = 1000
+
+export class OpenStream {
+  readonly owner: StreamOwner
+  readonly openedAtMs: number
+  readonly #stream: ResponseStream
+  readonly #onEnd: (why: StreamEnd) => void
+  /** Sends a notification in the form this stream has. */
+  readonly notify: (method: string) => void
+  /** Last words, such as a result, before the server closes the stream. */
+  readonly farewell: (() => string | undefined) | undefined
+  ended = false
+  lastProgressMs: number
+  lastWriteMs: number
+
+  constructor(init: {
+    owner: StreamOwner
+    stream: ResponseStream
+    nowMs: number
+    onEnd: (why: StreamEnd) => void
+    notify: (stream: OpenStream, method: string) => void
+    farewell?: () => string | undefined
+  }) {
+    this.owner = init.owner
+    this.openedAtMs = init.nowMs
+    this.lastProgressMs = init.nowMs
+    this.lastWriteMs = init.nowMs
+    this.#stream = init.stream
+    this.#onEnd = init.onEnd
+    this.notify = method => init.notify(this, method)
+    this.farewell = init.farewell
+  }
+
+  get bufferedBytes(): number {
+    return this.#stream.bufferedBytes
+  }
+
+  write(text: string, nowMs = Date.now()): void {
+    if (this.ended) return
+    this.lastWriteMs = nowMs
+    this.#stream.write(text)
+  }
+
+  end(why: StreamEnd): void {
+    if (this.ended) return
+    this.ended = true
+    if (why !== 'client') this.#stream.end(this.farewell?.())
+    this.#onEnd(why)
+  }
+}
+
+/** Slices of a broadcast, so that thousands of streams never hold the event loop for long. */
+const SLICE = 250
+
+export class Streams {
+  readonly #ticker: Ticker<OpenStream>
+  readonly #limits: StreamLimits
+  readonly #onEnd: (why: StreamEnd) => void
+
+  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void) {
+    this.#limits = limits
+    this.#onEnd = onEnd
+    this.#ticker = new Ticker(TICK_MS, (stream, nowMs) => this.#tick(stream, nowMs))
+  }
+
+  get size(): number {
+    return this.#ticker.size
+  }
+
+  add(stream: OpenStream): void {
+    this.#ticker.add(stream)
+  }
+
+  remove(stream: OpenStream, why: StreamEnd): void {
+    this.#ticker.delete(stream)
+    this.#onEnd(why)
+  }
+
+  /** Tells exactly those streams whose visible tools differ between the two snapshots. */
+  async announce(
+    previous: Snapshot,
+    next: Snapshot,
+    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
+  ): Promise<void> {
+    const streams = [...this.#ticker.items()]
+    for (let at = 0; at < streams.length; at += SLICE) {
+      for (const stream of streams.slice(at, at + SLICE)) {
+        if (stream.ended) continue
+        const differs = changed(stream.owner, previous, next)
+        if (differs instanceof Promise ? await differs : differs)
+          stream.notify('notifications/tools/list_changed')
+      }
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  endAll(why: StreamEnd): void {
+    for (const stream of [...this.#ticker.items()]) stream.end(why)
+  }
+
+  close(): void {
+    this.endAll('draining')
+    this.#ticker.close()
+  }
+
+  #tick(stream: OpenStream, nowMs: number): void {
+    if (stream.bufferedBytes === 0) stream.lastProgressMs = nowMs
+    if (nowMs - stream.lastProgressMs > this.#limits.idleTimeoutMs) return stream.end('idle')
+    if (nowMs - stream.openedAtMs > this.#limits.maxDurationMs) return stream.end('max_duration')
+    if (nowMs - stream.lastWriteMs >= this.#limits.heartbeatMs) stream.write(KEEP_ALIVE, nowMs)
+  }
+}

@@ -1,0 +1,70 @@
+/** Events of resumable streams, kept until they may be forgotten. Bounded in events, bytes and streams. */
+import type { Replay, ReplayEvent } from '../session-store.ts'
+
+const MAX_EVENTS = 256
+const MAX_BYTES = 256 * 1024
+const MAX_STREAMS = 10_000
+/** How long a finished stream may still be asked for. */
+const GRACE_MS = 60_000
+/** How long an unfinished stream is kept without a new event. */
+const IDLE_MS = 10 * 60_000
+
+interface Buffered {
+  events: ReplayEvent[]
+  bytes: number
+  /** Position before which events have been dropped. */
+  droppedBefore: number
+  forgetAtMs: number
+  complete: boolean
+}
+
+export class ReplayBuffers {
+  readonly #streams = new Map<string, Buffered>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  append(streamId: string, event: ReplayEvent): void {
+    let buffered = this.#streams.get(streamId)
+    if (buffered === undefined) {
+      if (this.#streams.size >= MAX_STREAMS) {
+        const oldest = this.#streams.keys().next().value
+        if (oldest !== undefined) this.#streams.delete(oldest)
+      }
+      buffered = { events: [], bytes: 0, droppedBefore: 0, forgetAtMs: 0, complete: false }
+      this.#streams.set(streamId, buffered)
+    }
+    buffered.events.push(event)
+    buffered.bytes += event.data.length
+    buffered.forgetAtMs = this.#now() + IDLE_MS
+    while (
+      buffered.events.length > 1 &&
+      (buffered.events.length > MAX_EVENTS || buffered.bytes > MAX_BYTES)
+    ) {
+      const dropped = buffered.events.shift()!
+      buffered.bytes -= dropped.data.length
+      buffered.droppedBefore = dropped.n + 1
+    }
+  }
+
+  /** undefined when the stream is unknown, or when events after `afterN` have been dropped: a gap is worse than a 404. */
+  replay(streamId: string, afterN: number): Replay | undefined {
+    const buffered = this.#streams.get(streamId)
+    if (buffered === undefined || afterN + 1 < buffered.droppedBefore) return undefined
+    return { events: buffered.events.filter(event => event.n > afterN), complete: buffered.complete }
+  }
+
+  finish(streamId: string): void {
+    const buffered = this.#streams.get(streamId)
+    if (buffered === undefined) return
+    buffered.complete = true
+    buffered.forgetAtMs = this.#now() + GRACE_MS
+  }
+
+  sweep(): void {
+    const nowMs = this.#now()
+    for (const [id, buffered] of this.#streams) if (buffered.forgetAtMs < nowMs) this.#streams.delete(id)
+  }
+}

@@ -1,0 +1,190 @@
+/** Sessions of one process, in memory, bounded. Ids survive a restart because they prove themselves; replay buffers do not. */
+import type { KeyRing } from '../key-ring.ts'
+import { mintSessionId, readSessionId } from '../session-id.ts'
+import type {
+  Replay,
+  ReplayEvent,
+  Session,
+  SessionFacts,
+  SessionSignal,
+  SessionStatistics,
+  SessionStore,
+} from '../session-store.ts'
+import { ReplayBuffers } from './replay-buffers.ts'
+
+export interface MemorySessionOptions {
+  readonly keys: KeyRing
+  /** Sliding. */
+  readonly ttlMs: number
+  /** Beyond it the session that was idle longest and has no stream is forgotten. */
+  readonly maxSessions: number
+  readonly now: () => number
+}
+
+interface Entry {
+  owner: string
+  /** Set when `initialize` came after the id was minted. */
+  settled: Pick<SessionFacts, 'protocolVersion' | 'elicitation'> | undefined
+  lastSeenMs: number
+  legacyStreams: number
+  standaloneStreams: number
+}
+
+function streamsOf(entry: Entry): number {
+  return entry.legacyStreams + entry.standaloneStreams
+}
+
+const SWEEP_EVERY_MS = 30_000
+
+export class MemorySessionStore implements SessionStore {
+  readonly #options: MemorySessionOptions
+  /** In order of last use: the first is idle longest. */
+  readonly #alive = new Map<string, Entry>()
+  /** Ended ids, until their TTL would have run out anyway. */
+  readonly #ended = new Map<string, number>()
+  readonly #listeners = new Map<string, Set<(signal: SessionSignal) => void>>()
+  readonly #replays: ReplayBuffers
+  readonly #sweeper: NodeJS.Timeout
+  #totalCreated = 0
+
+  constructor(options: MemorySessionOptions) {
+    this.#options = options
+    this.#replays = new ReplayBuffers(options.now)
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS).unref()
+  }
+
+  create(facts: SessionFacts): Session {
+    const id = mintSessionId(facts, this.#options.keys)
+    if (this.#alive.size >= this.#options.maxSessions) this.#evict()
+    this.#alive.set(id, {
+      owner: facts.owner,
+      settled: undefined,
+      lastSeenMs: this.#options.now(),
+      legacyStreams: 0,
+      standaloneStreams: 0,
+    })
+    this.#totalCreated++
+    return { id, ...facts, legacyStream: false }
+  }
+
+  find(id: string, nowMs: number): Session | undefined {
+    const facts = readSessionId(id, this.#options.keys)
+    if (facts === undefined || this.#ended.has(id)) return undefined
+    const entry = this.#alive.get(id)
+    // not known but signed: minted before a restart; its own age stands in for the idle time nobody remembers
+    const lastSeenMs = entry?.lastSeenMs ?? facts.createdAtMs
+    const streams = entry === undefined ? 0 : streamsOf(entry)
+    if (streams === 0 && (nowMs - lastSeenMs > this.#options.ttlMs || facts.origin === 'stream')) {
+      this.#alive.delete(id)
+      return undefined
+    }
+    const fresh: Entry = entry ?? {
+      owner: facts.owner,
+      settled: undefined,
+      lastSeenMs: nowMs,
+      legacyStreams: 0,
+      standaloneStreams: 0,
+    }
+    fresh.lastSeenMs = nowMs
+    this.#alive.delete(id)
+    this.#alive.set(id, fresh)
+    return { id, ...facts, ...fresh.settled, owner: fresh.owner, legacyStream: fresh.legacyStreams > 0 }
+  }
+
+  update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): void {
+    const entry = this.#alive.get(id)
+    if (entry !== undefined)
+      entry.settled = { protocolVersion: facts.protocolVersion, elicitation: facts.elicitation }
+  }
+
+  claim(session: Session, owner: string): boolean {
+    const entry = this.#alive.get(session.id)
+    if (entry === undefined) return false
+    if (entry.owner === '') entry.owner = owner
+    return entry.owner === owner
+  }
+
+  end(id: string): boolean {
+    if (readSessionId(id, this.#options.keys) === undefined || this.#ended.has(id)) return false
+    const entry = this.#alive.get(id)
+    this.#alive.delete(id)
+    this.#ended.set(id, this.#options.now() + this.#options.ttlMs)
+    this.signal(id, { kind: 'end' })
+    this.#listeners.delete(id)
+    return entry !== undefined
+  }
+
+  signal(id: string, signal: SessionSignal): number {
+    const listeners = this.#listeners.get(id)
+    if (listeners === undefined) return 0
+    for (const listener of [...listeners]) listener(signal)
+    return listeners.size
+  }
+
+  listen(id: string, listener: (signal: SessionSignal) => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(id, listeners)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+    }
+  }
+
+  append(streamId: string, event: ReplayEvent): void {
+    this.#replays.append(streamId, event)
+  }
+
+  replay(streamId: string, afterN: number): Replay | undefined {
+    return this.#replays.replay(streamId, afterN)
+  }
+
+  finish(streamId: string): void {
+    this.#replays.finish(streamId)
+  }
+
+  setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): void {
+    const entry = this.#alive.get(id)
+    if (entry === undefined) return
+    const step = open ? 1 : -1
+    if (kind === 'legacy') entry.legacyStreams += step
+    else entry.standaloneStreams += step
+    entry.lastSeenMs = this.#options.now()
+    if (
+      !open &&
+      kind === 'legacy' &&
+      entry.legacyStreams === 0 &&
+      readSessionId(id, this.#options.keys)?.origin === 'stream'
+    )
+      this.end(id)
+  }
+
+  statistics(nowMs: number): SessionStatistics {
+    let zombies = 0
+    for (const entry of this.#alive.values()) {
+      if (streamsOf(entry) === 0 && nowMs - entry.lastSeenMs > this.#options.ttlMs / 3) zombies++
+    }
+    return { active_sessions: this.#alive.size, zombie_sessions: zombies, total_created: this.#totalCreated }
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper)
+  }
+
+  #evict(): void {
+    for (const [id, entry] of this.#alive) {
+      if (streamsOf(entry) > 0) continue
+      this.#alive.delete(id)
+      return
+    }
+  }
+
+  #sweep(): void {
+    const nowMs = this.#options.now()
+    for (const [id, entry] of this.#alive) {
+      if (streamsOf(entry) === 0 && nowMs - entry.lastSeenMs > this.#options.ttlMs) this.#alive.delete(id)
+    }
+    for (const [id, untilMs] of this.#ended) if (untilMs < nowMs) this.#ended.delete(id)
+    this.#replays.sweep()
+  }
+}
