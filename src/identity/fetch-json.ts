@@ -1,0 +1,32 @@
+/** Fetches the provider's public documents through the egress client. It keeps nothing and judges no content. */
+import type { Egress } from '../egress/egress.ts'
+
+export type FetchedJson =
+  | { readonly ok: true; readonly json: unknown }
+  /** `reason` is for logs; it holds no body. */
+  | { readonly ok: false; readonly reason: string }
+
+/** GETs a JSON document. Never rejects. */
+export type FetchJson = (url: string) => Promise<FetchedJson>
+
+/** A discovery document or key set is a few KiB; a megabyte is somebody's mistake or attack. */
+const MAX_DOCUMENT_BYTES = 512 * 1024
+
+export function fetchJsonOver(egress: Egress, timeoutMs = 5000): FetchJson {
+  return async url => {
+    const answer = await egress.request({
+      method: 'GET',
+      url,
+      headers: ['accept', 'application/json'],
+      timeoutMs,
+      maxResponseBytes: MAX_DOCUMENT_BYTES,
+    })
+    if (answer.kind === 'failure') return { ok: false, reason: answer.message }
+    if (answer.status !== 200) return { ok: false, reason: `${url} answered ${answer.status}` }
+    try {
+      return { ok: true, json: JSON.parse(Buffer.from(answer.body).toString('utf8')) }
+    } catch {
+      return { ok: false, reason: `${url} did not answer with JSON` }
+    }
+  }
+}

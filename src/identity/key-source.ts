@@ -1,0 +1,132 @@
+/** Keeps the provider's keys at hand: loads, refreshes in the background, serves stale ones, cools down. It verifies nothing. */
+import type { Log } from '../telemetry/log.ts'
+import { discoverJwksUri } from './discovery.ts'
+import type { FetchJson } from './fetch-json.ts'
+import { importKeySet, type KeySet } from './key-set.ts'
+
+export interface KeySourceOptions {
+  readonly issuer: string
+  /** Found through the issuer's discovery document when absent. */
+  readonly jwksUri?: string
+  readonly fetchJson: FetchJson
+  readonly log: Log
+  /** 5 minutes: keys older than this are refreshed in the background; they serve meanwhile. */
+  readonly refreshMs?: number
+  /** 30 s: no second fetch for an unknown `kid`, and none after a failure, within this time. */
+  readonly cooldownMs?: number
+  /** 250 ms, doubled up to the cool-down: pause before another try while no keys have ever been loaded. */
+  readonly firstRetryMs?: number
+  /** Called when a key has disappeared: what it signed must not be trusted any longer. */
+  readonly onKeyRemoved: () => void
+}
+
+export class KeySource {
+  readonly #options: KeySourceOptions
+  readonly #refreshMs: number
+  readonly #cooldownMs: number
+  #keys: KeySet | undefined
+  #jwksUri: string | undefined
+  #loading: Promise<boolean> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #retryMs: number
+  /** Monotonic ms of the last fetch for an unknown key, and of the last failure. */
+  #askedAt = Number.NEGATIVE_INFINITY
+  #failedAt = Number.NEGATIVE_INFINITY
+  #closed = false
+
+  constructor(options: KeySourceOptions) {
+    this.#options = options
+    this.#refreshMs = options.refreshMs ?? 300_000
+    this.#cooldownMs = options.cooldownMs ?? 30_000
+    this.#retryMs = options.firstRetryMs ?? 250
+    this.#jwksUri = options.jwksUri
+  }
+
+  /** The keys as last loaded, however old. */
+  get keys(): KeySet | undefined {
+    return this.#keys
+  }
+
+  /** True while the last fetch failed: an unknown key may then be a new one. */
+  get unreachable(): boolean {
+    return this.#failedAt > Number.NEGATIVE_INFINITY
+  }
+
+  /** Begins loading; tries again until keys are there, then keeps them fresh. */
+  start(): void {
+    if (this.#timer === undefined && !this.#closed) void this.#load()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  /** Whether asking the provider again makes sense now: once per cool-down, and a running fetch is shared. */
+  get mayAsk(): boolean {
+    if (this.#loading !== undefined) return true
+    const now = performance.now()
+    return (
+      !this.#closed && now - this.#askedAt >= this.#cooldownMs && now - this.#failedAt >= this.#cooldownMs
+    )
+  }
+
+  /** Fetches because a key is not known. Resolves to whether the fetch succeeded; never rejects. */
+  ask(): Promise<boolean> {
+    this.#askedAt = performance.now()
+    return this.#load()
+  }
+
+  #load(): Promise<boolean> {
+    this.#loading ??= this.#fetch()
+      .catch(() => false)
+      .then(loaded => {
+        this.#loading = undefined
+        this.#failedAt = loaded ? Number.NEGATIVE_INFINITY : performance.now()
+        this.#schedule(loaded)
+        return loaded
+      })
+    return this.#loading
+  }
+
+  #schedule(loaded: boolean): void {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
+    let waitMs = loaded ? this.#refreshMs : this.#cooldownMs
+    if (this.#keys === undefined) {
+      waitMs = this.#retryMs
+      this.#retryMs = Math.min(this.#retryMs * 2, this.#cooldownMs)
+    }
+    this.#timer = setTimeout(() => void this.#load(), waitMs)
+    this.#timer.unref()
+  }
+
+  async #fetch(): Promise<boolean> {
+    const { issuer, fetchJson, log } = this.#options
+    if (this.#jwksUri === undefined) {
+      const found = await discoverJwksUri(issuer, fetchJson)
+      if (!found.ok) return this.#failed(found.reason)
+      this.#jwksUri = found.jwksUri
+    }
+    const fetched = await fetchJson(this.#jwksUri)
+    if (!fetched.ok) {
+      // A provider that moved its keys says so in its discovery document.
+      this.#jwksUri = this.#options.jwksUri
+      return this.#failed(fetched.reason)
+    }
+    const keys = await importKeySet(fetched.json, (kid, reason) =>
+      log.warn({ issuer, kid, reason }, 'a key of the identity provider is left out'),
+    )
+    if (keys === undefined) return this.#failed('the key set holds no key that can be used')
+    const removed = this.#keys !== undefined && !this.#keys.isWithin(keys)
+    this.#keys = keys
+    if (removed) this.#options.onKeyRemoved()
+    return true
+  }
+
+  #failed(reason: string): false {
+    const { issuer, log } = this.#options
+    log.warn({ issuer, reason, stale: this.#keys !== undefined }, 'the signing keys could not be fetched')
+    return false
+  }
+}

@@ -1,0 +1,54 @@
+/** Takes a compact JWS apart, strictly, before any of it is believed. It verifies no signature and reads no claim. */
+import { decodeProtectedHeader } from 'jose'
+import { type Refusal, refuse } from '../pipeline/refusal.ts'
+import { type Algorithm, isAlgorithm } from './algorithms.ts'
+
+export interface TokenParts {
+  readonly algorithm: Algorithm
+  readonly kid: string | undefined
+  /** What the signature covers: header and payload as sent. */
+  readonly signed: Uint8Array
+  readonly payload: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** As long as all headers of a request may be. */
+const MAX_TOKEN_CHARS = 16 * 1024
+const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
+/** RFC 9068 §2.1 and the common `JWT`; logout, DPoP and event tokens of the same provider are no access tokens (RFC 8725 §3.11). */
+const ACCESS_TOKEN_TYPES = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
+
+const MALFORMED = refuse('token_malformed')
+
+/**
+ * RFC 7515 §5.2, steps 1 to 7. Header fields that bring a key along (`jwk`, `jku`, `x5c`, `x5u`) are not looked at:
+ * keys come from the provider alone. Any `crit` is refused, because no extension is understood.
+ */
+export function takeApart(token: string): TokenParts | Refusal {
+  if (token.length > MAX_TOKEN_CHARS || !COMPACT_JWS.test(token)) return MALFORMED
+  let header: Readonly<Record<string, unknown>>
+  try {
+    header = decodeProtectedHeader(token) as Readonly<Record<string, unknown>>
+  } catch {
+    return MALFORMED
+  }
+  const { alg, kid, typ } = header
+  if (typeof alg !== 'string') return MALFORMED
+  if (!isAlgorithm(alg)) return refuse('token_algorithm')
+  if ('crit' in header || 'b64' in header) return MALFORMED
+  if (kid !== undefined && typeof kid !== 'string') return MALFORMED
+  if (typ !== undefined && !(typeof typ === 'string' && ACCESS_TOKEN_TYPES.has(typ.toLowerCase())))
+    return MALFORMED
+
+  const end = token.lastIndexOf('.')
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  // Unused bits of the last character would let one signature be spelled in several ways.
+  if (signature.toString('base64url') !== token.slice(end + 1)) return MALFORMED
+  return {
+    algorithm: alg,
+    kid,
+    signed: Buffer.from(token.slice(0, end), 'latin1'),
+    payload: Buffer.from(token.slice(token.indexOf('.') + 1, end), 'base64url'),
+    signature,
+  }
+}
