@@ -1,4 +1,5 @@
 /** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
+import { isCidr } from './settings/cidr.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 
 export interface Settings {
@@ -29,6 +30,18 @@ export interface Settings {
     readonly allowHeaders: readonly string[]
     readonly exposeHeaders: readonly string[]
     readonly maxAgeSecs: number
+  }
+  readonly sessions: { readonly ttlMs: number; readonly max: number }
+  readonly sse: {
+    readonly limiterEnabled: boolean
+    /** CIDRs. */
+    readonly trustedProxies: readonly string[]
+    readonly maxPerIp: number
+    readonly maxPerTenant: number
+    readonly maxTotal: number
+    readonly newPerMinutePerIp: number
+    readonly idleTimeoutMs: number
+    readonly maxDurationMs: number
   }
   readonly egressAllow: readonly string[]
   readonly quotaStatsTtlMs: number
@@ -95,6 +108,20 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       exposeHeaders: read.list('CORS_EXPOSE_HEADERS', 'X-Request-ID,X-Trace-ID'),
       maxAgeSecs: read.integer('CORS_MAX_AGE', 600, 0, 86_400),
     },
+    sessions: {
+      ttlMs: read.durationMs('SESSION_TTL', '30m'),
+      max: read.integer('MAX_SESSIONS', 100_000, 1, 10_000_000),
+    },
+    sse: {
+      limiterEnabled: read.flag('SSE_LIMITER_ENABLED', true),
+      trustedProxies: read.list('SSE_TRUSTED_PROXIES', ''),
+      maxPerIp: read.integer('MAX_PER_IP', 10, 1, 1_000_000),
+      maxPerTenant: read.integer('MAX_PER_TENANT', 100, 1, 1_000_000),
+      maxTotal: read.integer('MAX_TOTAL', 5000, 1, 1_000_000),
+      newPerMinutePerIp: read.integer('RATE_LIMIT_PER_MIN', 5, 1, 1_000_000),
+      idleTimeoutMs: read.durationMs('IDLE_TIMEOUT', '30s'),
+      maxDurationMs: read.durationMs('MAX_DURATION', '1h'),
+    },
     egressAllow: read.list('EGRESS_ALLOW', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
     example: {
@@ -114,6 +141,10 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       'is missing though POLICY_ENGINE is opa-http.',
       'Set it to the decision address of the policy server.',
     )
+  }
+  for (const cidr of settings.sse.trustedProxies) {
+    if (!isCidr(cidr))
+      read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
   if (nodeEnv === 'production') productionFaults(settings, read)
   if (read.faults.length > 0) throw new SettingsError(read.faults)

@@ -2,6 +2,7 @@
 import type { Snapshot } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { HttpHandler } from '../server/listener.ts'
+import type { Admin } from './admin.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
 import { capabilities } from './discovery.ts'
@@ -20,10 +21,12 @@ export interface RouteRow {
 export interface RouteMatcher {
   /** Row of the table that `method` and the raw `path` match after normalization, or a reason why none does. */
   match(method: string, path: string): number | 'not_found' | 'method_not_allowed' | 'bad_path'
+  /** Value of the nth `{name}` of the row that matched last, normalized. */
+  param(index: number): string
 }
 
 interface Route extends RouteRow {
-  readonly endpoint: (call: Call) => void
+  readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
 
 /** @param matcher makes the matcher of a table; called once. */
@@ -31,10 +34,11 @@ export function createRouter(
   parts: GatewayParts,
   cors: Cors,
   mcp: McpEndpoint,
+  admin: (rest: RestTools) => Admin,
   matcher: (rows: readonly RouteRow[]) => RouteMatcher,
 ): HttpHandler {
   const rest = new RestTools(parts)
-  const routes = routeTable(parts, rest, mcp)
+  const routes = routeTable(parts, rest, mcp, admin(rest))
   const table = matcher(routes)
 
   return (request, response) => {
@@ -46,7 +50,7 @@ export function createRouter(
     // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const row = table.match(method, request.path)
-    if (typeof row === 'number') return routes[row]!.endpoint(call)
+    if (typeof row === 'number') return routes[row]!.endpoint(call, table)
     rest.refuse(
       call,
       refusalOf(row, request.path),
@@ -70,7 +74,12 @@ function allowed(table: RouteMatcher, path: string): string {
   return METHODS.filter(method => typeof table.match(method, path) === 'number').join(', ')
 }
 
-function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint): readonly Route[] {
+/** The kernel leaves reserved characters encoded; it has refused everything that would not decode. */
+function decoded(segment: string): string {
+  return segment.includes('%') ? decodeURIComponent(segment) : segment
+}
+
+function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint, admin: Admin): readonly Route[] {
   const withSnapshot = (endpoint: (call: Call, snapshot: Snapshot) => void) => (call: Call) => {
     const snapshot = parts.snapshot()
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
@@ -81,7 +90,10 @@ function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint): rea
     pattern,
     endpoint,
   })
-  const post = (pattern: string, endpoint: (call: Call, snapshot: Snapshot) => void): Route => {
+  const post = (
+    pattern: string,
+    endpoint: (call: Call, snapshot: Snapshot, table: RouteMatcher) => void,
+  ): Route => {
     return { method: 'POST', pattern, endpoint: withSnapshot(endpoint) }
   }
   return [
@@ -89,6 +101,25 @@ function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint): rea
     get('/ready', call => ready(parts, call)),
     get('/mcp/capabilities', call => capabilities(parts, call)),
     get('/mcp/health', call => mcpHealth(parts, call)),
+    {
+      method: 'GET',
+      pattern: '/admin/sessions/stats',
+      endpoint: withSnapshot((call, snapshot) => admin.sessionStatistics(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/quotas',
+      endpoint: withSnapshot((call, snapshot) => admin.quotas(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/quotas/{consumer_id}',
+      endpoint: withSnapshot((call, snapshot, table) => admin.quota(call, snapshot, decoded(table.param(0)))),
+    },
+    post('/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
+      admin.reset(call, snapshot, decoded(table.param(0))),
+    ),
+    post('/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),
     post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
