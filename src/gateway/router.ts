@@ -29,6 +29,8 @@ interface Route extends RouteRow {
   readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
 
+type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
+
 /** @param matcher makes the matcher of a table; called once. */
 export function createRouter(
   parts: GatewayParts,
@@ -80,20 +82,17 @@ function decoded(segment: string): string {
 }
 
 function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint, admin: Admin): readonly Route[] {
-  const withSnapshot = (endpoint: (call: Call, snapshot: Snapshot) => void) => (call: Call) => {
+  const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
     const snapshot = parts.snapshot()
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
-    else endpoint(call, snapshot)
+    else endpoint(call, snapshot, table)
   }
   const get = (pattern: string, endpoint: (call: Call) => void): Route => ({
     method: 'GET',
     pattern,
     endpoint,
   })
-  const post = (
-    pattern: string,
-    endpoint: (call: Call, snapshot: Snapshot, table: RouteMatcher) => void,
-  ): Route => {
+  const post = (pattern: string, endpoint: SnapshotEndpoint): Route => {
     return { method: 'POST', pattern, endpoint: withSnapshot(endpoint) }
   }
   return [
