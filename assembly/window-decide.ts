@@ -1,0 +1,243 @@
+/** Decides one call against every limit of its consumer, all or nothing. Both slots are locked by whoever calls. */
+import {
+  BUCKET_BURST,
+  BUCKET_LEVEL,
+  BUCKET_RATE,
+  BUCKET_TOKEN,
+  HEAD_RESERVING,
+  KIND_BURST,
+  KIND_DAY,
+  KIND_MINUTE,
+  KIND_MONTH,
+  KIND_SECOND,
+  KIND_TOOL,
+  NO_KIND,
+  OUT_KIND,
+  OUT_LIMIT,
+  OUT_REMAINING,
+  OUT_RESET,
+  OUT_RETRY,
+  OUT_TOKENS,
+  OUT_USED,
+  RESERVING_CONSUMERS,
+  RESERVING_TOOLS,
+  SLOT_CLOCK,
+  SLOT_DAY,
+  SLOT_DAY_COUNT,
+  SLOT_DAY_LIMIT,
+  SLOT_IN_FLIGHT,
+  SLOT_MINUTE,
+  SLOT_MINUTE_RING,
+  SLOT_MONTH,
+  SLOT_MONTH_COUNT,
+  SLOT_MONTH_LIMIT,
+  SLOT_RESERVED,
+  SLOT_SECOND,
+  SLOT_SECOND_RING,
+  SLOT_TOKENS,
+  SLOT_UNTIL,
+  TAKE_GRANTED,
+  TAKE_REFUSED,
+  TAKE_TOOL_UNRESERVED,
+  TAKE_UNRESERVED,
+} from './window-abi'
+import { day, month, monthStart } from './window-calendar'
+import {
+  add,
+  advance,
+  clockAt,
+  clockMs,
+  fit,
+  freeStep,
+  held,
+  minuteStep,
+  phaseAt,
+  phaseOf,
+  secondStep,
+  untilMinute,
+  untilSecond,
+} from './window-ring'
+import { base, scratch } from './window-table'
+
+/** Brings clock, rings and calendar counts of a consumer to now. The clock never goes back, whatever the caller's does. */
+export function settle(slot: usize, nowMs: i64): void {
+  const before = load<i64>(slot, SLOT_CLOCK)
+  let now = clockAt(nowMs, phaseOf(before))
+  if (now > before) {
+    const second = slot + SLOT_SECOND
+    const minute = slot + SLOT_MINUTE
+    const step = secondStep(now)
+    if (step != secondStep(before)) {
+      advance(second, slot + SLOT_SECOND_RING, secondStep(before), step)
+      if (held(minute) != 0) advance(minute, slot + SLOT_MINUTE_RING, minuteStep(before), minuteStep(now))
+      if (held(second) == 0 && held(minute) == 0) {
+        const aligned = clockAt(nowMs, phaseAt(nowMs))
+        if (clockMs(aligned) >= clockMs(before)) now = aligned
+      }
+    }
+    store<i64>(slot, now, SLOT_CLOCK)
+  }
+  if (day > <u32>load<u16>(slot, SLOT_DAY)) {
+    store<u16>(slot, <u16>day, SLOT_DAY)
+    store<u32>(slot, 0, SLOT_DAY_COUNT)
+  }
+  if (month > <u32>load<u16>(slot, SLOT_MONTH)) {
+    store<u16>(slot, <u16>month, SLOT_MONTH)
+    store<u32>(slot, 0, SLOT_MONTH_COUNT)
+  }
+}
+
+function refuse(kind: i32, used: u32, limit: u32, retryMs: i64, resetSecs: u32): i32 {
+  store<u32>(scratch, kind, OUT_KIND)
+  store<u32>(scratch, used, OUT_USED)
+  store<u32>(scratch, limit, OUT_LIMIT)
+  store<u32>(scratch, 0, OUT_REMAINING)
+  store<u32>(scratch, <u32>min<i64>(max<i64>(retryMs, 1), u32.MAX_VALUE), OUT_RETRY)
+  store<u32>(scratch, resetSecs, OUT_RESET)
+  return TAKE_REFUSED
+}
+
+// @ts-ignore: decorator
+@inline
+function secsAfter(unixMs: i64, ms: i64): u32 {
+  return <u32>((unixMs + ms + 999) / 1000)
+}
+
+let tightest: u32 = 0
+
+// @ts-ignore: decorator
+@inline
+function standing(kind: i32, limit: u32, used: u32, resetSecs: u32): void {
+  const remaining = limit - min(used, limit)
+  if (remaining > tightest) return
+  tightest = remaining
+  store<u32>(scratch, kind, OUT_KIND)
+  store<u32>(scratch, limit, OUT_LIMIT)
+  store<u32>(scratch, remaining, OUT_REMAINING)
+  store<u32>(scratch, resetSecs, OUT_RESET)
+}
+
+/** Refills a bucket to now; a new one is full. */
+function refill(tool: usize, nowMs: i64, rate: u32, burst: u32): i64 {
+  const before = load<i64>(tool, SLOT_CLOCK)
+  const full = <i64>burst * BUCKET_TOKEN
+  // A forward jump of the clock must not overflow; 2^31 ms fill every bucket.
+  const passed = min<i64>(max<i64>(nowMs - before, 0), i32.MAX_VALUE)
+  const level = before == 0 ? full : min<i64>(full, load<i64>(tool, BUCKET_LEVEL) + passed * rate)
+  store<i64>(tool, level, BUCKET_LEVEL)
+  store<i64>(tool, max(nowMs, before), SLOT_CLOCK)
+  store<u32>(tool, rate, BUCKET_RATE)
+  store<u32>(tool, burst, BUCKET_BURST)
+  return level
+}
+
+// @ts-ignore: decorator
+@inline
+function unreserved(slot: usize, nowMs: i64): bool {
+  const until = load<u32>(slot, SLOT_UNTIL)
+  return load<u32>(slot, SLOT_TOKENS) == 0 || (until != 0 && <u32>(nowMs >> 4) >= until)
+}
+
+// @ts-ignore: decorator
+@inline
+function spend(slot: usize): void {
+  store<u32>(slot, load<u32>(slot, SLOT_TOKENS) - 1, SLOT_TOKENS)
+  store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - 1, SLOT_RESERVED)
+}
+
+/** @param tool 0 when no tool limit applies */
+export function decide(
+  slot: usize,
+  tool: usize,
+  nowMs: i64,
+  unixMs: i64,
+  perSecond: u32,
+  perMinute: u32,
+  perDay: u32,
+  perMonth: u32,
+  burst: u32,
+  toolRate: u32,
+  toolBurst: u32,
+): i32 {
+  settle(slot, nowMs)
+  store<u32>(slot, perDay, SLOT_DAY_LIMIT)
+  store<u32>(slot, perMonth, SLOT_MONTH_LIMIT)
+  const clock = load<i64>(slot, SLOT_CLOCK)
+  const second = slot + SLOT_SECOND
+  const minute = slot + SLOT_MINUTE
+  const ofDay = load<u32>(slot, SLOT_DAY_COUNT)
+  const ofMonth = load<u32>(slot, SLOT_MONTH_COUNT)
+  const inFlight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+
+  // The longest wait first: it is the one the caller has to hear of.
+  if (perMonth != 0 && ofMonth >= perMonth) {
+    const reset = monthStart(<u32>load<u16>(slot, SLOT_MONTH) + 1)
+    return refuse(KIND_MONTH, ofMonth, perMonth, <i64>reset * 1000 - unixMs, reset)
+  }
+  if (perDay != 0 && ofDay >= perDay) {
+    const reset = (<u32>load<u16>(slot, SLOT_DAY) + 1) * 86_400
+    return refuse(KIND_DAY, ofDay, perDay, <i64>reset * 1000 - unixMs, reset)
+  }
+  if (perMinute != 0) {
+    fit(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
+    if (held(minute) >= perMinute) {
+      const free = freeStep(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
+      const wait = untilMinute(clock, free)
+      return refuse(KIND_MINUTE, held(minute), perMinute, wait, secsAfter(unixMs, wait))
+    }
+  }
+  if (perSecond != 0) {
+    fit(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
+    if (held(second) >= perSecond) {
+      const free = freeStep(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
+      const wait = untilSecond(clock, free)
+      return refuse(KIND_SECOND, held(second), perSecond, wait, secsAfter(unixMs, wait))
+    }
+  }
+  let level: i64 = 0
+  if (tool != 0) {
+    level = refill(tool, nowMs, toolRate, toolBurst)
+    if (level < BUCKET_TOKEN) {
+      const wait = (BUCKET_TOKEN - level + toolRate - 1) / toolRate
+      return refuse(KIND_TOOL, toolBurst, toolBurst, wait, secsAfter(unixMs, wait))
+    }
+  }
+  if (burst != 0 && inFlight >= burst)
+    return refuse(KIND_BURST, inFlight, burst, 1, secsAfter(unixMs, 0))
+
+  const reserving = load<u32>(base, HEAD_RESERVING)
+  if (reserving != 0) {
+    const counted = (perSecond | perMinute | perDay | perMonth) != 0 && (reserving & RESERVING_CONSUMERS) != 0
+    if (counted && unreserved(slot, nowMs)) return TAKE_UNRESERVED
+    const bucket = tool != 0 && (reserving & RESERVING_TOOLS) != 0
+    if (bucket && unreserved(tool, nowMs)) return TAKE_TOOL_UNRESERVED
+    if (counted) spend(slot)
+    if (bucket) spend(tool)
+    store<u32>(scratch, load<u32>(slot, SLOT_TOKENS), OUT_TOKENS)
+  }
+
+  atomic.add<u32>(slot + SLOT_IN_FLIGHT, 1)
+  store<u32>(slot, ofDay + 1, SLOT_DAY_COUNT)
+  store<u32>(slot, ofMonth + 1, SLOT_MONTH_COUNT)
+  tightest = u32.MAX_VALUE
+  store<u32>(scratch, NO_KIND, OUT_KIND)
+  if (perSecond != 0) {
+    add(second, 1)
+    standing(KIND_SECOND, perSecond, held(second), secsAfter(unixMs, 1000))
+  }
+  if (perMinute != 0) {
+    add(minute, 1)
+    standing(KIND_MINUTE, perMinute, held(minute), secsAfter(unixMs, 60_000))
+  }
+  if (perDay != 0) standing(KIND_DAY, perDay, ofDay + 1, (<u32>load<u16>(slot, SLOT_DAY) + 1) * 86_400)
+  if (perMonth != 0)
+    standing(KIND_MONTH, perMonth, ofMonth + 1, monthStart(<u32>load<u16>(slot, SLOT_MONTH) + 1))
+  if (tool != 0) {
+    level -= BUCKET_TOKEN
+    store<i64>(tool, level, BUCKET_LEVEL)
+    const full = (<i64>toolBurst * BUCKET_TOKEN - level + toolRate - 1) / toolRate
+    standing(KIND_TOOL, toolBurst, toolBurst - <u32>(level / BUCKET_TOKEN), secsAfter(unixMs, full))
+  }
+  if (tightest == u32.MAX_VALUE && burst != 0) standing(KIND_BURST, burst, inFlight + 1, secsAfter(unixMs, 0))
+  return TAKE_GRANTED
+}
