@@ -85,6 +85,31 @@ export const ARENA_OUTPUT = 12544
 /** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
 export const ARENA_SIZE = 40960
 
+// ── Route table: written by the host, only read here (offsets from the table's base) ────────────────────────
+//
+//   node                        edge (a slot of its parent's hash table)      leaf
+//   +0  u32 first edge slot     +0  16 B segment, zero padded                 +0  u32 bit per method it has
+//   +4  u32 slots − 1           +16 u32 length of the segment                 +4  pairs { i32 route, i32 bucket or −1 },
+//   +8  u32 {param} node or 0   +20 u32 where the whole segment stands            one per bit, lowest first
+//   +12 u32 leaf or 0           +24 u32 node or 0: the slot is empty
+//   +16 u32 leaf of `/*` or 0
+
+/** The root node. Offset 0 is nobody's, so that 0 can mean "none". */
+export const TABLE_ROOT = 64
+export const NODE_SIZE = 32
+export const NODE_EDGES = 0
+export const NODE_EDGE_MASK = 4
+export const NODE_PARAM = 8
+export const NODE_LEAF = 12
+export const NODE_CATCH_ALL = 16
+export const EDGE_SIZE = 32
+export const EDGE_LENGTH = 16
+export const EDGE_SEGMENT = 20
+export const EDGE_NODE = 24
+export const LEAF_METHODS = 0
+export const LEAF_ROUTES = 4
+export const LEAF_ROUTE_SIZE = 8
+
 // ── Token bucket: one slot ──────────────────────────────────────────────────────────────────────────────────
 
 /** A cache line to itself, so that two threads on two buckets do not slow each other. */
