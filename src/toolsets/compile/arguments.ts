@@ -1,0 +1,178 @@
+/** Parameters and body → the flat arguments of a tool, and the bindings back. Naming follows one stable rule; nothing is sent here. */
+import type { BodyBinding, ParameterBinding } from '../../model/tool.ts'
+import type { ReadBody } from './body.ts'
+import { isDict, own, put } from './dict.ts'
+import { argumentName } from './names.ts'
+import type { ReadParameter } from './parameters.ts'
+import type { Converted, SchemaConverter } from './schema.ts'
+import type { Draft } from './schema-keywords.ts'
+import { cleanText, MAX_FIELD_DESCRIPTION } from './words.ts'
+
+export interface Arguments {
+  /** The root schema, references not yet bundled. */
+  readonly input: Converted
+  readonly parameters: readonly ParameterBinding[]
+  readonly body: BodyBinding | undefined
+}
+
+const BODY_ARGUMENT = 'body'
+/** Methods whose body is what the call is about: authors forget `required: true`. */
+const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH'])
+
+class Builder {
+  readonly properties: Draft = {}
+  readonly required: string[] = []
+  readonly references = new Set<string>()
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.properties, name)
+  }
+
+  add(name: string, converted: Converted, required: boolean, description: unknown): void {
+    for (const reference of converted.references) this.references.add(reference)
+    put(this.properties, name, described(converted.schema, description))
+    if (required) this.required.push(name)
+  }
+}
+
+/**
+ * Names: a parameter has its own name; of two alike (`id` in path and query) the later in the order path, query, header, cookie is `{name}_{place}`.
+ * Body fields are arguments of their own when no name collides and the body is a plain object; otherwise the whole body is the argument `body`.
+ */
+export function assembleArguments(
+  method: string,
+  read: readonly ReadParameter[],
+  body: ReadBody | undefined,
+  converter: SchemaConverter,
+): Arguments {
+  const builder = new Builder()
+  const parameters = addParameters(read, converter, builder)
+  const bodyBinding = body === undefined ? undefined : addBody(method, body, converter, builder)
+  const schema: Draft = { type: 'object', properties: builder.properties }
+  if (builder.required.length > 0) schema.required = builder.required
+  schema.additionalProperties = false
+  return { input: { schema, references: builder.references }, parameters, body: bodyBinding }
+}
+
+const PLACES = ['path', 'query', 'header', 'cookie'] as const
+
+function addParameters(
+  read: readonly ReadParameter[],
+  converter: SchemaConverter,
+  builder: Builder,
+): readonly ParameterBinding[] {
+  const bindings: ParameterBinding[] = []
+  for (const place of PLACES) {
+    for (const parameter of read) {
+      if (parameter.binding.in !== place) continue
+      const plain = argumentName(parameter.binding.name)
+      const argument = freeName(builder, plain, `${plain}_${place}`)
+      const converted = converter.convert(parameter.node)
+      if (
+        place === 'path' &&
+        converted.schema.type === 'string' &&
+        converted.schema.minLength === undefined
+      ) {
+        // An empty segment would be another path.
+        converted.schema.minLength = 1
+      }
+      builder.add(argument, converted, parameter.required, parameter.description)
+      bindings.push({ argument, ...parameter.binding })
+    }
+  }
+  return bindings
+}
+
+function freeName(builder: Builder, first: string, second: string): string {
+  if (!builder.has(first)) return first
+  let name = argumentName(second)
+  for (let n = 2; builder.has(name); n++) name = argumentName(`${second}_${n}`)
+  return name
+}
+
+function addBody(method: string, body: ReadBody, converter: SchemaConverter, builder: Builder): BodyBinding {
+  const lifted = liftable(method, body, converter, builder)
+  const common = { contentType: body.contentType, required: body.required }
+  const encoding = Object.keys(body.encoding).length > 0 ? { encoding: body.encoding } : {}
+  if (lifted !== undefined) {
+    for (const field of lifted) {
+      const required = body.fields!.required.has(field.name)
+      const converted = converter.convert(field.node)
+      if (body.encoding[field.name]?.binary === true) markBinary(converted.schema)
+      builder.add(field.argument, converted, required, undefined)
+    }
+    const fields = lifted.map(({ argument, name }) => ({ argument, name }))
+    return { ...common, from: { kind: 'fields', fields }, ...encoding }
+  }
+  const argument = freeName(builder, BODY_ARGUMENT, 'request_body')
+  const required =
+    body.required || (BODY_METHODS.has(method) && body.fields !== undefined && body.fields.required.size > 0)
+  builder.add(argument, wholeBody(body, converter), required, body.description)
+  const binary = body.kind === 'binary' ? { binary: true } : {}
+  return { ...common, from: { kind: 'whole', argument }, ...encoding, ...binary }
+}
+
+/** The fields as arguments; undefined when the body must stay whole. */
+function liftable(
+  method: string,
+  body: ReadBody,
+  converter: SchemaConverter,
+  builder: Builder,
+): { readonly argument: string; readonly name: string; readonly node: unknown }[] | undefined {
+  if (body.fields === undefined) return undefined
+  // An optional body with required fields can be left out as a whole, which flat arguments could not say.
+  if (!body.required && !BODY_METHODS.has(method) && body.fields.required.size > 0) return undefined
+  const lifted: { argument: string; name: string; node: unknown }[] = []
+  const taken = new Set<string>()
+  for (const [name, node] of body.fields.properties) {
+    if (converter.isHidden(node)) continue
+    const argument = argumentName(name)
+    if (builder.has(argument) || taken.has(argument) || name === '__proto__') return undefined
+    taken.add(argument)
+    lifted.push({ argument, name, node })
+  }
+  return lifted
+}
+
+function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
+  if (body.kind === 'text') {
+    return textBody(body, converter, `The body as ${body.contentType} text.`)
+  }
+  if (body.kind === 'binary') {
+    const description = `Base64 of the body (${body.contentType}).`
+    return { schema: { type: 'string', contentEncoding: 'base64', description }, references: new Set() }
+  }
+  const converted = converter.convert(body.node)
+  const properties = own(converted.schema, 'properties')
+  if (isDict(properties)) {
+    for (const name of Object.keys(body.encoding)) {
+      const property = own(properties, name)
+      if (body.encoding[name]?.binary === true && isDict(property)) markBinary(property as Draft)
+    }
+  }
+  return converted
+}
+
+function textBody(body: ReadBody, converter: SchemaConverter, description: string): Converted {
+  const converted = converter.convert(body.node)
+  if (converted.schema.type === 'string') return converted
+  return { schema: { type: 'string', description }, references: new Set() }
+}
+
+/** Bytes travel as base64 in JSON arguments; the wire has them as they are. */
+function markBinary(schema: Draft): void {
+  const target = isDict(schema.items) ? (schema.items as Draft) : schema
+  delete target.format
+  delete target.contentMediaType
+  if (target.type === undefined) target.type = 'string'
+  target.contentEncoding = 'base64'
+}
+
+/** The description of the parameter wins over that of its schema. */
+function described(schema: Draft, description: unknown): Draft {
+  const clean = cleanText(description, MAX_FIELD_DESCRIPTION)
+  if (clean === '') return schema
+  const example = /(?:^|\n)Example: [\s\S]*$/.exec(String(schema.description ?? ''))?.[0]?.trim()
+  const whole = example === undefined || clean.includes(example) ? clean : `${clean}\n${example}`
+  return { ...schema, description: whole }
+}

@@ -1,0 +1,132 @@
+/** The request body of an operation: in which media type it is sent, whole or field by field. It names no argument. */
+import type { BodyBinding } from '../../model/tool.ts'
+import { type Dict, isDict, own } from './dict.ts'
+import type { OpenDocument, RawOperation } from './document.ts'
+import { type Fields, fieldsOf } from './fields.ts'
+import { type BodyKind, byPreference, concrete, essence, isJson, kindOfBody } from './media-types.ts'
+import { typesOf } from './schema-keywords.ts'
+import { modernBody } from './swagger2.ts'
+
+export interface ReadBody {
+  readonly kind: BodyKind
+  readonly contentType: string
+  readonly required: boolean
+  readonly description: unknown
+  /** The schema as the document has it. */
+  readonly node: unknown
+  /** Set when the body is an object whose properties can be arguments of their own. */
+  readonly fields: Fields | undefined
+  readonly encoding: NonNullable<BodyBinding['encoding']>
+}
+
+/** undefined: the operation takes no body. A string: why its body cannot be sent. */
+export function readBody(
+  document: OpenDocument,
+  raw: RawOperation,
+  parameters: readonly Dict[],
+): ReadBody | string | undefined {
+  const operation = raw.operation as Dict
+  const given =
+    document.dialect === '2.0'
+      ? modernBody(document, operation, parameters)
+      : document.follow(own(operation, 'requestBody'))
+  const declared = document.dialect === '2.0' ? given : own(operation, 'requestBody')
+  if (declared === undefined || declared === null) return undefined
+  if (!isDict(given)) return 'the request body refers to something that is not in the document'
+  // RFC 9110 §9.3.2 gives a body of HEAD no meaning, and clients do not send one.
+  if (raw.method === 'HEAD') return undefined
+  const content = own(given, 'content')
+  const types = isDict(content) ? Object.keys(content).filter(key => essence(key) !== undefined) : []
+  if (!isDict(content) || types.length === 0) {
+    return own(given, 'required') === true ? 'the request body names no media type' : undefined
+  }
+  const choice = [...types].sort((a, b) => byPreference(essence(a)!, essence(b)!))[0]!
+  const media = document.follow(content[choice])
+  return readMedia(document, essence(choice)!, isDict(media) ? media : {}, given)
+}
+
+function readMedia(document: OpenDocument, type: string, media: Dict, body: Dict): ReadBody {
+  const node = own(media, 'schema')
+  const kind = kindFor(document, type, node)
+  const fields =
+    kind === 'json' || kind === 'form' || kind === 'multipart' ? fieldsOf(document, node) : undefined
+  return {
+    kind,
+    contentType: concrete(type, kind),
+    required: own(body, 'required') === true,
+    description: own(body, 'description'),
+    node,
+    fields,
+    encoding: kind === 'form' || kind === 'multipart' ? encodingOf(document, media, node, fields) : {},
+  }
+}
+
+/** A type of our own invention (`application/vnd.acme`) that holds an object is JSON text; XML never is. */
+function kindFor(document: OpenDocument, type: string, node: unknown): BodyKind {
+  const kind = kindOfBody(type)
+  const schema = document.follow(node)
+  if (!isDict(schema)) return type === '*/*' ? 'json' : kind
+  if (isBinary(document, schema) && !isJson(type) && kind !== 'form' && kind !== 'multipart') return 'binary'
+  const types = typesOf(schema, document.dialect)
+  const structured =
+    isDict(own(schema, 'properties')) || types?.includes('object') || types?.includes('array')
+  return structured && (kind === 'binary' || kind === 'text') && !/[/+]xml$|yaml/.test(type) ? 'json' : kind
+}
+
+/** True for text that stands for bytes: `format: binary`, 2.0 `file`, 3.1 `contentMediaType` without `contentEncoding`. */
+export function isBinary(document: OpenDocument, node: unknown): boolean {
+  const schema = document.follow(node)
+  if (!isDict(schema)) return false
+  if (own(schema, 'format') === 'binary' || own(schema, 'type') === 'file') return true
+  const mediaType = own(schema, 'contentMediaType')
+  return (
+    typeof mediaType === 'string' &&
+    own(schema, 'contentEncoding') === undefined &&
+    !/json|^text\//.test(mediaType)
+  )
+}
+
+type PropertyEncoding = NonNullable<BodyBinding['encoding']>[string]
+
+/** Encoding Objects (OpenAPI 3.1 §4.8.15), and which properties are files. */
+function encodingOf(
+  document: OpenDocument,
+  media: Dict,
+  node: unknown,
+  fields: Fields | undefined,
+): NonNullable<BodyBinding['encoding']> {
+  const given = own(media, 'encoding')
+  const schema = document.follow(node)
+  const properties = fields?.properties ?? mapOf(isDict(schema) ? own(schema, 'properties') : undefined)
+  const encoding = new Map<string, PropertyEncoding>()
+  for (const [name, property] of properties) {
+    const entry = isDict(given) ? readEncoding(own(given, name)) : {}
+    const target = document.follow(property)
+    const item = isDict(target) ? own(target, 'items') : undefined
+    const binary = isBinary(document, property) || (item !== undefined && isBinary(document, item))
+    if (binary) encoding.set(name, { ...entry, binary })
+    else if (Object.keys(entry).length > 0) encoding.set(name, entry)
+  }
+  return Object.fromEntries(encoding)
+}
+
+function mapOf(properties: unknown): ReadonlyMap<string, unknown> {
+  return new Map(isDict(properties) ? Object.entries(properties) : [])
+}
+
+const STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as const
+
+function readEncoding(given: unknown): PropertyEncoding {
+  if (!isDict(given)) return {}
+  // Several types may be listed (`image/png, image/jpeg`): the first is sent.
+  const first = String(own(given, 'contentType') ?? '').split(',', 1)[0]!
+  const contentType = essence(first)
+  const style = STYLES.find(candidate => candidate === own(given, 'style'))
+  const explode = own(given, 'explode')
+  return {
+    ...(contentType === undefined || contentType.includes('*') ? {} : { contentType }),
+    ...(style === undefined ? {} : { style }),
+    ...(typeof explode === 'boolean' ? { explode } : {}),
+    ...(own(given, 'allowReserved') === true ? { allowReserved: true } : {}),
+  }
+}

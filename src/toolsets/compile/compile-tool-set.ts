@@ -1,0 +1,148 @@
+/** OpenAPI document + ToolSet → tools. Pure: no file, no clock, no network; one bad operation never costs the others. */
+
+import type { Tool } from '../../model/tool.ts'
+import { type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
+import { isDict, own, strings, text } from './dict.ts'
+import { OpenDocument, type RawOperation } from './document.ts'
+import { toolName, uniqueNames } from './names.ts'
+import { compileOperation, type OperationParts, SkippedOperation, schemas } from './operation.ts'
+import { isSelected } from './select.ts'
+
+export interface SkippedReport {
+  /** operationId, else `{METHOD} {path}`. */
+  readonly operation: string
+  readonly reason: string
+}
+
+/** Something that was done otherwise than the document says; the tool exists all the same. */
+export interface Notice {
+  /** undefined: it concerns the whole document. */
+  readonly operation: string | undefined
+  readonly message: string
+}
+
+export interface CompileResult {
+  readonly tools: readonly Tool[]
+  /** Selected operations that could not become tools. */
+  readonly skipped: readonly SkippedReport[]
+  readonly notices: readonly Notice[]
+  /** Operations that the selector chose. */
+  readonly selected: number
+}
+
+export interface CompileOptions {
+  /** Where the document came from: relative servers are resolved against it. */
+  readonly documentUrl?: string
+  /** The credential of `toolDefaults.authentication.secretRef`. */
+  readonly credential?: string
+}
+
+/** More notices than this are counted, not kept. */
+const MAX_NOTICES = 500
+
+/**
+ * @param document parsed JSON or YAML; never changed
+ * @throws DocumentError when the document as a whole is of no use
+ */
+export function compileToolSet(
+  document: unknown,
+  toolSet: ToolSet,
+  options: CompileOptions = {},
+): CompileResult {
+  const open = new OpenDocument(document)
+  const skipped: SkippedReport[] = []
+  const chosen = chooseOperations(open, toolSet, skipped)
+  const notices = new Notices()
+  const parts = operationParts(open, toolSet, options, notices)
+  const names = uniqueNames(chosen)
+  const tools: Tool[] = []
+  chosen.forEach((entry, i) => {
+    notices.operation = entry.label
+    try {
+      tools.push(compileOperation(entry.raw, names[i]!, parts))
+    } catch (error) {
+      skipped.push({ operation: entry.label, reason: reasonOf(error) })
+    }
+  })
+  return { tools, skipped, notices: notices.all(), selected: chosen.length + countBroken(skipped, chosen) }
+}
+
+interface Chosen {
+  readonly raw: RawOperation
+  readonly label: string
+  readonly name: string
+  readonly method: string
+  readonly path: string
+}
+
+function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: SkippedReport[]): Chosen[] {
+  const chosen: Chosen[] = []
+  for (const raw of open.operations()) {
+    const { method, path } = raw
+    if (!isDict(raw.operation)) {
+      skipped.push({ operation: `${method} ${path}`, reason: 'the operation is not an object' })
+      continue
+    }
+    const operationId = text(own(raw.operation, 'operationId'))
+    const tags = strings(own(raw.operation, 'tags'))
+    if (!isSelected({ method, path, operationId, tags }, toolSet.selector)) continue
+    const name = toolName({ method, path, operationId }, toolSet.naming)
+    chosen.push({ raw, label: operationId ?? `${method} ${path}`, name, method, path })
+  }
+  return chosen
+}
+
+function operationParts(
+  open: OpenDocument,
+  toolSet: ToolSet,
+  options: CompileOptions,
+  notices: Notices,
+): OperationParts {
+  const tenant = tenantOfNamespace(toolSet.namespace)
+  const notice = (message: string) => notices.add(message)
+  return {
+    document: open,
+    toolSet,
+    // A namespace nobody can see is refused when the resource is read; a name no tenant can have is the closed choice here.
+    tenant: tenant === undefined ? '' : tenant,
+    documentUrl: options.documentUrl,
+    credential: options.credential,
+    notice,
+    request: schemas(open, 'request', notice),
+    response: schemas(open, 'response', notice),
+  }
+}
+
+function countBroken(skipped: readonly SkippedReport[], chosen: readonly Chosen[]): number {
+  const labels = new Set(chosen.map(entry => entry.label))
+  return skipped.filter(entry => !labels.has(entry.operation)).length
+}
+
+class Notices {
+  operation: string | undefined
+  readonly #kept: Notice[] = []
+  readonly #seen = new Set<string>()
+  #more = 0
+
+  add(message: string): void {
+    const key = `${this.operation ?? ''}\n${message}`
+    if (this.#seen.has(key)) return
+    if (this.#kept.length >= MAX_NOTICES) {
+      this.#more++
+      return
+    }
+    this.#seen.add(key)
+    this.#kept.push({ operation: this.operation, message })
+  }
+
+  all(): readonly Notice[] {
+    if (this.#more === 0) return this.#kept
+    return [...this.#kept, { operation: undefined, message: `and ${this.#more} more notices` }]
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof SkippedOperation) return error.message
+  if (error instanceof RangeError) return 'its schemas are nested or linked too deeply'
+  return `it could not be read: ${error instanceof Error ? error.message : String(error)}`
+}

@@ -1,0 +1,157 @@
+/** An OpenAPI document opened for reading: its dialect, its references, its operations one by one. It changes nothing and fetches nothing. */
+import { type Dict, isDict, list, own, text } from './dict.ts'
+
+export type Dialect = '2.0' | '3.0' | '3.1'
+
+/** The whole document is of no use; the message says why and what to do. */
+export class DocumentError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'DocumentError'
+  }
+}
+
+/** One operation as the document has it; nothing in it is checked yet. */
+export interface RawOperation {
+  /** Upper case. */
+  readonly method: string
+  readonly path: string
+  readonly pathItem: Dict
+  readonly operation: unknown
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+/** A chain of references longer than this is taken for a loop. */
+const MAX_REFERENCE_CHAIN = 32
+
+export class OpenDocument {
+  readonly root: Dict
+  readonly dialect: Dialect
+  readonly title: string
+  #anchors: Map<string, unknown> | undefined
+
+  /** @throws DocumentError when the value is not an OpenAPI 2.0, 3.0, 3.1 or 3.2 document. */
+  constructor(value: unknown) {
+    if (!isDict(value)) {
+      throw new DocumentError(`the document is ${kindOf(value)}, not an object: give an OpenAPI document`)
+    }
+    this.root = value
+    this.dialect = dialectOf(value)
+    const info = own(value, 'info')
+    this.title = (isDict(info) && text(info.title)) || 'the API'
+    const paths = own(value, 'paths')
+    if (paths !== undefined && paths !== null && !isDict(paths)) {
+      throw new DocumentError(`paths is ${kindOf(paths)}, not an object: correct the document`)
+    }
+  }
+
+  /** Every operation under `paths`, in the order of the document. */
+  *operations(): Generator<RawOperation> {
+    const paths = own(this.root, 'paths')
+    if (!isDict(paths)) return
+    for (const path of Object.keys(paths)) {
+      if (!path.startsWith('/')) continue
+      const pathItem = this.follow(paths[path])
+      if (!isDict(pathItem)) continue
+      for (const method of METHODS) {
+        const operation = own(pathItem, method)
+        if (operation !== undefined)
+          yield { method: method.toUpperCase(), path, pathItem, operation: this.follow(operation) }
+      }
+    }
+  }
+
+  /**
+   * The value behind a chain of `$ref`s, the value itself when it is none.
+   * undefined when the chain is broken, leaves the document, or loops.
+   */
+  follow(value: unknown): unknown {
+    for (let hops = 0; hops < MAX_REFERENCE_CHAIN; hops++) {
+      if (!isDict(value)) return value
+      const reference = own(value, '$ref')
+      if (typeof reference !== 'string') return value
+      value = this.resolve(reference)
+    }
+    return undefined
+  }
+
+  /** The value a reference within this document points to; undefined when there is none. */
+  resolve(reference: string): unknown {
+    if (reference === '#' || reference === '#/') return this.root
+    if (!reference.startsWith('#/')) {
+      return reference.startsWith('#') ? this.#anchored(reference.slice(1)) : undefined
+    }
+    let node: unknown = this.root
+    for (const token of reference.slice(2).split('/')) {
+      const key = unescapeToken(token)
+      if (Array.isArray(node)) node = node[Number(key)]
+      else if (isDict(node)) node = own(node, key) ?? own(node, token)
+      else return undefined
+    }
+    return node
+  }
+
+  /** `$anchor`s of the schemas under components (JSON Schema 2020-12 §8.2.2); deeper ones are not looked for. */
+  #anchored(name: string): unknown {
+    if (this.#anchors === undefined) {
+      this.#anchors = new Map()
+      const components = own(this.root, 'components')
+      const schemas = isDict(components) ? own(components, 'schemas') : undefined
+      for (const schema of isDict(schemas) ? Object.values(schemas) : []) {
+        if (!isDict(schema)) continue
+        for (const keyword of ['$anchor', '$dynamicAnchor']) {
+          const anchor = text(own(schema, keyword))
+          if (anchor !== undefined) this.#anchors.set(anchor, schema)
+        }
+      }
+    }
+    return this.#anchors.get(name)
+  }
+
+  /** The parameters of a path item and of its operation; the operation's win by name and place (OpenAPI 3.1 §4.8.10). */
+  parametersOf(raw: RawOperation): { readonly merged: readonly Dict[]; readonly broken: readonly string[] } {
+    const merged = new Map<string, Dict>()
+    const broken: string[] = []
+    const own_ = isDict(raw.operation) ? list(raw.operation.parameters) : []
+    for (const entry of [...list(raw.pathItem.parameters), ...own_]) {
+      const parameter = this.follow(entry)
+      if (isDict(parameter) && typeof parameter.name === 'string' && typeof parameter.in === 'string') {
+        merged.set(`${parameter.in} ${parameter.name}`, parameter)
+      } else broken.push(isDict(entry) && typeof entry.$ref === 'string' ? entry.$ref : 'without name or in')
+    }
+    return { merged: [...merged.values()], broken }
+  }
+}
+
+function dialectOf(root: Dict): Dialect {
+  const swagger = own(root, 'swagger')
+  const openapi = own(root, 'openapi')
+  if (swagger !== undefined && String(swagger).startsWith('2')) return '2.0'
+  const version = openapi === undefined ? undefined : String(openapi)
+  if (version !== undefined) {
+    if (/^3\.[12]/.test(version)) return '3.1'
+    if (/^3(\.0|$)/.test(version)) return '3.0'
+    throw new DocumentError(`openapi is "${version.slice(0, 20)}": versions 2.0, 3.0, 3.1 and 3.2 are known`)
+  }
+  if (swagger !== undefined) {
+    throw new DocumentError(`swagger is "${String(swagger).slice(0, 20)}": version 2.0 is known`)
+  }
+  throw new DocumentError('the document has neither "openapi" nor "swagger": give an OpenAPI document')
+}
+
+function unescapeToken(token: string): string {
+  let key = token
+  if (key.includes('%')) {
+    try {
+      key = decodeURIComponent(key)
+    } catch {
+      // Not percent-encoded after all: the key is taken as it stands.
+    }
+  }
+  return key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'empty'
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
+}

@@ -1,0 +1,77 @@
+/** Whether a body schema is a plain object, and which fields it has: `allOf` merged, references followed. It converts nothing. */
+import { type Dict, isDict, list, own, strings } from './dict.ts'
+import type { OpenDocument } from './document.ts'
+
+export interface Fields {
+  /** Name → schema as the document has it. */
+  readonly properties: ReadonlyMap<string, unknown>
+  readonly required: ReadonlySet<string>
+}
+
+/** With one of these the object is more than its fields: to take it apart would lose what they say. */
+const MORE_THAN_FIELDS = [
+  ...['oneOf', 'anyOf', 'not', 'if', 'then', 'else', 'enum', 'const', 'discriminator', 'patternProperties'],
+  ...[
+    'propertyNames',
+    'dependentRequired',
+    'dependentSchemas',
+    'dependencies',
+    'minProperties',
+    'maxProperties',
+  ],
+  ...['unevaluatedProperties', '$dynamicRef'],
+]
+const MAX_DEPTH = 16
+
+/** undefined when the schema is anything but an object with named fields. */
+export function fieldsOf(document: OpenDocument, node: unknown): Fields | undefined {
+  const properties = new Map<string, unknown>()
+  const required = new Set<string>()
+  if (!collect(document, node, properties, required, 0) || properties.size === 0) return undefined
+  // A field that is only demanded, never described, could not be given.
+  for (const name of required) if (!properties.has(name)) properties.set(name, {})
+  return { properties, required }
+}
+
+function collect(
+  document: OpenDocument,
+  node: unknown,
+  properties: Map<string, unknown>,
+  required: Set<string>,
+  depth: number,
+): boolean {
+  const schema = document.follow(node)
+  if (!isDict(schema) || depth > MAX_DEPTH || !isOnlyFields(schema)) return false
+  if (isDict(node) && Object.hasOwn(node, '$ref') && hasSiblings(node, document)) return false
+  for (const member of list(own(schema, 'allOf'))) {
+    if (!collect(document, member, properties, required, depth + 1)) return false
+  }
+  const given = own(schema, 'properties')
+  for (const name of isDict(given) ? Object.keys(given) : []) {
+    const before = properties.get(name)
+    const after = (given as Dict)[name]
+    properties.set(name, before === undefined || same(before, after) ? after : { allOf: [before, after] })
+  }
+  for (const name of strings(own(schema, 'required'))) required.add(name)
+  return true
+}
+
+function isOnlyFields(schema: Dict): boolean {
+  const type = own(schema, 'type')
+  const isObject = type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))
+  if (!isObject || MORE_THAN_FIELDS.some(keyword => Object.hasOwn(schema, keyword))) return false
+  const additional = own(schema, 'additionalProperties')
+  return additional === undefined || additional === false
+}
+
+/** Only 3.1 gives the siblings of a reference a meaning. */
+function hasSiblings(node: Dict, document: OpenDocument): boolean {
+  return (
+    document.dialect === '3.1' &&
+    Object.keys(node).some(key => !['$ref', 'description', 'summary', 'title', 'deprecated'].includes(key))
+  )
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}

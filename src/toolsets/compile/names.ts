@@ -1,0 +1,81 @@
+/** Names of tools and arguments: which characters, how long, and what happens when two are alike. Pure. */
+import { createHash } from 'node:crypto'
+import type { ToolNaming } from '../../model/tool-set.ts'
+
+export const MAX_NAME_LENGTH = 64
+const HASH_LENGTH = 8
+
+/** `[A-Za-z0-9_.-]`; runs of anything else become one `_`, none at the ends of what was replaced. */
+export function cleanName(name: string): string {
+  return name
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .replace(/[^A-Za-z0-9_.-]+/g, ' ')
+    .trim()
+    .replaceAll(' ', '_')
+}
+
+/** At most `limit` characters; a longer name ends in a hash of the whole, so that equal beginnings stay apart and the name is stable. */
+export function shorten(name: string, limit = MAX_NAME_LENGTH): string {
+  if (name.length <= limit) return name
+  return `${name.slice(0, limit - HASH_LENGTH - 1)}_${hashOf(name)}`
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)
+}
+
+/** `{prefix}{operationId}{suffix}`; without operationId `{prefix}{method}_{path words}{suffix}`. */
+export function toolName(
+  operation: { readonly method: string; readonly path: string; readonly operationId: string | undefined },
+  naming: ToolNaming,
+): string {
+  const id = naming.useOperationId ? cleanName(operation.operationId ?? '') : ''
+  const base =
+    id !== ''
+      ? id
+      : cleanName(`${operation.method.toLowerCase()} ${operation.path.replace(/[^A-Za-z0-9]+/g, ' ')}`)
+  const whole = cleanName(`${naming.prefix}${base}${naming.suffix}`)
+  return shorten(whole === '' ? `operation_${hashOf(operation.path)}` : whole)
+}
+
+/**
+ * One name for each operation. Among operations of the same name the first by path and method keeps it (so the order in the document does not matter);
+ * the others get a hash of their path and method.
+ */
+export function uniqueNames(
+  operations: readonly { readonly name: string; readonly method: string; readonly path: string }[],
+): string[] {
+  const order = operations
+    .map((operation, index) => ({ index, key: `${operation.path} ${operation.method}` }))
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  const taken = new Set(operations.map(operation => operation.name))
+  const kept = new Set<string>()
+  const names = operations.map(operation => operation.name)
+  for (const { index, key } of order) {
+    const name = names[index]!
+    if (!kept.has(name)) {
+      kept.add(name)
+      continue
+    }
+    let salt = key
+    let candidate: string
+    do {
+      candidate = `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(salt)}`
+      salt += '+'
+    } while (taken.has(candidate) || kept.has(candidate))
+    kept.add(candidate)
+    names[index] = candidate
+  }
+  return names
+}
+
+/**
+ * Name of an argument: clients refuse property names outside `[A-Za-z0-9_.-]{1,64}`, so `filter[name]` is offered as `filter_name`.
+ * The name on the wire stays what it is.
+ */
+export function argumentName(name: string): string {
+  const clean = cleanName(name)
+  if (clean === '' || clean === '__proto__') return `argument_${hashOf(name)}`
+  return shorten(clean)
+}

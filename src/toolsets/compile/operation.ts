@@ -1,0 +1,140 @@
+/** One operation of an OpenAPI document → one Tool. It throws SkippedOperation with the reason when that cannot be. */
+import type { ObjectSchema } from '../../model/json-schema.ts'
+import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import type { ToolSet } from '../../model/tool-set.ts'
+import { annotationsOf } from './annotations.ts'
+import { assembleArguments } from './arguments.ts'
+import { readBody } from './body.ts'
+import { Bundler } from './bundle.ts'
+import { type Dict, own, strings, text } from './dict.ts'
+import type { OpenDocument, RawOperation } from './document.ts'
+import { readParameters } from './parameters.ts'
+import { readResponses } from './responses.ts'
+import { type Direction, SchemaConverter } from './schema.ts'
+import type { Draft } from './schema-keywords.ts'
+import { authenticationOf } from './security.ts'
+import { chooseServer } from './servers.ts'
+import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
+
+/** Why an operation did not become a tool. */
+export class SkippedOperation extends Error {}
+
+/** What all operations of one compilation share. */
+export interface OperationParts {
+  readonly document: OpenDocument
+  readonly toolSet: ToolSet
+  readonly tenant: string | null
+  readonly documentUrl: string | undefined
+  readonly credential: string | undefined
+  readonly notice: (message: string) => void
+  readonly request: Schemas
+  readonly response: Schemas
+}
+
+/** One per document and direction: what they work out for one operation serves the next. */
+export interface Schemas {
+  readonly converter: SchemaConverter
+  readonly bundler: Bundler
+}
+
+export function schemas(
+  document: OpenDocument,
+  direction: Direction,
+  notice: (message: string) => void,
+): Schemas {
+  const converter = new SchemaConverter(document, direction, notice)
+  return { converter, bundler: new Bundler(converter, notice) }
+}
+
+/** @throws SkippedOperation */
+export function compileOperation(raw: RawOperation, name: string, parts: OperationParts): Tool {
+  const { document, toolSet } = parts
+  const operation = raw.operation as Dict
+  if (raw.method === 'TRACE') throw new SkippedOperation('TRACE is not sent to backends')
+  const server = chooseServer(document, raw, { baseURL: toolSet.baseURL, documentUrl: parts.documentUrl })
+  if (server.kind === 'none') throw new SkippedOperation(server.reason)
+  const defaults = toolSet.toolDefaults
+  const authentication = authenticationOf(document, raw, defaults.authentication.type, parts.credential)
+  const { merged, broken } = document.parametersOf(raw)
+  if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
+  const read = readParameters(document, raw, merged, authentication, parts.notice)
+  const body = readBody(document, raw, merged)
+  if (typeof body === 'string') throw new SkippedOperation(body)
+  const args = assembleArguments(raw.method, read, body, parts.request.converter)
+  const responses = readResponses(document, raw)
+  const output = defaults.outputSchema ? outputSchema(responses.node, parts.response) : undefined
+  const title = cleanText(own(operation, 'summary'), MAX_TITLE)
+  return {
+    name,
+    namespace: toolSet.namespace,
+    tenant: parts.tenant,
+    toolSet: toolSet.name,
+    operation: text(own(operation, 'operationId')) ?? `${raw.method} ${raw.path}`,
+    ...(title === '' ? {} : { title: firstLine(title) }),
+    description: descriptionOf(operation, raw, document),
+    inputSchema: parts.request.bundler.bundle(args.input) as ObjectSchema,
+    ...(output === undefined ? {} : { outputSchema: output }),
+    annotations: annotationsOf(raw.method, firstLine(title)),
+    tags: [...new Set([...strings(own(operation, 'tags')), ...defaults.tags])],
+    request: template(raw, server.baseUrl, args.parameters, args.body, responses.accept),
+    authentication,
+    timeoutMs: defaults.timeoutMs,
+    ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
+    ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
+    ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
+  }
+}
+
+/** The path without the fragment some authors tell operations apart by (`/#Action=Create`), and with its query apart. */
+function template(
+  raw: RawOperation,
+  baseUrl: string,
+  parameters: RequestTemplate['parameters'],
+  body: RequestTemplate['body'],
+  accept: string,
+): RequestTemplate {
+  const withoutFragment = raw.path.split('#', 1)[0]!
+  const at = withoutFragment.indexOf('?')
+  const path = at < 0 ? withoutFragment : withoutFragment.slice(0, at)
+  if (path.split('/').some(segment => /^(\.|%2e){1,2}$/i.test(segment))) {
+    throw new SkippedOperation('its path holds a dot segment')
+  }
+  const query = at < 0 ? '' : withoutFragment.slice(at + 1)
+  if (/[{}]/.test(query)) throw new SkippedOperation('its path has placeholders in the query')
+  return {
+    method: raw.method,
+    baseUrl,
+    path,
+    ...(query === '' ? {} : { query: encodeURI(decodeSafely(query)) }),
+    parameters,
+    ...(body === undefined ? {} : { body }),
+    accept,
+  }
+}
+
+function decodeSafely(query: string): string {
+  return query.replace(/[\r\n\t ]+/g, '%20')
+}
+
+/** Summary, then description, never empty; deprecation is said first because it changes what an agent should choose. */
+function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocument): string {
+  const summary = cleanText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
+  const description = cleanText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
+  const body = description.startsWith(summary)
+    ? description
+    : [summary, description].filter(Boolean).join('\n\n')
+  const said = body === '' ? cleanText(`${raw.method} ${raw.path} of ${document.title}`, MAX_TITLE * 2) : body
+  return cleanText(own(operation, 'deprecated') === true ? `Deprecated. ${said}` : said, MAX_TOOL_DESCRIPTION)
+}
+
+function outputSchema(node: unknown, { converter, bundler }: Schemas): Draft | undefined {
+  if (node === undefined) return undefined
+  let converted = converter.convert(node)
+  // Clients want the type at the root, so a reference there is replaced by what it means.
+  for (let hops = 0; hops < 8 && Object.keys(converted.schema).join() === '$ref'; hops++) {
+    const [name] = converted.references
+    if (name === undefined) break
+    converted = converter.definition(name)
+  }
+  return bundler.bundle(converted)
+}

@@ -1,0 +1,165 @@
+/** Parameter Objects → bindings and argument schemas (OpenAPI 3.1 §4.8.12; 2.0 through `swagger2.ts`). It names no argument. */
+import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
+import { type Dict, isDict, list, own, put } from './dict.ts'
+import type { OpenDocument, RawOperation } from './document.ts'
+import { essence } from './media-types.ts'
+import { isPlain, modernParameter } from './swagger2.ts'
+
+/** A parameter that becomes an argument; `node` is its schema as the document has it. */
+export interface ReadParameter {
+  readonly binding: Omit<ParameterBinding, 'argument'>
+  readonly node: unknown
+  readonly required: boolean
+  readonly description: unknown
+}
+
+const STYLES: { readonly [place in ParameterLocation]: readonly ParameterBinding['style'][] } = {
+  path: ['simple', 'label', 'matrix'],
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  header: ['simple'],
+  cookie: ['form'],
+}
+
+/** Headers that the gateway or HTTP itself sets: no argument may (OpenAPI 3.1 §4.8.12 names the first three). */
+const RESERVED_HEADERS = new Set([
+  ...['accept', 'content-type', 'authorization', 'host', 'content-length', 'transfer-encoding', 'connection'],
+  ...[
+    'keep-alive',
+    'upgrade',
+    'te',
+    'trailer',
+    'expect',
+    'proxy-authorization',
+    'proxy-connection',
+    'cookie',
+  ],
+  ...['content-encoding', 'accept-encoding', 'user-agent', 'http2-settings'],
+])
+
+/** True when no argument may set this header. */
+export function isReservedHeader(name: string): boolean {
+  return RESERVED_HEADERS.has(name.toLowerCase())
+}
+
+/** True when the name can stand in a header line or a cookie (RFC 9110 §5.6.2, token). */
+export function isToken(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$/.test(name)
+}
+
+/**
+ * The parameters an agent may set. Left out: those the gateway sets itself (its credential included), and those that no template names.
+ * A placeholder of the path without a parameter gets one.
+ */
+export function readParameters(
+  document: OpenDocument,
+  raw: RawOperation,
+  parameters: readonly Dict[],
+  authentication: BackendAuthentication,
+  notice: (message: string) => void,
+): readonly ReadParameter[] {
+  const read: ReadParameter[] = []
+  const open = new Set(placeholdersOf(raw.path))
+  for (const given of parameters) {
+    if (document.dialect === '2.0' && !isPlain(given)) continue
+    const parameter = document.dialect === '2.0' ? modernParameter(given) : given
+    const name = parameter.name as string
+    const place = parameter.in
+    if (place !== 'path' && place !== 'query' && place !== 'header' && place !== 'cookie') {
+      notice(
+        `parameter ${name.slice(0, 80)} is in "${String(place).slice(0, 20)}", which is no place for one: left out`,
+      )
+      continue
+    }
+    if (place === 'path' && !open.delete(name)) {
+      notice(`path parameter ${name.slice(0, 80)} does not occur in the path: left out`)
+      continue
+    }
+    if (isSetByGateway(name, place, authentication)) continue
+    if ((place === 'header' || place === 'cookie') && !isToken(name)) {
+      notice(`${place} parameter ${name.slice(0, 80)} is not a valid name: left out`)
+      continue
+    }
+    read.push(readOne(document, parameter, name, place))
+  }
+  for (const name of open) {
+    notice(`the path names {${name.slice(0, 80)}} without describing it: taken as text`)
+    read.push({
+      binding: { name, in: 'path', style: 'simple', explode: false },
+      node: { type: 'string' },
+      required: true,
+      description: undefined,
+    })
+  }
+  return read
+}
+
+/** Names between braces, each once, in order. */
+export function placeholdersOf(path: string): string[] {
+  return [...new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(match => match[1]!))]
+}
+
+function isSetByGateway(
+  name: string,
+  place: ParameterLocation,
+  authentication: BackendAuthentication,
+): boolean {
+  if (place === 'header' && isReservedHeader(name)) return true
+  if (authentication.type !== 'apiKey' || authentication.in !== place) return false
+  return place === 'header'
+    ? name.toLowerCase() === authentication.name?.toLowerCase()
+    : name === authentication.name
+}
+
+function readOne(
+  document: OpenDocument,
+  parameter: Dict,
+  name: string,
+  place: ParameterLocation,
+): ReadParameter {
+  const styles = STYLES[place]
+  const given = own(parameter, 'style')
+  const style = styles.find(candidate => candidate === given) ?? styles[0]!
+  const explodeGiven = own(parameter, 'explode')
+  const explode =
+    typeof explodeGiven === 'boolean' ? explodeGiven : style === 'form' || style === 'deepObject'
+  const content = contentOf(document, parameter)
+  const node = content?.node ?? own(parameter, 'schema')
+  return {
+    binding: {
+      name,
+      in: place,
+      style,
+      explode,
+      ...(own(parameter, 'allowReserved') === true && place === 'query' ? { allowReserved: true } : {}),
+      ...(content === undefined ? {} : { contentType: content.type }),
+    },
+    node: withAnnotations(node, parameter),
+    required: place === 'path' || own(parameter, 'required') === true,
+    description: own(parameter, 'description'),
+  }
+}
+
+/** A parameter described by `content` holds exactly one media type (OpenAPI 3.1 §4.8.12.3). */
+function contentOf(document: OpenDocument, parameter: Dict): { type: string; node: unknown } | undefined {
+  const content = own(parameter, 'content')
+  if (!isDict(content)) return undefined
+  for (const key of Object.keys(content)) {
+    const type = essence(key)
+    const media = document.follow(content[key])
+    if (type !== undefined && isDict(media)) return { type, node: own(media, 'schema') }
+  }
+  return undefined
+}
+
+/** Examples and deprecation that the parameter, not its schema, carries. */
+function withAnnotations(node: unknown, parameter: Dict): unknown {
+  const extra: Record<string, unknown> = {}
+  for (const key of ['example', 'examples', 'deprecated']) {
+    const value = own(parameter, key)
+    if (value !== undefined && list(value).length === 0 && !(isDict(node) && Object.hasOwn(node, key))) {
+      put(extra, key, value)
+    }
+  }
+  if (Object.keys(extra).length === 0) return node
+  return isDict(node) && !Object.hasOwn(node, '$ref') ? { ...node, ...extra } : node
+}

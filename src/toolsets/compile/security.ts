@@ -1,0 +1,54 @@
+/** How the gateway shows itself to the backend: the kind the tool-set names, placed as the document's security scheme says. It holds no secret of its own. */
+
+import type { BackendAuthentication } from '../../model/tool.ts'
+import type { ToolSet } from '../../model/tool-set.ts'
+import { type Dict, isDict, list, own, text } from './dict.ts'
+import type { OpenDocument, RawOperation } from './document.ts'
+import { modernSecuritySchemes } from './swagger2.ts'
+
+const DEFAULT_KEY_HEADER = 'X-API-Key'
+
+/** @param credential resolved from `authentication.secretRef` */
+export function authenticationOf(
+  document: OpenDocument,
+  raw: RawOperation,
+  type: ToolSet['toolDefaults']['authentication']['type'],
+  credential: string | undefined,
+): BackendAuthentication {
+  if (type === 'none') return { type: 'none' }
+  const secret = credential === undefined ? {} : { credential }
+  if (type !== 'apiKey') return { type, ...secret }
+  for (const scheme of schemesOf(document, raw)) {
+    const place = own(scheme, 'in')
+    const name = text(own(scheme, 'name'))
+    if (own(scheme, 'type') !== 'apiKey' || name === undefined) continue
+    if (place === 'header' || place === 'query' || place === 'cookie')
+      return { type, in: place, name, ...secret }
+  }
+  return { type, in: 'header', name: DEFAULT_KEY_HEADER, ...secret }
+}
+
+/** Schemes of the operation first, then of the document, then any that is defined: authors forget `security`. */
+function* schemesOf(document: OpenDocument, raw: RawOperation): Generator<Dict> {
+  const components = own(document.root, 'components')
+  const defined =
+    document.dialect === '2.0'
+      ? modernSecuritySchemes(document)
+      : isDict(components)
+        ? own(components, 'securitySchemes')
+        : undefined
+  if (!isDict(defined)) return
+  const operation = isDict(raw.operation) ? raw.operation : {}
+  for (const holder of [operation, document.root]) {
+    for (const requirement of list(own(holder, 'security'))) {
+      for (const name of isDict(requirement) ? Object.keys(requirement) : []) {
+        const scheme = document.follow(own(defined, name))
+        if (isDict(scheme)) yield scheme
+      }
+    }
+  }
+  for (const name of Object.keys(defined)) {
+    const scheme = document.follow(defined[name])
+    if (isDict(scheme)) yield scheme
+  }
+}

@@ -1,0 +1,66 @@
+/** Where an operation's requests go: baseURL, else the servers of operation, path and document. It contacts nobody. */
+import { type Dict, isDict, list, own, text } from './dict.ts'
+import type { OpenDocument, RawOperation } from './document.ts'
+import { modernServers } from './swagger2.ts'
+
+export type ServerChoice =
+  | { readonly kind: 'base'; readonly baseUrl: string }
+  | { readonly kind: 'none'; readonly reason: string }
+
+/**
+ * An absolute http(s) address without query, fragment, user info and trailing slash.
+ * undefined when it cannot be made into one.
+ */
+export function normalizeBaseUrl(address: string, relativeTo?: string): string | undefined {
+  let url: URL
+  try {
+    url = relativeTo === undefined ? new URL(address) : new URL(address, relativeTo)
+  } catch {
+    return undefined
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
+  if (url.username !== '' || url.password !== '') return undefined
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+}
+
+/** The first usable server wins; variables take their defaults (OpenAPI 3.1 §4.8.5). */
+export function chooseServer(
+  document: OpenDocument,
+  raw: RawOperation,
+  options: { readonly baseURL: string | undefined; readonly documentUrl: string | undefined },
+): ServerChoice {
+  if (options.baseURL !== undefined) {
+    const baseUrl = normalizeBaseUrl(options.baseURL)
+    if (baseUrl !== undefined) return { kind: 'base', baseUrl }
+    return { kind: 'none', reason: 'spec.baseURL is not an absolute http(s) address' }
+  }
+  for (const server of serversOf(document, raw)) {
+    const address = isDict(server) ? withDefaults(server) : undefined
+    const baseUrl = address === undefined ? undefined : normalizeBaseUrl(address, options.documentUrl)
+    if (baseUrl !== undefined) return { kind: 'base', baseUrl }
+  }
+  return { kind: 'none', reason: 'the document names no absolute server: set spec.baseURL' }
+}
+
+function serversOf(document: OpenDocument, raw: RawOperation): readonly unknown[] {
+  const operation = isDict(raw.operation) ? raw.operation : {}
+  if (document.dialect === '2.0') return modernServers(document, operation)
+  for (const holder of [operation, raw.pathItem, document.root]) {
+    const servers = list(own(holder, 'servers'))
+    if (servers.length > 0) return servers
+  }
+  return [{ url: '/' }]
+}
+
+function withDefaults(server: Dict): string | undefined {
+  const url = text(own(server, 'url'))
+  if (url === undefined) return undefined
+  const variables = own(server, 'variables')
+  const filled = url.trim().replace(/\{([^{}]+)\}/g, (placeholder, name: string) => {
+    const variable = isDict(variables) ? own(variables, name) : undefined
+    if (!isDict(variable)) return placeholder
+    const preset = own(variable, 'default') ?? list(own(variable, 'enum'))[0]
+    return typeof preset === 'string' || typeof preset === 'number' ? String(preset) : placeholder
+  })
+  return /[{}]/.test(filled) ? undefined : filled
+}
