@@ -10,12 +10,18 @@ export interface RingKey {
   readonly createdAtMs: number
 }
 
+export interface KeyRing {
+  /** The key to sign with. */
+  current(): RingKey
+  find(id: number): RingKey | undefined
+}
+
 const SECRET_BYTES = 32
 const ROTATE_AFTER_MS = 24 * 3_600_000
 /** A key signs for a day and is good for a second one, far longer than a session's TTL can slide on it alone. */
 const MAX_KEYS = 8
 
-export class KeyRing {
+class FileKeyRing implements KeyRing {
   #keys: RingKey[]
   readonly #now: () => number
   readonly #save: (keys: readonly RingKey[]) => void
@@ -27,10 +33,10 @@ export class KeyRing {
     this.#save = save
   }
 
-  /** The key to sign with; made anew when the newest is a day old. */
+  /** Made anew when the newest is a day old. */
   current(): RingKey {
     const newest = this.#keys[0]
-    if (newest !== undefined && this.#now() - newest.createdAtMs < ROTATE_AFTER_MS) return newest
+    if (newest !== undefined && !isStale(newest, this.#now())) return newest
     const key = {
       id: ((newest?.id ?? -1) + 1) % 256,
       secret: randomBytes(SECRET_BYTES),
@@ -46,23 +52,22 @@ export class KeyRing {
   }
 }
 
-/**
- * A ring kept in a file, so that sessions survive a restart.
- * @throws Error naming the file when it cannot be written.
- */
-export function fileKeyRing(file: string, now: () => number = Date.now): KeyRing {
-  const ring = new KeyRing(readKeys(file), now, keys => writeKeys(file, keys))
-  ring.current()
-  return ring
+export function isStale(key: RingKey | undefined, nowMs: number): boolean {
+  return key === undefined || nowMs - key.createdAtMs >= ROTATE_AFTER_MS
 }
 
-function readKeys(file: string): RingKey[] {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch {
-    return []
-  }
+export function freshKey(newest: RingKey | undefined, nowMs: number): RingKey {
+  return { id: ((newest?.id ?? -1) + 1) % 256, secret: randomBytes(SECRET_BYTES), createdAtMs: nowMs }
+}
+
+export function writeRing(keys: readonly RingKey[]): string {
+  return JSON.stringify(
+    keys.slice(0, MAX_KEYS).map(key => ({ ...key, secret: Buffer.from(key.secret).toString('base64url') })),
+  )
+}
+
+/** A damaged ring costs clients a new initialize, nothing more. */
+export function readRing(text: string): RingKey[] {
   try {
     const rows = JSON.parse(text) as { id: number; secret: string; createdAtMs: number }[]
     return rows.map(row => ({
@@ -71,13 +76,30 @@ function readKeys(file: string): RingKey[] {
       createdAtMs: row.createdAtMs,
     }))
   } catch {
-    return [] // a damaged file costs clients a new initialize, nothing more
+    return []
+  }
+}
+
+/**
+ * A ring kept in a file, so that sessions survive a restart.
+ * @throws Error naming the file when it cannot be written.
+ */
+export function fileKeyRing(file: string, now: () => number = Date.now): KeyRing {
+  const ring = new FileKeyRing(readKeys(file), now, keys => writeKeys(file, keys))
+  ring.current()
+  return ring
+}
+
+function readKeys(file: string): RingKey[] {
+  try {
+    return readRing(readFileSync(file, 'utf8'))
+  } catch {
+    return []
   }
 }
 
 function writeKeys(file: string, keys: readonly RingKey[]): void {
   mkdirSync(dirname(file), { recursive: true })
-  const rows = keys.map(key => ({ ...key, secret: Buffer.from(key.secret).toString('base64url') }))
-  writeFileSync(`${file}.new`, JSON.stringify(rows), { mode: 0o600 })
+  writeFileSync(`${file}.new`, writeRing(keys), { mode: 0o600 })
   renameSync(`${file}.new`, file)
 }

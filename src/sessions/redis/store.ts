@@ -1,0 +1,252 @@
+/** Sessions shared by all instances, kept in Redis: any instance serves any session, stream and resume. It never waits over 50 ms. */
+import { randomUUID } from 'node:crypto'
+import type { KeyRing } from '../key-ring.ts'
+import { mintSessionId, readSessionId } from '../session-id.ts'
+import type {
+  Replay,
+  ReplayEvent,
+  Session,
+  SessionFacts,
+  SessionSignal,
+  SessionStatistics,
+  SessionStore,
+} from '../session-store.ts'
+import type { RedisConnection } from './connection.ts'
+import { RedisReplays } from './replays.ts'
+
+export interface RedisSessionOptions {
+  readonly redis: RedisConnection
+  /** A second connection: one that subscribes can do nothing else. */
+  readonly subscriber: RedisConnection
+  readonly keys: KeyRing
+  /** Sliding. */
+  readonly ttlMs: number
+  readonly now: () => number
+}
+
+const SIGNALS = 'toolgate:session-signals'
+const INDEX = 'toolgate:{sessions}:index'
+const CREATED = 'toolgate:{sessions}:created'
+/** An open stream says so this often; one that was not heard of for three times as long is gone. */
+const STREAM_BEAT_MS = 10_000
+const SWEEP_MS = 60_000
+
+const keyOf = (id: string): string => `toolgate:{s:${id}}`
+
+/**
+ * Starts the TTL anew and returns the state; false when the session has ended.
+ * A session Redis does not know (restarted empty) is taken up again while its own age allows it.
+ */
+const TOUCH = `
+local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen')
+if s[1] then return false end
+if not s[6] then
+  if ARGV[3] ~= '1' then return false end
+  redis.call('HSET', KEYS[1], 'owner', ARGV[4])
+  s[2] = ARGV[4]
+end
+redis.call('HSET', KEYS[1], 'seen', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return { s[2] or '', s[3] or '', s[4] or '', s[5] or '0' }`
+
+/** Binds an unowned session; returns its owner. */
+const CLAIM = `
+local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and owner ~= '' then return owner end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+return ARGV[1]`
+
+/** Marks it ended for a TTL; 1 when it was alive. */
+const END = `
+local alive = redis.call('HGET', KEYS[1], 'ended') == false
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'ended', '1')
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return alive and 1 or 0`
+
+export class RedisSessionStore implements SessionStore {
+  readonly #options: RedisSessionOptions
+  readonly #instance = randomUUID()
+  readonly #listeners = new Map<string, Set<(signal: SessionSignal) => void>>()
+  /** Sessions with open streams here: how many legacy and standalone ones. */
+  readonly #streams = new Map<string, { legacy: number; standalone: number }>()
+  readonly #replays: RedisReplays
+  readonly #timers: NodeJS.Timeout[]
+
+  constructor(options: RedisSessionOptions) {
+    this.#options = options
+    this.#replays = new RedisReplays(options.redis)
+    this.#timers = [
+      setInterval(() => this.#beat(), STREAM_BEAT_MS).unref(),
+      setInterval(() => this.#sweep(), SWEEP_MS).unref(),
+    ]
+    options.subscriber.on('message', (_channel: string, text: string) => this.#receive(text))
+    const subscribe = (): void => void options.subscriber.subscribe(SIGNALS).catch(() => {})
+    options.subscriber.on('ready', subscribe)
+    if (options.subscriber.status === 'ready') subscribe()
+  }
+
+  async create(facts: SessionFacts): Promise<Session> {
+    const { redis, keys, ttlMs, now } = this.#options
+    const id = mintSessionId(facts, keys)
+    const seen = now()
+    await this.#attempt(() =>
+      redis
+        .pipeline()
+        .hset(keyOf(id), { owner: facts.owner, seen })
+        .pexpire(keyOf(id), ttlMs)
+        .zadd(INDEX, seen, id)
+        .incr(CREATED)
+        .exec(),
+    )
+    return { id, ...facts, legacyStream: false }
+  }
+
+  async find(id: string, nowMs: number): Promise<Session | undefined> {
+    const { redis, keys, ttlMs } = this.#options
+    const facts = readSessionId(id, keys)
+    if (facts === undefined) return undefined
+    const own = this.#streams.get(id)
+    const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
+    const state = await this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
+    // Redis is away: the id itself says enough to go on with
+    if (state === undefined)
+      return young === '1' ? { id, ...facts, legacyStream: (own?.legacy ?? 0) > 0 } : undefined
+    if (!Array.isArray(state)) return undefined
+    const [owner, version, elicitation, legacyUntil] = state as string[]
+    const legacyStream = (own?.legacy ?? 0) > 0 || Number(legacyUntil) > nowMs
+    if (facts.origin === 'stream' && !legacyStream) return undefined
+    void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
+    const settled =
+      version === '' ? undefined : { protocolVersion: version!, elicitation: elicitation === '1' }
+    return { id, ...facts, ...settled, owner: owner!, legacyStream }
+  }
+
+  async update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): Promise<void> {
+    const fields = { version: facts.protocolVersion, elicitation: facts.elicitation ? '1' : '0' }
+    await this.#attempt(() => this.#options.redis.hset(keyOf(id), fields))
+  }
+
+  async claim(session: Session, owner: string): Promise<boolean> {
+    const bound = await this.#attempt(() => this.#options.redis.eval(CLAIM, 1, keyOf(session.id), owner))
+    // while Redis is away, an owner that the id names still counts; one that nobody knows cannot be checked
+    return bound === undefined ? session.owner === '' || session.owner === owner : bound === owner
+  }
+
+  async end(id: string): Promise<boolean> {
+    const { redis, keys, ttlMs } = this.#options
+    if (readSessionId(id, keys) === undefined) return false
+    const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
+    void this.#attempt(() => redis.zrem(INDEX, id))
+    await this.signal(id, { kind: 'end' })
+    this.#listeners.delete(id)
+    return alive === 1
+  }
+
+  async signal(id: string, signal: SessionSignal): Promise<number> {
+    const here = this.#deliver(id, signal)
+    const text = JSON.stringify({ from: this.#instance, id, signal })
+    const elsewhere = await this.#attempt(() => this.#options.redis.publish(SIGNALS, text))
+    return here + (elsewhere ?? 0)
+  }
+
+  listen(id: string, listener: (signal: SessionSignal) => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(id, listeners)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+    }
+  }
+
+  append(streamId: string, event: ReplayEvent): void {
+    void this.#attempt(() => this.#replays.append(streamId, event))
+  }
+
+  async replay(streamId: string, afterN: number): Promise<Replay | undefined> {
+    return this.#attempt(() => this.#replays.read(streamId, afterN))
+  }
+
+  finish(streamId: string): void {
+    void this.#attempt(() => this.#replays.finish(streamId))
+  }
+
+  setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): void {
+    const counts = this.#streams.get(id) ?? { legacy: 0, standalone: 0 }
+    counts[kind] += open ? 1 : -1
+    if (counts.legacy + counts.standalone > 0) this.#streams.set(id, counts)
+    else this.#streams.delete(id)
+    if (
+      kind === 'legacy' &&
+      counts.legacy === 0 &&
+      readSessionId(id, this.#options.keys)?.origin === 'stream'
+    )
+      void this.end(id)
+    else this.#beatOne(id)
+  }
+
+  async statistics(nowMs: number): Promise<SessionStatistics> {
+    const { redis, ttlMs } = this.#options
+    const counts = await this.#attempt(() =>
+      Promise.all([
+        redis.zcount(INDEX, nowMs - ttlMs, '+inf'),
+        redis.zcount(INDEX, nowMs - ttlMs, `(${nowMs - ttlMs / 3}`),
+        redis.get(CREATED),
+      ]),
+    )
+    const [active, zombies, created] = counts ?? [this.#streams.size, 0, '0']
+    return { active_sessions: active, zombie_sessions: zombies, total_created: Number(created ?? 0) }
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#options.subscriber.disconnect()
+    this.#options.redis.disconnect()
+  }
+
+  #deliver(id: string, signal: SessionSignal): number {
+    const listeners = this.#listeners.get(id)
+    if (listeners === undefined) return 0
+    for (const listener of [...listeners]) listener(signal)
+    return listeners.size
+  }
+
+  #receive(text: string): void {
+    const { from, id, signal } = JSON.parse(text) as { from: string; id: string; signal: SessionSignal }
+    if (from !== this.#instance) this.#deliver(id, signal)
+  }
+
+  #beatOne(id: string): void {
+    const { redis, ttlMs, now } = this.#options
+    const nowMs = now()
+    const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
+    void this.#attempt(() =>
+      redis
+        .pipeline()
+        .hset(keyOf(id), { seen: nowMs, legacy: legacyUntil })
+        .pexpire(keyOf(id), ttlMs)
+        .zadd(INDEX, nowMs, id)
+        .exec(),
+    )
+  }
+
+  #beat(): void {
+    for (const id of this.#streams.keys()) this.#beatOne(id)
+  }
+
+  #sweep(): void {
+    void this.#attempt(() =>
+      this.#options.redis.zremrangebyscore(INDEX, 0, this.#options.now() - this.#options.ttlMs),
+    )
+  }
+
+  /** undefined when Redis cannot be asked; the connection has logged it. */
+  async #attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch {
+      return undefined
+    }
+  }
+}

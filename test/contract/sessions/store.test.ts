@@ -1,0 +1,251 @@
+/** What every session store promises, on each adapter; on Redis also what two instances promise together. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fileKeyRing } from '../../../src/sessions/key-ring.ts'
+import { MemorySessionStore } from '../../../src/sessions/memory/store.ts'
+import { connectRedis } from '../../../src/sessions/redis/connection.ts'
+import { redisKeyRing } from '../../../src/sessions/redis/key-ring.ts'
+import { RedisSessionStore } from '../../../src/sessions/redis/store.ts'
+import type { SessionFacts, SessionSignal, SessionStore } from '../../../src/sessions/session-store.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+
+const TTL_MS = 30 * 60_000
+const FACTS: SessionFacts = {
+  protocolVersion: '2025-06-18',
+  origin: 'initialize',
+  elicitation: true,
+  owner: '',
+  createdAtMs: 1_700_000_000_000,
+}
+
+class Clock {
+  nowMs = FACTS.createdAtMs
+  readonly now = () => this.nowMs
+}
+
+function ringFile(): string {
+  return join(mkdtempSync(join(tmpdir(), 'ring-')), 'keys.json')
+}
+
+function contract(make: (clock: Clock) => Promise<SessionStore>): void {
+  const clock = new Clock()
+  let store: SessionStore
+  beforeAll(async () => {
+    store = await make(clock)
+  })
+  afterAll(() => store.close())
+
+  it('finds what it created, with the facts that stand in the id', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    expect(id).toMatch(/^[\x21-\x7e]+$/)
+    expect(await store.find(id, clock.nowMs)).toEqual({
+      ...FACTS,
+      createdAtMs: clock.nowMs,
+      id,
+      legacyStream: false,
+    })
+  })
+
+  it('knows no id it has not signed', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    for (const forged of [
+      '',
+      'x',
+      id.slice(0, -1),
+      `${id}A`,
+      `${id.slice(0, 20)}A${id.slice(21)}`,
+      `A${id.slice(1)}`,
+      '../../etc',
+      '\u0000'.repeat(58),
+    ]) {
+      if (forged !== id) expect([forged, await store.find(forged, clock.nowMs)]).toEqual([forged, undefined])
+    }
+  })
+
+  it('keeps a session alive while it is used and forgets it a TTL after its last use', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    for (let round = 0; round < 3; round++) {
+      clock.nowMs += TTL_MS - 1000
+      expect((await store.find(id, clock.nowMs))?.id).toBe(id)
+    }
+  })
+
+  it('belongs to whoever claimed it first', async () => {
+    const session = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    expect(await store.claim(session, '00112233445566ff')).toBe(true)
+    expect(await store.claim(session, '00112233445566ff')).toBe(true)
+    expect(await store.claim(session, 'ffffffffffffffff')).toBe(false)
+    expect((await store.find(session.id, clock.nowMs))?.owner).toBe('00112233445566ff')
+  })
+
+  it('ends once, for good, and tells its listeners', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    const seen: SessionSignal[] = []
+    store.listen(id, signal => seen.push(signal))
+    expect(await store.end(id)).toBe(true)
+    expect(await store.end(id)).toBe(false)
+    expect(await store.find(id, clock.nowMs)).toBeUndefined()
+    expect(seen).toEqual([{ kind: 'end' }])
+  })
+
+  it('lets a session of a stream live exactly as long as its stream', async () => {
+    const { id } = await store.create({ ...FACTS, origin: 'stream', createdAtMs: clock.nowMs })
+    expect(await store.find(id, clock.nowMs)).toBeUndefined()
+    const { id: second } = await store.create({ ...FACTS, origin: 'stream', createdAtMs: clock.nowMs })
+    store.setStreaming(second, 'legacy', true)
+    expect(await store.find(second, clock.nowMs)).toMatchObject({ legacyStream: true })
+    await store.update(second, { protocolVersion: '2025-03-26', elicitation: false })
+    expect(await store.find(second, clock.nowMs)).toMatchObject({
+      protocolVersion: '2025-03-26',
+      elicitation: false,
+    })
+    store.setStreaming(second, 'legacy', false)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(await store.find(second, clock.nowMs)).toBeUndefined()
+  })
+
+  it('delivers signals to the listeners of that session alone, until they stop', async () => {
+    const seen: string[] = []
+    const stop = store.listen('a', signal => seen.push(`a ${signal.kind}`))
+    store.listen('b', signal => seen.push(`b ${signal.kind}`))
+    await store.signal('a', { kind: 'cancel', requestId: 7 })
+    stop()
+    await store.signal('a', { kind: 'cancel', requestId: 8 })
+    expect(seen).toEqual(['a cancel'])
+  })
+
+  it('replays what came after an event, and knows when a stream is complete', async () => {
+    const stream = `stream-${Math.random()}`
+    for (let n = 0; n < 4; n++) store.append(stream, { n, data: `{"n":${n}}` })
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(await store.replay(stream, 1)).toEqual({
+      events: [
+        { n: 2, data: '{"n":2}' },
+        { n: 3, data: '{"n":3}' },
+      ],
+      complete: false,
+    })
+    store.finish(stream)
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(await store.replay(stream, 3)).toEqual({ events: [], complete: true })
+    expect(await store.replay('never-opened', 0)).toBeUndefined()
+  })
+
+  it('would rather not know a stream than leave a gap in it', async () => {
+    const stream = `long-${Math.random()}`
+    for (let n = 0; n < 400; n++) store.append(stream, { n, data: '{}' })
+    await new Promise(resolve => setTimeout(resolve, 100))
+    expect(await store.replay(stream, 3)).toBeUndefined()
+    expect((await store.replay(stream, 300))?.events).toHaveLength(99)
+  })
+
+  it('counts sessions, and zombies among them after a third of the TTL', async () => {
+    const before = await store.statistics(clock.nowMs)
+    await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    const after = await store.statistics(clock.nowMs)
+    expect(after.total_created).toBe(before.total_created + 1)
+    expect(after.active_sessions).toBe(before.active_sessions + 1)
+    const later = await store.statistics(clock.nowMs + TTL_MS / 3 + 1)
+    expect(later.zombie_sessions).toBeGreaterThanOrEqual(1)
+  })
+}
+
+describe('memory', () => {
+  const make = async (clock: Clock) =>
+    new MemorySessionStore({
+      keys: fileKeyRing(ringFile(), clock.now),
+      ttlMs: TTL_MS,
+      maxSessions: 1000,
+      now: clock.now,
+    })
+  contract(make)
+
+  it('takes up ids again after a restart, because they prove themselves', () => {
+    const file = ringFile()
+    const clock = new Clock()
+    const open = () =>
+      new MemorySessionStore({
+        keys: fileKeyRing(file, clock.now),
+        ttlMs: TTL_MS,
+        maxSessions: 10,
+        now: clock.now,
+      })
+    const { id } = open().create({ ...FACTS, owner: '00112233445566ff' })
+    const restarted = open()
+    expect(restarted.find(id, clock.nowMs + 1000)).toMatchObject({ id, owner: '00112233445566ff' })
+    expect(restarted.find(id, clock.nowMs + 3 * TTL_MS)).toBeUndefined()
+  })
+
+  it('forgets the session that was idle longest when it is full, never one with a stream', async () => {
+    const clock = new Clock()
+    const store = new MemorySessionStore({
+      keys: fileKeyRing(ringFile(), clock.now),
+      ttlMs: TTL_MS,
+      maxSessions: 2,
+      now: clock.now,
+    })
+    const first = store.create(FACTS)
+    store.setStreaming(first.id, 'standalone', true)
+    store.create(FACTS)
+    store.create(FACTS)
+    expect(store.statistics(clock.nowMs).active_sessions).toBe(2)
+    expect(store.find(first.id, clock.nowMs)).toBeDefined()
+    store.close()
+  })
+})
+
+describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+  afterAll(() => server.stop())
+
+  async function open(clock: Clock): Promise<SessionStore> {
+    const redis = connectRedis(server.url, SILENT)
+    const subscriber = connectRedis(server.url, SILENT)
+    const keys = redisKeyRing(redis, fileKeyRing(ringFile(), clock.now), clock.now)
+    await keys.ready
+    const store = new RedisSessionStore({ redis, subscriber, keys, ttlMs: TTL_MS, now: clock.now })
+    await new Promise(resolve => setTimeout(resolve, 100))
+    return store
+  }
+  contract(open)
+
+  it('lets one instance serve what the other opened: session, signal, replay, end', async () => {
+    const clock = new Clock()
+    const [one, two] = await Promise.all([open(clock), open(clock)])
+    const { id } = await one.create({ ...FACTS, createdAtMs: clock.nowMs })
+    expect(await two.find(id, clock.nowMs)).toMatchObject({ id })
+    const heard = new Promise<SessionSignal>(resolve => one.listen(id, resolve))
+    await two.signal(id, { kind: 'message', message: '{"x":1}' })
+    expect(await heard).toEqual({ kind: 'message', message: '{"x":1}' })
+    one.append('shared-stream', { n: 0, data: '{}' })
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(await two.replay('shared-stream', -1)).toMatchObject({ events: [{ n: 0 }] })
+    expect(await two.end(id)).toBe(true)
+    expect(await one.find(id, clock.nowMs)).toBeUndefined()
+    await Promise.all([one.close(), two.close()])
+  })
+
+  it('goes on with what the ids say while Redis is away, and answers within 100 ms', async () => {
+    const clock = new Clock()
+    const own = await startRedis()
+    const redis = connectRedis(own.url, SILENT)
+    const subscriber = connectRedis(own.url, SILENT)
+    const keys = redisKeyRing(redis, fileKeyRing(ringFile(), clock.now), clock.now)
+    await keys.ready
+    const store = new RedisSessionStore({ redis, subscriber, keys, ttlMs: TTL_MS, now: clock.now })
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    own.process.kill('SIGSTOP')
+    const startedAt = performance.now()
+    expect(await store.find(id, clock.nowMs)).toMatchObject({ id })
+    expect(performance.now() - startedAt).toBeLessThan(100)
+    store.close()
+    own.process.kill('SIGCONT')
+    await own.stop()
+  })
+})
