@@ -1,0 +1,41 @@
+/** Percent-encoding of values for each place of a request (RFC 3986, RFC 6570). It never throws and never lets a delimiter through. */
+
+const UNRESERVED = /^[A-Za-z0-9._~-]*$/
+
+/** Everything but unreserved characters is encoded; a lone surrogate becomes U+FFFD. */
+export function encode(text: string): string {
+  if (UNRESERVED.test(text)) return text
+  return encodeURIComponent(wellFormed(text)).replace(/[!'()*]/g, encodeCharacter)
+}
+
+/**
+ * Reserved expansion (RFC 6570 §3.2.3) for `allowReserved` in a query: reserved characters and encoded triples stay,
+ * but those that would end the value or the query (`&`, `#`, `+`, and the brackets a query must not hold) are encoded.
+ */
+export function encodeReserved(text: string): string {
+  return wellFormed(text).replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9._~:/?@!$'()*,;=%-]/gu, encodeCharacter)
+}
+
+/** A header value: visible ASCII, space and tab stay; line breaks, controls and everything beyond ASCII are encoded. */
+export function encodeHeader(text: string): string {
+  if (/^[\x20-\x7e\t]*$/.test(text)) return text.trim()
+  return wellFormed(text)
+    .replace(/[^\x20-\x7e\t]/gu, encodeCharacter)
+    .trim()
+}
+
+function encodeCharacter(character: string): string {
+  const code = character.codePointAt(0)!
+  if (code < 0x80) return `%${code.toString(16).toUpperCase().padStart(2, '0')}`
+  return encodeURIComponent(character)
+}
+
+function wellFormed(text: string): string {
+  return /\p{Surrogate}/u.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text
+}
+
+/** A JSON value as text on the wire: strings as they are, everything else as JSON writes it. */
+export function wireText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return JSON.stringify(value) ?? ''
+}

@@ -1,0 +1,91 @@
+/** Values → text by style and explode (OpenAPI 3.1 §4.8.12.4). It knows no template; it joins what it is given. */
+import type { ParameterBinding } from '../../model/tool.ts'
+import { wireText } from './encode.ts'
+
+type Encode = (text: string) => string
+type Style = ParameterBinding['style']
+
+/** Object entries that have a value; an absent one is not sent. */
+function entriesOf(value: object): [string, unknown][] {
+  return Object.entries(value).filter(([, item]) => item !== undefined)
+}
+
+function isObject(value: unknown): value is object {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+/** A value in a path or header: `simple`, `label` or `matrix`; the separators of the style are part of the result. */
+export function serializeSimple(
+  name: string,
+  value: unknown,
+  style: Style,
+  explode: boolean,
+  encode: Encode,
+): string {
+  const item = (one: unknown) => encode(wireText(one))
+  const prefix = style === 'label' ? '.' : style === 'matrix' ? ';' : ''
+  const separator = explode && style !== 'simple' ? prefix : ','
+  const label = style === 'matrix' && !explode ? `${encode(name)}=` : ''
+  if (Array.isArray(value)) {
+    const items = value.map(item)
+    if (style === 'matrix' && explode) return items.map(one => `;${encode(name)}=${one}`).join('')
+    return prefix + label + items.join(separator)
+  }
+  if (isObject(value)) {
+    const pairs = entriesOf(value).map(([key, one]) => `${encode(key)}${explode ? '=' : ','}${item(one)}`)
+    return prefix + label + pairs.join(separator)
+  }
+  return style === 'matrix' ? `;${encode(name)}=${item(value)}` : prefix + item(value)
+}
+
+/** How the items of an array are told apart without explode. */
+const DELIMITERS: { readonly [style: string]: string } = {
+  form: ',',
+  spaceDelimited: '%20',
+  pipeDelimited: '%7C',
+}
+
+/**
+ * A value in a query or form body: the `name=value` pairs it becomes, already encoded.
+ * Nested values, which the styles leave open, are JSON; under `deepObject` they nest further, array items by their index.
+ */
+export function serializePairs(
+  name: string,
+  value: unknown,
+  style: Style,
+  explode: boolean,
+  encode: Encode,
+): string[] {
+  if (style === 'deepObject' && typeof value === 'object' && value !== null) {
+    return deepPairs(encode(name), value, encode, 0)
+  }
+  const delimiter = DELIMITERS[style] ?? ','
+  const item = (one: unknown) => encode(wireText(one))
+  const label = encode(name)
+  if (Array.isArray(value)) {
+    if (explode) return value.map(one => `${label}=${item(one)}`)
+    return [`${label}=${value.map(item).join(delimiter)}`]
+  }
+  if (isObject(value)) {
+    const entries = entriesOf(value)
+    if (explode) return entries.map(([key, one]) => `${encode(key)}=${item(one)}`)
+    return [
+      `${label}=${entries.map(([key, one]) => `${encode(key)}${delimiter}${item(one)}`).join(delimiter)}`,
+    ]
+  }
+  return [`${label}=${item(value)}`]
+}
+
+/** Deeper values are JSON. */
+const MAX_DEEP = 8
+
+function deepPairs(label: string, value: object, encode: Encode, depth: number): string[] {
+  const pairs: string[] = []
+  for (const [key, one] of entriesOf(value)) {
+    const inner = `${label}%5B${encode(key)}%5D`
+    if (one !== null && typeof one === 'object' && depth < MAX_DEEP)
+      pairs.push(...deepPairs(inner, one, encode, depth + 1))
+    else pairs.push(`${inner}=${encode(wireText(one))}`)
+  }
+  return pairs
+}
