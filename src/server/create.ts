@@ -1,0 +1,35 @@
+/** Chooses the listener of this platform. It is the one place that knows which adapters there are. */
+import type { Listener, ListenerOptions } from './listener.ts'
+import { NodeListener } from './node/listener.ts'
+import { UwsListener } from './uws/listener.ts'
+import { loadNative } from './uws/native.ts'
+
+export type ListenerKind = 'uws' | 'node'
+
+/** Which listeners load here; `uwsMissing` says in one sentence why the fast one does not. */
+export interface ListenerSupport {
+  readonly kinds: readonly ListenerKind[]
+  readonly uwsMissing: string | undefined
+}
+
+/** Asks without opening anything. */
+export function listenerSupport(): ListenerSupport {
+  const loaded = loadNative()
+  return 'native' in loaded
+    ? { kinds: ['uws', 'node'], uwsMissing: undefined }
+    : { kinds: ['node'], uwsMissing: loaded.reason }
+}
+
+/**
+ * `auto` takes uWS where its native build loads, else node:http.
+ * @throws Error when `uws` is demanded and its native build does not load; never a silent substitute.
+ */
+export function createListener(kind: 'auto' | ListenerKind, options: ListenerOptions): Listener {
+  if (kind === 'node') return new NodeListener(options)
+  const loaded = loadNative()
+  if ('native' in loaded) return new UwsListener(loaded.native, options)
+  if (kind === 'auto') return new NodeListener(options)
+  throw new Error(
+    `HTTP_SERVER=uws cannot run here: ${loaded.reason}; set HTTP_SERVER=auto or node, or install a build for this platform`,
+  )
+}

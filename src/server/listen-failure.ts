@@ -1,0 +1,22 @@
+/** What both listeners say when they cannot listen, and where an unhandled error of a handler goes. */
+
+/**
+ * The error of a port that cannot be had, in one sentence with the mend.
+ * @param reason what the system said, when it said more than "no".
+ */
+export function portTaken(
+  host: string,
+  port: number,
+  reason = 'the port is taken or the address is not ours',
+): Error {
+  return new Error(
+    `cannot listen on ${host}:${port}: ${reason}; set GATEWAY_PORT or API_PORT (and GATEWAY_HOST or API_HOST) to an address that is free`,
+  )
+}
+
+/** For listeners without `onHandlerError`: an error nobody handles must end loudly, not be lost in a callback. */
+export function throwUncaught(error: unknown): void {
+  setImmediate(() => {
+    throw error
+  })
+}

@@ -1,0 +1,145 @@
+/**
+ * The strict listener, on node:http: for platforms without a native build and for networks without a normalizing proxy in
+ * front. Same guard and same limits as the fast one; what node's parser refuses is answered here and never repaired.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Deadlines } from '../deadlines.ts'
+import { checkHead, statusOf } from '../guard.ts'
+import { portTaken, throwUncaught } from '../listen-failure.ts'
+import type { Listener, ListenerOptions, ListenerRefusal } from '../listener.ts'
+import { NodeRequest } from './request.ts'
+import { NodeResponse } from './response.ts'
+import { type NodeContext, NodeTurn } from './turn.ts'
+
+/** Idle connections and unfinished heads end after this time, as with uWS. */
+const IDLE_MS = 10_000
+/** What names, values and URL cannot fill: method, version, separators. */
+const HEAD_SLACK_BYTES = 1024
+
+/** What node's parser says, as a refusal; anything else is `malformed`. */
+const PARSER_REFUSALS: Readonly<Record<string, ListenerRefusal>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_INVALID_CONTENT_LENGTH: 'content_length',
+  HPE_UNEXPECTED_CONTENT_LENGTH: 'content_length',
+  HPE_INVALID_TRANSFER_ENCODING: 'transfer_encoding',
+  HPE_INVALID_METHOD: 'method',
+  HPE_INVALID_URL: 'url',
+  ERR_HTTP_REQUEST_TIMEOUT: 'slow_sender',
+}
+
+export class NodeListener implements Listener {
+  readonly kind = 'node'
+  readonly #options: ListenerOptions
+  readonly #context: NodeContext
+  readonly #server: Server
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+    const { limits } = options
+    this.#context = {
+      limits,
+      onRefused: options.onRefused,
+      onHandlerError: options.onHandlerError ?? throwUncaught,
+      bodies: new Deadlines<NodeTurn>(limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
+      draining: false,
+    }
+    this.#server = createServer(
+      {
+        insecureHTTPParser: false,
+        requireHostHeader: true,
+        keepAliveTimeout: IDLE_MS,
+        headersTimeout: IDLE_MS,
+        // The body's own deadline is ours.
+        requestTimeout: 0,
+        connectionsCheckingInterval: 1_000,
+        maxHeaderSize: limits.maxHeaderBytes + limits.maxUrlBytes + limits.maxHeaders * 4 + HEAD_SLACK_BYTES,
+      },
+      (message, response) => this.#handle(message, response),
+    )
+    // Node drops what exceeds its count without a word; the guard counts instead.
+    this.#server.maxHeadersCount = 0
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.#refuse(error.code ?? '', socket as Socket),
+    )
+  }
+
+  async listen(): Promise<{ readonly port: number }> {
+    const { host, port, sharePort } = this.#options
+    const server = this.#server
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => reject(portTaken(host, port, reasonOf(error))))
+      // `reusePort` is known to Node 22.12 and later; where it is ignored a second listener fails on the taken port.
+      const options = { host, port, exclusive: true, reusePort: sharePort }
+      server.listen(options, resolve)
+    })
+    // A connection that cannot be accepted (too many open files) ends alone.
+    server.on('error', () => {})
+    return { port: (server.address() as AddressInfo).port }
+  }
+
+  stopAccepting(): void {
+    this.#context.draining = true
+    this.#server.close()
+  }
+
+  async close(): Promise<void> {
+    this.stopAccepting()
+    this.#context.bodies.stop()
+    this.#server.closeAllConnections()
+  }
+
+  #handle(message: IncomingMessage, response: ServerResponse): void {
+    const { limits, allowChunkedRequests, handler } = this.#options
+    const request = new NodeRequest(message)
+    const verdict = checkHead(request, limits, allowChunkedRequests)
+    if (typeof verdict === 'string') {
+      this.#context.onRefused(verdict)
+      const status = statusOf(verdict)
+      if (status === undefined) message.socket.destroy()
+      else
+        new NodeTurn(message, response, this.#context, false, 0).endAndClose(
+          status,
+          ['content-length', '0'],
+          '',
+        )
+      return
+    }
+    const turn = new NodeTurn(message, response, this.#context, request.method === 'HEAD', verdict)
+    request.attach(turn, verdict)
+    turn.attempt(() => handler(request, new NodeResponse(turn)))
+  }
+
+  /** The parser's own refusals: told in one line where no answer is under way, and closed. */
+  #refuse(code: string, socket: Socket): void {
+    // A reset or a silent connection is nobody's mistake worth counting.
+    if (
+      code === 'ECONNRESET' ||
+      code === 'EPIPE' ||
+      (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0)
+    ) {
+      socket.destroy()
+      return
+    }
+    const refusal = PARSER_REFUSALS[code] ?? 'malformed'
+    this.#context.onRefused(refusal)
+    const status = refusal === 'slow_sender' ? 408 : (statusOf(refusal) ?? 400)
+    // `bytesWritten` would tell of earlier answers too; node marks the socket whose answer has begun.
+    const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse }
+    if (socket.writable && !current?.headersSent) {
+      socket.write(`HTTP/1.1 ${status} ${REASONS[status]}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+    }
+    socket.destroySoon()
+  }
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  414: 'URI Too Long',
+  431: 'Request Header Fields Too Large',
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  return error.code === 'EADDRINUSE' ? 'the port is taken' : `${error.code ?? error.message}`
+}

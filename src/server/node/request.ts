@@ -1,0 +1,89 @@
+/** One request of the node:http listener, read from the strict parser. It decides nothing and answers nobody. */
+import type { IncomingMessage } from 'node:http'
+import type { HttpRequest } from '../listener.ts'
+import type { NodeTurn } from './turn.ts'
+
+const EMPTY = new Uint8Array(0)
+const BEYOND_ASCII = /[\x80-\xff]/
+
+export class NodeRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly rawHeaders: readonly string[]
+  readonly peerAddress: string
+  /** Set by the listener once the guard has read the head. */
+  contentLength = 0
+  #turn: NodeTurn | undefined
+
+  constructor(message: IncomingMessage) {
+    this.method = message.method ?? ''
+    const url = message.url ?? ''
+    const mark = url.indexOf('?')
+    this.path = mark < 0 ? url : url.slice(0, mark)
+    this.query = mark < 0 ? '' : url.slice(mark + 1)
+    this.rawHeaders = message.rawHeaders.map(plainHeader)
+    this.peerAddress = (message.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
+  }
+
+  /** Ties the request to its turn, through which the body is read. */
+  attach(turn: NodeTurn, contentLength: number): void {
+    this.#turn = turn
+    this.contentLength = contentLength
+  }
+
+  header(name: string): string {
+    const { rawHeaders } = this
+    let found = ''
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      if (rawHeaders[at] === name)
+        found = found === '' ? rawHeaders[at + 1]! : `${found}, ${rawHeaders[at + 1]}`
+    }
+    return found
+  }
+
+  readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void {
+    if (this.contentLength === 0) {
+      done(EMPTY)
+      return
+    }
+    if (this.contentLength > maxBytes) {
+      tooLarge()
+      return
+    }
+    let pieces: Uint8Array[] = []
+    let bytes = 0
+    this.#turn!.onBody(
+      chunk => {
+        if (bytes > maxBytes) return
+        bytes += chunk.length
+        if (bytes <= maxBytes) {
+          pieces.push(chunk)
+        } else {
+          pieces = []
+          tooLarge()
+        }
+      },
+      () => {
+        if (bytes <= maxBytes) done(Buffer.concat(pieces, bytes))
+      },
+    )
+  }
+
+  streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void } {
+    const turn = this.#turn!
+    if (this.contentLength === 0) sink.end()
+    else
+      turn.onBody(
+        chunk => sink.data(chunk),
+        () => sink.end(),
+      )
+    return { pause: () => turn.pauseBody(), resume: () => turn.resumeBody() }
+  }
+}
+
+/** Names in lower case; values as UTF-8, where node reads ISO 8859-1, so that both listeners show the same. */
+function plainHeader(text: string, at: number): string {
+  if (at % 2 === 0) return text.toLowerCase()
+  return BEYOND_ASCII.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text
+}

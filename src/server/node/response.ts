@@ -1,0 +1,139 @@
+/** Answers of the node:http listener, with the count of what a client makes us hold. It knows nothing of requests. */
+import type { ServerResponse } from 'node:http'
+import { checkHeaders, isBodiless, statusLine } from '../answer-head.ts'
+import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
+import type { NodeTurn } from './turn.ts'
+
+/** Node skips an unread body of this size; with a larger one the connection ends. */
+const SKIPPED_BODY_BYTES = 64 * 1024
+
+export class NodeResponse implements HttpResponse {
+  readonly #turn: NodeTurn
+
+  constructor(turn: NodeTurn) {
+    this.#turn = turn
+  }
+
+  get closed(): boolean {
+    return this.#turn.closed
+  }
+
+  onAbort(listener: () => void): void {
+    this.#turn.onAbort(listener)
+  }
+
+  destroy(): void {
+    this.#turn.destroy()
+  }
+
+  send(status: number, headers: HeaderList, body: string | Uint8Array = ''): void {
+    const turn = this.#turn
+    if (turn.closed) return
+    if (turn.response.headersSent) return turn.destroy()
+    const lines = linesOf(status, headers, Buffer.byteLength(body))
+    const sent = turn.isHead || isBodiless(status) ? '' : body
+    if (this.#mustClose()) {
+      turn.endAndClose(status, lines, sent)
+      return
+    }
+    turn.markAnswered()
+    this.#writeHead(status, lines)
+    turn.response.end(sent)
+    if (turn.response.writableLength > 0) turn.watchReader()
+  }
+
+  stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
+    const turn = this.#turn
+    if (turn.response.headersSent && !turn.closed) turn.destroy()
+    if (turn.closed) return new NodeStream(turn, contentLength, false)
+    const lines = linesOf(status, headers, contentLength)
+    const hasBody = !turn.isHead && !isBodiless(status) && contentLength !== 0
+    this.#writeHead(status, lines)
+    if (!hasBody) {
+      turn.markAnswered()
+      turn.response.end()
+    }
+    return new NodeStream(turn, contentLength, hasBody)
+  }
+
+  #writeHead(status: number, lines: string[]): void {
+    if (this.#turn.context.draining || this.#mustClose()) lines.push('connection', 'close')
+    this.#turn.response.writeHead(status, lines)
+  }
+
+  /** True when a large or unfinished body is still to come that nobody will read. */
+  #mustClose(): boolean {
+    const { body, contentLength } = this.#turn
+    return (
+      body === 'reading' || (body === 'unread' && (contentLength < 0 || contentLength > SKIPPED_BODY_BYTES))
+    )
+  }
+}
+
+/** Node checks values as well, but only some of what we do, and with errors that name no mend. */
+function linesOf(status: number, headers: HeaderList, contentLength: number): string[] {
+  statusLine(status)
+  checkHeaders(headers)
+  const lines = [...headers]
+  if (contentLength >= 0 && !isBodiless(status)) lines.push('content-length', `${contentLength}`)
+  return lines
+}
+
+class NodeStream implements ResponseStream {
+  readonly #turn: NodeTurn
+  readonly #response: ServerResponse
+  /** What may still be sent of a declared length. */
+  #room: number
+  readonly #hasBody: boolean
+  #onDrain: (() => void) | undefined
+
+  constructor(turn: NodeTurn, contentLength: number, hasBody: boolean) {
+    this.#turn = turn
+    this.#response = turn.response
+    this.#room = contentLength < 0 ? Number.POSITIVE_INFINITY : contentLength
+    this.#hasBody = hasBody
+    turn.response.on('drain', () => {
+      turn.unwatchReader()
+      const listener = this.#onDrain
+      if (listener !== undefined && !turn.closed) turn.attempt(listener)
+    })
+  }
+
+  get bufferedBytes(): number {
+    return this.#response.writableLength
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    const turn = this.#turn
+    if (turn.closed || !this.#hasBody) return false
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    const fitting = bytes.length > this.#room ? bytes.subarray(0, this.#room) : bytes
+    if (fitting.length === 0) return true
+    this.#room -= fitting.length
+    const isTaken = this.#response.write(fitting)
+    const { maxBufferedBytes } = turn.context.limits
+    // Node holds small writes back until the end of the tick; what counts is what the system refuses.
+    if (this.bufferedBytes > maxBufferedBytes) this.#response.socket?.uncork()
+    if (this.bufferedBytes > maxBufferedBytes) turn.cut('slow_reader')
+    else if (!isTaken) turn.watchReader()
+    if (this.#room === 0) this.#complete()
+    return isTaken
+  }
+
+  end(lastChunk?: string | Uint8Array): void {
+    if (lastChunk !== undefined) this.write(lastChunk)
+    if (this.#turn.closed || !this.#hasBody) return
+    if (Number.isFinite(this.#room)) this.#turn.destroy()
+    else this.#complete()
+  }
+
+  #complete(): void {
+    this.#turn.markAnswered()
+    this.#response.end()
+    if (this.#response.writableLength > 0) this.#turn.watchReader()
+  }
+}

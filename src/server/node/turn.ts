@@ -1,0 +1,176 @@
+/**
+ * One request-and-answer turn on a node:http connection: who is still there, whose time is up, and how it ends. It renders no
+ * answer but 408 and 500.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Deadlines } from '../deadlines.ts'
+import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
+
+/** What the turns of one listener share. */
+export interface NodeContext {
+  readonly limits: ListenerLimits
+  readonly onRefused: (reason: ListenerRefusal) => void
+  readonly onHandlerError: (error: unknown) => void
+  readonly bodies: Deadlines<NodeTurn>
+  draining: boolean
+}
+
+const EMPTY_BODY = ['content-length', '0']
+/** A client that takes nothing for this long is cut, as uWS does. */
+const STALL_MS = 10_000
+/** How long an answered client may go on sending a body that nobody reads, so that a reset does not overtake the answer. */
+const LINGER_MS = 2_000
+
+export class NodeTurn {
+  readonly context: NodeContext
+  readonly message: IncomingMessage
+  readonly response: ServerResponse
+  readonly isHead: boolean
+  /** Declared length of the request body, -1 when chunked. */
+  readonly contentLength: number
+  /** `reading` once the handler has asked for the body and until its last piece. */
+  body: 'complete' | 'unread' | 'reading'
+  #state: 'open' | 'answered' | 'gone' = 'open'
+  #abortListeners: (() => void)[] = []
+  #isWatched = false
+
+  constructor(
+    message: IncomingMessage,
+    response: ServerResponse,
+    context: NodeContext,
+    isHead: boolean,
+    contentLength: number,
+  ) {
+    this.message = message
+    this.response = response
+    this.context = context
+    this.isHead = isHead
+    this.contentLength = contentLength
+    this.body = contentLength === 0 ? 'complete' : 'unread'
+    response.on('close', () => this.#leave())
+    // A reset while the body streams in is told by `close`.
+    message.on('error', () => {})
+    response.on('error', () => {})
+  }
+
+  /** The handler's part is over: answered, or nobody is there any more. */
+  get closed(): boolean {
+    return this.#state !== 'open'
+  }
+
+  markAnswered(): void {
+    this.#state = 'answered'
+    this.#abortListeners = []
+  }
+
+  onAbort(listener: () => void): void {
+    if (this.#state === 'gone') listener()
+    else if (this.#state === 'open') this.#abortListeners.push(listener)
+  }
+
+  /** Runs code of the handler; what it throws is answered 500 and reported. */
+  attempt(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      if (this.#state === 'open' && !this.response.headersSent) this.endAndClose(500, EMPTY_BODY, '')
+      else this.destroy()
+      this.context.onHandlerError(error)
+    }
+  }
+
+  /** Answers and closes, at the latest when the linger time is over. */
+  endAndClose(status: number, headers: readonly string[], body: string | Uint8Array): void {
+    this.markAnswered()
+    const { response, message } = this
+    response.writeHead(status, [...headers, 'connection', 'close'])
+    if (this.body === 'complete') {
+      response.end(body)
+      return
+    }
+    // The answer is whole on the wire, yet node would close over the unread body as soon as it is ended.
+    response.write(body)
+    const timer = setTimeout(() => response.end(), LINGER_MS)
+    message.on('end', () => response.end())
+    response.on('close', () => clearTimeout(timer))
+    message.resume()
+  }
+
+  /** Watches a client that owes us reading: without progress for 10 s it is cut. */
+  watchReader(): void {
+    if (this.#isWatched) return
+    this.#isWatched = true
+    this.response.socket?.setTimeout(STALL_MS)
+    // On the response, not the socket: node itself destroys a socket whose time-out nobody has taken.
+    this.response.on('timeout', () => this.cut('slow_reader'))
+  }
+
+  /** Everything was taken. After the last byte node sets the time-out of an idle connection itself. */
+  unwatchReader(): void {
+    if (!this.#isWatched) return
+    this.#isWatched = false
+    this.response.removeAllListeners('timeout')
+    this.response.socket?.setTimeout(0)
+  }
+
+  /** Closes the connection and counts why. */
+  cut(reason: ListenerRefusal): void {
+    if (this.response.destroyed || this.response.writableFinished) return
+    this.context.onRefused(reason)
+    this.destroy()
+  }
+
+  /** Closes the connection. */
+  destroy(): void {
+    this.message.socket.destroy()
+    this.#leave()
+  }
+
+  onBody(data: (chunk: Uint8Array) => void, end: () => void): void {
+    this.body = 'reading'
+    this.context.bodies.watch(this)
+    this.message.on('data', chunk => {
+      if (this.#state === 'open') this.attempt(() => data(chunk))
+    })
+    this.message.on('end', () => {
+      this.body = 'complete'
+      this.context.bodies.forget(this)
+      if (this.#state === 'open') this.attempt(end)
+    })
+  }
+
+  /** Time paused is not the sender's. */
+  pauseBody(): void {
+    if (this.#state === 'gone' || this.body !== 'reading') return
+    this.message.pause()
+    this.context.bodies.forget(this)
+  }
+
+  resumeBody(): void {
+    if (this.#state === 'gone' || this.body !== 'reading') return
+    this.message.resume()
+    this.context.bodies.watch(this)
+  }
+
+  /** The body did not arrive in time. */
+  bodyIsLate(): void {
+    this.context.onRefused('slow_sender')
+    if (this.#state !== 'open' || this.response.headersSent) {
+      this.destroy()
+      return
+    }
+    const listeners = this.#abortListeners
+    this.endAndClose(408, EMPTY_BODY, '')
+    this.#state = 'gone'
+    for (const listener of listeners) this.attempt(listener)
+  }
+
+  #leave(): void {
+    this.context.bodies.forget(this)
+    if (this.#state !== 'open') return
+    const listeners = this.#abortListeners
+    this.#state = 'gone'
+    this.#abortListeners = []
+    for (const listener of listeners) this.attempt(listener)
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * The fast listener, on uWebSockets.js. Who owns which native value, and for how long:
+ * - the native request: the parser; it is read by the constructor of `UwsRequest` inside the request callback and by nothing else;
+ * - the native response: one `UwsTurn`, until the answer is complete, the connection is closed or the abort callback runs;
+ * - a body chunk: uWS; `body.ts` copies it before the data callback returns, when it is detached;
+ * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`.
+ * Known limits of the native parser, which no guard can mend: a head that is not HTTP/1.1 is not answered but timed out after
+ * 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty header name hides the headers
+ * behind it; a request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
+ */
+import { renderHead } from '../answer-head.ts'
+import { Deadlines } from '../deadlines.ts'
+import { checkHead, statusOf } from '../guard.ts'
+import { portTaken, throwUncaught } from '../listen-failure.ts'
+import type { Listener, ListenerOptions } from '../listener.ts'
+import type { NativeApp, NativeModule, NativeRequest, NativeResponse } from './native.ts'
+import { UwsRequest } from './request.ts'
+import { UwsResponse } from './response.ts'
+import { type UwsContext, UwsTurn } from './turn.ts'
+
+/** `LIBUS_LISTEN_DEFAULT` sets SO_REUSEPORT: two processes would share a port without a word. */
+const SHARED = 0
+const EXCLUSIVE = 1
+
+export class UwsListener implements Listener {
+  readonly kind = 'uws'
+  readonly #native: NativeModule
+  readonly #options: ListenerOptions
+  readonly #app: NativeApp
+  readonly #context: UwsContext
+  #socket: unknown
+
+  constructor(native: NativeModule, options: ListenerOptions) {
+    this.#native = native
+    this.#options = options
+    this.#context = {
+      limits: options.limits,
+      onRefused: options.onRefused,
+      onHandlerError: options.onHandlerError ?? throwUncaught,
+      bodies: new Deadlines<UwsTurn>(options.limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
+      draining: false,
+    }
+    this.#app = native.App().any('/*', (response, request) => this.#handle(response, request))
+  }
+
+  async listen(): Promise<{ readonly port: number }> {
+    const { host, port, sharePort } = this.#options
+    // The callback runs before `listen` returns.
+    this.#app.listen(host, port, sharePort ? SHARED : EXCLUSIVE, socket => {
+      this.#socket = socket === false ? undefined : socket
+    })
+    if (this.#socket === undefined) throw portTaken(host, port)
+    return { port: this.#native.us_socket_local_port(this.#socket) }
+  }
+
+  stopAccepting(): void {
+    this.#context.draining = true
+    if (this.#socket === undefined) return
+    this.#native.us_listen_socket_close(this.#socket)
+    this.#socket = undefined
+  }
+
+  async close(): Promise<void> {
+    this.stopAccepting()
+    this.#context.bodies.stop()
+    this.#app.close()
+  }
+
+  #handle(native: NativeResponse, nativeRequest: NativeRequest): void {
+    const { limits, allowChunkedRequests, handler } = this.#options
+    const request = new UwsRequest(nativeRequest)
+    const verdict = checkHead(request, limits, allowChunkedRequests)
+    if (typeof verdict === 'string') {
+      this.#context.onRefused(verdict)
+      const status = statusOf(verdict)
+      // `end(…, true)` would let a request pipelined behind this one run.
+      if (status === undefined) native.close()
+      else {
+        const turn = new UwsTurn(native, this.#context, false, 0)
+        turn.endAndClose(renderHead(status, []), '')
+        turn.leaveHandler()
+      }
+      return
+    }
+    const turn = new UwsTurn(native, this.#context, request.method === 'HEAD', verdict)
+    request.attach(turn, verdict)
+    turn.attempt(() => handler(request, new UwsResponse(turn)))
+    turn.leaveHandler()
+  }
+}

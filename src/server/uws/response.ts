@@ -1,0 +1,109 @@
+/** Answers of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds nothing native; the turn does. */
+import { isBodiless, renderHead } from '../answer-head.ts'
+import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
+import type { NativeResponse } from './native.ts'
+import { UwsStream } from './stream.ts'
+import type { UwsTurn } from './turn.ts'
+
+/** The parser skips an unread body of this size; with a larger one the client is told that the connection ends. */
+const SKIPPED_BODY_BYTES = 64 * 1024
+/**
+ * An answer without body cannot tell whether the client took the one before it, so whoever pipelines such requests and never
+ * reads would grow the native buffer without end. By lot, one in so many closes its connection.
+ */
+const BODILESS_PER_CONNECTION = 256
+
+const CLOSE = '\r\nconnection: close'
+
+export class UwsResponse implements HttpResponse {
+  readonly #turn: UwsTurn
+
+  constructor(turn: UwsTurn) {
+    this.#turn = turn
+  }
+
+  get closed(): boolean {
+    return this.#turn.closed
+  }
+
+  onAbort(listener: () => void): void {
+    this.#turn.onAbort(listener)
+  }
+
+  destroy(): void {
+    this.#turn.destroy()
+  }
+
+  send(status: number, headers: HeaderList, body: string | Uint8Array = ''): void {
+    const turn = this.#turn
+    if (turn.closed) return
+    if (turn.begun) return turn.destroy()
+    const bytes = typeof body === 'string' && turn.isHead ? Buffer.byteLength(body) : body.length
+    if (turn.isHead || bytes === 0 || isBodiless(status)) {
+      this.#sendBodiless(status, headers, bytes)
+    } else if (turn.body === 'reading') {
+      turn.endAndClose(renderHead(status, headers), body)
+    } else {
+      const head = renderHead(status, headers, this.#closing())
+      turn.markAnswered()
+      turn.write(native => deliver(turn, native.writeStatus(head), body))
+    }
+  }
+
+  stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
+    const turn = this.#turn
+    if (turn.begun && !turn.closed) turn.destroy()
+    if (!turn.closed && (turn.isHead || isBodiless(status) || contentLength === 0)) {
+      this.#sendBodiless(status, headers, contentLength)
+    }
+    if (turn.closed) return new UwsStream(turn, '', contentLength)
+    const head = renderHead(status, headers, this.#closing())
+    turn.begun = true
+    return new UwsStream(turn, head, contentLength)
+  }
+
+  /** @param bytes the length to declare, -1 when it is not known. */
+  #sendBodiless(status: number, headers: HeaderList, bytes: number): void {
+    const turn = this.#turn
+    const length = bytes < 0 || isBodiless(status) ? '' : `\r\ncontent-length: ${bytes}`
+    if (turn.body === 'reading' || Math.random() * BODILESS_PER_CONNECTION < 1) {
+      turn.endBodilessAndClose(renderHead(status, headers, `${length}${CLOSE}\r\n`))
+      return
+    }
+    const head = renderHead(status, headers, length + this.#closing())
+    turn.write(native => {
+      turn.release()
+      native.writeStatus(head).endWithoutBody()
+    })
+  }
+
+  /** The connection ends by the client's hand when we drain, or when it would have to send a large body nobody reads. */
+  #closing(): string {
+    const turn = this.#turn
+    const isLargeBodyUnread =
+      turn.body === 'unread' && (turn.contentLength < 0 || turn.contentLength > SKIPPED_BODY_BYTES)
+    return turn.context.draining || isLargeBodyUnread ? CLOSE : ''
+  }
+}
+
+/**
+ * Hands a body over as far as the system takes it, the rest when it takes more. Nothing is copied and nothing is left in the
+ * native buffer; a client that takes nothing for 10 s is cut by uWS.
+ */
+function deliver(turn: UwsTurn, native: NativeResponse, body: string | Uint8Array): void {
+  const [, complete] = native.tryEnd(body)
+  if (complete) {
+    turn.release()
+    return
+  }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  turn.markStalled(true)
+  native.onWritable(offset => {
+    turn.write(again => {
+      const [, done] = again.tryEnd(bytes.subarray(offset), bytes.length)
+      if (done) turn.release()
+      else turn.markStalled(true)
+    })
+    return true
+  })
+}

@@ -1,0 +1,221 @@
+/**
+ * One request-and-answer turn on a uWS connection, and the only holder of its native response. The rule of ownership: the
+ * native response is ours from the request callback until the answer is complete, the connection is closed or the abort
+ * callback runs; `#native` is emptied in that same step, so nothing can touch it afterwards. It decides nothing about a
+ * request and renders no answer but 408 and 500.
+ */
+import { renderHead } from '../answer-head.ts'
+import type { Deadlines } from '../deadlines.ts'
+import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
+import type { NativeResponse } from './native.ts'
+
+/** What the turns of one listener share. */
+export interface UwsContext {
+  readonly limits: ListenerLimits
+  readonly onRefused: (reason: ListenerRefusal) => void
+  readonly onHandlerError: (error: unknown) => void
+  readonly bodies: Deadlines<UwsTurn>
+  draining: boolean
+}
+
+/** uWS cuts a connection without progress after 10 s, on timers with a grain of 4 s; an end later than this was such a cut. */
+const NATIVE_CUT_MS = 7_500
+
+export class UwsTurn {
+  readonly context: UwsContext
+  readonly isHead: boolean
+  /** Declared length of the request body, -1 when chunked. */
+  readonly contentLength: number
+  /** `reading` once the handler has asked for the body and until its last piece. */
+  body: 'complete' | 'unread' | 'reading'
+  /** True once `stream` has sent a head: nothing else can be said then. */
+  begun = false
+  #native: NativeResponse | undefined
+  /** True while uWS runs one of our callbacks; the socket is corked then. */
+  #inCallback = true
+  #state: 'open' | 'answered' | 'gone' = 'open'
+  #abortListeners: (() => void)[] | undefined
+  /** Monotonic ms since when the client owes us reading; 0 when it does not. */
+  #stalledSinceMs = 0
+
+  constructor(native: NativeResponse, context: UwsContext, isHead: boolean, contentLength: number) {
+    this.#native = native
+    this.context = context
+    this.isHead = isHead
+    this.contentLength = contentLength
+    this.body = contentLength === 0 ? 'complete' : 'unread'
+  }
+
+  /** The handler's part is over: answered, or nobody is there any more. */
+  get closed(): boolean {
+    return this.#state !== 'open'
+  }
+
+  /** The handler has said its last word; what is still buffered is ours to deliver. */
+  markAnswered(): void {
+    this.#state = 'answered'
+    this.#abortListeners = undefined
+  }
+
+  /** The last byte was handed over: the native response is not ours any more. */
+  release(): void {
+    this.markAnswered()
+    this.#native = undefined
+    this.context.bodies.forget(this)
+  }
+
+  onAbort(listener: () => void): void {
+    if (this.#state === 'gone') listener()
+    else if (this.#state === 'open') {
+      this.#abortListeners ??= []
+      this.#abortListeners.push(listener)
+    }
+  }
+
+  /** Runs a write with the native response, corked; does nothing when the connection is gone. */
+  write(run: (native: NativeResponse) => void): void {
+    const native = this.#native
+    if (native === undefined) return
+    if (this.#inCallback) run(native)
+    else native.cork(() => run(native))
+  }
+
+  /** Lets uWS send what it holds: with a writable callback of ours it no longer does so by itself. */
+  drain(): void {
+    this.#native?.cork(() => {})
+  }
+
+  /**
+   * Answers and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would still be run,
+   * while an unanswered turn makes uWS close on it.
+   */
+  endAndClose(head: string | Uint8Array, body: string | Uint8Array): void {
+    this.markAnswered()
+    const end = (): void => {
+      const native = this.#native
+      if (native === undefined) return
+      this.release()
+      native.cork(() => {
+        native.writeStatus(head).end(body, true)
+      })
+    }
+    if (this.#inCallback) setImmediate(end)
+    else end()
+  }
+
+  /**
+   * Sends a head that ends with a line break and closes. With the one uWS adds, the answer is whole on the wire while uWS takes
+   * it for begun, so that no other request is run.
+   */
+  endBodilessAndClose(head: string | Uint8Array): void {
+    this.markAnswered()
+    this.write(native => {
+      native.writeStatus(head)
+    })
+    setImmediate(() => this.destroy())
+  }
+
+  /** Closes the connection. */
+  destroy(): void {
+    const native = this.#native
+    if (native === undefined) return
+    this.#native = undefined
+    native.close()
+    this.#leave()
+  }
+
+  /** Closes the connection and counts why. */
+  cut(reason: ListenerRefusal): void {
+    if (this.#native === undefined) return
+    this.context.onRefused(reason)
+    this.destroy()
+  }
+
+  /** Notes that the client owes us reading from now on, or nothing any more. */
+  markStalled(stalled: boolean): void {
+    this.#stalledSinceMs = stalled ? performance.now() : 0
+  }
+
+  peerAddress(): string {
+    return this.#native === undefined
+      ? ''
+      : Buffer.from(this.#native.getRemoteAddressAsText()).toString('latin1')
+  }
+
+  onBody(take: (chunk: ArrayBuffer, last: boolean) => void): void {
+    if (this.#native === undefined) return
+    this.body = 'reading'
+    this.context.bodies.watch(this)
+    this.#native.onData((chunk, last) => {
+      if (last) {
+        this.body = 'complete'
+        this.context.bodies.forget(this)
+      }
+      if (this.#state !== 'open') return
+      this.#inCallback = true
+      this.attempt(() => take(chunk, last))
+      this.#inCallback = false
+    })
+  }
+
+  /** Time paused is not the sender's. */
+  pauseBody(): void {
+    if (this.#native === undefined || this.body !== 'reading') return
+    this.#native.pause()
+    this.context.bodies.forget(this)
+  }
+
+  resumeBody(): void {
+    if (this.#native === undefined || this.body !== 'reading') return
+    this.#native.resume()
+    this.context.bodies.watch(this)
+  }
+
+  /** The body did not arrive in time. */
+  bodyIsLate(): void {
+    this.context.onRefused('slow_sender')
+    if (this.#state === 'open' && !this.begun) {
+      const listeners = this.#abortListeners
+      this.endAndClose(renderHead(408, []), '')
+      this.#state = 'gone'
+      this.#tell(listeners)
+    } else this.destroy()
+  }
+
+  /** Runs code of the handler; what it throws is answered 500 and reported, and never reaches uWS. */
+  attempt(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      if (this.#state === 'open' && !this.begun) this.endAndClose(renderHead(500, []), '')
+      else this.destroy()
+      this.context.onHandlerError(error)
+    }
+  }
+
+  /** Ends the request callback. A turn still open must have an abort callback by then, or uWS ends the process. */
+  leaveHandler(): void {
+    this.#inCallback = false
+    this.#native?.onAborted(() => {
+      this.#native = undefined
+      if (this.context.bodies.ageMs(this) > NATIVE_CUT_MS) this.context.onRefused('slow_sender')
+      else if (this.#stalledSinceMs > 0 && performance.now() - this.#stalledSinceMs > NATIVE_CUT_MS) {
+        this.context.onRefused('slow_reader')
+      }
+      this.#leave()
+    })
+  }
+
+  #leave(): void {
+    this.context.bodies.forget(this)
+    if (this.#state !== 'open') return
+    const listeners = this.#abortListeners
+    this.#state = 'gone'
+    this.#abortListeners = undefined
+    this.#tell(listeners)
+  }
+
+  #tell(listeners: readonly (() => void)[] | undefined): void {
+    if (listeners !== undefined) for (const listener of listeners) this.attempt(listener)
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: bodies bounded, aborts
+ * propagated, streamed answers held back with the client. For the control plane; the data plane reads the listener's own types.
+ */
+import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
+
+export type WebHandler = (request: Request) => Response | Promise<Response>
+
+export interface WebMountOptions {
+  /** A longer request body is answered 413 without calling the handler. */
+  readonly maxBodyBytes: number
+  /** Scheme of the URLs the handler sees; the authority is the request's Host. */
+  readonly scheme: 'http' | 'https'
+  /** Told of what the handler or its body stream threw; the client got 500, or a broken connection once the answer had begun. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Set by the listener, or without meaning beyond one connection. */
+const DROPPED = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'upgrade',
+  'date',
+  'trailer',
+])
+
+/** The handler's `request.signal` fires when the client goes away. */
+export function mountWeb(handler: WebHandler, options: WebMountOptions): HttpHandler {
+  return (request, response) => {
+    request.readBody(
+      options.maxBodyBytes,
+      body => void answer(handler, options, request, response, body),
+      () =>
+        refuse(response, 413, 'payload_too_large', `the body is larger than ${options.maxBodyBytes} bytes`),
+    )
+  }
+}
+
+async function answer(
+  handler: WebHandler,
+  options: WebMountOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+  body: Uint8Array,
+): Promise<void> {
+  const gone = new AbortController()
+  response.onAbort(() => gone.abort())
+  try {
+    const reply = await handler(webRequest(request, options.scheme, body, gone.signal))
+    await deliver(reply, request.method === 'HEAD', response, gone.signal)
+  } catch (error) {
+    // What a handler throws because its client left is no fault.
+    if (gone.signal.aborted) return
+    options.onError(error)
+    // Once an answer has begun this breaks the connection, so that half an answer never looks whole.
+    refuse(response, 500, 'internal_error', 'the request could not be answered')
+  }
+}
+
+function webRequest(request: HttpRequest, scheme: string, body: Uint8Array, signal: AbortSignal): Request {
+  const headers = new Headers()
+  const { rawHeaders } = request
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at]!, byteString(rawHeaders[at + 1]!))
+  const search = request.query === '' ? '' : `?${request.query}`
+  const init: RequestInit = { method: request.method, headers, signal }
+  if (body.length > 0) init.body = body as Uint8Array<ArrayBuffer>
+  return new Request(`${scheme}://${request.header('host')}${request.path}${search}`, init)
+}
+
+/** `Headers` takes bytes written as characters; the listener has decoded them. */
+function byteString(value: string): string {
+  return BEYOND_ASCII.test(value) ? Buffer.from(value).toString('latin1') : value
+}
+
+const BEYOND_ASCII = /[^\x00-\x7f]/
+
+type Piece = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>>
+
+async function deliver(
+  reply: Response,
+  isHead: boolean,
+  response: HttpResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  const headers = headerList(reply.headers)
+  const declared = declaredLength(reply)
+  if (reply.body === null || isHead) {
+    await reply.body?.cancel()
+    if (isHead) response.stream(reply.status, headers, declared)
+    else response.send(reply.status, headers)
+    return
+  }
+  const reader: ReadableStreamDefaultReader<Uint8Array> = reply.body.getReader()
+  const cancel = (): void => void reader.cancel().catch(() => {})
+  if (gone.aborted) cancel()
+  else gone.addEventListener('abort', cancel, { once: true })
+  // Nearly every answer is one piece in memory: it goes out in one write, with its length.
+  const first = await reader.read()
+  const next = reader.read()
+  const early = first.done ? first : await Promise.race([next, oneTurn()])
+  if (early?.done) response.send(reply.status, headers, first.value)
+  else await pump(first.value!, next, reader, response.stream(reply.status, headers, declared), gone)
+}
+
+/** What has not come after one turn of the event loop is waited for as a stream. */
+function oneTurn(): Promise<undefined> {
+  return new Promise(resolve => setImmediate(resolve, undefined))
+}
+
+async function pump(
+  first: Uint8Array,
+  next: Promise<Piece>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  stream: ResponseStream,
+  gone: AbortSignal,
+): Promise<void> {
+  let wake = (): void => {}
+  stream.onDrain(() => wake())
+  gone.addEventListener('abort', () => wake(), { once: true })
+  const write = async (piece: Uint8Array): Promise<void> => {
+    if (stream.write(piece) || gone.aborted) return
+    await new Promise<void>(resolve => {
+      wake = resolve
+    })
+  }
+  await write(first)
+  for (let piece = await next; !piece.done && !gone.aborted; piece = await reader.read())
+    await write(piece.value)
+  stream.end()
+}
+
+function headerList(headers: Headers): HeaderList {
+  const list: string[] = []
+  for (const [name, value] of headers) if (!DROPPED.has(name)) list.push(name, value)
+  return list
+}
+
+function declaredLength(reply: Response): number | undefined {
+  const text = reply.headers.get('content-length')
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+function refuse(response: HttpResponse, status: number, error: string, message: string): void {
+  response.send(status, ['content-type', 'application/json'], JSON.stringify({ error, message }))
+}
