@@ -1,0 +1,73 @@
+/** How an order comes into being: prices fixed, stock taken, all or nothing. It reads no request. */
+import { conflict } from './problem.ts'
+import type { Answer } from './request.ts'
+import {
+  type Address,
+  born,
+  etagOf,
+  type Order,
+  type OrderLine,
+  type Product,
+  type ShopState,
+} from './state.ts'
+
+export interface OrderInput {
+  readonly customerId: string
+  /** Each product at most once. */
+  readonly lines: readonly {
+    readonly productId: string
+    readonly quantity: number
+    readonly engraving?: NonNullable<OrderLine['engraving']>
+  }[]
+  readonly shippingAddress: Address
+  readonly billingAddress?: Address
+  readonly note: string
+}
+
+export function lineOf(
+  product: Product,
+  quantity: number,
+  engraving?: NonNullable<OrderLine['engraving']>,
+): OrderLine {
+  return {
+    productId: product.id,
+    name: product.name,
+    quantity,
+    unitPriceCents: product.priceCents,
+    totalCents: quantity * product.priceCents,
+    ...(engraving === undefined ? undefined : { engraving }),
+  }
+}
+
+/** @throws Problem 404 (customer, product), 409 (not in stock), 507 */
+export function place(state: ShopState, input: OrderInput): Order {
+  const customer = state.customers.get(input.customerId)
+  const wanted = input.lines.map(line => ({ ...line, product: state.products.get(line.productId) }))
+  for (const { product, quantity } of wanted) {
+    if (product.stock < quantity)
+      throw conflict(
+        'out-of-stock',
+        `Product ${product.id} (${product.name}) has ${product.stock} pieces left; ${quantity} were ordered.`,
+      )
+  }
+  state.orders.room()
+  for (const { product, quantity } of wanted) product.stock -= quantity
+  const lines = wanted.map(({ product, quantity, engraving }) => lineOf(product, quantity, engraving))
+  const now = new Date().toISOString()
+  return state.orders.add(id => ({
+    id,
+    customerId: customer.id,
+    status: 'placed',
+    lines,
+    totalCents: lines.reduce((sum, line) => sum + line.totalCents, 0),
+    currency: 'EUR',
+    shippingAddress: { ...input.shippingAddress },
+    billingAddress: { ...(input.billingAddress ?? input.shippingAddress) },
+    note: input.note,
+    ...born(now),
+  }))
+}
+
+export function shown(order: Order, status = 200): Answer {
+  return { status, body: order, headers: { etag: etagOf(order) } }
+}

@@ -1,0 +1,69 @@
+/** Problem documents (RFC 9457), as errors that handlers throw. It renders nothing to the wire. */
+
+/** One faulty field: a JSON Pointer into the body, or the name of a query, path or header parameter. */
+export interface FieldFault {
+  readonly field: string
+  readonly message: string
+}
+
+export class Problem extends Error {
+  readonly status: number
+  readonly slug: string
+  readonly title: string
+  readonly faults: readonly FieldFault[]
+  readonly headers: { readonly [name: string]: string }
+
+  constructor(
+    status: number,
+    slug: string,
+    title: string,
+    detail: string,
+    more: {
+      readonly faults?: readonly FieldFault[]
+      readonly headers?: { readonly [name: string]: string }
+    } = {},
+  ) {
+    super(detail)
+    this.name = 'Problem'
+    this.status = status
+    this.slug = slug
+    this.title = title
+    this.faults = more.faults ?? []
+    this.headers = more.headers ?? {}
+  }
+
+  /** The document of RFC 9457 §3; `errors` is our extension member. */
+  document(): object {
+    return {
+      type: `urn:shop:problem:${this.slug}`,
+      title: this.title,
+      status: this.status,
+      detail: this.message,
+      ...(this.faults.length === 0 ? undefined : { errors: this.faults }),
+    }
+  }
+}
+
+export function invalid(faults: readonly FieldFault[]): Problem {
+  const detail = faults.map(fault => `${fault.field === '' ? 'The body' : fault.field} ${fault.message}`)
+  return new Problem(400, 'invalid', 'The input is not valid.', `${detail.join('; ')}.`, { faults })
+}
+
+export function notFound(kind: string, id: string): Problem {
+  return new Problem(404, 'not-found', 'There is no such thing.', `There is no ${kind} ${id}.`)
+}
+
+/** The state of the shop does not allow what was asked. */
+export function conflict(slug: string, detail: string): Problem {
+  return new Problem(409, slug, 'The state of the shop does not allow this.', detail)
+}
+
+/** Everything in memory is bounded; a restart empties it. */
+export function full(kind: string, limit: number): Problem {
+  return new Problem(
+    507,
+    'full',
+    'The shop is full.',
+    `It holds at most ${limit} ${kind}; delete some or restart it.`,
+  )
+}

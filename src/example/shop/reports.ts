@@ -1,0 +1,86 @@
+/** The slow sales report, told line by line, and the operation that fails on purpose. Both only read. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Problem } from './problem.ts'
+import type { Route } from './router.ts'
+import type { Order, ShopState } from './state.ts'
+
+const GROUPS = ['category', 'customer', 'month'] as const
+type GroupBy = (typeof GROUPS)[number]
+
+/** How many groups are told one by one; the others are added up in one step, so that the report ends in time. */
+const MAX_STEPS = 20
+
+export function reportRoutes(state: ShopState): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/reports/sales',
+      handle: request => {
+        const fields = request.query({ integers: ['stepMs'] })
+        const groupBy = fields.optional('groupBy', () => fields.oneOf('groupBy', GROUPS)) ?? 'category'
+        const stepMs = fields.optional('stepMs', () => fields.integer('stepMs', { min: 0, max: 2000 })) ?? 300
+        fields.done()
+        return { status: 200, lines: salesReport(state, groupBy, stepMs, request.signal) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/diagnostics/failure',
+      handle: () => {
+        throw new Problem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
+      },
+    },
+  ]
+}
+
+interface Group {
+  readonly name: string
+  pieces: number
+  cents: number
+}
+
+/** Yields a line per group and, last, the report itself. Ends early when `signal` says that nobody listens any more. */
+async function* salesReport(
+  state: ShopState,
+  groupBy: GroupBy,
+  stepMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<object> {
+  const groups = addUp(state, groupBy)
+  const told = groups.slice(0, MAX_STEPS)
+  const total = told.length + 1
+  for (const [at, group] of told.entries()) {
+    await sleep(stepMs, undefined, { signal })
+    yield { step: at + 1, total, message: `Counted ${group.name}: ${group.pieces} pieces` }
+  }
+  await sleep(stepMs, undefined, { signal })
+  const totalCents = groups.reduce((sum, group) => sum + group.cents, 0)
+  yield {
+    step: total,
+    total,
+    message: `Done: ${groups.length} groups`,
+    report: { groupBy, currency: 'EUR', totalCents, groups },
+  }
+}
+
+function addUp(state: ShopState, groupBy: GroupBy): Group[] {
+  const groups = new Map<string, Group>()
+  for (const order of state.orders.all()) {
+    if (order.status === 'cancelled') continue
+    for (const line of order.lines) {
+      const name = nameOf(state, groupBy, order, line.productId)
+      const group = groups.get(name) ?? { name, pieces: 0, cents: 0 }
+      group.pieces += line.quantity
+      group.cents += line.totalCents
+      groups.set(name, group)
+    }
+  }
+  return [...groups.values()].sort((a, b) => b.cents - a.cents)
+}
+
+function nameOf(state: ShopState, groupBy: GroupBy, order: Order, productId: string): string {
+  if (groupBy === 'month') return order.createdAt.slice(0, 7)
+  if (groupBy === 'customer') return state.customers.get(order.customerId).name
+  if (!state.products.has(productId)) return 'no longer on sale'
+  return state.categories.get(state.products.get(productId).categoryId).name
+}
