@@ -142,6 +142,8 @@ export class Exchange {
   listing: ToolListing | undefined = undefined
   /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
   backendMs = -1
+  /** The result was remembered or shared; the backend was not called for this exchange. Written by `invoke-tool`. */
+  cacheHit = false
   requestBytes = 0
   responseBytes = 0
   /** Set by the runner before settle stages run. */

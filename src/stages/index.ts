@@ -15,6 +15,7 @@ import { type AccessLog, logAccess } from './log-access.ts'
 import { type CallMetrics, recordMetrics } from './record-metrics.ts'
 import { releaseQuota } from './release-quota.ts'
 import { resolveTool } from './resolve-tool.ts'
+import type { ResultCache } from './result-cache.ts'
 import { takeQuota } from './take-quota.ts'
 import { validateArguments } from './validate-arguments.ts'
 
@@ -25,6 +26,7 @@ export interface StageParts {
   readonly egress: Egress
   readonly maxInFlight: number
   readonly maxResponseBytes: number
+  readonly results: ResultCache
   readonly metrics: CallMetrics
   readonly accessLog: AccessLog
 }
@@ -41,7 +43,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     validateArguments(), //                  nothing that does not fit reaches a backend
     confirmCall(), // asked about arguments that are known to fit, just before they are used
     listTools(),
-    invokeTool(parts.egress, parts.maxResponseBytes),
+    invokeTool(parts.egress, parts.maxResponseBytes, parts.results),
     releaseQuota(), //                       settle: on every exit
     admission.leave,
     recordMetrics(parts.metrics),

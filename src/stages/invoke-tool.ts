@@ -1,45 +1,46 @@
 /** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
 import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../egress/egress.ts'
+import type { Cancellation } from '../pipeline/cancellation.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Reply, Stage } from '../pipeline/stage.ts'
 import { ProgressLines } from './progress-lines.ts'
+import type { ResultCache } from './result-cache.ts'
 import { toolResult } from './tool-result.ts'
 
-export function invokeTool(egress: Egress, maxResponseBytes: number): Stage {
+export function invokeTool(egress: Egress, maxResponseBytes: number, cache: ResultCache): Stage {
+  async function call(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+    const { operation, tool } = exchange
+    if (operation.action !== 'tools.call') return undefined
+    const request = tool!.buildRequest(operation.arguments)
+    const progress = exchange.onProgress === undefined ? undefined : new ProgressLines(exchange.onProgress)
+    const startedAt = performance.now()
+    const answer = await egress.request({
+      method: request.method,
+      url: request.url,
+      headers: [...request.headers, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)],
+      ...(request.body === undefined ? undefined : { body: request.body }),
+      timeoutMs: tool!.tool.timeoutMs,
+      maxResponseBytes,
+      cancellation,
+      ...(progress === undefined
+        ? undefined
+        : {
+            onHead: (_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type')),
+            onChunk: (chunk: Uint8Array) => progress.chunk(chunk),
+          }),
+    })
+    exchange.backendMs = performance.now() - startedAt
+    return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
+  }
+
   return {
     id: 'invoke-tool',
     phase: 'invoke',
-    async run(exchange) {
-      const { operation, tool, cancellation } = exchange
-      if (operation.action !== 'tools.call') return undefined
-      if (cancellation.cancelled) return refuse('cancelled')
-      const request = tool!.buildRequest(operation.arguments)
-      const progress = exchange.onProgress === undefined ? undefined : new ProgressLines(exchange.onProgress)
-      const startedAt = performance.now()
-      const answer = await egress.request({
-        method: request.method,
-        url: request.url,
-        headers: [
-          ...request.headers,
-          'x-request-id',
-          exchange.requestId,
-          'traceparent',
-          traceparent(exchange),
-        ],
-        ...(request.body === undefined ? undefined : { body: request.body }),
-        timeoutMs: tool!.tool.timeoutMs,
-        maxResponseBytes,
-        cancellation,
-        ...(progress === undefined
-          ? undefined
-          : {
-              onHead: (_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type')),
-              onChunk: (chunk: Uint8Array) => progress.chunk(chunk),
-            }),
-      })
-      exchange.backendMs = performance.now() - startedAt
-      return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
+    run(exchange) {
+      if (exchange.operation.action !== 'tools.call') return undefined
+      if (exchange.cancellation.cancelled) return refuse('cancelled')
+      return cache.answer(exchange, call)
     },
   }
 }

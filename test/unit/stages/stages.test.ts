@@ -15,6 +15,7 @@ import { invokeTool } from '../../../src/stages/invoke-tool.ts'
 import { listTools } from '../../../src/stages/list-tools.ts'
 import { type AccessRecord, logAccess } from '../../../src/stages/log-access.ts'
 import { resolveTool } from '../../../src/stages/resolve-tool.ts'
+import { ResultCache } from '../../../src/stages/result-cache.ts'
 import { takeQuota } from '../../../src/stages/take-quota.ts'
 import { validateArguments } from '../../../src/stages/validate-arguments.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../fixtures/exchange.ts'
@@ -307,7 +308,7 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(answer, seen), 1000).run(x)) as Reply | Refusal
+    return (await invokeTool(backend(answer, seen), 1000, new ResultCache()).run(x)) as Reply | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
@@ -376,7 +377,9 @@ describe('invoke-tool', () => {
     const seen: EgressRequest[] = []
     const x = exchange({ operation: CALL, cancellation })
     x.tool = compiled(aTool())
-    expect(await invokeTool(backend(response(200, 'text/plain', ''), seen), 1000).run(x)).toMatchObject({
+    expect(
+      await invokeTool(backend(response(200, 'text/plain', ''), seen), 1000, new ResultCache()).run(x),
+    ).toMatchObject({
       reason: 'cancelled',
     })
     expect(seen).toEqual([])

@@ -1,0 +1,135 @@
+/** Remembers results of read-only tools that opted in, and lets calls that mean the same share one backend call. Bounded. */
+import type { ObjectSchema } from '../model/json-schema.ts'
+import type { ToolResult } from '../model/tool.ts'
+import { Cancellation } from '../pipeline/cancellation.ts'
+import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
+import type { Outcome, Reply } from '../pipeline/stage.ts'
+import { canonicalJson } from '../snapshot/document.ts'
+import { subjectKeyOf } from './authorize.ts'
+
+interface Remembered {
+  readonly result: ToolResult
+  readonly untilMs: number
+  readonly bytes: number
+}
+
+interface Shared {
+  readonly outcome: Promise<Outcome>
+  readonly cancellation: Cancellation
+  waiting: number
+}
+
+/** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
+export type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
+
+const MAX_ENTRIES = 10_000
+const MAX_BYTES = 64 * 1024 * 1024
+
+export class ResultCache {
+  /** In order of use: the first was unused longest. */
+  readonly #entries = new Map<string, Remembered>()
+  readonly #shared = new Map<string, Shared>()
+  #bytes = 0
+
+  /** The cached or shared outcome, or the backend's. */
+  answer(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
+    const tool = exchange.tool!
+    const ttlMs = tool.tool.cache?.ttlMs ?? 0
+    if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
+    const key = cacheKey(exchange, tool)
+    const known = this.#recall(key, exchange.receivedAtMs)
+    if (known !== undefined) {
+      exchange.cacheHit = true
+      return { kind: 'reply', result: known, backendStatus: 200 }
+    }
+    return this.#share(key, exchange, ttlMs, call)
+  }
+
+  /** Forgets everything; returns how much that was. */
+  clear(): number {
+    const count = this.#entries.size
+    this.#entries.clear()
+    this.#bytes = 0
+    return count
+  }
+
+  #recall(key: string, nowMs: number): ToolResult | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#drop(key, entry)
+    if (entry.untilMs <= nowMs) return undefined
+    this.#keep(key, entry)
+    return entry.result
+  }
+
+  async #share(key: string, exchange: Exchange, ttlMs: number, call: CallBackend): Promise<Outcome> {
+    let shared = this.#shared.get(key)
+    if (shared === undefined) {
+      const cancellation = new Cancellation()
+      shared = { cancellation, waiting: 0, outcome: call(exchange, cancellation) }
+      this.#shared.set(key, shared)
+      const own = shared
+      const done = (): void => {
+        if (this.#shared.get(key) === own) this.#shared.delete(key)
+      }
+      own.outcome.then(outcome => {
+        done()
+        if (outcome?.kind === 'reply' && outcome.failure === undefined)
+          this.#remember(key, outcome, exchange.receivedAtMs + ttlMs)
+      }, done)
+    } else {
+      exchange.cacheHit = true
+    }
+    const mine = shared
+    mine.waiting++
+    // the shared call ends early only when nobody waits for it any more
+    const stop = exchange.cancellation.onCancel(() => {
+      if (--mine.waiting > 0) return
+      if (this.#shared.get(key) === mine) this.#shared.delete(key)
+      mine.cancellation.cancel()
+    })
+    try {
+      return await mine.outcome
+    } finally {
+      stop()
+    }
+  }
+
+  #remember(key: string, reply: Reply, untilMs: number): void {
+    const bytes = 2 * key.length + 2 * JSON.stringify(reply.result).length
+    if (bytes > MAX_BYTES / 16) return
+    this.#keep(key, { result: reply.result, untilMs, bytes })
+    while (this.#entries.size > MAX_ENTRIES || this.#bytes > MAX_BYTES) {
+      const [oldest, entry] = this.#entries.entries().next().value!
+      this.#drop(oldest, entry)
+    }
+  }
+
+  #keep(key: string, entry: Remembered): void {
+    this.#entries.set(key, entry)
+    this.#bytes += entry.bytes
+  }
+
+  #drop(key: string, entry: Remembered): void {
+    this.#entries.delete(key)
+    this.#bytes -= entry.bytes
+  }
+}
+
+/** Snapshot, caller's class, tool and arguments in canonical form: calls that mean the same have the same key (contract §3). */
+function cacheKey(exchange: Exchange, tool: CompiledTool): string {
+  const { operation } = exchange
+  const args = operation.action === 'tools.call' ? operation.arguments : {}
+  return `${exchange.snapshot.version}\n${subjectKeyOf(exchange)}\n${tool.index}\n${canonicalJson(withDefaults(tool.tool.inputSchema, args))}`
+}
+
+function withDefaults(
+  schema: ObjectSchema,
+  args: { readonly [name: string]: unknown },
+): { readonly [name: string]: unknown } {
+  const filled: Record<string, unknown> = { ...args }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    if (!Object.hasOwn(filled, name) && property.default !== undefined) filled[name] = property.default
+  }
+  return filled
+}
