@@ -1,0 +1,68 @@
+/** Who exists in the development identity provider: seeded clients and accounts, as plain data. It issues nothing. */
+
+/** What a credential of the development provider may carry into a token. */
+interface Grants {
+  /** With the prefix `platform:`; more is never granted. */
+  readonly scopes: readonly string[]
+  /** Go into `realm_access.roles`. */
+  readonly roles: readonly string[]
+  /** Goes into `tenant_id`. */
+  readonly tenant: string
+}
+
+/** A confidential client for the client-credentials grant. */
+export interface DevClient extends Grants {
+  readonly id: string
+  readonly secret: string
+}
+
+/** Somebody who can sign in on the login page, without a password: the provider listens for developers only. */
+export interface DevAccount extends Grants {
+  readonly id: string
+  readonly name: string
+}
+
+/** Contract §2. */
+export const SEEDED_CLIENTS: readonly DevClient[] = [
+  {
+    id: 'demo-agent',
+    secret: 'demo-agent-secret',
+    scopes: ['platform:read', 'platform:execute'],
+    roles: [],
+    tenant: 'acme',
+  },
+  { id: 'demo-viewer', secret: 'demo-viewer-secret', scopes: ['platform:read'], roles: [], tenant: 'acme' },
+  {
+    id: 'demo-admin',
+    secret: 'demo-admin-secret',
+    scopes: ['platform:read', 'platform:write', 'platform:execute', 'platform:admin'],
+    roles: ['cpi-admin'],
+    tenant: 'acme',
+  },
+]
+
+export const DEV_ACCOUNTS: readonly DevAccount[] = [
+  {
+    id: 'developer',
+    name: 'Dana Developer',
+    scopes: ['platform:read', 'platform:write', 'platform:execute'],
+    roles: [],
+    tenant: 'acme',
+  },
+  { id: 'viewer', name: 'Vic Viewer', scopes: ['platform:read'], roles: ['viewer'], tenant: 'acme' },
+  {
+    id: 'admin',
+    name: 'Ada Admin',
+    scopes: ['platform:read', 'platform:write', 'platform:execute', 'platform:admin'],
+    roles: ['cpi-admin'],
+    tenant: 'acme',
+  },
+]
+
+export const OIDC_SCOPES = ['openid', 'profile', 'email', 'offline_access'] as const
+export const PLATFORM_SCOPES = [
+  'platform:read',
+  'platform:write',
+  'platform:execute',
+  'platform:admin',
+] as const
