@@ -1,0 +1,90 @@
+/** Text → JSON value of an OpenAPI document: JSON or YAML, bounded in size, depth and aliases. It knows nothing of OpenAPI. */
+import { parseDocument as parseYaml } from 'yaml'
+import { DocumentError } from '../compile/document.ts'
+
+/** The largest real document known (Microsoft Graph) has 47.1 million bytes. */
+export const MAX_DOCUMENT_BYTES = 48_000_000
+/** YAML costs some thirty times the time of JSON. */
+const MAX_YAML_CHARS = 16_000_000
+const MAX_DEPTH = 500
+const MAX_VALUES = 10_000_000
+/** Anchors are rare in real documents; a bomb needs many. */
+const MAX_ALIASES = 1_000
+
+/** @throws DocumentError with a message for the operator */
+export function parseDocumentText(text: string): unknown {
+  if (text.length > MAX_DOCUMENT_BYTES) throw tooLarge()
+  const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+  const start = source.trimStart()
+  if (start === '') throw new DocumentError('the document is empty')
+  if (start.startsWith('<')) {
+    throw new DocumentError('the document is HTML or XML, not OpenAPI: check the address')
+  }
+  const value = start.startsWith('{') || start.startsWith('[') ? parseBraces(source) : parseAsYaml(source)
+  checkExtent(value)
+  return value
+}
+
+export function tooLarge(): DocumentError {
+  return new DocumentError(
+    `the document is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB: select a part of it or split it`,
+  )
+}
+
+function parseBraces(source: string): unknown {
+  try {
+    return JSON.parse(source)
+  } catch (error) {
+    // YAML flow style looks like JSON; the fault of the JSON is the one worth telling.
+    const fault = error instanceof Error ? error.message : String(error)
+    if (source.length > 1_000_000)
+      throw new DocumentError(`the document is not valid JSON: ${fault.slice(0, 200)}`)
+    try {
+      return parseAsYaml(source)
+    } catch {
+      throw new DocumentError(`the document is not valid JSON: ${fault.slice(0, 200)}`)
+    }
+  }
+}
+
+function parseAsYaml(source: string): unknown {
+  if (source.length > MAX_YAML_CHARS) {
+    throw new DocumentError(`the YAML is larger than ${MAX_YAML_CHARS / 1e6} MB: provide it as JSON`)
+  }
+  try {
+    const document = parseYaml(source, {
+      merge: true,
+      uniqueKeys: false,
+      logLevel: 'silent',
+      prettyErrors: false,
+    })
+    const fault = document.errors[0]
+    if (fault !== undefined)
+      throw new DocumentError(`the document is not valid YAML: ${fault.message.slice(0, 200)}`)
+    return document.toJS({ maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    if (error instanceof DocumentError) throw error
+    if (error instanceof RangeError) throw new DocumentError('the document is nested too deeply')
+    throw new DocumentError(
+      `the document is not valid YAML: ${String((error as Error).message).slice(0, 200)}`,
+    )
+  }
+}
+
+/** Aliases may share what they name, so a small text can stand for endless values: they are counted as often as they appear. */
+function checkExtent(root: unknown): void {
+  let level: object[] = root !== null && typeof root === 'object' ? [root] : []
+  let count = 0
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw new DocumentError(`the document is nested deeper than ${MAX_DEPTH} levels`)
+    const next: object[] = []
+    for (const value of level) {
+      for (const child of Object.values(value)) {
+        count++
+        if (child !== null && typeof child === 'object') next.push(child)
+      }
+      if (count > MAX_VALUES) throw new DocumentError(`the document holds more than ${MAX_VALUES} values`)
+    }
+    level = next
+  }
+}

@@ -1,0 +1,129 @@
+/** A Tool resource laid over a generated tool, or made into a tool of its own. Fields written by hand always win. Pure. */
+import type { ObjectSchema } from '../../model/json-schema.ts'
+import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
+import { DEFAULT_TIMEOUT_MS, tenantOfNamespace } from '../../model/tool-set.ts'
+import { annotationsOf } from '../compile/annotations.ts'
+import { isDict } from '../compile/dict.ts'
+import { placeholdersOf } from '../compile/parameters.ts'
+import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
+import type { FieldFault } from './fields.ts'
+import type { ToolResource } from './tool-resource.ts'
+
+/** What tools of no tool-set are reported under. */
+export const BY_HAND = '(by hand)'
+
+/** @param credential of `authentication.secretRef`, resolved */
+export function overlayTool(generated: Tool, hand: ToolResource, credential: string | undefined): Tool {
+  const title = cleanText(hand.displayName, MAX_TITLE)
+  const description = cleanText(hand.description, MAX_TOOL_DESCRIPTION)
+  return {
+    ...generated,
+    ...(title === '' ? {} : { title }),
+    ...(description === '' ? {} : { description }),
+    ...(hand.inputSchema === undefined ? {} : { inputSchema: hand.inputSchema }),
+    ...(hand.outputSchema === undefined ? {} : { outputSchema: hand.outputSchema }),
+    annotations: { ...generated.annotations, ...hand.annotations },
+    ...(hand.tags === undefined ? {} : { tags: hand.tags }),
+    request: { ...generated.request, ...requestOf(hand) },
+    ...(hand.authentication === undefined
+      ? {}
+      : { authentication: authentication(hand.authentication.type, credential, generated.authentication) }),
+    ...(hand.timeoutMs === undefined ? {} : { timeoutMs: hand.timeoutMs }),
+    ...(hand.rateLimit === undefined ? {} : { rateLimit: hand.rateLimit }),
+    ...(hand.cache === undefined ? {} : { cache: hand.cache }),
+    ...(hand.apiRef === undefined ? {} : { apiId: hand.apiRef }),
+  }
+}
+
+/** A tool that no document made: placeholders of the endpoint, then query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */
+export function toolByHand(hand: ToolResource, credential: string | undefined): Tool | readonly FieldFault[] {
+  const { endpoint, method } = hand
+  if (endpoint === undefined || method === undefined) {
+    const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'
+    const reason = 'is missing, and no tool-set makes a tool of this name'
+    return [{ field, reason, mend: 'give endpoint and method, or name an existing tool' }]
+  }
+  const path = new URL(endpoint.replace(/[{}]/g, '')).pathname
+  const inputSchema = hand.inputSchema ?? schemaFor(endpoint)
+  const base: Tool = {
+    name: hand.name,
+    namespace: hand.namespace,
+    tenant: tenantOfNamespace(hand.namespace) ?? null,
+    toolSet: BY_HAND,
+    operation: `${method} ${path}`,
+    description: `${method} ${path}`,
+    inputSchema,
+    annotations: annotationsOf(method, ''),
+    tags: [],
+    request: {
+      method,
+      ...split(endpoint),
+      ...bindings(endpoint, method, inputSchema),
+      accept: 'application/json, */*;q=0.8',
+    },
+    authentication: { type: 'none' },
+    timeoutMs: DEFAULT_TIMEOUT_MS,
+  }
+  return overlayTool(base, hand, credential)
+}
+
+function requestOf(hand: ToolResource): Partial<RequestTemplate> {
+  return {
+    ...(hand.method === undefined ? {} : { method: hand.method }),
+    ...(hand.endpoint === undefined ? {} : split(hand.endpoint)),
+  }
+}
+
+function split(endpoint: string): Pick<RequestTemplate, 'baseUrl' | 'path'> {
+  const at = endpoint.indexOf('/', endpoint.indexOf('//') + 2)
+  return at < 0
+    ? { baseUrl: endpoint, path: '' }
+    : { baseUrl: endpoint.slice(0, at), path: endpoint.slice(at) }
+}
+
+function schemaFor(endpoint: string): ObjectSchema {
+  const names = placeholdersOf(endpoint)
+  const properties = Object.fromEntries(names.map(name => [name, { type: 'string', minLength: 1 }]))
+  return {
+    type: 'object',
+    properties,
+    ...(names.length > 0 ? { required: names } : {}),
+    additionalProperties: false,
+  }
+}
+
+function bindings(
+  endpoint: string,
+  method: string,
+  schema: ObjectSchema,
+): Pick<RequestTemplate, 'parameters' | 'body'> {
+  const inPath = placeholdersOf(endpoint)
+  const rest = Object.keys(isDict(schema.properties) ? schema.properties : {}).filter(
+    name => !inPath.includes(name),
+  )
+  const parameters: ParameterBinding[] = inPath.map(name => {
+    return { argument: name, name, in: 'path', style: 'simple', explode: false }
+  })
+  if (method === 'POST' || method === 'PUT' || method === 'PATCH') {
+    const fields = rest.map(name => ({ argument: name, name }))
+    return {
+      parameters,
+      body: { contentType: 'application/json', required: true, from: { kind: 'fields', fields } },
+    }
+  }
+  for (const name of rest)
+    parameters.push({ argument: name, name, in: 'query', style: 'form', explode: true })
+  return { parameters }
+}
+
+function authentication(
+  type: BackendAuthentication['type'],
+  credential: string | undefined,
+  generated: BackendAuthentication,
+): BackendAuthentication {
+  if (type === 'none') return { type }
+  const secret = credential === undefined ? {} : { credential }
+  if (type !== 'apiKey') return { type, ...secret }
+  const { in: place = 'header', name = 'X-API-Key' } = generated.type === 'apiKey' ? generated : {}
+  return { type, in: place, name, ...secret }
+}

@@ -1,0 +1,144 @@
+/** Reads untrusted resource fields against a closed shape and gathers every fault: field, reason, mend. It knows no kind of resource. */
+import { type Dict, isDict, own } from '../compile/dict.ts'
+
+/** One thing wrong with a resource, for the one who wrote it. */
+export interface FieldFault {
+  /** Such as `spec.naming.prefix`. */
+  readonly field: string
+  readonly reason: string
+  readonly mend: string
+}
+
+/** `field reason; mend` of all faults, one line. */
+export function faultText(faults: readonly FieldFault[]): string {
+  return faults.map(fault => `${fault.field} ${fault.reason}: ${fault.mend}`).join('; ')
+}
+
+/** One object of a resource. Every field that is never asked for is a fault when `close` is called. */
+export class Fields {
+  readonly path: string
+  readonly #dict: Dict
+  readonly #faults: FieldFault[]
+  readonly #known = new Set<string>()
+
+  constructor(path: string, dict: Dict, faults: FieldFault[]) {
+    this.path = path
+    this.#dict = dict
+    this.#faults = faults
+  }
+
+  at(name: string): string {
+    return this.path === '' ? name : `${this.path}.${name}`
+  }
+
+  fault(name: string, reason: string, mend: string): void {
+    this.#faults.push({ field: this.at(name), reason, mend })
+  }
+
+  /** The value; null counts as absent, as in Kubernetes. */
+  raw(name: string): unknown {
+    this.#known.add(name)
+    return own(this.#dict, name) ?? undefined
+  }
+
+  has(name: string): boolean {
+    return this.raw(name) !== undefined
+  }
+
+  string(
+    name: string,
+    rule: { readonly max?: number; readonly pattern?: RegExp; readonly mend?: string } = {},
+  ): string | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    const mend = rule.mend ?? `write text of 1 to ${rule.max ?? 1024} characters`
+    if (typeof value !== 'string') this.fault(name, 'is not text', mend)
+    else if (value === '' && rule.pattern === undefined) this.fault(name, 'is empty', mend)
+    else if (value.length > (rule.max ?? 1024))
+      this.fault(name, `is longer than ${rule.max ?? 1024} characters`, mend)
+    else if (rule.pattern !== undefined && !rule.pattern.test(value))
+      this.fault(name, `is "${value.slice(0, 60)}"`, mend)
+    else return value
+    return undefined
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    this.fault(name, 'is not a boolean', 'write true or false')
+    return undefined
+  }
+
+  integer(name: string, min: number, max: number): number | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
+    this.fault(name, 'is not a whole number in range', `write a number from ${min} to ${max}`)
+    return undefined
+  }
+
+  /** Strings, each once. */
+  list(name: string, maxItems = 200): readonly string[] | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (
+      !Array.isArray(value) ||
+      !value.every(item => typeof item === 'string' && item !== '' && item.length <= 256)
+    ) {
+      this.fault(name, 'is not a list of texts', 'write a list such as [a, b]')
+    } else if (value.length > maxItems) this.fault(name, `has more than ${maxItems} entries`, 'shorten it')
+    else return [...new Set(value as string[])]
+    return undefined
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    const found = values.find(candidate => candidate === value)
+    if (found === undefined)
+      this.fault(name, `is "${String(value).slice(0, 60)}"`, `write one of ${values.join(', ')}`)
+    return found
+  }
+
+  durationMs(name: string, minMs: number, maxMs: number): number | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    const parsed = typeof value === 'string' ? parseDurationMs(value) : undefined
+    if (parsed !== undefined && parsed >= minMs && parsed <= maxMs) return parsed
+    this.fault(
+      name,
+      `is ${JSON.stringify(value)}`,
+      `write a duration from ${minMs} ms to ${maxMs} ms, such as 30s or 1h`,
+    )
+    return undefined
+  }
+
+  /** A nested object; undefined when it is absent or none. */
+  object(name: string): Fields | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (isDict(value)) return new Fields(this.at(name), value, this.#faults)
+    this.fault(name, 'is not an object', 'write its fields below it')
+    return undefined
+  }
+
+  /** Adds a fault for every field that nobody asked for. */
+  close(): void {
+    for (const name of Object.keys(this.#dict)) {
+      if (this.#known.has(name)) continue
+      const known = [...this.#known].join(', ')
+      this.fault(name.slice(0, 60), 'is not a known field', `remove it; known here: ${known}`)
+    }
+  }
+}
+
+const UNIT_MS: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds of `500ms`, `30s`, `1.5h`, `1h30m`; undefined when it is no duration. */
+export function parseDurationMs(text: string): number | undefined {
+  if (text.length > 32 || !/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined
+  let totalMs = 0
+  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))
+    totalMs += Number(count) * UNIT_MS[unit!]!
+  return Math.round(totalMs)
+}

@@ -1,0 +1,99 @@
+/** The envelope of a resource: apiVersion, kind, metadata, and which reader its spec gets. It reads no file and keeps nothing. */
+import type { ToolSet } from '../../model/tool-set.ts'
+import { tenantOfNamespace } from '../../model/tool-set.ts'
+import { type Dict, isDict, own } from '../compile/dict.ts'
+import { type FieldFault, Fields } from './fields.ts'
+import { readTool, type ToolResource } from './tool-resource.ts'
+import { readToolSet } from './tool-set-resource.ts'
+
+export interface ResourceMeta {
+  readonly name: string
+  readonly namespace: string
+}
+
+export type Resource =
+  | { readonly kind: 'ToolSet'; readonly value: ToolSet }
+  | { readonly kind: 'Tool'; readonly value: ToolResource }
+
+/** `meta` is there when at least the name of the faulty resource could be read. */
+export type ResourceResult =
+  | { readonly ok: true; readonly resource: Resource }
+  | {
+      readonly ok: false
+      readonly faults: readonly FieldFault[]
+      readonly kind: string | undefined
+      readonly meta: ResourceMeta | undefined
+    }
+
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+
+/** @param apiGroup `toolgate.dev` unless the deployment says otherwise */
+export function readResource(value: unknown, apiGroup: string): ResourceResult {
+  const faults: FieldFault[] = []
+  if (!isDict(value)) {
+    const fault = {
+      field: 'resource',
+      reason: 'is not an object',
+      mend: 'write apiVersion, kind, metadata, spec',
+    }
+    return { ok: false, faults: [fault], kind: undefined, meta: undefined }
+  }
+  const root = new Fields('', value, faults)
+  const apiVersion = root.raw('apiVersion')
+  if (apiVersion !== `${apiGroup}/v1alpha1`) {
+    root.fault('apiVersion', `is ${show(apiVersion)}`, hint(value) ?? `write ${apiGroup}/v1alpha1`)
+  }
+  const kind = root.oneOf('kind', ['ToolSet', 'Tool'] as const)
+  if (!root.has('kind')) root.fault('kind', 'is missing', 'write ToolSet or Tool')
+  const meta = readMeta(root, kind === 'Tool')
+  root.raw('status')
+  const spec = root.object('spec')
+  if (!root.has('spec')) root.fault('spec', 'is missing', 'describe the resource under spec')
+  root.close()
+  if (kind !== undefined && meta !== undefined && spec !== undefined) {
+    const resource: Resource =
+      kind === 'ToolSet' ? { kind, value: readToolSet(meta, spec) } : { kind, value: readTool(meta, spec) }
+    if (faults.length === 0) return { ok: true, resource }
+  }
+  return { ok: false, faults, kind, meta }
+}
+
+function readMeta(root: Fields, isTool: boolean): ResourceMeta | undefined {
+  const metadata = root.object('metadata')
+  if (metadata === undefined) {
+    if (!root.has('metadata')) root.fault('metadata', 'is missing', 'give name and namespace')
+    return undefined
+  }
+  const mend = isTool
+    ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64'
+    : 'use lower case letters, digits, "-" and "."'
+  const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, mend })
+  if (!metadata.has('name')) metadata.fault('name', 'is missing', mend)
+  const namespace = metadata.string('namespace', {
+    max: 63,
+    pattern: NAMESPACE,
+    mend: 'use tenant-{name} or platform',
+  })
+  if (!metadata.has('namespace'))
+    metadata.fault('namespace', 'is missing', 'write tenant-{name}, or platform for all tenants')
+  else if (namespace !== undefined && tenantOfNamespace(namespace) === undefined) {
+    metadata.fault(
+      'namespace',
+      `is "${namespace}", which no caller sees`,
+      'write tenant-{name}, or platform for all tenants',
+    )
+  }
+  return name === undefined || namespace === undefined ? undefined : { name, namespace }
+}
+
+function show(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 60)
+}
+
+/** An OpenAPI document put where resources belong is a common slip. */
+function hint(value: Dict): string | undefined {
+  if (own(value, 'openapi') === undefined && own(value, 'swagger') === undefined) return undefined
+  return 'this is an OpenAPI document: put it under configmaps/ and name it in a ToolSet'
+}

@@ -1,0 +1,177 @@
+/** A ToolSet resource (specification, "ToolSet"; defaults of contract §8) → the ToolSet, or every fault in it. It reads no file. */
+import {
+  DEFAULT_NAMING,
+  DEFAULT_REFRESH_INTERVAL_MS,
+  DEFAULT_TOOL_DEFAULTS,
+  type KeyReference,
+  type OpenApiSource,
+  type OperationSelector,
+  type ToolDefaults,
+  type ToolNaming,
+  type ToolSet,
+} from '../../model/tool-set.ts'
+import { normalizeBaseUrl } from '../compile/servers.ts'
+import type { Fields } from './fields.ts'
+import type { ResourceMeta } from './resource.ts'
+
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE']
+const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/
+const NAME_PART = {
+  max: 40,
+  pattern: /^[A-Za-z0-9_.-]*$/,
+  mend: 'use letters, digits, "_", "." and "-", at most 40',
+}
+const MIN_REFRESH_MS = 1_000
+const MAX_REFRESH_MS = 30 * 24 * 3_600_000
+const MAX_INLINE_CHARS = 5_000_000
+
+/** Reads `spec`; faults go where the Fields report them. The result is only of use when there were none. */
+export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
+  const displayName = spec.string('displayName', { max: 64 })
+  if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
+  const description = spec.string('description', { max: 4096 })
+  const source = readSource(spec.object('openAPISpec'))
+  const baseURL = readUrl(spec, 'baseURL')
+  const toolSet: ToolSet = {
+    name: meta.name,
+    namespace: meta.namespace,
+    displayName: displayName ?? meta.name,
+    ...(description === undefined ? {} : { description }),
+    ...(source === undefined ? {} : { source }),
+    ...(baseURL === undefined ? {} : { baseURL }),
+    selector: readSelector(spec.object('selector')),
+    toolDefaults: readToolDefaults(spec.object('toolDefaults')),
+    naming: readNaming(spec.object('naming')),
+    enabled: spec.boolean('enabled') ?? true,
+  }
+  spec.close()
+  return toolSet
+}
+
+/** An absolute http(s) address without user info. */
+export function readUrl(fields: Fields, name: string): string | undefined {
+  const value = fields.string(name, { max: 2048 })
+  if (value === undefined) return undefined
+  if (normalizeBaseUrl(value) !== undefined) return value
+  fields.fault(
+    name,
+    'is not an absolute http(s) address',
+    'write https://host[:port][/path], without user or password',
+  )
+  return undefined
+}
+
+function readSource(fields: Fields | undefined): OpenApiSource | undefined {
+  if (fields === undefined) return undefined
+  const url = readUrl(fields, 'url')
+  const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
+  const configMap = readReference(fields, 'configMapRef')
+  const secret = readReference(fields, 'secretRef')
+  const text = fields.string('inline', { max: MAX_INLINE_CHARS, mend: 'give the document as text' })
+  const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => fields.has(name))
+  fields.close()
+  if (given.length !== 1) {
+    const reason =
+      given.length === 0 ? 'names no source' : `names ${given.length} sources (${given.join(', ')})`
+    fields.fault('', reason, 'give exactly one of url, configMapRef, secretRef, inline')
+    return undefined
+  }
+  if (fields.has('refreshInterval') && !fields.has('url')) {
+    fields.fault('refreshInterval', 'is given without url', 'remove it: only a url is fetched again')
+  }
+  if (url !== undefined)
+    return { kind: 'url', url, refreshIntervalMs: refresh ?? DEFAULT_REFRESH_INTERVAL_MS }
+  if (configMap !== undefined) return { kind: 'configMap', ref: configMap }
+  if (secret !== undefined) return { kind: 'secret', ref: secret }
+  return text === undefined ? undefined : { kind: 'inline', text }
+}
+
+export function readReference(parent: Fields, name: string): KeyReference | undefined {
+  const fields = parent.object(name)
+  if (fields === undefined) return undefined
+  const mend = 'use letters, digits, ".", "_" and "-"'
+  const refName = fields.string('name', { max: 253, pattern: REFERENCE_NAME, mend })
+  const key = fields.string('key', { max: 253, pattern: REFERENCE_NAME, mend })
+  for (const part of ['name', 'key'])
+    if (!fields.has(part)) fields.fault(part, 'is missing', `give the ${part}`)
+  fields.close()
+  return refName === undefined || key === undefined ? undefined : { name: refName, key }
+}
+
+function readSelector(fields: Fields | undefined): OperationSelector {
+  if (fields === undefined) return {}
+  const lists = {
+    tags: fields.list('tags'),
+    excludeTags: fields.list('excludeTags'),
+    methods: fields.list('methods')?.map(method => method.toUpperCase()),
+    operationIds: fields.list('operationIds', 25_000),
+  }
+  for (const method of lists.methods ?? []) {
+    if (!METHODS.includes(method))
+      fields.fault('methods', `holds "${method.slice(0, 20)}"`, `use ${METHODS.join(', ')}`)
+  }
+  const pathPrefix = fields.string('pathPrefix', { max: 1024, pattern: /^\//, mend: 'begin it with "/"' })
+  fields.close()
+  const given = Object.entries(lists).filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(given), ...(pathPrefix === undefined ? {} : { pathPrefix }) }
+}
+
+function readToolDefaults(fields: Fields | undefined): ToolDefaults {
+  if (fields === undefined) return DEFAULT_TOOL_DEFAULTS
+  const rateLimit = readRateLimit(fields)
+  const cache = readCache(fields)
+  const defaults: ToolDefaults = {
+    tags: fields.list('tags') ?? [],
+    timeoutMs: fields.durationMs('timeout', 1, 600_000) ?? DEFAULT_TOOL_DEFAULTS.timeoutMs,
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    authentication: readAuthentication(fields) ?? DEFAULT_TOOL_DEFAULTS.authentication,
+    ...(cache === undefined ? {} : { cache }),
+    outputSchema: fields.boolean('outputSchema') ?? false,
+  }
+  fields.close()
+  return defaults
+}
+
+export function readCache(parent: Fields): ToolDefaults['cache'] {
+  const fields = parent.object('cache')
+  if (fields === undefined) return undefined
+  const ttlMs = fields.durationMs('ttl', 1, 24 * 3_600_000)
+  if (!fields.has('ttl')) fields.fault('ttl', 'is missing', 'write a duration such as 30s')
+  fields.close()
+  return ttlMs === undefined ? undefined : { ttlMs }
+}
+
+export function readRateLimit(parent: Fields): ToolDefaults['rateLimit'] {
+  const fields = parent.object('rateLimit')
+  if (fields === undefined) return undefined
+  const requestsPerMinute = fields.integer('requestsPerMinute', 1, 10_000_000)
+  if (!fields.has('requestsPerMinute'))
+    fields.fault('requestsPerMinute', 'is missing', 'write a number from 1')
+  const burst = fields.integer('burst', 1, 10_000_000)
+  fields.close()
+  if (requestsPerMinute === undefined) return undefined
+  return { requestsPerMinute, burst: burst ?? Math.max(1, Math.ceil(requestsPerMinute / 60)) }
+}
+
+export function readAuthentication(parent: Fields): ToolDefaults['authentication'] | undefined {
+  const fields = parent.object('authentication')
+  if (fields === undefined) return undefined
+  const type = fields.oneOf('type', ['none', 'bearer', 'basic', 'apiKey'] as const) ?? 'none'
+  const secretRef = readReference(fields, 'secretRef')
+  if (type !== 'none' && !fields.has('secretRef')) {
+    fields.fault('secretRef', `is missing for type ${type}`, 'name the secret that holds the credential')
+  }
+  fields.close()
+  return { type, ...(secretRef === undefined ? {} : { secretRef }) }
+}
+
+function readNaming(fields: Fields | undefined): ToolNaming {
+  if (fields === undefined) return DEFAULT_NAMING
+  const naming = {
+    prefix: fields.string('prefix', NAME_PART) ?? '',
+    suffix: fields.string('suffix', NAME_PART) ?? '',
+    useOperationId: fields.boolean('useOperationId') ?? true,
+  }
+  fields.close()
+  return naming
+}
