@@ -1,0 +1,16 @@
+/** The ordered list of migrations. A migration is added at the end and never edited once released. */
+import { statements as tables } from './0001-tables.ts'
+import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
+import { statements as seededPlans } from './0003-seeded-plans.ts'
+
+export interface Migration {
+  readonly name: string
+  /** Run one by one, all migrations of a run in one transaction. */
+  readonly statements: readonly string[]
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-tables', statements: tables },
+  { name: '0002-row-level-security', statements: rowLevelSecurity },
+  { name: '0003-seeded-plans', statements: seededPlans },
+]

@@ -1,0 +1,88 @@
+/** Kysely's driver over one PGlite. Its only connection is handed to one transaction at a time, in order of asking. */
+import type { PGlite } from '@electric-sql/pglite'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  type TransactionSettings,
+} from 'kysely'
+
+/** More waiting transactions than this are refused: the database is far behind, and waiting would only grow the queue. */
+const MAX_WAITING = 10_000
+
+export function pgliteDialect(client: PGlite): Dialect {
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new PgliteDriver(client),
+    createIntrospector: db => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  }
+}
+
+class PgliteDriver implements Driver {
+  readonly #connection: PgliteConnection
+  readonly #waiting: ((connection: PgliteConnection) => void)[] = []
+  #taken = false
+
+  constructor(client: PGlite) {
+    this.#connection = new PgliteConnection(client)
+  }
+
+  async init(): Promise<void> {}
+
+  acquireConnection(): Promise<DatabaseConnection> {
+    if (!this.#taken) {
+      this.#taken = true
+      return Promise.resolve(this.#connection)
+    }
+    if (this.#waiting.length >= MAX_WAITING) {
+      return Promise.reject(new Error(`more than ${MAX_WAITING} transactions wait for the database`))
+    }
+    return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  async releaseConnection(): Promise<void> {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#taken = false
+    else next(this.#connection)
+  }
+
+  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    const isolation = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : ''
+    const access = settings.accessMode ? ` ${settings.accessMode}` : ''
+    await connection.executeQuery(CompiledQuery.raw(`begin${isolation}${access}`))
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('commit'))
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('rollback'))
+  }
+
+  /** The client is closed by whoever opened it. */
+  async destroy(): Promise<void> {}
+}
+
+class PgliteConnection implements DatabaseConnection {
+  readonly #client: PGlite
+
+  constructor(client: PGlite) {
+    this.#client = client
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const result = await this.#client.query<R>(query.sql, [...query.parameters])
+    return { rows: result.rows, numAffectedRows: BigInt(result.affectedRows ?? 0) }
+  }
+
+  streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('PGlite does not stream; read page by page')
+  }
+}

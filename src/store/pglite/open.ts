@@ -1,0 +1,37 @@
+/** Opens the embedded database: lock, create when missing, then one PGlite. No query lives here. */
+import { PGlite } from '@electric-sql/pglite'
+import { createMigrator } from '../migrations/run.ts'
+import type { OpenedStore, StoreOptions } from '../open.ts'
+import { CHANNEL } from '../sql/session.ts'
+import { readSignal } from '../sql/signal.ts'
+import { database, sqlStore } from '../sql/sql-store.ts'
+import { create, exists } from './create.ts'
+import { pgliteDialect } from './dialect.ts'
+import { lockDirectory } from './directory-lock.ts'
+
+/**
+ * @param directory undefined: in memory, gone with the process
+ * @throws Error when another process has the directory
+ */
+export async function openPglite(directory: string | undefined, options: StoreOptions): Promise<OpenedStore> {
+  const lock = directory === undefined ? undefined : lockDirectory(directory, options.onFault)
+  try {
+    if (directory !== undefined && !exists(directory)) await create(directory)
+    const client = await PGlite.create(directory === undefined ? {} : { dataDir: directory })
+    const db = database(pgliteDialect(client))
+    const store = sqlStore({
+      adapter: 'pglite',
+      db,
+      now: options.now,
+      listen: listener => client.listen(CHANNEL, payload => listener(readSignal(payload))),
+      onClose: async () => {
+        await client.close()
+        lock?.release()
+      },
+    })
+    return { store, migrator: createMigrator(db, options.now) }
+  } catch (error) {
+    lock?.release()
+    throw error
+  }
+}

@@ -1,0 +1,54 @@
+/** One connection that listens for signals and is opened again when it is lost. It runs no other query. */
+import pg from 'pg'
+import { CHANNEL } from '../sql/session.ts'
+import { readSignal } from '../sql/signal.ts'
+import type { Signal } from '../store.ts'
+
+const FIRST_RETRY_MS = 100
+const LAST_RETRY_MS = 5_000
+
+/**
+ * Listens until the returned function is called. After a gap the listener gets `reconnected`, since signals may have been missed.
+ * Resolves when the first connection listens; a server that is away is waited for.
+ */
+export async function listen(
+  config: pg.ClientConfig,
+  listener: (signal: Signal) => void,
+  onFault: (message: string, error: unknown) => void,
+): Promise<() => Promise<void>> {
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let retryMs = FIRST_RETRY_MS
+  let stopped = false
+
+  async function connect(): Promise<void> {
+    const fresh = new pg.Client(config)
+    let over = false
+    const lost = (error: unknown) => {
+      if (over || stopped) return
+      over = true
+      onFault('the listening database connection was lost', error)
+      void fresh.end().catch(() => {})
+      timer = setTimeout(() => void connect().then(() => listener({ kind: 'reconnected' })), retryMs)
+      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+    }
+    fresh.on('error', lost)
+    fresh.on('end', () => lost(new Error('the server closed the connection')))
+    fresh.on('notification', message => listener(readSignal(message.payload ?? '')))
+    client = fresh
+    try {
+      await fresh.connect()
+      await fresh.query(`listen ${CHANNEL}`)
+      retryMs = FIRST_RETRY_MS
+    } catch (error) {
+      lost(error)
+    }
+  }
+
+  await connect()
+  return async () => {
+    stopped = true
+    clearTimeout(timer)
+    await client?.end().catch(() => {})
+  }
+}

@@ -1,0 +1,64 @@
+/** Opens a PostgreSQL server: a bounded pool, and a listening connection that comes back by itself. No query lives here. */
+import { PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { createMigrator } from '../migrations/run.ts'
+import type { OpenedStore, StoreOptions } from '../open.ts'
+import { database, sqlStore } from '../sql/sql-store.ts'
+import { listen } from './listen.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 15_000
+const IDLE_IN_TRANSACTION_MS = 15_000
+const INT8_OID = 20
+
+/** int8 as a number: our counters stay far below 2^53. */
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return oid === INT8_OID ? (text: string) => Number(text) : pg.types.getTypeParser(oid, format)
+  },
+} as unknown as pg.CustomTypesConfig
+
+/** @throws Error naming DATABASE_URL when the server does not answer; the message holds no password */
+export async function openPostgres(url: string, options: StoreOptions): Promise<OpenedStore> {
+  const connection: pg.ClientConfig = {
+    connectionString: url,
+    application_name: 'toolgate',
+    types,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  }
+  const pool = new pg.Pool({
+    ...connection,
+    max: options.maxConnections ?? 10,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // The server may be gone without a word: then its own timeout never arrives.
+    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+  })
+  pool.on('error', error => options.onFault('an idle database connection was lost', error))
+  const db = database(new PostgresDialect({ pool }))
+  const store = sqlStore({
+    adapter: 'postgres',
+    db,
+    now: options.now,
+    listen: listener => listen(connection, listener, options.onFault),
+    onClose: async () => {},
+  })
+  try {
+    await store.ping()
+  } catch (error) {
+    await store.close()
+    throw new Error(
+      `the database at ${host(url)} does not answer: ${error instanceof Error ? error.message : String(error)}. Check DATABASE_URL.`,
+    )
+  }
+  return { store, migrator: createMigrator(db, options.now) }
+}
+
+function host(url: string): string {
+  try {
+    return new URL(url).host
+  } catch {
+    return 'DATABASE_URL'
+  }
+}

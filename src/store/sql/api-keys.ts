@@ -1,0 +1,61 @@
+/** Queries about API keys: digests only. No rule of their life cycle lives here, but their state is told in SQL for the filter. */
+import { sql } from 'kysely'
+import type { ApiKeyRepository } from '../repositories.ts'
+import { inScope, matches, page } from './listing.ts'
+import type { Session } from './session.ts'
+
+export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository {
+  const mine = () => db.selectFrom('apiKeys').where(inScope(scope, sql.ref('tenant_id')))
+  /** `keyStatus` of model/api-key.ts in SQL; the store's contract test holds the two together. */
+  const status = sql<string>`case
+    when revoked_at is not null then 'revoked'
+    when expires_at <= ${now} then 'expired'
+    when previous_expires_at > ${now} then 'rotating'
+    else 'active' end`
+  return {
+    async insert(key) {
+      await db.insertInto('apiKeys').values(key).execute()
+    },
+    async find(id, locking = 'plain') {
+      const query = mine().where('id', '=', id).selectAll()
+      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+    },
+    async list({ q, status: wanted, subscriptionId }, request) {
+      let query = mine()
+      if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('prefix')], q))
+      if (wanted !== undefined) query = query.where(status, '=', wanted)
+      if (subscriptionId !== undefined) query = query.where('subscriptionId', '=', subscriptionId)
+      return page(query, from => from.selectAll('apiKeys'), request)
+    },
+    async ofSubscription(subscriptionId) {
+      return mine()
+        .where('subscriptionId', '=', subscriptionId)
+        .selectAll()
+        .orderBy('id')
+        .forUpdate()
+        .execute()
+    },
+    async update(key) {
+      const { id, tenantId, subscriptionId: _subscription, createdAt: _createdAt, revision, ...fields } = key
+      return db
+        .updateTable('apiKeys')
+        .set({ ...fields, revision: revision + 1, updatedAt: now })
+        .where('id', '=', id)
+        .where('tenantId', '=', tenantId)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .returningAll()
+        .executeTakeFirstOrThrow()
+    },
+    async touch(uses) {
+      for (const { id, at } of uses) {
+        await db
+          .updateTable('apiKeys')
+          .set({ lastUsedAt: at })
+          .where('id', '=', id)
+          .where(inScope(scope, sql.ref('tenant_id')))
+          .where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]))
+          .execute()
+      }
+    },
+  }
+}

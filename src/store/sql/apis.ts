@@ -1,0 +1,69 @@
+/** Queries about APIs; removed ones are invisible to all of them. No rule of their life cycle lives here. */
+import { sql } from 'kysely'
+import type { ApiRepository } from '../repositories.ts'
+import { inScope, matches, page } from './listing.ts'
+import type { Session } from './session.ts'
+
+const COLUMNS = [
+  'id',
+  'tenantId',
+  'name',
+  'description',
+  'upstreamUrl',
+  'path',
+  'version',
+  'authRequired',
+  'requestsPerHour',
+  'spec',
+  'portalVisibility',
+  'status',
+  'revision',
+  'createdAt',
+  'updatedAt',
+] as const
+
+export function apiRepository({ db, scope, now }: Session): ApiRepository {
+  const mine = () =>
+    db
+      .selectFrom('apis')
+      .where('deletedAt', 'is', null)
+      .where(inScope(scope, sql.ref('tenant_id')))
+  return {
+    async insert(api) {
+      await db.insertInto('apis').values(api).execute()
+    },
+    async find(id, locking = 'plain') {
+      const query = mine().where('id', '=', id).select(COLUMNS)
+      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+    },
+    async list({ q, status, portalVisibility, tenantId }, request) {
+      let query = mine()
+      if (q !== undefined) {
+        query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
+      }
+      if (status !== undefined) query = query.where('status', '=', status)
+      if (portalVisibility !== undefined) query = query.where('portalVisibility', '=', portalVisibility)
+      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
+      return page(query, from => from.select(COLUMNS.map(column => `apis.${column}` as const)), request)
+    },
+    async update(api) {
+      const { id, tenantId, createdAt: _createdAt, revision, ...fields } = api
+      return db
+        .updateTable('apis')
+        .set({ ...fields, revision: revision + 1, updatedAt: now })
+        .where('id', '=', id)
+        .where('tenantId', '=', tenantId)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .returning(COLUMNS)
+        .executeTakeFirstOrThrow()
+    },
+    async remove(id) {
+      await db
+        .updateTable('apis')
+        .set({ deletedAt: now })
+        .where('id', '=', id)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .execute()
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** Queries about consumers. They count no use; `usage.ts` does. */
+import { sql } from 'kysely'
+import type { ConsumerRepository } from '../repositories.ts'
+import { inScope, matches, page } from './listing.ts'
+import type { Session } from './session.ts'
+
+export function consumerRepository({ db, scope, now }: Session): ConsumerRepository {
+  const mine = () => db.selectFrom('consumers').where(inScope(scope, sql.ref('tenant_id')))
+  return {
+    async ensure(consumer) {
+      const inserted = await db
+        .insertInto('consumers')
+        .values(consumer)
+        .onConflict(conflict => conflict.constraint('consumers_subject_key').doNothing())
+        .returningAll()
+        .executeTakeFirst()
+      if (inserted !== undefined) return inserted
+      return mine()
+        .where('tenantId', '=', consumer.tenantId)
+        .where('subject', '=', consumer.subject)
+        .selectAll()
+        .executeTakeFirstOrThrow()
+    },
+    async bySubject(subject) {
+      return mine().where('subject', '=', subject).selectAll().executeTakeFirst()
+    },
+    async list({ q, status, tenantId }, request) {
+      let query = mine()
+      if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('subject'), eb.ref('name')], q))
+      if (status !== undefined) query = query.where('status', '=', status)
+      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
+      return page(query, from => from.selectAll('consumers'), request)
+    },
+    async update(consumer) {
+      const { id, tenantId, createdAt: _createdAt, ...fields } = consumer
+      return db
+        .updateTable('consumers')
+        .set({ ...fields, updatedAt: now })
+        .where('id', '=', id)
+        .where('tenantId', '=', tenantId)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .returningAll()
+        .executeTakeFirstOrThrow()
+    },
+    async touch(uses) {
+      for (const { subject, at } of uses) {
+        await db
+          .updateTable('consumers')
+          .set({ lastSeenAt: at })
+          .where('subject', '=', subject)
+          .where(inScope(scope, sql.ref('tenant_id')))
+          .where(eb => eb.or([eb('lastSeenAt', 'is', null), eb('lastSeenAt', '<', at)]))
+          .execute()
+      }
+    },
+  }
+}

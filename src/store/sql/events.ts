@@ -1,0 +1,29 @@
+/** The event log: appending is buffered in the session, reading is by number. It delivers nothing. */
+import { sql } from 'kysely'
+import type { EventRepository } from '../repositories.ts'
+import { inScope } from './listing.ts'
+import type { Session } from './session.ts'
+
+export function eventRepository({ db, scope, pendingEvents }: Session): EventRepository {
+  return {
+    append(event) {
+      pendingEvents.push(event)
+    },
+    async after(seq, limit) {
+      return db
+        .selectFrom('events')
+        .where('seq', '>', seq)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .selectAll()
+        .orderBy('seq')
+        .limit(limit)
+        .execute()
+    },
+    async lastSeq() {
+      return (await db.selectFrom('changeClock').select('seq').executeTakeFirstOrThrow()).seq
+    },
+    async sweep(before) {
+      await db.deleteFrom('events').where('occurredAt', '<', before).execute()
+    },
+  }
+}

@@ -1,0 +1,132 @@
+/** The Store on any Kysely dialect that speaks PostgreSQL; both adapters are this with another driver. It opens no connection. */
+import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
+import {
+  type Scope,
+  type Signal,
+  type Store,
+  StoreConflict,
+  type Transaction,
+  UNIQUE_CONSTRAINTS,
+} from '../store.ts'
+import { apiKeyRepository } from './api-keys.ts'
+import { apiRepository } from './apis.ts'
+import { consumerRepository } from './consumers.ts'
+import { eventRepository } from './events.ts'
+import { deploymentRepository, gatewayRepository } from './gateways.ts'
+import { idempotencyRepository } from './idempotency.ts'
+import { planRepository } from './plans.ts'
+import { enter, flushEvents, type Session, stepDownRole } from './session.ts'
+import { subscriptionRepository } from './subscriptions.ts'
+import type { Tables } from './tables.ts'
+import { tenantRepository } from './tenants.ts'
+import { tierUsageRepository, usageRepository } from './usage.ts'
+
+export function database(dialect: Dialect): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect,
+    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+  })
+}
+
+export interface SqlStoreParts {
+  readonly adapter: Store['adapter']
+  readonly db: Kysely<Tables>
+  readonly now: () => number
+  /** Starts listening on CHANNEL; the returned function stops it. */
+  readonly listen: (listener: (signal: Signal) => void) => Promise<() => Promise<void>>
+  /** Called after the pool has been closed. */
+  readonly onClose: () => Promise<void>
+}
+
+const ATTEMPTS = 3
+/** SQLSTATE of serialization_failure and deadlock_detected. */
+const RETRIED = new Set(['40001', '40P01'])
+
+export function sqlStore(parts: SqlStoreParts): Store {
+  const { db, now } = parts
+  const listeners = new Set<(signal: Signal) => void>()
+  let stepDown: boolean | undefined
+  let listening: Promise<() => Promise<void>> | undefined
+
+  async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    await enter(trx, scope, stepDown ?? false)
+    const session: Session = { db: trx, scope, now: new Date(now()), pendingEvents: [] }
+    const result = await work(transaction(session))
+    await flushEvents(session)
+    return result
+  }
+
+  return {
+    adapter: parts.adapter,
+
+    async write(scope, work) {
+      stepDown ??= await stepDownRole(db)
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await db.transaction().execute(trx => run(trx, scope, work))
+        } catch (error) {
+          if (attempt < ATTEMPTS && RETRIED.has(sqlState(error))) continue
+          throw conflict(error) ?? error
+        }
+      }
+    },
+
+    async read(scope, work) {
+      stepDown ??= await stepDownRole(db)
+      return db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute(trx => run(trx, scope, work))
+    },
+
+    onSignal(listener) {
+      listeners.add(listener)
+      listening ??= parts.listen(signal => {
+        for (const each of listeners) each(signal)
+      })
+      return () => listeners.delete(listener)
+    },
+
+    async ping() {
+      await sql`select 1`.execute(db)
+    },
+
+    async close() {
+      const stop = await listening?.catch(() => undefined)
+      await stop?.()
+      await db.destroy()
+      await parts.onClose()
+    },
+  }
+}
+
+function transaction(session: Session): Transaction {
+  return {
+    scope: session.scope,
+    now: session.now,
+    tenants: tenantRepository(session),
+    apis: apiRepository(session),
+    plans: planRepository(session),
+    subscriptions: subscriptionRepository(session),
+    keys: apiKeyRepository(session),
+    consumers: consumerRepository(session),
+    gateways: gatewayRepository(session),
+    deployments: deploymentRepository(session),
+    events: eventRepository(session),
+    idempotency: idempotencyRepository(session),
+    usage: usageRepository(session),
+    tierUsage: tierUsageRepository(session),
+  }
+}
+
+function sqlState(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code ?? '')
+}
+
+function conflict(error: unknown): StoreConflict | undefined {
+  if (sqlState(error) !== '23505') return undefined
+  const name = (error as { constraint?: unknown }).constraint
+  const constraint = UNIQUE_CONSTRAINTS.find(known => known === name)
+  return constraint === undefined ? undefined : new StoreConflict(constraint)
+}

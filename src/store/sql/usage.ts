@@ -1,0 +1,79 @@
+/** Counts: requests of a subscription by day, and requests of a tenant on the control plane by hour. It enforces no limit of the data plane. */
+import { sql } from 'kysely'
+import type { TierUsageRepository, UsageRepository } from '../repositories.ts'
+import { inScope } from './listing.ts'
+import type { Session } from './session.ts'
+
+export function usageRepository({ db, scope }: Session): UsageRepository {
+  return {
+    async add(counts) {
+      // In one order in every transaction, so that two of them cannot wait for each other.
+      const ordered = [...counts].sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1))
+      for (const count of ordered) {
+        // A subscription that has gone with its tenant in the meantime has nobody left to count for.
+        await sql`insert into usage_daily (tenant_id, subscription_id, day, requests, errors, last_request_at)
+          select tenant_id, id, ${count.day}, ${count.requests}::bigint, ${count.errors}::bigint, ${count.lastRequestAt}::timestamptz
+          from subscriptions where id = ${count.subscriptionId}
+          on conflict (subscription_id, day) do update set
+            requests = usage_daily.requests + excluded.requests,
+            errors = usage_daily.errors + excluded.errors,
+            last_request_at = greatest(usage_daily.last_request_at, excluded.last_request_at)`.execute(db)
+      }
+    },
+    async sum(subscriptionId, from, to) {
+      return db
+        .selectFrom('usageDaily')
+        .where('subscriptionId', '=', subscriptionId)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .where('day', '>=', from)
+        .where('day', '<=', to)
+        .select([
+          sql<number>`coalesce(sum(requests), 0)::bigint`.as('requests'),
+          sql<number>`coalesce(sum(errors), 0)::bigint`.as('errors'),
+          sql<Date | null>`max(last_request_at)`.as('lastRequestAt'),
+        ])
+        .executeTakeFirstOrThrow()
+    },
+  }
+}
+
+export function tierUsageRepository({ db }: Session): TierUsageRepository {
+  return {
+    async take(tenantId, hour, want, limit) {
+      await db
+        .insertInto('tierUsage')
+        .values({ tenantId, hour, taken: 0 })
+        .onConflict(conflict => conflict.columns(['tenantId', 'hour']).doNothing())
+        .execute()
+      const row = await db
+        .selectFrom('tierUsage')
+        .where('tenantId', '=', tenantId)
+        .where('hour', '=', hour)
+        .select('taken')
+        .forUpdate()
+        .executeTakeFirstOrThrow()
+      const granted = Math.max(0, Math.min(want, limit - row.taken))
+      const taken = row.taken + granted
+      if (granted > 0) {
+        await db
+          .updateTable('tierUsage')
+          .set({ taken })
+          .where('tenantId', '=', tenantId)
+          .where('hour', '=', hour)
+          .execute()
+      }
+      return { granted, taken }
+    },
+    async giveBack(tenantId, hour, unused) {
+      await db
+        .updateTable('tierUsage')
+        .set(row => ({ taken: sql<number>`greatest(0, ${row.ref('taken')} - ${unused})` }))
+        .where('tenantId', '=', tenantId)
+        .where('hour', '=', hour)
+        .execute()
+    },
+    async sweep(before) {
+      await db.deleteFrom('tierUsage').where('hour', '<', before).execute()
+    },
+  }
+}

@@ -1,0 +1,114 @@
+/** A private PostgreSQL cluster for one test file: its own directory, its own port, gone afterwards. It runs no test. */
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+const DEBIAN = '/usr/lib/postgresql'
+
+/** undefined where the Debian package is missing. */
+export function postgresBinaries(): string | undefined {
+  if (!existsSync(DEBIAN)) return undefined
+  const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a))
+  return versions.map(version => join(DEBIAN, version, 'bin')).find(bin => existsSync(join(bin, 'postgres')))
+}
+
+/** True when tests that need PostgreSQL are to be skipped; with REQUIRE_SERVICES=1 they run and fail instead. */
+export const WITHOUT_POSTGRES = postgresBinaries() === undefined && process.env.REQUIRE_SERVICES !== '1'
+export const POSTGRES_HINT = WITHOUT_POSTGRES ? ' (skipped: apt-get install postgresql)' : ''
+
+export interface Cluster {
+  /** Makes an empty database and returns its address. A user without rights of its own owns it when `owner` is given. */
+  database(name: string, owner?: string): Promise<string>
+  stop(): Promise<void>
+}
+
+export async function startCluster(): Promise<Cluster> {
+  const bin = postgresBinaries()
+  if (bin === undefined) throw new Error('PostgreSQL is missing: apt-get install postgresql')
+  const directory = mkdtempSync(join(tmpdir(), 'toolgate-pg-'))
+  const port = await freePort()
+  // The server refuses to run as root.
+  const asPostgres = process.getuid?.() === 0 ? ids() : undefined
+  if (asPostgres !== undefined) execFileSync('chown', [`${asPostgres.uid}:${asPostgres.gid}`, directory])
+  const data = join(directory, 'data')
+  const options = { ...asPostgres, cwd: directory, stdio: 'ignore' as const }
+  execFileSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync'],
+    options,
+  )
+  const server = spawn(
+    join(bin, 'postgres'),
+    [
+      '-D',
+      data,
+      '-k',
+      directory,
+      '-h',
+      '127.0.0.1',
+      '-p',
+      String(port),
+      '-c',
+      'fsync=off',
+      '-c',
+      'max_connections=60',
+    ],
+    options,
+  )
+  const url = (database: string, user = 'postgres') => `postgres://${user}@127.0.0.1:${port}/${database}`
+  await ready(url('postgres'))
+  return {
+    async database(name, owner) {
+      if (owner !== undefined) await run(url('postgres'), `create role ${owner} login`)
+      await run(url('postgres'), `create database ${name}${owner === undefined ? '' : ` owner ${owner}`}`)
+      return url(name, owner)
+    },
+    async stop() {
+      const ended = new Promise(resolve => server.once('exit', resolve))
+      server.kill('SIGINT')
+      await ended
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+function ids(): { uid: number; gid: number } {
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+async function run(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+async function ready(url: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await run(url, 'select 1')
+    } catch (error) {
+      if (attempt === 100) throw error
+      await sleep(100)
+    }
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}

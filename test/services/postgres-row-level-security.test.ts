@@ -1,0 +1,62 @@
+/** Row-level security by itself: what a query without any filter sees, written by hand past the repositories. */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openMigratedStore } from '../../src/store/open.ts'
+import { EVERY_TENANT } from '../../src/store/store.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
+import { anApi, aTenant } from '../contract/store/rows.ts'
+
+const NOW = Date.parse('2026-03-01T00:00:00Z')
+
+describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HINT}`, () => {
+  let cluster: Cluster
+  beforeAll(async () => {
+    cluster = await startCluster()
+  })
+  afterAll(() => cluster?.stop())
+
+  it.each([
+    ['superuser', undefined],
+    ['plain owner', 'tables_owner'],
+  ])('hides other tenants from the %s', async (_name, owner) => {
+    const url = await cluster.database(owner === undefined ? 'by_superuser' : 'by_owner', owner)
+    const store = await openMigratedStore({ url, dataDir: '.', now: () => NOW, onFault: () => {} })
+    const [a, b] = [aTenant('a', NOW), aTenant('b', NOW)]
+    await store.write(EVERY_TENANT, async tx => {
+      for (const tenant of [a, b]) {
+        await tx.tenants.insert(tenant)
+        await tx.apis.insert(anApi(tenant.id, NOW))
+        tx.events.append({ kind: 'tenant.created', tenantId: tenant.id, resourceId: tenant.id, data: {} })
+      }
+    })
+    await store.close()
+
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const seen = async (tenant: string | undefined, statement: string) => {
+      await client.query('begin')
+      if (owner === undefined) await client.query('set local role toolgate_app')
+      if (tenant !== undefined) await client.query(`select set_config('toolgate.tenant', $1, true)`, [tenant])
+      const result = await client.query(statement).finally(() => client.query('rollback'))
+      return result.command === 'SELECT' ? result.rows.map(row => Object.values(row)[0]) : result.rowCount
+    }
+    try {
+      expect(await seen(undefined, 'select id from tenants')).toEqual([])
+      expect(await seen(undefined, 'select tenant_id from apis')).toEqual([])
+      expect(await seen(a.id, 'select tenant_id from apis')).toEqual([a.id])
+      expect(await seen(a.id, 'select tenant_id from events')).toEqual([a.id])
+      expect(await seen(a.id, 'update apis set name = name')).toBe(1)
+      expect(await seen(a.id, 'delete from tenants')).toBe(1)
+      expect(await seen(a.id, 'delete from plans')).toBe(0)
+      expect(await seen(a.id, 'select count(*)::int from plans')).toEqual([4])
+      expect(await seen(EVERY_TENANT, 'select count(*)::int from apis')).toEqual([2])
+    } finally {
+      await client.end()
+    }
+  })
+})
