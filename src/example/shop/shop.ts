@@ -70,7 +70,7 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
     })
   })
   const { port: taken } = server.address() as AddressInfo
-  url = `http://${host.includes(':') ? `[${host}]` : host}:${taken}`
+  url = `http://${addressable(host)}:${taken}`
   return {
     url,
     port: taken,
@@ -80,6 +80,13 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
         server.closeAllConnections()
       }),
   }
+}
+
+/** Nobody can connect to the wildcard address that a container listens on. */
+function addressable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 async function handle(

@@ -1,0 +1,66 @@
+/** One HTTP request and its answer, as plain data that can be shown. It checks nothing and shows nothing. */
+import { DemoFailure } from './expect.ts'
+
+const TIMEOUT_MS = 10_000
+
+export interface Asked {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: { readonly [name: string]: string }
+  /** An object is sent as JSON, URLSearchParams as a form. */
+  readonly body?: object
+}
+
+export interface Exchange extends Asked {
+  readonly status: number
+  readonly statusText: string
+  readonly answerHeaders: { readonly [name: string]: string }
+  /** JSON where the answer is JSON, else text. */
+  readonly answer: unknown
+  readonly tookMs: number
+}
+
+/** @throws DemoFailure when nobody answers. */
+export async function exchange(asked: Asked): Promise<Exchange> {
+  const { method, url, headers, body } = asked
+  const form = body instanceof URLSearchParams
+  const startedAt = performance.now()
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: body === undefined || form ? headers : { 'content-type': 'application/json', ...headers },
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? undefined : { body: form ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      ...asked,
+      status: response.status,
+      statusText: response.statusText,
+      answerHeaders: Object.fromEntries(response.headers),
+      answer: parsed(text, response.headers.get('content-type') ?? ''),
+      tookMs: Math.round(performance.now() - startedAt),
+    }
+  } catch (error) {
+    throw new DemoFailure(
+      `an answer from ${url}`,
+      `${causeOf(error)}. Is the gateway running there? 'npm start' starts it.`,
+    )
+  }
+}
+
+function parsed(text: string, type: string): unknown {
+  if (!/json/i.test(type)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  return cause instanceof Error && cause.message !== '' ? cause.message : error.message
+}

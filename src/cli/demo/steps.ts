@@ -1,0 +1,195 @@
+/** The steps of the demo in their order, each with what it demands. They know the example shop and the seeded clients. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Exchange, exchange } from './exchange.ts'
+import { expect } from './expect.ts'
+import { field, findTokenEndpoint, getToken } from './token.ts'
+import type { Transcript } from './transcript.ts'
+
+export interface DemoOptions {
+  readonly url: string
+  readonly authUrl: string
+}
+
+/** More at once than the plan of `demo-agent` (5 per second) lets through. */
+const BURST = 8
+const MIN_TOOLS = 12
+const MAX_WAIT_SECS = 61
+const PROTOCOL_VERSION = '2025-06-18'
+
+/** @throws DemoFailure at the first answer that is not as it must be. */
+export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript): Promise<void> {
+  transcript.step('discover', 'Find out where tokens come from')
+  const endpoint = await findTokenEndpoint(url, authUrl, transcript)
+  transcript.ok(`tokens come from ${endpoint}`)
+
+  transcript.step('token', 'Get a token as demo-agent, who may read and execute')
+  const agent = await getToken(endpoint, 'demo-agent', transcript)
+  transcript.ok('a signed JWT')
+
+  transcript.step('list', 'List the tools')
+  await listTools(url, agent, transcript)
+
+  transcript.step('call-rest', 'Place an order over REST')
+  const order = orderArguments()
+  const placed = await admitted(() => callOverRest(url, agent, 'shop_placeOrder', order), transcript)
+  const orderId = orderIdOf(placed, placed.answer)
+  transcript.ok(`the shop took order ${orderId}`)
+
+  transcript.step('call-jsonrpc', 'Make the same call over JSON-RPC, as MCP clients do')
+  await callOverJsonRpc(url, agent, order, orderId, transcript)
+
+  transcript.step('denied', 'Try it as demo-viewer, who may only read')
+  await beDenied(url, await getToken(endpoint, 'demo-viewer', transcript), order, transcript)
+
+  transcript.step('quota', `Call ${BURST} times at once, on a plan of 5 per second`)
+  const waitSecs = await exceedQuota(url, agent, orderId, transcript)
+
+  transcript.step('recovered', `Wait ${waitSecs} s as told, then cancel the order`)
+  await sleep(waitSecs * 1000)
+  const cancelled = await admitted(
+    () => callOverRest(url, agent, 'shop_cancelOrder', { orderId, reason: 'The demo is over.' }),
+    transcript,
+  )
+  orderIdOf(cancelled, cancelled.answer)
+  transcript.ok('let in again; the shop is as before')
+}
+
+/** The Idempotency-Key makes a repeated call return the order that was placed already. */
+function orderArguments(): { readonly [name: string]: unknown } {
+  return {
+    'Idempotency-Key': `demo-${randomUUID()}`,
+    customerId: 'K-1',
+    lines: [{ productId: 'P-1001', quantity: 1 }],
+    shippingAddress: {
+      recipient: 'Ada Vega',
+      street: 'Lindenallee 7',
+      postalCode: '50968',
+      city: 'Köln',
+      country: 'DE',
+    },
+  }
+}
+
+async function listTools(url: string, token: string, transcript: Transcript): Promise<void> {
+  const listed = await exchange({
+    method: 'POST',
+    url: `${url}/mcp/v1/tools`,
+    headers: bearer(token),
+    body: {},
+  })
+  transcript.show(listed)
+  expect(listed.status === 200, 'status 200', listed)
+  const tools = field(listed, 'tools')
+  expect(Array.isArray(tools) && tools.length >= MIN_TOOLS, `at least ${MIN_TOOLS} tools`, listed.answer)
+  const names = tools.map(tool => (tool as { name?: unknown }).name)
+  for (const name of ['shop_placeOrder', 'shop_getOrder', 'shop_cancelOrder'])
+    expect(names.includes(name), `the tool ${name}`, names)
+  expect(!names.includes('shop_deleteOrder'), 'no tool that the agent may not call', names)
+  transcript.ok(`${tools.length} tools, and none that needs more than the agent may do`)
+}
+
+async function callOverJsonRpc(
+  url: string,
+  token: string,
+  order: object,
+  orderId: string,
+  transcript: Transcript,
+): Promise<void> {
+  const params = { name: 'shop_placeOrder', arguments: order }
+  const called = await admitted(
+    () =>
+      exchange({
+        method: 'POST',
+        url: `${url}/mcp/sse`,
+        headers: {
+          ...bearer(token),
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': PROTOCOL_VERSION,
+        },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+      }),
+    transcript,
+  )
+  expect(field(called, 'id') === 1, 'the id of the request', called.answer)
+  const same = orderIdOf(called, field(called, 'result'))
+  expect(same === orderId, `the same order ${orderId}, because the Idempotency-Key is the same`, same)
+  transcript.ok(`the same order ${same}: it was not placed twice`)
+}
+
+async function beDenied(url: string, token: string, order: object, transcript: Transcript): Promise<void> {
+  const denied = await callOverRest(url, token, 'shop_placeOrder', order)
+  transcript.show(denied)
+  expect(denied.status === 403, 'status 403', denied)
+  expect(field(denied, 'error') === 'forbidden', 'error "forbidden"', denied.answer)
+  const reasons = field(denied, 'reasons')
+  expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.answer)
+  expect(typeof field(denied, 'decision_id') === 'string', 'a decision_id', denied.answer)
+  transcript.ok('refused, with the reasons of the policy')
+}
+
+/** @returns seconds to wait before calling again */
+async function exceedQuota(
+  url: string,
+  token: string,
+  orderId: string,
+  transcript: Transcript,
+): Promise<number> {
+  const burst = await Promise.all(
+    Array.from({ length: BURST }, () => callOverRest(url, token, 'shop_getOrder', { orderId })),
+  )
+  transcript.showMany(burst)
+  const refused = burst.filter(answered => answered.status === 429)
+  const strange = burst.find(answered => answered.status !== 429 && answered.status !== 200)
+  expect(strange === undefined, 'only 200 and 429', strange)
+  expect(refused.length > 0, `a 429 among ${BURST} calls at once`, 'eight times 200')
+  for (const one of refused) {
+    expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.answerHeaders)
+    expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.answer)
+  }
+  transcript.note('One of the refusals in full:')
+  transcript.show(refused[0]!)
+  transcript.ok(`${BURST - refused.length} let in, ${refused.length} told to wait`)
+  return Math.min(MAX_WAIT_SECS, Math.max(...refused.map(retryAfterSecs)))
+}
+
+function callOverRest(url: string, token: string, name: string, args: object): Promise<Exchange> {
+  const body = { name, arguments: args }
+  return exchange({ method: 'POST', url: `${url}/mcp/tools/call`, headers: bearer(token), body })
+}
+
+/** Waits once when an earlier run has used up the window, so that the demo can be repeated. */
+async function admitted(call: () => Promise<Exchange>, transcript: Transcript): Promise<Exchange> {
+  let answered = await call()
+  const waitSecs = retryAfterSecs(answered)
+  if (answered.status === 429 && waitSecs <= MAX_WAIT_SECS) {
+    transcript.note(`The quota is used up for the moment; waiting ${waitSecs} s.`)
+    await sleep(waitSecs * 1000)
+    answered = await call()
+  }
+  transcript.show(answered)
+  expect(answered.status === 200, 'status 200', answered)
+  return answered
+}
+
+function orderIdOf(answered: Exchange, result: unknown): string {
+  const { content, isError } = (result ?? {}) as { content?: { text?: unknown }[]; isError?: unknown }
+  const text = content?.[0]?.text
+  expect(isError !== true && typeof text === 'string', 'a tool result with text', answered.answer)
+  let id: unknown
+  try {
+    id = (JSON.parse(text) as { id?: unknown }).id
+  } catch {
+    id = undefined
+  }
+  expect(typeof id === 'string', 'an order in the text', text)
+  return id
+}
+
+function retryAfterSecs(answered: Exchange): number {
+  return Number(answered.answerHeaders['retry-after'] ?? 0)
+}
+
+function bearer(token: string): { readonly [name: string]: string } {
+  return { authorization: `Bearer ${token}` }
+}

@@ -1,0 +1,77 @@
+/** Finds the token endpoint from the gateway's address alone, and gets tokens there. It keeps none. */
+import { type Exchange, exchange } from './exchange.ts'
+import { expect } from './expect.ts'
+import type { Transcript } from './transcript.ts'
+
+const OK = 200
+const NOT_FOUND = 404
+
+/** RFC 9728 document of the gateway → RFC 8414 document of its authorization server → token endpoint. */
+export async function findTokenEndpoint(
+  url: string,
+  authUrl: string,
+  transcript: Transcript,
+): Promise<string> {
+  const resource = await read(`${url}/.well-known/oauth-protected-resource`, transcript)
+  if (resource.status === NOT_FOUND) {
+    transcript.note(`The gateway does not name its authorization server; asking ${authUrl}.`)
+    return tokenEndpointOf(await read(`${authUrl}/.well-known/openid-configuration`, transcript), authUrl)
+  }
+  expect(resource.status === OK, 'status 200', resource.status)
+  const servers = field(resource, 'authorization_servers')
+  const server = Array.isArray(servers) ? servers[0] : undefined
+  expect(
+    typeof server === 'string' && URL.canParse(server),
+    'authorization_servers to hold an address',
+    resource.answer,
+  )
+  const { origin, pathname } = new URL(server)
+  // RFC 8414 §3.1: the well-known part goes between host and path
+  const path = pathname === '/' ? '' : pathname
+  return tokenEndpointOf(
+    await read(`${origin}/.well-known/oauth-authorization-server${path}`, transcript),
+    server,
+  )
+}
+
+async function read(url: string, transcript: Transcript): Promise<Exchange> {
+  const found = await exchange({ method: 'GET', url, headers: { accept: 'application/json' } })
+  transcript.show(found)
+  return found
+}
+
+function tokenEndpointOf(document: Exchange, issuer: string): string {
+  expect(document.status === OK, 'status 200', document.status)
+  // RFC 8414 §3.3: a document of another issuer is not to be used
+  expect(field(document, 'issuer') === issuer, `issuer to be ${issuer}`, field(document, 'issuer'))
+  const endpoint = field(document, 'token_endpoint')
+  expect(typeof endpoint === 'string' && URL.canParse(endpoint), 'a token_endpoint', document.answer)
+  return endpoint
+}
+
+/** Client credentials (RFC 6749 §4.4) of a seeded development client. @returns the access token */
+export async function getToken(endpoint: string, client: string, transcript: Transcript): Promise<string> {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: client,
+    client_secret: `${client}-secret`,
+  })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+  const answered = await exchange({ method: 'POST', url: endpoint, headers, body })
+  transcript.show(answered)
+  expect(answered.status === OK, `a token for ${client} (status 200)`, answered)
+  const token = field(answered, 'access_token')
+  expect(
+    typeof token === 'string' && token.split('.').length === 3,
+    'access_token to be a JWT',
+    answered.answer,
+  )
+  expect(field(answered, 'token_type') === 'Bearer', 'token_type Bearer', field(answered, 'token_type'))
+  return token
+}
+
+/** A member of the answer's body; undefined when there is none. */
+export function field(found: Exchange, name: string): unknown {
+  const { answer } = found
+  return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>)[name] : undefined
+}

@@ -1,0 +1,186 @@
+/** Shows the walk to a person, or to a program as one JSON object per step. Credentials are masked here, and nowhere is one written whole. */
+import { STATUS_CODES } from 'node:http'
+import type { Exchange } from './exchange.ts'
+
+export interface Transcript {
+  /** Begins a step; the one before has behaved. */
+  step(id: string, title: string): void
+  show(exchange: Exchange): void
+  /** Several alike: one line for each. */
+  showMany(exchanges: readonly Exchange[]): void
+  note(text: string): void
+  /** Something that was checked and held. */
+  ok(text: string): void
+  fail(expected: string, got: string): void
+  end(): void
+}
+
+const REQUEST_HEADERS = ['authorization', 'content-type', 'mcp-protocol-version']
+const ANSWER_HEADERS = [
+  'content-type',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'retry-after',
+  'www-authenticate',
+  'x-request-id',
+]
+const MAX_LINES = 18
+const MAX_TEXT = 180
+const MAX_ENTRIES = 3
+
+/** `eyJ…` and the last eight characters: enough to tell two tokens apart, useless as a credential. */
+export function masked(text: string): string {
+  return text.replace(/eyJ[A-Za-z0-9_.-]{16,}/g, token => `eyJ…${token.slice(-8)}`)
+}
+
+function bodyOf(exchange: Exchange): unknown {
+  return exchange.body instanceof URLSearchParams ? exchange.body.toString() : exchange.body
+}
+
+/** Long texts and lists are cut, saying how much was left out. */
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') {
+    const text = masked(value)
+    const left = text.length - MAX_TEXT
+    return left > 0 ? `${text.slice(0, MAX_TEXT)}… (${left} more characters)` : text
+  }
+  if (Array.isArray(value)) {
+    const left = value.length - MAX_ENTRIES
+    return [...value.slice(0, MAX_ENTRIES).map(shortened), ...(left > 0 ? [`… ${left} more`] : [])]
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)]))
+}
+
+export class TextTranscript implements Transcript {
+  readonly #write: (text: string) => void
+  readonly #colour: boolean
+  #steps = 0
+
+  constructor(write: (text: string) => void, colour: boolean) {
+    this.#write = write
+    this.#colour = colour
+  }
+
+  #paint(code: number, text: string): string {
+    return this.#colour ? `\u001b[${code}m${text}\u001b[0m` : text
+  }
+
+  #line(text: string): void {
+    this.#write(`${masked(text)}\n`)
+  }
+
+  step(_id: string, title: string): void {
+    this.#steps++
+    this.#line(`\n${this.#paint(1, `${this.#steps}. ${title}`)}`)
+  }
+
+  show(exchange: Exchange): void {
+    this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
+    this.#headers(REQUEST_HEADERS, exchange.headers)
+    this.#body(bodyOf(exchange))
+    this.#answerLine(exchange)
+    this.#headers(ANSWER_HEADERS, exchange.answerHeaders)
+    this.#body(exchange.answer)
+  }
+
+  showMany(exchanges: readonly Exchange[]): void {
+    for (const exchange of exchanges) {
+      this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
+      this.#answerLine(exchange)
+    }
+  }
+
+  #answerLine({ status, tookMs }: Exchange): void {
+    this.#line(
+      `   ${this.#paint(status < 400 ? 32 : 33, `< ${status} ${STATUS_CODES[status] ?? ''}`)}  (${tookMs} ms)`,
+    )
+  }
+
+  #headers(names: readonly string[], headers: { readonly [name: string]: string }): void {
+    for (const name of names)
+      if (headers[name] !== undefined) this.#line(`     ${this.#paint(2, `${name}: ${headers[name]}`)}`)
+  }
+
+  #body(body: unknown): void {
+    if (body === undefined || body === '') return
+    const text = typeof body === 'string' ? body : JSON.stringify(shortened(body), undefined, 2)
+    const lines = text.split('\n')
+    for (const line of lines.slice(0, MAX_LINES)) this.#line(`     ${line}`)
+    if (lines.length > MAX_LINES) this.#line(`     … ${lines.length - MAX_LINES} more lines`)
+  }
+
+  note(text: string): void {
+    this.#line(`   ${text}`)
+  }
+
+  ok(text: string): void {
+    this.#line(`   ${this.#paint(32, 'ok')} ${text}`)
+  }
+
+  fail(expected: string, got: string): void {
+    this.#line(`\n   ${this.#paint(31, 'FAILED')}\n   expected ${expected}\n   got      ${got}\n`)
+  }
+
+  end(): void {
+    this.#line(`\n${this.#paint(32, `All ${this.#steps} steps behaved.`)}\n`)
+  }
+}
+
+interface JsonStep {
+  readonly step: string
+  readonly title: string
+  readonly exchanges: object[]
+  readonly notes: string[]
+  readonly checked: string[]
+}
+
+export class JsonTranscript implements Transcript {
+  readonly #write: (text: string) => void
+  #current: JsonStep | undefined
+
+  constructor(write: (text: string) => void) {
+    this.#write = write
+  }
+
+  step(id: string, title: string): void {
+    this.#flush({ ok: true })
+    this.#current = { step: id, title, exchanges: [], notes: [], checked: [] }
+  }
+
+  show(exchange: Exchange): void {
+    const { method, url, headers, status, answerHeaders, answer, tookMs } = exchange
+    const body = bodyOf(exchange)
+    this.#current?.exchanges.push({
+      request: { method, url, headers, ...(body === undefined ? undefined : { body }) },
+      response: { status, headers: answerHeaders, body: answer },
+      took_ms: tookMs,
+    })
+  }
+
+  showMany(exchanges: readonly Exchange[]): void {
+    for (const exchange of exchanges) this.show(exchange)
+  }
+
+  note(text: string): void {
+    this.#current?.notes.push(text)
+  }
+
+  ok(text: string): void {
+    this.#current?.checked.push(text)
+  }
+
+  fail(expected: string, got: string): void {
+    this.#flush({ ok: false, expected, got })
+  }
+
+  end(): void {
+    this.#flush({ ok: true })
+  }
+
+  #flush(outcome: object): void {
+    if (this.#current !== undefined)
+      this.#write(`${masked(JSON.stringify({ ...this.#current, ...outcome }))}\n`)
+    this.#current = undefined
+  }
+}
