@@ -41,7 +41,7 @@ export async function serve(args: string[]): Promise<number> {
     )
     return EXIT_CONFIG
   }
-  process.stdout.write(welcome(running.addresses))
+  process.stdout.write(welcome(running))
   process.stdout.write(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
   return new Promise(resolve => {
     let stopping = false

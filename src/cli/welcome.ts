@@ -1,10 +1,10 @@
 /** What a person sees when the gateway is up: addresses, a token, a call, a client configuration. Text only. */
-import type { Addresses } from '../main.ts'
+import type { Running } from '../main.ts'
 
 /** No line of it begins with `{`: only the ready line does (contract §1). */
-export function welcome(addresses: Addresses): string {
-  const { gateway_url, api_url, auth_url, metrics_url, example_url } = addresses
-  const development = addresses.embedded_provider
+export function welcome({ addresses, embedded }: Running): string {
+  const { gateway_url, api_url, auth_url, metrics_url } = addresses
+  const { provider: development, exampleUrl } = embedded
   const token = development
     ? `  TOKEN=$(curl -s ${auth_url}/protocol/openid-connect/token \\
     -d grant_type=client_credentials -d client_id=demo-agent -d client_secret=demo-agent-secret \\
@@ -16,7 +16,7 @@ Toolgate is up.
   gateway        ${gateway_url}      MCP at ${gateway_url}/mcp/sse
   control plane  ${api_url}
   identity       ${auth_url}${development ? '   (embedded, for development only)' : ''}
-  metrics        ${metrics_url}/metrics${example_url === undefined ? '' : `\n  example shop   ${example_url}`}
+  metrics        ${metrics_url}/metrics${exampleUrl === undefined ? '' : `\n  example shop   ${exampleUrl}`}
 
 Get a token:
 

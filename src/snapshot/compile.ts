@@ -1,5 +1,4 @@
 /** SnapshotDocument → Snapshot: indexes, validators and requests made ready. Pure: no file, no clock, no network. */
-import type { ObjectSchema } from '../model/json-schema.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanLimits } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import type { CompiledTool, Snapshot } from '../pipeline/exchange.ts'
@@ -9,14 +8,13 @@ import type { SnapshotDocument } from './document.ts'
 /** What compiling needs from other rooms. */
 export interface CompileParts {
   readonly policy: PreparedPolicy
-  readonly validator: (schema: ObjectSchema) => CompiledTool['validate']
-  readonly request: (tool: Tool) => CompiledTool['buildRequest']
+  readonly prepare: (tool: Tool) => Pick<CompiledTool, 'validate' | 'buildRequest'>
 }
 
 /** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
 export function compile(document: SnapshotDocument, parts: CompileParts): Snapshot {
   const tools = document.tools.map((tool, index): CompiledTool => {
-    return { tool, index, validate: parts.validator(tool.inputSchema), buildRequest: parts.request(tool) }
+    return { tool, index, ...parts.prepare(tool) }
   })
   const byTenant = indexByTenant(tools)
   const shared = byTenant.get(null)!

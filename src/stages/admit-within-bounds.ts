@@ -2,11 +2,19 @@
 import { refuse } from '../pipeline/refusal.ts'
 import type { Stage } from '../pipeline/stage.ts'
 
+export interface Admission {
+  readonly enter: Stage
+  readonly leave: Stage
+  /** Exchanges between the two; a drain waits until there are none. */
+  readonly inFlight: () => number
+}
+
 /** Two stages that share one counter: `enter` counts up or refuses with `overloaded`, `leave` (settle) counts down. */
-export function admitWithinBounds(maxInFlight: number): { readonly enter: Stage; readonly leave: Stage } {
+export function admitWithinBounds(maxInFlight: number): Admission {
   let inFlight = 0
   const overloaded = refuse('overloaded', { retryAfterSecs: 1 })
   return {
+    inFlight: () => inFlight,
     enter: {
       id: 'admit-within-bounds',
       phase: 'admit',

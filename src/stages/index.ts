@@ -4,7 +4,7 @@ import type { Egress } from '../egress/egress.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../identity/verifier.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Quota } from '../quota/quota.ts'
-import { admitWithinBounds } from './admit-within-bounds.ts'
+import type { Admission } from './admit-within-bounds.ts'
 import { authenticate } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { bindSession } from './bind-session.ts'
@@ -24,7 +24,7 @@ export interface StageParts {
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
   readonly egress: Egress
-  readonly maxInFlight: number
+  readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache
   readonly metrics: CallMetrics
@@ -32,9 +32,8 @@ export interface StageParts {
 }
 
 export function stages(parts: StageParts): readonly Stage[] {
-  const admission = admitWithinBounds(parts.maxInFlight)
   return [
-    admission.enter, //                      first: what we cannot hold must cost nothing
+    parts.admission.enter, //                      first: what we cannot hold must cost nothing
     authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
     bindSession(), // a session of somebody else does not exist
     resolveTool(), //                        after authentication: which tool a name means depends on the tenant
@@ -45,7 +44,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     listTools(),
     invokeTool(parts.egress, parts.maxResponseBytes, parts.results),
     releaseQuota(), //                       settle: on every exit
-    admission.leave,
+    parts.admission.leave,
     recordMetrics(parts.metrics),
     logAccess(parts.accessLog), //           last: it tells what all the others found
   ]

@@ -18,6 +18,8 @@ export interface CallMetrics {
     seconds: number,
     backendSeconds: number,
   ): void
+  /** @param calendar a daily or monthly quota, not a rolling window */
+  quotaRefused(calendar: boolean): void
 }
 
 /** How an exchange ended, in one word. */
@@ -49,6 +51,9 @@ export function recordMetrics(metrics: CallMetrics): Stage {
         seconds,
         exchange.backendMs / 1000,
       )
+      const { final } = exchange
+      if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')
+        metrics.quotaRefused(final.retryAfterSecsInBody === null)
       return undefined
     },
   }

@@ -16,6 +16,8 @@ export class Metrics {
   readonly #duration: Histogram<'action'>
   readonly #backend: Histogram
   readonly #connectionsRefused: Counter<'reason'>
+  readonly #streamsRefused: Counter<'reason'>
+  readonly #streamsEnded: Counter<'reason'>
   readonly #bugs: Counter<'stage'>
   readonly #consumers = new Set<string>()
   readonly #maxConsumers: number
@@ -73,6 +75,18 @@ export class Metrics {
       labelNames: ['reason'],
       registers,
     })
+    this.#streamsRefused = new Counter({
+      name: 'platform_streams_refused_total',
+      help: 'Event streams the limiter did not open.',
+      labelNames: ['reason'],
+      registers,
+    })
+    this.#streamsEnded = new Counter({
+      name: 'platform_streams_ended_total',
+      help: 'Event streams by why they ended.',
+      labelNames: ['reason'],
+      registers,
+    })
     this.#bugs = new Counter({
       name: 'platform_internal_errors_total',
       help: 'Exceptions caught by the pipeline.',
@@ -127,6 +141,15 @@ export class Metrics {
 
   connectionRefused(reason: string): void {
     this.#connectionsRefused.inc({ reason })
+  }
+
+  /** An event stream the limiter did not open. */
+  streamRefused(reason: string): void {
+    this.#streamsRefused.inc({ reason })
+  }
+
+  streamEnded(reason: string): void {
+    this.#streamsEnded.inc({ reason })
   }
 
   bug(stage: string): void {
