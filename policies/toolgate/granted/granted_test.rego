@@ -1,0 +1,32 @@
+package toolgate.granted_test
+
+import data.toolgate.granted
+
+test_scopes_of_the_token if {
+	_all == {"read", "audit"} with input as _caller([], ["read", "audit", "openid"])
+}
+
+test_scopes_of_the_roles if {
+	_all == {"read", "write", "deploy"} with input as _caller(["viewer", "devops"], [])
+}
+
+test_both_together if {
+	_all == {"read", "audit"} with input as _caller(["viewer"], ["audit"])
+}
+
+test_an_unknown_role_brings_nothing if {
+	_all == {"read"} with input as _caller(["offline_access"], ["read"])
+}
+
+test_nothing_known_about_the_caller if {
+	_all == set() with input as {}
+}
+
+test_one_of_several if {
+	granted.has_one_of(["admin", "read"]) with input as _caller(["viewer"], [])
+	not granted.has_one_of(["admin", "write"]) with input as _caller(["viewer"], [])
+}
+
+_all := {scope | some scopes in data.toolgate.roles; some scope in scopes; granted.has(scope)}
+
+_caller(roles, scopes) := {"subject": {"properties": {"roles": roles, "scopes": scopes}}}

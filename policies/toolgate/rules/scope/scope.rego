@@ -1,0 +1,59 @@
+# METADATA
+# title: Scopes
+# description: |
+#   An operation needs the scopes that `operations/data.yaml` gives it; calling a tool that may destroy
+#   something needs `write` besides. Each reason names the scopes that would be enough, so that a client can
+#   ask for them.
+package toolgate.rules.scope
+
+import data.toolgate.granted
+
+# METADATA
+# title: A scope is missing
+# description: The operation needs several scopes, and the caller lacks one.
+# custom:
+#   reason_code: insufficient_scope
+deny contains {"code": code, "message": message, "scopes": required} if {
+	required := _required(data.toolgate.operations[input.action.name])
+	some scope in required
+	not granted.has(scope)
+	code := rego.metadata.rule().custom.reason_code
+	message := concat("", ["This needs the scope ", concat(" and ", required), "."])
+}
+
+# METADATA
+# title: None of the scopes
+# description: One of several scopes is enough, and the caller has none of them.
+# custom:
+#   reason_code: insufficient_scope
+deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
+	scopes := data.toolgate.operations[input.action.name].any
+	not granted.has_one_of(scopes)
+	code := rego.metadata.rule().custom.reason_code
+	message := concat("", ["This needs the scope ", concat(" or ", scopes), "."])
+}
+
+# METADATA
+# title: A destructive tool needs write
+# description: |
+#   A tool that is not read-only and may destroy something. Hints that are missing are taken as MCP takes them:
+#   not read-only, and destructive.
+# custom:
+#   reason_code: insufficient_scope
+# related_resources:
+#   - description: MCP 2025-06-18, ToolAnnotations
+#     ref: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
+deny contains {"code": code, "message": message, "scopes": ["write"]} if {
+	input.action.name == "tools.call"
+	not granted.has("write")
+	not input.resource.properties.annotations.readOnlyHint
+	not _harmless
+	code := rego.metadata.rule().custom.reason_code
+	message := "This tool may destroy something: it needs the scope write."
+}
+
+_required(needs) := needs.shared if {
+	input.resource.properties.tenant == null
+} else := needs.all
+
+_harmless if input.resource.properties.annotations.destructiveHint == false
