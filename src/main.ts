@@ -20,8 +20,7 @@ import { createMemoryQuota } from './quota/memory/memory-quota.ts'
 import { readPlans } from './quota/plans.ts'
 import { createListener } from './server/create.ts'
 import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from './server/listener.ts'
-import { fileKeyRing } from './sessions/key-ring.ts'
-import { MemorySessionStore } from './sessions/memory/store.ts'
+import { openSessions } from './sessions/open.ts'
 import type { Settings } from './settings.ts'
 import { compile } from './snapshot/compile.ts'
 import { EMPTY_CONTENT, type SnapshotContent, seal } from './snapshot/document.ts'
@@ -132,12 +131,11 @@ async function wire(
   closers.add('policy', () => policy.close())
   const quota = createMemoryQuota()
   closers.add('quota', () => quota.close())
-  const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'))
-  const sessions = new MemorySessionStore({
-    keys,
-    ttlMs: settings.sessions.ttlMs,
-    maxSessions: settings.sessions.max,
-    now: Date.now,
+  const { sessions, keys } = await openSessions({
+    dataDir: settings.dataDir,
+    redisUrl: settings.redisUrl,
+    ...settings.sessions,
+    log,
   })
   closers.add('sessions', () => sessions.close())
 

@@ -16,6 +16,8 @@ export interface Settings {
     readonly devPort: number
     readonly allowedAudiences: readonly string[]
   }
+  /** undefined: sessions and quotas stay in this process. */
+  readonly redisUrl: string | undefined
   readonly policy: {
     readonly engine: 'opa-wasm' | 'opa-http'
     readonly bundle: string
@@ -93,6 +95,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
     },
+    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     policy: {
       engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
       bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),

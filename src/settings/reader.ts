@@ -90,12 +90,12 @@ export class Reader {
     return parseDurationMs(fallback)!
   }
 
-  /** An absolute http(s) URL without a trailing slash. */
-  url(name: string): string | undefined {
+  /** An absolute URL without a trailing slash. @param schemes with their colon */
+  url(name: string, schemes: readonly string[] = ['http:', 'https:']): string | undefined {
     const raw = this.#raw(name)
     if (raw === undefined || raw === '') return undefined
-    if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol)) return raw.replace(/\/+$/, '')
-    this.fault(name, 'is not an absolute URL.', 'Write it as https://host[:port][/path].')
+    if (URL.canParse(raw) && schemes.includes(new URL(raw).protocol)) return raw.replace(/\/+$/, '')
+    this.fault(name, 'is not an absolute URL.', `Write it as ${schemes.at(-1)}//host[:port][/path].`)
     return undefined
   }
 
