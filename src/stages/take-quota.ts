@@ -1,8 +1,9 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
-import type { Exchange } from '../pipeline/exchange.ts'
+import type { Principal } from '../model/principal.ts'
+import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
-import type { LimitKind, Quota, QuotaGrant, QuotaRefusal } from '../quota/quota.ts'
+import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal } from '../quota/quota.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (contract §4). */
 function consumes(exchange: Exchange): boolean {
@@ -21,6 +22,28 @@ export function quotaKey(
 }
 
 export function takeQuota(quota: Quota): Stage {
+  // prepared once per remembered credential and per tool of a snapshot: hashing a name is dearer than deciding
+  const consumerKeys = new WeakMap<Principal, QuotaKey>()
+  const toolKeys = new WeakMap<CompiledTool, QuotaKey>()
+
+  function consumerKey(principal: Principal): QuotaKey {
+    let key = consumerKeys.get(principal)
+    if (key === undefined) {
+      key = quota.key(quotaKey(principal.tenant, principal.consumer, principal.subscriptionId))
+      consumerKeys.set(principal, key)
+    }
+    return key
+  }
+
+  function toolKey(entry: CompiledTool): QuotaKey {
+    let key = toolKeys.get(entry)
+    if (key === undefined) {
+      key = quota.key(entry.tool.name)
+      toolKeys.set(entry, key)
+    }
+    return key
+  }
+
   function accept(exchange: Exchange, taken: QuotaGrant | QuotaRefusal): Outcome {
     if (!taken.granted) return quotaRefusal(taken)
     exchange.quota = taken
@@ -32,17 +55,16 @@ export function takeQuota(quota: Quota): Stage {
     run(exchange) {
       if (!consumes(exchange)) return undefined
       const principal = exchange.principal!
-      const tool = exchange.tool?.tool
-      const { limits } = exchange.snapshot.limitsOf(principal, tool?.apiId)
-      const key = quotaKey(principal.tenant, principal.consumer, principal.subscriptionId)
-      const taken = quota.take({
-        key,
-        limits,
-        nowMs: exchange.receivedAtMs,
-        ...(tool?.rateLimit === undefined
-          ? undefined
-          : { tool: { key: `${key}/${tool.name}`, rateLimit: tool.rateLimit } }),
-      })
+      const entry = exchange.tool
+      const { limits } = exchange.snapshot.limitsOf(principal, entry?.tool.apiId)
+      const rateLimit = entry?.tool.rateLimit
+      const key = consumerKey(principal)
+      const nowMs = exchange.receivedAtMs
+      const taken = quota.take(
+        rateLimit === undefined
+          ? { key, limits, nowMs }
+          : { key, limits, nowMs, tool: { key: toolKey(entry!), rateLimit } },
+      )
       return taken instanceof Promise ? taken.then(value => accept(exchange, value)) : accept(exchange, taken)
     },
   }
@@ -59,11 +81,18 @@ const MESSAGES: Readonly<Record<LimitKind, (used: number, limit: number) => stri
   tool: (_, limit) => `Rate limit of this tool exceeded: ${limit} requests per minute.`,
 }
 
+/** Nothing was over a limit, but nothing could be counted either: fail closed, and say so. */
+const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
+  table_full: 'The limits of this consumer cannot be counted: too many consumers are active at once.',
+  busy: 'The limits of this consumer cannot be counted at the moment.',
+  store_unavailable: 'The limits of this consumer cannot be counted: the quota store is away.',
+}
+
 export function quotaRefusal(taken: QuotaRefusal): Refusal {
   const calendar = taken.kind === 'day' || taken.kind === 'month'
   const { limit, remaining, resetAtSecs } = taken.standing
   return refuse('quota_exceeded', {
-    message: MESSAGES[taken.kind](taken.used, taken.limit),
+    message: taken.cause === undefined ? MESSAGES[taken.kind](taken.used, taken.limit) : CAUSES[taken.cause],
     retryAfterSecs: taken.retryAfterSecs,
     retryAfterSecsInBody: calendar ? null : taken.retryAfterSecs,
     headers: {

@@ -105,6 +105,7 @@ describe('resolve-tool', () => {
 describe('take-quota', () => {
   function quota(answer: QuotaRefusal | undefined, seen: QuotaRequest[] = []): Quota {
     return {
+      key: name => ({ name }),
       take(request) {
         seen.push(request)
         return answer ?? { granted: true, standing: undefined, release() {} }
@@ -133,7 +134,7 @@ describe('take-quota', () => {
       x.tool = compiled(aTool())
       void takeQuota(quota(undefined, seen)).run(x)
     }
-    expect(seen.map(request => request.key)).toEqual(['acme/rich', 'acme/poor'])
+    expect(seen.map(request => request.key)).toEqual([{ name: 'acme/rich' }, { name: 'acme/poor' }])
     expect(seen.map(request => request.limits)).toMatchObject([
       { perSecond: 100 },
       { perMinute: 5, perDay: 10_000 },
