@@ -1,0 +1,109 @@
+/** Files of the tool-set directory → resources, with the faults of each file. It watches nothing and publishes nothing. */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import type { FieldFault } from '../resource/fields.ts'
+import { fillPlaceholders } from '../resource/placeholders.ts'
+import { type ResourceResult, readResource } from '../resource/resource.ts'
+
+const MAX_FILES = 10_000
+const MAX_DEPTH = 5
+const MAX_FILE_BYTES = 6_000_000
+/** Read through references only, never as resources. */
+const REFERENCED = new Set(['configmaps', 'secrets'])
+
+export interface FileStamp {
+  /** Relative to the directory. */
+  readonly path: string
+  /** Changes when the file does. */
+  readonly stamp: string
+  readonly isResource: boolean
+  readonly bytes: number
+}
+
+/** All files below the directory in name order, referenced ones included; a directory that does not exist is empty. */
+export async function listFiles(directory: string): Promise<readonly FileStamp[]> {
+  const files: FileStamp[] = []
+  await list(directory, '', 0, files)
+  return files
+}
+
+async function list(directory: string, below: string, depth: number, files: FileStamp[]): Promise<void> {
+  let names: string[]
+  try {
+    names = await readdir(join(directory, below))
+  } catch (error) {
+    if (depth === 0 && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return
+  }
+  for (const name of names.sort()) {
+    // Dot names are editors' and Kubernetes' own (`..data`); what they stand for is listed under its plain name.
+    if (name.startsWith('.') || files.length >= MAX_FILES) continue
+    const path = below === '' ? name : `${below}/${name}`
+    const found = await stat(join(directory, path)).catch(() => undefined)
+    if (found?.isDirectory() === true) {
+      if (depth < MAX_DEPTH) await list(directory, path, depth + 1, files)
+    } else if (found?.isFile() === true) {
+      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && /\.(ya?ml|json)$/.test(name)
+      files.push({
+        path,
+        stamp: `${found.mtimeMs}:${found.size}:${found.ino}`,
+        isResource,
+        bytes: found.size,
+      })
+    }
+  }
+}
+
+/** What one file holds. `fault`: the file as a whole cannot be read. */
+export interface FileContent {
+  readonly path: string
+  readonly results: readonly ResourceResult[]
+  readonly fault: string | undefined
+}
+
+export interface ReadOptions {
+  readonly directory: string
+  readonly apiGroup: string
+  readonly variables: { readonly [name: string]: string }
+}
+
+export async function readResourceFile(file: FileStamp, options: ReadOptions): Promise<FileContent> {
+  const { path } = file
+  if (file.bytes > MAX_FILE_BYTES) {
+    return {
+      path,
+      results: [],
+      fault: `is larger than ${MAX_FILE_BYTES / 1e6} MB: put documents under configmaps/`,
+    }
+  }
+  try {
+    const text = await readFile(join(options.directory, path), 'utf8')
+    return { path, results: values(text).map(value => readOne(value, options)), fault: undefined }
+  } catch (error) {
+    return { path, results: [], fault: error instanceof Error ? error.message.slice(0, 300) : String(error) }
+  }
+}
+
+/** The documents of a YAML stream; empty ones do not count. */
+function values(text: string): unknown[] {
+  const found: unknown[] = []
+  for (const document of parseAllDocuments(text, { logLevel: 'silent' })) {
+    if (!('toJS' in document)) continue
+    const fault = document.errors[0]
+    if (fault !== undefined) throw new Error(`is not valid YAML: ${fault.message}`)
+    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    if (value !== null && value !== undefined) found.push(value)
+  }
+  return found
+}
+
+function readOne(value: unknown, options: ReadOptions): ResourceResult {
+  const faults: FieldFault[] = []
+  const filled = fillPlaceholders(value, options.variables, faults)
+  const result = readResource(filled, options.apiGroup)
+  if (faults.length === 0) return result
+  if (!result.ok) return { ...result, faults: [...faults, ...result.faults] }
+  const { kind, value: resource } = result.resource
+  return { ok: false, faults, kind, meta: { name: resource.name, namespace: resource.namespace } }
+}

@@ -1,0 +1,63 @@
+/** Status of tool-sets as YAML files `<DATA_DIR>/status/<namespace>/<name>.yaml`. It decides nothing. */
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { isDict } from '../compile/dict.ts'
+import type { StatusWriter } from '../reconcile.ts'
+import { writeWhole } from '../sync/write-whole.ts'
+
+export class StatusFiles implements StatusWriter {
+  readonly #directory: string
+
+  constructor(dataDir: string) {
+    this.#directory = join(dataDir, 'status')
+  }
+
+  async write(
+    { namespace, name }: { namespace: string; name: string },
+    status: Parameters<StatusWriter['write']>[1],
+  ): Promise<void> {
+    const directory = join(this.#directory, namespace)
+    await mkdir(directory, { recursive: true })
+    await writeWhole(join(directory, `${name}.yaml`), stringify(status, { lineWidth: 0 }))
+  }
+
+  async remove({ namespace, name }: { namespace: string; name: string }): Promise<void> {
+    await rm(join(this.#directory, namespace, `${name}.yaml`), { force: true })
+  }
+
+  /** Keys (`namespace/name`) of tool-sets that served tools when the process last ended: they came before those that did not. */
+  async served(): Promise<ReadonlySet<string>> {
+    const keys = new Set<string>()
+    for (const namespace of await namesIn(this.#directory)) {
+      for (const file of await namesIn(join(this.#directory, namespace))) {
+        if (!file.endsWith('.yaml')) continue
+        const status = await readStatus(join(this.#directory, namespace, file))
+        if (isDict(status) && Number(status.toolCount) > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
+      }
+    }
+    return keys
+  }
+
+  /** Deletes the files of tool-sets that are gone. */
+  async keepOnly(keys: ReadonlySet<string>): Promise<void> {
+    for (const namespace of await namesIn(this.#directory)) {
+      for (const file of await namesIn(join(this.#directory, namespace))) {
+        const key = `${namespace}/${file.replace(/\.yaml$/, '')}`
+        if (!keys.has(key)) await rm(join(this.#directory, namespace, file), { force: true })
+      }
+    }
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  return readdir(directory).catch(() => [])
+}
+
+async function readStatus(path: string): Promise<unknown> {
+  try {
+    return parse(await readFile(path, 'utf8'), { logLevel: 'silent' })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,278 @@
+/** Desired tool-sets and tools → one published set of tools and a status for each tool-set. Shared by all sources; it reads no resource itself. */
+import type { Tool } from '../model/tool.ts'
+import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { CompileResult } from './compile/compile-tool-set.ts'
+import { type HandTool, NameTable, serveTools } from './sync/served-tools.ts'
+import { PENDING, statusOf } from './sync/status.ts'
+import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
+
+export interface StatusWriter {
+  /** Called in order for each tool-set, never twice at once for the same. Its failure is logged, nothing else. */
+  write(toolSet: { readonly namespace: string; readonly name: string }, status: ToolSetStatus): Promise<void>
+  remove(toolSet: { readonly namespace: string; readonly name: string }): Promise<void>
+}
+
+export interface ReconcilerParts extends SyncParts {
+  readonly statuses: StatusWriter
+  readonly log: Log
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+/** One tool-set as it should be. `fault`: its resource is wrong; the tool-set is the last one that was right, if any. */
+export interface DesiredToolSet {
+  readonly namespace: string
+  readonly name: string
+  readonly toolSet: ToolSet | undefined
+  readonly fault: string | undefined
+}
+
+export interface Desired {
+  /** In the order in which they came to be: of two that clash, the later is refused. */
+  readonly toolSets: readonly DesiredToolSet[]
+  readonly hands: readonly HandTool[]
+}
+
+interface Made {
+  readonly tools: readonly Tool[]
+  readonly specHash: string | undefined
+  readonly toolsHash: string
+  readonly result: CompileResult | undefined
+}
+
+interface Entry {
+  readonly namespace: string
+  readonly name: string
+  sync: ToolSetSync | undefined
+  /** JSON of the ToolSet; another one asks for a synchronization. */
+  spec: string
+  resourceFault: string | undefined
+  served: Made | undefined
+  /** Made, but not admitted: its names clash. */
+  waiting: Made | undefined
+  error: string | undefined
+  /** Why what waits is not admitted. */
+  clash: string | undefined
+  syncing: boolean
+  lastSyncedAt: string | undefined
+  status: ToolSetStatus
+  writing: Promise<void>
+}
+
+export class Reconciler {
+  readonly #parts: ReconcilerParts
+  readonly #publish: (tools: readonly Tool[]) => void
+  readonly #entries = new Map<string, Entry>()
+  #hands: readonly HandTool[] = []
+  #published: string | undefined
+  #ready = false
+  #closed = false
+
+  constructor(parts: ReconcilerParts, publish: (tools: readonly Tool[]) => void) {
+    this.#parts = parts
+    this.#publish = publish
+  }
+
+  /** Resolves when every tool-set that is new or changed had its try. */
+  async apply(desired: Desired): Promise<void> {
+    this.#hands = desired.hands
+    await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
+    const tries = desired.toolSets.map(wanted => this.#applyOne(wanted))
+    await Promise.all(tries)
+    // Names are admitted in order only after the first round: which document arrives first must not decide.
+    this.#ready = true
+    this.#settle()
+  }
+
+  /** Synchronizes every tool-set whose document or credential is read from the source itself (files, ConfigMaps, Secrets). */
+  async refreshLocal(): Promise<void> {
+    const local = [...this.#entries.values()].filter(entry => {
+      const toolSet = entry.sync?.toolSet
+      return toolSet?.source?.kind !== 'url' || toolSet.toolDefaults.authentication.secretRef !== undefined
+    })
+    await Promise.all(local.map(entry => entry.sync?.sync()))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const entries = [...this.#entries.values()]
+    await Promise.all(entries.map(entry => entry.sync?.close()))
+    await Promise.all(entries.map(entry => entry.writing))
+  }
+
+  async #removeOthers(wanted: ReadonlySet<string>): Promise<void> {
+    for (const [key, entry] of this.#entries) {
+      if (wanted.has(key)) continue
+      this.#entries.delete(key)
+      await entry.sync?.close()
+      await entry.writing
+      await this.#parts.documents.remove(entry.namespace, entry.name)
+      await this.#parts.statuses.remove(entry).catch(error => this.#logFailure(entry, error))
+    }
+  }
+
+  async #applyOne(wanted: DesiredToolSet): Promise<void> {
+    const entry = this.#entryOf(wanted)
+    entry.resourceFault = wanted.fault
+    const { toolSet } = wanted
+    if (toolSet === undefined) {
+      this.#report(entry)
+      return
+    }
+    const spec = JSON.stringify(toolSet)
+    if (entry.sync !== undefined && spec === entry.spec) {
+      this.#report(entry)
+      return
+    }
+    entry.spec = spec
+    if (entry.sync === undefined) {
+      entry.sync = new ToolSetSync(
+        toolSet,
+        this.#parts,
+        () => this.#started(entry),
+        outcome => this.#settled(entry, outcome),
+      )
+    } else entry.sync.toolSet = toolSet
+    await entry.sync.sync()
+  }
+
+  #entryOf(wanted: DesiredToolSet): Entry {
+    const key = keyOf(wanted)
+    let entry = this.#entries.get(key)
+    if (entry === undefined) {
+      entry = {
+        namespace: wanted.namespace,
+        name: wanted.name,
+        sync: undefined,
+        spec: '',
+        resourceFault: undefined,
+        served: undefined,
+        waiting: undefined,
+        error: undefined,
+        clash: undefined,
+        syncing: false,
+        lastSyncedAt: undefined,
+        status: PENDING,
+        writing: Promise.resolve(),
+      }
+      this.#entries.set(key, entry)
+    }
+    return entry
+  }
+
+  #started(entry: Entry): void {
+    entry.syncing = true
+    this.#report(entry)
+  }
+
+  #settled(entry: Entry, outcome: SyncOutcome): void {
+    entry.syncing = false
+    entry.error = outcome.kind === 'fault' ? outcome.message : undefined
+    if (outcome.kind === 'disabled' || outcome.kind === 'empty') {
+      entry.served = undefined
+      entry.waiting = undefined
+      entry.clash = undefined
+      if (outcome.kind === 'empty') entry.lastSyncedAt = this.#nowIso()
+    } else if (outcome.kind === 'compiled') {
+      entry.waiting = madeFrom(outcome)
+      entry.lastSyncedAt = this.#nowIso()
+    } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = this.#nowIso()
+    else if (outcome.fallback?.kind === 'compiled') entry.waiting = madeFrom(outcome.fallback)
+    if (entry.error !== undefined) {
+      const { namespace, name } = entry
+      this.#parts.log.warn(
+        { namespace, tool_set: name, reason: entry.error },
+        'a tool-set could not be synchronized',
+      )
+    }
+    if (this.#ready) this.#settle()
+    else this.#report(entry)
+  }
+
+  /** Admits what waits, in order, reports every tool-set and publishes when something changed. */
+  #settle(): void {
+    if (this.#closed) return
+    for (const entry of this.#entries.values()) if (entry.waiting !== undefined) this.#admit(entry)
+    for (const entry of this.#entries.values()) this.#report(entry)
+    const entries = [...this.#entries.values()]
+    const print = JSON.stringify([entries.map(entry => [keyOf(entry), entry.served?.toolsHash]), this.#hands])
+    if (print === this.#published) return
+    this.#published = print
+    const { tools, faults } = serveTools(
+      entries.map(entry => entry.served?.tools ?? []),
+      this.#hands,
+    )
+    for (const { resource, message } of faults) {
+      const { namespace, name } = resource
+      this.#parts.log.warn({ namespace, tool: name, reason: message }, 'a Tool resource cannot be used')
+    }
+    this.#publish(tools)
+  }
+
+  #admit(entry: Entry): void {
+    const names = new NameTable()
+    for (const other of this.#entries.values()) {
+      if (other !== entry) for (const tool of other.served?.tools ?? []) names.add(tool, keyOf(other))
+    }
+    for (const tool of entry.waiting!.tools) {
+      const owner = names.clash(tool)
+      if (owner === undefined) continue
+      entry.clash = `tool "${tool.name}" exists already, from tool-set ${owner}: give this one a naming.prefix of its own`
+      return
+    }
+    entry.served = entry.waiting
+    entry.waiting = undefined
+    entry.clash = undefined
+  }
+
+  #report(entry: Entry): void {
+    const error = entry.resourceFault ?? entry.error ?? entry.clash
+    const enabled = entry.sync?.toolSet.enabled !== false
+    const phase = !enabled
+      ? 'Disabled'
+      : entry.syncing
+        ? 'Syncing'
+        : error !== undefined
+          ? 'Error'
+          : entry.served !== undefined || entry.lastSyncedAt !== undefined
+            ? 'Ready'
+            : 'Pending'
+    const toolNames = (entry.served?.tools ?? []).map(tool => tool.name).sort()
+    const { lastSyncedAt } = entry
+    const input = {
+      phase,
+      toolNames,
+      specHash: entry.served?.specHash,
+      lastSyncedAt,
+      lastError: error,
+      result: entry.served?.result,
+    } as const
+    const status = statusOf(input, entry.status, this.#parts.now())
+    if (JSON.stringify(status) === JSON.stringify(entry.status)) return
+    entry.status = status
+    entry.writing = entry.writing
+      .then(() => this.#parts.statuses.write(entry, status))
+      .catch(error_ => this.#logFailure(entry, error_))
+  }
+
+  #logFailure({ namespace, name }: { namespace: string; name: string }, error: unknown): void {
+    this.#parts.log.error(
+      { namespace, tool_set: name, err: error },
+      'the status of a tool-set could not be written',
+    )
+  }
+
+  #nowIso(): string {
+    return new Date(this.#parts.now()).toISOString()
+  }
+}
+
+function madeFrom(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): Made {
+  const { specHash, toolsHash, result } = outcome
+  return { tools: result.tools, specHash, toolsHash, result }
+}
+
+function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`
+}

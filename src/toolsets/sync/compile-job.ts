@@ -1,0 +1,60 @@
+/** One compilation from text to tools, as data in and data out, so that it can run in any thread. It fetches nothing and throws nothing. */
+import { createHash } from 'node:crypto'
+import type { ToolSet } from '../../model/tool-set.ts'
+import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import { DocumentError } from '../compile/document.ts'
+import { parseDocumentText } from '../document/parse-document.ts'
+import { specHash } from '../document/spec-hash.ts'
+
+export interface CompileJob {
+  readonly text: string
+  readonly toolSet: ToolSet
+  /** Where the text came from, for relative servers. */
+  readonly documentUrl?: string
+  readonly credential?: string
+  /** The hash of the document the caller holds the tools of; the same hash makes no tools again. */
+  readonly knownHash?: string
+}
+
+export type CompileOutcome =
+  | {
+      readonly kind: 'compiled'
+      readonly specHash: string
+      /** SHA-256 over the tools, hex: the same tools, the same hash. */
+      readonly toolsHash: string
+      readonly result: CompileResult
+    }
+  | { readonly kind: 'unchanged'; readonly specHash: string }
+  | { readonly kind: 'fault'; readonly message: string }
+
+export interface ToolSetCompiler {
+  /** Never rejects. */
+  compile(job: CompileJob): Promise<CompileOutcome>
+  close(): Promise<void>
+}
+
+export function runCompileJob(job: CompileJob): CompileOutcome {
+  try {
+    const document = parseDocumentText(job.text)
+    const hash = specHash(document)
+    if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
+    const { documentUrl, credential } = job
+    const result = compileToolSet(document, job.toolSet, {
+      ...(documentUrl === undefined ? {} : { documentUrl }),
+      ...(credential === undefined ? {} : { credential }),
+    })
+    if (result.tools.length === 0 && result.skipped.length > 0) {
+      const { operation, reason } = result.skipped[0]!
+      const count = result.skipped.length
+      return { kind: 'fault', message: `none of ${count} operations became a tool; ${operation}: ${reason}` }
+    }
+    const toolsHash = createHash('sha256')
+    for (const tool of result.tools) toolsHash.update(JSON.stringify(tool))
+    return { kind: 'compiled', specHash: hash, toolsHash: toolsHash.digest('hex'), result }
+  } catch (error) {
+    if (error instanceof DocumentError) return { kind: 'fault', message: error.message }
+    if (error instanceof RangeError) return { kind: 'fault', message: 'the document is nested too deeply' }
+    const reason = error instanceof Error ? error.message : String(error)
+    return { kind: 'fault', message: `the document could not be compiled: ${reason.slice(0, 300)}` }
+  }
+}

@@ -1,0 +1,80 @@
+/** All tools that are served: generated ones, Tool resources laid over them, and no two that one caller would see under one name. Pure. */
+import type { Tool } from '../../model/tool.ts'
+import { overlayTool, toolByHand } from '../resource/apply-tool.ts'
+import type { FieldFault } from '../resource/fields.ts'
+import { faultText } from '../resource/fields.ts'
+import type { ToolResource } from '../resource/tool-resource.ts'
+
+/** A Tool resource with its credential resolved. */
+export interface HandTool {
+  readonly resource: ToolResource
+  readonly credential: string | undefined
+}
+
+/** Tool names by who sees them; `platform` (null) is seen by all. */
+export class NameTable {
+  readonly #shared = new Map<string, string>()
+  readonly #own = new Map<string, Map<string, string>>()
+  readonly #anywhere = new Map<string, string>()
+
+  /** The owner of a name that would clash with this tool's, undefined when it is free. */
+  clash(tool: Pick<Tool, 'name' | 'tenant'>): string | undefined {
+    if (tool.tenant === null) return this.#anywhere.get(tool.name)
+    return this.#shared.get(tool.name) ?? this.#own.get(tool.tenant)?.get(tool.name)
+  }
+
+  add(tool: Pick<Tool, 'name' | 'tenant'>, owner: string): void {
+    this.#anywhere.set(tool.name, owner)
+    if (tool.tenant === null) this.#shared.set(tool.name, owner)
+    else {
+      const names = this.#own.get(tool.tenant) ?? new Map<string, string>()
+      names.set(tool.name, owner)
+      this.#own.set(tool.tenant, names)
+    }
+  }
+}
+
+export interface ServedTools {
+  readonly tools: readonly Tool[]
+  /** Tool resources that could not be used. */
+  readonly faults: readonly { readonly resource: ToolResource; readonly message: string }[]
+}
+
+/** @param generated without clashes among themselves; the order is kept */
+export function serveTools(generated: readonly (readonly Tool[])[], hands: readonly HandTool[]): ServedTools {
+  const byHand = new Map(hands.map(hand => [keyOf(hand.resource), hand]))
+  const names = new NameTable()
+  const tools: Tool[] = []
+  const faults: { resource: ToolResource; message: string }[] = []
+  for (const set of generated) {
+    for (const tool of set) {
+      const hand = byHand.get(keyOf(tool))
+      byHand.delete(keyOf(tool))
+      names.add(tool, tool.toolSet)
+      if (hand === undefined) tools.push(tool)
+      else if (hand.resource.enabled !== false) tools.push(overlayTool(tool, hand.resource, hand.credential))
+    }
+  }
+  for (const { resource, credential } of byHand.values()) {
+    if (resource.enabled === false) continue
+    const made = toolByHand(resource, credential)
+    if (isFaults(made)) faults.push({ resource, message: faultText(made) })
+    else {
+      const owner = names.clash(made)
+      if (owner !== undefined) faults.push({ resource, message: `its name is taken by a tool of ${owner}` })
+      else {
+        names.add(made, made.toolSet)
+        tools.push(made)
+      }
+    }
+  }
+  return { tools, faults }
+}
+
+function keyOf(named: { readonly namespace: string; readonly name: string }): string {
+  return `${named.namespace}/${named.name}`
+}
+
+function isFaults(value: Tool | readonly FieldFault[]): value is readonly FieldFault[] {
+  return Array.isArray(value)
+}

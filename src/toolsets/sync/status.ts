@@ -1,0 +1,86 @@
+/** Builds the status of a tool-set from what a synchronization found (specification, "status"). Pure: the time is an argument. */
+import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
+import type { CompileResult } from '../compile/compile-tool-set.ts'
+
+/** Conditions stay readable: this many operations are named, the rest counted. */
+const MAX_NAMED = 20
+
+export interface StatusInput {
+  readonly phase: ToolSetPhase
+  readonly toolNames: readonly string[]
+  readonly specHash: string | undefined
+  readonly lastSyncedAt: string | undefined
+  readonly lastError: string | undefined
+  /** Of the compilation whose tools are served. */
+  readonly result: CompileResult | undefined
+}
+
+export const PENDING: ToolSetStatus = Object.freeze({
+  phase: 'Pending',
+  toolCount: 0,
+  tools: [],
+  conditions: [],
+})
+
+/** @param previous its condition times stay where the state did */
+export function statusOf(input: StatusInput, previous: ToolSetStatus, nowMs: number): ToolSetStatus {
+  const { phase, toolNames, specHash, lastSyncedAt, lastError } = input
+  const now = new Date(nowMs).toISOString()
+  return {
+    phase,
+    toolCount: toolNames.length,
+    tools: toolNames,
+    ...(lastSyncedAt === undefined ? {} : { lastSyncedAt }),
+    ...(specHash === undefined ? {} : { specHash }),
+    ...(lastError === undefined ? {} : { lastError }),
+    conditions: conditionsOf(input).map(condition => stamped(condition, previous.conditions, now)),
+  }
+}
+
+type Bare = Omit<Condition, 'lastTransitionTime'>
+
+function conditionsOf(input: StatusInput): Bare[] {
+  return [readyCondition(input), syncedCondition(input), degradedCondition(input)]
+}
+
+function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
+  const type = 'Ready'
+  if (phase === 'Ready')
+    return { type, status: 'True', reason: 'ToolsServed', message: `${toolNames.length} tools are served` }
+  if (phase === 'Disabled')
+    return { type, status: 'False', reason: 'Disabled', message: 'spec.enabled is false' }
+  if (phase === 'Error') {
+    const kept = toolNames.length > 0 ? `; the last ${toolNames.length} good tools stay` : ''
+    return { type, status: 'False', reason: 'SyncFailed', message: `${lastError ?? 'unknown'}${kept}` }
+  }
+  return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not over' }
+}
+
+function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare {
+  const type = 'Synced'
+  if (phase === 'Error')
+    return { type, status: 'False', reason: 'SyncFailed', message: lastError ?? 'unknown' }
+  if (phase === 'Disabled')
+    return { type, status: 'Unknown', reason: 'Disabled', message: 'spec.enabled is false' }
+  if (lastSyncedAt === undefined)
+    return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
+  return { type, status: 'True', reason: 'DocumentRead', message: 'the tools are those of the document' }
+}
+
+function degradedCondition({ result }: StatusInput): Bare {
+  const type = 'Degraded'
+  const skipped = result?.skipped ?? []
+  if (skipped.length === 0) {
+    return { type, status: 'False', reason: 'AllOperations', message: 'every selected operation is a tool' }
+  }
+  const named = skipped.slice(0, MAX_NAMED).map(entry => `${entry.operation}: ${entry.reason}`)
+  const rest = skipped.length > MAX_NAMED ? ` and ${skipped.length - MAX_NAMED} more` : ''
+  const message = `${skipped.length} operations did not become tools (${named.join('; ')}${rest})`
+  return { type, status: 'True', reason: 'OperationsSkipped', message }
+}
+
+function stamped(condition: Bare, previous: readonly Condition[], now: string): Condition {
+  const before = previous.find(candidate => candidate.type === condition.type)
+  const same = before?.status === condition.status
+  return { ...condition, lastTransitionTime: same ? before!.lastTransitionTime : now }
+}
