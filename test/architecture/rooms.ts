@@ -1,0 +1,160 @@
+/** Where every room stands and which vendor lives where: the one table that says so. It checks nothing; `rules.ts` does. */
+
+/** Imports point down only: a file may import its own room and anything of a lower floor. */
+export const FLOORS = ['model', 'interface', 'snapshot', 'part', 'door', 'top'] as const
+export type Floor = (typeof FLOORS)[number]
+
+export interface Place {
+  /** Folder (ends with `/`) or file, from `src/`. The longest one that fits a file is its place. */
+  readonly path: string
+  readonly floor: Floor
+}
+
+const on = (floor: Floor, ...paths: string[]): Place[] => paths.map(path => ({ path, floor }))
+
+export const PLACES: readonly Place[] = [
+  ...on('model', 'model/', 'version.ts'),
+  // what everybody above may speak of; interfaces and the pipeline may speak of each other
+  ...on(
+    'interface',
+    'pipeline/',
+    'egress/egress.ts',
+    'identity/verifier.ts',
+    'meter/meter.ts',
+    'policy/engine.ts',
+    'quota/quota.ts',
+    'server/listener.ts',
+    'sessions/session-store.ts',
+    'store/store.ts',
+    'store/repositories.ts',
+    'telemetry/log.ts',
+    'toolsets/source.ts',
+  ),
+  ...on('snapshot', 'snapshot/'),
+  // stages and adapters: side by side, and blind to each other
+  ...on(
+    'part',
+    'stages/',
+    'kernel/',
+    'egress/',
+    'identity/',
+    'meter/',
+    'policy/',
+    'quota/',
+    'server/',
+    'sessions/',
+    'store/',
+    'telemetry/',
+  ),
+  ...on('door', 'gateway/', 'control/', 'webhooks/', 'toolsets/', 'example/'),
+  ...on('top', 'main.ts', 'cli/', 'settings.ts', 'settings/'),
+]
+
+export interface Exception {
+  readonly from: string
+  readonly to: string
+  readonly reason: string
+}
+
+/** Steps sideways that are meant. */
+export const SIDEWAYS: readonly Exception[] = [
+  { from: 'main.ts', to: 'settings.ts', reason: 'wiring is made from settings' },
+  { from: 'cli/', to: 'main.ts', reason: 'serve starts the deployment' },
+  { from: 'cli/', to: 'settings.ts', reason: 'commands read the same settings as the deployment' },
+  { from: 'settings.ts', to: 'settings/', reason: 'the reader of single values is its own file' },
+  { from: 'quota/', to: 'kernel/', reason: 'the windows are counted in the memory of the kernel' },
+  { from: 'webhooks/', to: 'control/', reason: 'deliveries tell of what the control plane changed' },
+]
+
+/** Steps down that are not meant all the same (`stages → store` and the like). */
+export const NEVER: readonly Exception[] = [
+  {
+    from: 'stages/',
+    to: 'store/',
+    reason: 'the data plane answers from its snapshot while the store is away',
+  },
+  { from: 'stages/', to: 'server/', reason: 'a stage does not know the transport' },
+  {
+    from: 'gateway/',
+    to: 'store/',
+    reason: 'the data plane answers from its snapshot while the store is away',
+  },
+  { from: 'gateway/', to: 'control/', reason: 'two planes that can be deployed apart' },
+  { from: 'control/', to: 'gateway/', reason: 'two planes that can be deployed apart' },
+  { from: 'control/', to: 'stages/', reason: 'the control plane writes configuration; it runs no call' },
+  { from: 'control/', to: 'kernel/', reason: 'the control plane writes configuration; it runs no call' },
+]
+
+/** Only `main.ts` imports these, and each itself. */
+export const ADAPTERS: readonly string[] = [
+  'identity/dev-provider/',
+  'meter/kafka/',
+  'meter/spool/',
+  'policy/opa-http/',
+  'policy/opa-wasm/',
+  'quota/memory/',
+  'quota/redis/',
+  'server/node/',
+  'server/uws/',
+  'sessions/memory/',
+  'sessions/redis/',
+  'store/pglite/',
+  'store/postgres/',
+  'toolsets/directory/',
+  'toolsets/kubernetes/',
+]
+
+/** Files that choose between adapters of their own room, so that `main.ts` need not know how. */
+export const CHOOSERS: readonly Exception[] = [
+  { from: 'server/create.ts', to: 'server/', reason: 'HTTP_SERVER=auto has to try the native build' },
+  { from: 'sessions/open.ts', to: 'sessions/', reason: 'REDIS_URL decides where sessions are kept' },
+  { from: 'store/open.ts', to: 'store/', reason: 'the form of DATABASE_URL names the database' },
+]
+
+export interface Vendor {
+  readonly package: string
+  /** The one room, or several with the reason why one was not enough. */
+  readonly rooms: readonly string[]
+  readonly reason?: string
+}
+
+export const VENDORS: readonly Vendor[] = [
+  { package: '@assemblyscript/loader', rooms: ['kernel/'] },
+  { package: '@electric-sql/pglite', rooms: ['store/pglite/'] },
+  { package: '@open-policy-agent/opa-wasm', rooms: ['policy/opa-wasm/'] },
+  { package: '@readme/openapi-parser', rooms: ['toolsets/'] },
+  { package: 'ajv', rooms: ['toolsets/'] },
+  { package: 'ajv-formats', rooms: ['toolsets/'] },
+  {
+    package: 'ioredis',
+    rooms: ['quota/redis/', 'sessions/redis/'],
+    reason: 'two adapters on one server, each with time-outs of its own',
+  },
+  { package: 'ipaddr.js', rooms: ['egress/'] },
+  { package: 'jose', rooms: ['identity/'] },
+  { package: 'kafkajs', rooms: ['meter/kafka/'] },
+  { package: 'kysely', rooms: ['store/'] },
+  { package: 'oidc-provider', rooms: ['identity/dev-provider/'] },
+  { package: 'pg', rooms: ['store/postgres/'] },
+  { package: 'pino', rooms: ['telemetry/'] },
+  { package: 'prom-client', rooms: ['telemetry/'] },
+  { package: 'protobufjs', rooms: ['meter/'] },
+  { package: 're2js', rooms: ['toolsets/'] },
+  { package: 'uWebSockets.js', rooms: ['server/uws/'] },
+  { package: 'undici', rooms: ['egress/'] },
+  {
+    package: 'yaml',
+    rooms: ['toolsets/', 'quota/plans.ts', 'example/'],
+    reason: 'three kinds of files are written by hand: tool-sets, plans, and the document of the example',
+  },
+]
+
+/** May read `process.env`. */
+export const ENVIRONMENT_READERS: readonly string[] = ['settings.ts', 'cli/']
+/** May write to the console. */
+export const CONSOLE_WRITERS: readonly string[] = ['cli/']
+
+export const MAX_LINES = 350
+export const MAX_TEST_LINES = 500
+/** Names that tell nothing of what a file holds. */
+export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|common|misc|stuff)([-./]|$)/
