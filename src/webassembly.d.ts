@@ -1,0 +1,27 @@
+/** The part of the WebAssembly JavaScript interface that our rooms call: Node's types leave it to `lib.dom`, which we do not load. */
+
+declare namespace WebAssembly {
+  class Memory {
+    constructor(descriptor: { initial: number; maximum?: number; shared?: boolean })
+    /** A SharedArrayBuffer for memories made with `shared`. */
+    readonly buffer: SharedArrayBuffer
+    grow(pages: number): number
+  }
+
+  class Module {
+    constructor(bytes: Uint8Array)
+    static exports(module: Module): { readonly name: string; readonly kind: string }[]
+    static imports(module: Module): { readonly module: string; readonly name: string; readonly kind: string }[]
+  }
+
+  class Instance {
+    constructor(module: Module, imports?: Record<string, Record<string, unknown>>)
+    readonly exports: { readonly [name: string]: unknown }
+  }
+
+  class CompileError extends Error {}
+  class LinkError extends Error {}
+  class RuntimeError extends Error {}
+
+  function compile(bytes: Uint8Array): Promise<Module>
+}
