@@ -4,13 +4,18 @@ import type { ToolRateLimit } from '../model/tool.ts'
 
 export type LimitKind = 'second' | 'minute' | 'day' | 'month' | 'burst' | 'tool'
 
+/** A key that has been prepared once, for callers that ask often (`Quota.prepare`). Opaque: only the store that made it reads it. */
+export interface QuotaKey {
+  readonly name: string
+}
+
 /** What to take: one unit of every limit that applies, all or nothing. */
 export interface QuotaRequest {
   /** Tenant, consumer and (where one applies) subscription in one string. */
-  readonly key: string
+  readonly key: string | QuotaKey
   readonly limits: PlanLimits
-  /** On top: a token bucket per tool and consumer. */
-  readonly tool?: { readonly key: string; readonly rateLimit: ToolRateLimit }
+  /** On top: a token bucket per tool and consumer. `key` names the tool; the consumer's key is put in front of it. */
+  readonly tool?: { readonly key: string | QuotaKey; readonly rateLimit: ToolRateLimit }
   /** Unix ms. */
   readonly nowMs: number
 }
@@ -40,6 +45,11 @@ export interface QuotaRefusal {
   readonly limit: number
   /** Seconds until one unit can be had again, at least 1. */
   readonly retryAfterSecs: number
+  /**
+   * Set when no limit was reached but the units could not be counted, so nothing was admitted: no place in a table full of
+   * consumers in use, a lock whose thread is gone, a store away while this instance holds nothing of the consumer's share.
+   */
+  readonly cause?: 'table_full' | 'busy' | 'store_unavailable'
 }
 
 /** Counts of one consumer (`/admin/quotas`). */
@@ -52,6 +62,8 @@ export interface QuotaStatistics {
 }
 
 export interface Quota {
+  /** Prepares a key; worth it for one that is used again, such as that of a remembered principal. Absent: nothing to prepare. */
+  prepare?(name: string): QuotaKey
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal | Promise<QuotaGrant | QuotaRefusal>
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
   /** Sets the daily and monthly counters of a key to zero at once. False when the key is not known. */

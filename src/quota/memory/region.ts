@@ -1,0 +1,125 @@
+/** Lays out the quota region of the shared memory and writes its header, once per process. It counts nothing. */
+import { randomFillSync } from 'node:crypto'
+import {
+  BUCKET_STRIDE,
+  CONSUMER_STRIDE,
+  HEAD_CONSUMERS,
+  HEAD_SCRATCH,
+  HEAD_SEED,
+  HEAD_TOOLS,
+  SCRATCH_COUNT,
+  SCRATCH_SIZE,
+  TABLE_CAPACITY,
+  TABLE_INDEX,
+  TABLE_MASK,
+  TABLE_SLOTS,
+  TABLE_STRIDE,
+} from './abi.ts'
+
+/** An index entry has 21 bits for the slot. */
+const MOST_SLOTS = 2 ** 21 - 2
+/** Length, then UTF-8 of the key as far as it fits. */
+export const NAME_BYTES = 128
+/** Header words of the host: Float64, milliseconds. */
+export const HEAD_EPOCH = 32
+export const HEAD_SKEW = 40
+
+export interface RegionOptions {
+  /** Consumers (with their subscriptions) counted at once. 1,000,000 take 252 MiB of addresses; only slots in use take memory. Default 131,072. */
+  readonly consumers?: number
+  /** Token buckets, one per consumer and rate-limited tool in use. Default 65,536. */
+  readonly toolBuckets?: number
+  /** Consumers whose names are kept for listings: the first so many slots. Default 16,384. */
+  readonly listed?: number
+}
+
+/** Offsets in bytes from the base of the region. Plain data: it goes to worker threads with the memory. */
+export interface RegionPlan {
+  readonly consumers: number
+  readonly consumerIndex: number
+  readonly consumerSlots: number
+  readonly toolBuckets: number
+  readonly toolIndex: number
+  readonly toolSlots: number
+  readonly listed: number
+  readonly names: number
+  /** Size of the whole region. */
+  readonly bytes: number
+}
+
+/** @throws RangeError naming the option that does not fit. */
+export function planRegion(options: RegionOptions = {}): RegionPlan {
+  const consumers = count('consumers', options.consumers ?? 131_072)
+  const toolBuckets = count('toolBuckets', options.toolBuckets ?? 65_536)
+  const listed = Math.min(count('listed', options.listed ?? 16_384), consumers)
+  let end = HEAD_SCRATCH + SCRATCH_COUNT * SCRATCH_SIZE
+  function place(bytes: number): number {
+    const at = Math.ceil(end / 256) * 256
+    end = at + bytes
+    return at
+  }
+  const consumerIndex = place(indexEntries(consumers) * 4)
+  const consumerSlots = place(consumers * CONSUMER_STRIDE)
+  const toolIndex = place(indexEntries(toolBuckets) * 4)
+  const toolSlots = place(toolBuckets * BUCKET_STRIDE)
+  const names = place(listed * NAME_BYTES)
+  return {
+    consumers,
+    consumerIndex,
+    consumerSlots,
+    toolBuckets,
+    toolIndex,
+    toolSlots,
+    listed,
+    names,
+    bytes: end,
+  }
+}
+
+/**
+ * Writes the header of a region that is all zero. Called once, before any thread attaches.
+ * @param seed 16 secret bytes of the key hash; random when absent. Give the same again to know restored keys.
+ */
+export function formatRegion(
+  memory: WebAssembly.Memory,
+  base: number,
+  plan: RegionPlan,
+  seed: Uint8Array = randomFillSync(new Uint8Array(16)),
+): void {
+  const view = new DataView(memory.buffer, base, plan.bytes)
+  for (let i = 0; i < 16; i++) view.setUint8(HEAD_SEED + i, seed[i] ?? 0)
+  // All threads count milliseconds from here; 1,000 ahead, because 0 means "never" in a slot.
+  view.setFloat64(HEAD_EPOCH, hrtimeMs() - 1000, true)
+  table(view, HEAD_CONSUMERS, CONSUMER_STRIDE, plan.consumers, plan.consumerIndex, plan.consumerSlots)
+  table(view, HEAD_TOOLS, BUCKET_STRIDE, plan.toolBuckets, plan.toolIndex, plan.toolSlots)
+}
+
+/** Milliseconds of the clock that all threads of the process share; `performance.now` has another origin in each. */
+export function hrtimeMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
+function table(
+  view: DataView,
+  at: number,
+  stride: number,
+  slots: number,
+  index: number,
+  slotsAt: number,
+): void {
+  view.setUint32(at + TABLE_STRIDE, stride, true)
+  view.setUint32(at + TABLE_CAPACITY, slots, true)
+  view.setUint32(at + TABLE_MASK, indexEntries(slots) - 1, true)
+  view.setUint32(at + TABLE_INDEX, index, true)
+  view.setUint32(at + TABLE_SLOTS, slotsAt, true)
+}
+
+function indexEntries(slots: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(slots * 2, 2)))
+}
+
+function count(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 1 || value > MOST_SLOTS)
+    throw new RangeError(`${name} is ${value}; give an integer from 1 to ${MOST_SLOTS}`)
+  return value
+}

@@ -1,0 +1,177 @@
+/** One thread's view of the quota table: keys in, integers out. It knows kernel calls and offsets, no plan and no header. */
+import { createHash } from 'node:crypto'
+import type { QuotaKey } from '../quota.ts'
+import {
+  HASHED,
+  HEAD_CONSUMERS,
+  HEAD_RESERVING,
+  HEAD_TOOLS,
+  MAX_KEY_BYTES,
+  SCRATCH_HASH,
+  SCRATCH_KEY,
+  TABLE_EVICTED,
+  TABLE_TURNED_AWAY,
+  TABLE_USED,
+} from './abi.ts'
+import { HEAD_EPOCH, HEAD_SKEW, hrtimeMs, type RegionPlan } from './region.ts'
+
+/** The calls of `assembly/window.ts`. */
+export interface QuotaKernel {
+  quotaAttach(region: number): number
+  quotaHash(length: number): void
+  quotaTake(
+    keyLength: number,
+    toolLength: number,
+    monoMs: number,
+    unixMs: number,
+    perSecond: number,
+    perMinute: number,
+    perDay: number,
+    perMonth: number,
+    burst: number,
+    toolRate: number,
+    toolBurst: number,
+  ): number
+  quotaRelease(slot: number): void
+  quotaFind(keyLength: number): number
+  quotaRead(slot: number, monoMs: number, unixMs: number): number
+  quotaReset(keyLength: number, unixMs: number): number
+}
+
+/** A key with its 128-bit hash, valid in the region whose seed made it. */
+export class HashedKey implements QuotaKey {
+  readonly name: string
+  readonly a: number
+  readonly b: number
+  readonly c: number
+  readonly d: number
+
+  constructor(name: string, words: Uint32Array) {
+    this.name = name
+    this.a = words[0]!
+    this.b = words[1]!
+    this.c = words[2]!
+    this.d = words[3]!
+  }
+}
+
+/** A formatted region in the memory that `kernel` was instantiated on. */
+export interface QuotaRegion {
+  readonly kernel: QuotaKernel
+  readonly memory: WebAssembly.Memory
+  readonly base: number
+  readonly plan: RegionPlan
+}
+
+export interface TableHealth {
+  /** Consumer slots handed out at least once, of how many. */
+  readonly used: number
+  readonly capacity: number
+  /** Idle consumers and tool buckets whose slot was given to somebody else. */
+  readonly evicted: number
+  /** Calls turned away because every slot was in use. */
+  readonly turnedAway: number
+}
+
+/** Half of the room: the tool needs the other. */
+const MOST_BYTES = MAX_KEY_BYTES / 2
+
+const encoder = new TextEncoder()
+
+/** Attaches this thread. @throws RangeError when more threads attach than the region has scratch areas for. */
+export class QuotaTable {
+  readonly kernel: QuotaKernel
+  readonly plan: RegionPlan
+  /** Results of the last call, by `OUT_…` or `READ_…` / 4. */
+  readonly out: Uint32Array
+  /** Header of the region, by `HEAD_…` / 4. */
+  readonly head: Uint32Array
+  readonly #keyBytes: Uint8Array
+  readonly #hash: Uint32Array
+  readonly #headMs: Float64Array
+  /** From this thread's `performance.now()` to the milliseconds all threads count in. */
+  readonly #offsetMs: number
+
+  constructor(region: QuotaRegion) {
+    const { kernel, memory, base, plan } = region
+    const scratch = kernel.quotaAttach(base) >>> 0
+    if (scratch === 0) throw new RangeError('too many threads attached to one quota table; at most 64 can')
+    this.kernel = kernel
+    this.plan = plan
+    this.out = new Uint32Array(memory.buffer, scratch, 32)
+    this.head = new Uint32Array(memory.buffer, base, 64)
+    this.#keyBytes = new Uint8Array(memory.buffer, scratch + SCRATCH_KEY, MAX_KEY_BYTES)
+    this.#hash = new Uint32Array(memory.buffer, scratch + SCRATCH_HASH, 8)
+    this.#headMs = new Float64Array(memory.buffer, base, 16)
+    this.#offsetMs = calibrate() - this.#headMs[HEAD_EPOCH / 8]!
+  }
+
+  /** Milliseconds since just before the region was made, the same in every thread. */
+  nowMs(): number {
+    return performance.now() + this.#offsetMs + this.#headMs[HEAD_SKEW / 8]!
+  }
+
+  /** Moves the clock of all threads forward; for tests of windows only. */
+  advance(ms: number): void {
+    this.#headMs[HEAD_SKEW / 8]! += ms
+  }
+
+  key(name: string): HashedKey {
+    this.kernel.quotaHash(this.#writeBytes(name, 0))
+    return new HashedKey(name, this.#hash)
+  }
+
+  /** Writes a consumer's key for the next call and returns the length to pass. Very long keys are counted under their digest. */
+  writeKey(key: string | QuotaKey): number {
+    return typeof key === 'string' ? this.#writeBytes(key, 0) : this.#writeHash(key, 0)
+  }
+
+  /** Writes a tool behind the key just written and returns the length to pass. */
+  writeTool(tool: string | QuotaKey, keyLength: number): number {
+    return typeof tool === 'string'
+      ? this.#writeBytes(tool, Math.max(keyLength, 0))
+      : this.#writeHash(tool, 4)
+  }
+
+  /** What must be reserved before it is granted: `RESERVING_…` flags. */
+  reserve(flags: number): void {
+    this.head[HEAD_RESERVING / 4] = flags
+  }
+
+  health(): TableHealth {
+    const word = (table: number, field: number) => Atomics.load(this.head, (table + field) / 4)
+    return {
+      used: word(HEAD_CONSUMERS, TABLE_USED),
+      capacity: this.plan.consumers,
+      evicted: word(HEAD_CONSUMERS, TABLE_EVICTED) + word(HEAD_TOOLS, TABLE_EVICTED),
+      turnedAway: word(HEAD_CONSUMERS, TABLE_TURNED_AWAY) + word(HEAD_TOOLS, TABLE_TURNED_AWAY),
+    }
+  }
+
+  #writeBytes(text: string, at: number): number {
+    const room = at === 0 ? this.#keyBytes : this.#keyBytes.subarray(at)
+    const { read, written } = encoder.encodeInto(text, room)
+    if (read === text.length && written <= MOST_BYTES) return written
+    return encoder.encodeInto(`sha256:${createHash('sha256').update(text).digest('hex')}`, room).written
+  }
+
+  #writeHash(key: QuotaKey, at: number): number {
+    if (!(key instanceof HashedKey))
+      throw new TypeError('a quota key of another store; make it with key() of this one')
+    this.#hash[at] = key.a
+    this.#hash[at + 1] = key.b
+    this.#hash[at + 2] = key.c
+    this.#hash[at + 3] = key.d
+    return HASHED
+  }
+}
+
+/** The greatest of a few readings: a pause between the two clocks can only make the difference smaller. */
+function calibrate(): number {
+  let offsetMs = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < 8; i++) {
+    const ms = hrtimeMs()
+    offsetMs = Math.max(offsetMs, ms - performance.now())
+  }
+  return offsetMs
+}
