@@ -23,9 +23,16 @@ export function isBodiless(status: number): boolean {
   return status === 204 || status === 304
 }
 
-/** @throws Error naming the header that must not be sent. */
-export function checkHeaders(headers: HeaderList): void {
-  for (let at = 0; at < headers.length; at += 2) checkHeader(headers[at]!, headers[at + 1])
+/**
+ * True when a value goes beyond ASCII.
+ * @throws Error naming the header that must not be sent.
+ */
+export function checkHeaders(headers: HeaderList): boolean {
+  let isBeyondAscii = false
+  for (let at = 0; at < headers.length; at += 2) {
+    if (checkHeader(headers[at]!, headers[at + 1])) isBeyondAscii = true
+  }
+  return isBeyondAscii
 }
 
 /**

@@ -47,8 +47,8 @@ export type HeaderList = readonly string[]
 export interface ResponseStream {
   /**
    * Sends a piece; the bytes belong to the stream from then on. Returns false when the client reads too slowly and the
-   * piece was **kept** in our buffer: stop until `onDrain`. Beyond `maxBufferedBytes` (256 KiB) the connection is closed
-   * instead, and `onAbort` tells.
+   * piece was **kept** in our buffer: stop until `onDrain`. A piece that would take what is kept beyond `maxBufferedBytes`
+   * (256 KiB) closes the connection instead, and `onAbort` tells. With nothing kept, one piece of any size is taken.
    */
   write(chunk: string | Uint8Array): boolean
   /** Bytes accepted but not yet taken by the operating system. */

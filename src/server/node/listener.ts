@@ -42,6 +42,7 @@ export class NodeListener implements Listener {
       onRefused: options.onRefused,
       onHandlerError: options.onHandlerError ?? throwUncaught,
       bodies: new Deadlines<NodeTurn>(limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
+      closing: new WeakSet(),
       draining: false,
     }
     this.#server = createServer(
@@ -91,8 +92,12 @@ export class NodeListener implements Listener {
 
   #handle(message: IncomingMessage, response: ServerResponse): void {
     const { limits, allowChunkedRequests, handler } = this.#options
+    // Node's parser goes on with what was pipelined behind a refused request.
+    if (message.socket.destroyed || this.#context.closing.has(message.socket)) return
     const request = new NodeRequest(message)
-    const verdict = checkHead(request, limits, allowChunkedRequests)
+    // It also takes HTTP/2.0 for a version it speaks.
+    const verdict =
+      message.httpVersionMajor === 1 ? checkHead(request, limits, allowChunkedRequests) : 'malformed'
     if (typeof verdict === 'string') {
       this.#context.onRefused(verdict)
       const status = statusOf(verdict)

@@ -6,6 +6,8 @@ import type { NodeTurn } from './turn.ts'
 
 /** Node skips an unread body of this size; with a larger one the connection ends. */
 const SKIPPED_BODY_BYTES = 64 * 1024
+/** What keeping a piece costs beside its bytes: many tiny events must not slip under the bound. */
+const PIECE_COST_BYTES = 96
 
 export class NodeResponse implements HttpResponse {
   readonly #turn: NodeTurn
@@ -30,8 +32,10 @@ export class NodeResponse implements HttpResponse {
     const turn = this.#turn
     if (turn.closed) return
     if (turn.response.headersSent) return turn.destroy()
-    const lines = linesOf(status, headers, Buffer.byteLength(body))
-    const sent = turn.isHead || isBodiless(status) ? '' : body
+    const { lines, isBeyondAscii } = linesOf(status, headers, Buffer.byteLength(body))
+    const hasBody = !turn.isHead && !isBodiless(status)
+    // Node joins head and body when both are strings, and sends the head as UTF-8 then.
+    const sent = !hasBody ? '' : isBeyondAscii && typeof body === 'string' ? Buffer.from(body) : body
     if (this.#mustClose()) {
       turn.endAndClose(status, lines, sent)
       return
@@ -46,7 +50,7 @@ export class NodeResponse implements HttpResponse {
     const turn = this.#turn
     if (turn.response.headersSent && !turn.closed) turn.destroy()
     if (turn.closed) return new NodeStream(turn, contentLength, false)
-    const lines = linesOf(status, headers, contentLength)
+    const { lines } = linesOf(status, headers, contentLength)
     const hasBody = !turn.isHead && !isBodiless(status) && contentLength !== 0
     this.#writeHead(status, lines)
     if (!hasBody) {
@@ -57,8 +61,12 @@ export class NodeResponse implements HttpResponse {
   }
 
   #writeHead(status: number, lines: string[]): void {
-    if (this.#turn.context.draining || this.#mustClose()) lines.push('connection', 'close')
-    this.#turn.response.writeHead(status, lines)
+    const { context, message, response } = this.#turn
+    if (context.draining || this.#mustClose()) {
+      context.closing.add(message.socket)
+      lines.push('connection', 'close')
+    }
+    response.writeHead(status, lines)
   }
 
   /** True when a large or unfinished body is still to come that nobody will read. */
@@ -71,12 +79,16 @@ export class NodeResponse implements HttpResponse {
 }
 
 /** Node checks values as well, but only some of what we do, and with errors that name no mend. */
-function linesOf(status: number, headers: HeaderList, contentLength: number): string[] {
+function linesOf(
+  status: number,
+  headers: HeaderList,
+  contentLength: number,
+): { readonly lines: string[]; readonly isBeyondAscii: boolean } {
   statusLine(status)
-  checkHeaders(headers)
+  const isBeyondAscii = checkHeaders(headers)
   const lines = [...headers]
   if (contentLength >= 0 && !isBodiless(status)) lines.push('content-length', `${contentLength}`)
-  return lines
+  return { lines, isBeyondAscii }
 }
 
 class NodeStream implements ResponseStream {
@@ -85,6 +97,7 @@ class NodeStream implements ResponseStream {
   /** What may still be sent of a declared length. */
   #room: number
   readonly #hasBody: boolean
+  #heldPieces = 0
   #onDrain: (() => void) | undefined
 
   constructor(turn: NodeTurn, contentLength: number, hasBody: boolean) {
@@ -113,13 +126,18 @@ class NodeStream implements ResponseStream {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     const fitting = bytes.length > this.#room ? bytes.subarray(0, this.#room) : bytes
     if (fitting.length === 0) return true
-    this.#room -= fitting.length
-    const isTaken = this.#response.write(fitting)
     const { maxBufferedBytes } = turn.context.limits
     // Node holds small writes back until the end of the tick; what counts is what the system refuses.
-    if (this.bufferedBytes > maxBufferedBytes) this.#response.socket?.uncork()
-    if (this.bufferedBytes > maxBufferedBytes) turn.cut('slow_reader')
-    else if (!isTaken) turn.watchReader()
+    if (this.bufferedBytes + fitting.length > maxBufferedBytes) this.#response.socket?.uncork()
+    const held = this.bufferedBytes
+    this.#heldPieces = held === 0 ? 0 : this.#heldPieces + 1
+    if (held > 0 && held + fitting.length + this.#heldPieces * PIECE_COST_BYTES > maxBufferedBytes) {
+      turn.cut('slow_reader')
+      return false
+    }
+    this.#room -= fitting.length
+    const isTaken = this.#response.write(fitting)
+    if (!isTaken) turn.watchReader()
     if (this.#room === 0) this.#complete()
     return isTaken
   }

@@ -3,6 +3,7 @@
  * answer but 408 and 500.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Deadlines } from '../deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 
@@ -12,6 +13,8 @@ export interface NodeContext {
   readonly onRefused: (reason: ListenerRefusal) => void
   readonly onHandlerError: (error: unknown) => void
   readonly bodies: Deadlines<NodeTurn>
+  /** Connections that have had their last answer: node's parser goes on with what was pipelined behind it, we do not. */
+  readonly closing: WeakSet<Socket>
   draining: boolean
 }
 
@@ -83,6 +86,7 @@ export class NodeTurn {
   endAndClose(status: number, headers: readonly string[], body: string | Uint8Array): void {
     this.markAnswered()
     const { response, message } = this
+    this.context.closing.add(message.socket)
     response.writeHead(status, [...headers, 'connection', 'close'])
     if (this.body === 'complete') {
       response.end(body)

@@ -6,7 +6,7 @@
  * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`.
  * Known limits of the native parser, which no guard can mend: a head that is not HTTP/1.1 is not answered but timed out after
  * 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty header name hides the headers
- * behind it; a request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
+ * behind it; bytes beyond ASCII at the ends of a header value are cut off; a request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
  */
 import { renderHead } from '../answer-head.ts'
 import { Deadlines } from '../deadlines.ts'
@@ -44,26 +44,40 @@ export class UwsListener implements Listener {
   }
 
   async listen(): Promise<{ readonly port: number }> {
-    const { host, port, sharePort } = this.#options
-    // The callback runs before `listen` returns.
-    this.#app.listen(host, port, sharePort ? SHARED : EXCLUSIVE, socket => {
-      this.#socket = socket === false ? undefined : socket
-    })
-    if (this.#socket === undefined) throw portTaken(host, port)
-    return { port: this.#native.us_socket_local_port(this.#socket) }
+    const { host, sharePort } = this.#options
+    let { port } = this.#options
+    if (sharePort && port === 0) {
+      // Port 0 is never shared by uSockets: a free one is found first, and then taken by its number.
+      port = this.#take(host, port, EXCLUSIVE)
+      this.#release()
+    }
+    return { port: this.#take(host, port, sharePort ? SHARED : EXCLUSIVE) }
   }
 
   stopAccepting(): void {
     this.#context.draining = true
-    if (this.#socket === undefined) return
-    this.#native.us_listen_socket_close(this.#socket)
-    this.#socket = undefined
+    this.#release()
   }
 
   async close(): Promise<void> {
     this.stopAccepting()
     this.#context.bodies.stop()
     this.#app.close()
+  }
+
+  /** @returns the port taken. */
+  #take(host: string, port: number, mode: number): number {
+    // The callback runs before `listen` returns.
+    this.#app.listen(host, port, mode, socket => {
+      this.#socket = socket === false ? undefined : socket
+    })
+    if (this.#socket === undefined) throw portTaken(host, port)
+    return this.#native.us_socket_local_port(this.#socket)
+  }
+
+  #release(): void {
+    if (this.#socket !== undefined) this.#native.us_listen_socket_close(this.#socket)
+    this.#socket = undefined
   }
 
   #handle(native: NativeResponse, nativeRequest: NativeRequest): void {

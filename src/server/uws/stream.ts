@@ -8,6 +8,8 @@ import type { UwsTurn } from './turn.ts'
 
 /** Size of the native cork buffer: a larger piece goes to the system at once, so its outcome is known. */
 const PIECE_BYTES = 16 * 1024
+/** What keeping a piece costs beside its bytes: many tiny events must not slip under the bound. */
+const PIECE_COST_BYTES = 96
 /** A string this long is at most one piece in UTF-8 (3 bytes a character) and need not be measured. */
 const SHORT_STRING = PIECE_BYTES / 4
 
@@ -45,11 +47,16 @@ export class UwsStream implements ResponseStream {
   }
 
   write(chunk: string | Uint8Array): boolean {
-    if (this.#turn.closed || this.#ending) return false
+    const turn = this.#turn
+    if (turn.closed || this.#ending) return false
     if (chunk.length === 0) return !this.#blocked
-    if (this.#blocked) this.#keep(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-    else this.#turn.write(native => this.#offer(native, chunk))
-    if (this.bufferedBytes > this.#turn.context.limits.maxBufferedBytes) this.#turn.cut('slow_reader')
+    if (!this.#blocked) turn.write(native => this.#offer(native, chunk))
+    else {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+      const held = this.bufferedBytes + (this.#queue.length + 1) * PIECE_COST_BYTES
+      if (held + bytes.length > turn.context.limits.maxBufferedBytes) turn.cut('slow_reader')
+      else this.#keep(bytes)
+    }
     return !this.#blocked
   }
 

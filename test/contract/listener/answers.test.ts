@@ -1,0 +1,238 @@
+/** Answers in one piece, as every listener must send them: framed exactly, without injected headers, never after the end. */
+import { expect, it } from 'vitest'
+import type { HttpResponse } from '../../../src/server/listener.ts'
+import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+
+onEachListener('answers', kind => {
+  it('frames text and bytes with their length and keeps the connection', async () => {
+    const { port } = await openListener(kind, (request, response) => {
+      if (request.path === '/text') response.send(200, ['content-type', 'text/plain; charset=utf-8'], 'grüße')
+      else response.send(201, ['x-a', '1', 'x-b', '2'], new Uint8Array([1, 2, 3]))
+    })
+    const client = new RawClient(port).send(head('GET /text HTTP/1.1'))
+    const text = await client.until('gr')
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(text.toLowerCase()).toContain('content-length: 7\r\n')
+    client.send(head('GET /bytes HTTP/1.1'))
+    await client.until('\r\n\r\n\x01\x02\x03')
+    expect(client.text).toContain('HTTP/1.1 201 Created\r\n')
+    expect(client.text.toLowerCase()).toContain('x-a: 1\r\nx-b: 2\r\n')
+  })
+
+  it('says nothing about the software behind it', async () => {
+    const { port } = await openListener(kind, (_request, response) => response.send(200, [], 'x'))
+    const text = await new RawClient(port).send(head('GET / HTTP/1.1')).until('\r\n\r\nx')
+    expect(text.toLowerCase()).not.toMatch(/uwebsockets|server:|x-powered-by/)
+    expect(text.toLowerCase()).toContain('\r\ndate: ')
+  })
+
+  it('measures the body for HEAD and sends none of it', async () => {
+    const { port } = await openListener(kind, (_request, response) =>
+      response.send(200, ['content-type', 'text/plain'], 'ünseen'),
+    )
+    const client = new RawClient(port)
+    for (let n = 1; n <= 3 && !client.closed; n++) {
+      client.send(head('HEAD / HTTP/1.1'))
+      await waitFor(() => client.text.split('\r\n\r\n').length > n || client.closed)
+    }
+    expect(client.text.toLowerCase()).toContain('content-length: 7\r\n')
+    expect(client.text).not.toContain('nseen')
+    expect(client.text.endsWith('\r\n\r\n')).toBe(true)
+  })
+
+  it.each([204, 304])('sends %i without body and without length', async status => {
+    const { port } = await openListener(kind, (_request, response) =>
+      response.send(status, ['x-a', 'b'], 'ignored'),
+    )
+    const client = new RawClient(port).send(head('GET / HTTP/1.1'))
+    const text = await client.until('\r\n\r\n')
+    expect(text).toContain(`HTTP/1.1 ${status} `)
+    expect(text.toLowerCase()).not.toMatch(/content-length|transfer-encoding|ignored/)
+  })
+
+  it('declares an empty body of other statuses', async () => {
+    const { port } = await openListener(kind, (_request, response) => response.send(202, []))
+    const text = await new RawClient(port)
+      .send(head('POST / HTTP/1.1', 'Content-Length: 0'))
+      .until('\r\n\r\n')
+    expect(text).toContain('HTTP/1.1 202 Accepted\r\n')
+    expect(text.toLowerCase()).toContain('content-length: 0\r\n')
+  })
+
+  it.each([
+    ['a line break', ['x-a', 'b\r\nx-evil: 1']],
+    ['a bare line feed', ['x-a', 'b\nx-evil: 1']],
+    ['a NUL', ['x-a', 'b\0']],
+    ['a character beyond ISO 8859-1', ['x-a', '€']],
+    ['a name with a line break', ['x-a\r\nx-evil', '1']],
+    ['an upper-case name', ['X-A', '1']],
+    ['a length of its own', ['content-length', '3']],
+    ['a transfer coding of its own', ['transfer-encoding', 'chunked']],
+    ['a connection header', ['connection', 'keep-alive']],
+    ['a name without value', ['x-a']],
+  ])('throws for a header with %s, and sends nothing of it', async (_what, headers) => {
+    const thrown: unknown[] = []
+    const { url } = await openListener(kind, (_request, response) => {
+      for (const begin of [() => response.send(200, headers, 'x'), () => response.stream(200, headers)]) {
+        try {
+          begin()
+        } catch (error) {
+          thrown.push(error)
+        }
+      }
+      response.send(200, [], 'still whole')
+    })
+    const answer = await fetch(url)
+    expect(await answer.text()).toBe('still whole')
+    expect(answer.headers.get('x-evil')).toBeNull()
+    expect(thrown.map(error => (error as Error).message)).toHaveLength(2)
+    expect((thrown[0] as Error).message).toMatch(/header/)
+  })
+
+  it('refuses a status that ends no exchange', async () => {
+    const { url, errors } = await openListener(kind, (_request, response) => response.send(101, []))
+    expect((await fetch(url)).status).toBe(500)
+    expect(String(errors[0])).toContain('status 101')
+  })
+
+  it('sends header values as ISO 8859-1 and reads them as UTF-8', async () => {
+    let seen = ''
+    const { port } = await openListener(kind, (request, response) => {
+      seen = request.header('x-name')
+      response.send(200, ['x-name', 'é'], 'x')
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Name: ', Buffer.from('José M'), '\r\n\r\n')
+    expect((await client.until('\r\n\r\nx')).toLowerCase()).toContain('x-name: \xe9\r\n')
+    expect(seen).toBe('José M')
+  })
+
+  it('hands out the head as it was sent, with names in lower case and repeated headers joined', async () => {
+    let seen: unknown
+    const { port } = await openListener(kind, (request, response) => {
+      const { method, path, query, rawHeaders, peerAddress } = request
+      seen = {
+        method,
+        path,
+        query,
+        rawHeaders,
+        peerAddress,
+        accept: request.header('accept'),
+        none: request.header('x'),
+      }
+      response.send(200, [], 'x')
+    })
+    await new RawClient(port)
+      .send(head('DELETE /a%2Fb//c?x=%31&y HTTP/1.1', 'Accept: a', 'Accept:  b '))
+      .until('\r\n\r\nx')
+    expect(seen).toEqual({
+      method: 'DELETE',
+      path: '/a%2Fb//c',
+      query: 'x=%31&y',
+      rawHeaders: ['host', 'test.example', 'accept', 'a', 'accept', 'b'],
+      peerAddress: '127.0.0.1',
+      accept: 'a, b',
+      none: '',
+    })
+  })
+
+  it('answers later as well as at once, and ignores everything after the answer', async () => {
+    let aborted = 0
+    let kept: HttpResponse | undefined
+    const { url } = await openListener(kind, (_request, response) => {
+      kept = response
+      response.onAbort(() => aborted++)
+      setTimeout(() => {
+        response.send(200, [], 'first')
+        response.send(500, [], 'second')
+        response.stream(200, []).write('third')
+      }, 20)
+    })
+    expect(await (await fetch(url)).text()).toBe('first')
+    expect(kept!.closed).toBe(true)
+    kept!.send(200, [], 'fourth')
+    kept!.onAbort(() => aborted++)
+    expect(await (await fetch(url)).text()).toBe('first')
+    await pause(30)
+    expect(aborted).toBe(0)
+  })
+
+  it('answers 500 when the handler throws, reports the error and lives on', async () => {
+    const { url, errors } = await openListener(kind, (request, response) => {
+      if (request.path === '/body') {
+        request.readBody(
+          10,
+          () => {
+            throw new Error('in the body')
+          },
+          () => {},
+        )
+      } else if (request.path === '/throw') throw new Error('in the handler')
+      else response.send(200, [], 'fine')
+    })
+    expect((await fetch(`${url}/throw`)).status).toBe(500)
+    expect((await fetch(`${url}/body`, { method: 'POST', body: 'x' })).status).toBe(500)
+    expect(await (await fetch(url)).text()).toBe('fine')
+    expect(errors.map(error => (error as Error).message)).toEqual(['in the handler', 'in the body'])
+  })
+
+  it('delivers a large body whole to a client that reads slowly', async () => {
+    const body = Buffer.alloc(24 << 20, 'abcdefgh')
+    const { port } = await openListener(kind, (_request, response) => response.send(200, [], body))
+    const client = new RawClient(port)
+    client.keep = false
+    client.send(head('GET / HTTP/1.1'))
+    await pause(50)
+    for (let n = 0; n < 20; n++) {
+      client.socket.pause()
+      await pause(10)
+      client.socket.resume()
+      await pause(5)
+    }
+    await waitFor(() => client.receivedBytes > body.length, 20_000)
+    client.keep = true
+    client.send(head('HEAD / HTTP/1.1'))
+    await client.until(new RegExp(`content-length: ${body.length}`, 'i'))
+  })
+
+  it('lets a client that reads nothing hold at most one answer', async () => {
+    let answered = 0
+    const body = Buffer.alloc(64 << 10)
+    const { port } = await openListener(kind, (_request, response) => {
+      answered++
+      response.send(200, [], body)
+    })
+    const client = new RawClient(port)
+    client.socket.pause()
+    const request = head('GET / HTTP/1.1')
+    for (let n = 0; n < 40 && !client.closed; n++) {
+      client.send(request.repeat(10))
+      await pause(10)
+    }
+    const inKernel = answered * body.length
+    await pause(100)
+    client.send(request.repeat(10))
+    await pause(100)
+    // What was answered fits what the two kernels hold; after that no further request is run.
+    expect(answered * body.length).toBe(inKernel)
+    expect(inKernel).toBeLessThan(16 << 20)
+  })
+
+  it('lets a client that reads nothing pipeline answers without body only so long', async () => {
+    let answered = 0
+    const { port } = await openListener(kind, (_request, response) => {
+      answered++
+      response.send(204, [])
+    })
+    const client = new RawClient(port)
+    client.socket.pause()
+    const burst = head('GET / HTTP/1.1').repeat(2_000)
+    for (let n = 0; n < 100 && client.socket.writableLength < 1 << 20; n++) {
+      client.send(burst)
+      await pause(10)
+      if (client.socket.destroyed) break
+    }
+    // 200,000 requests were offered; 100 bytes of answer each, 4 MB of kernel buffer and 256 KiB of ours.
+    expect(answered).toBeLessThan(150_000)
+  })
+})

@@ -1,0 +1,253 @@
+/** Connections: pipelining, split heads, many at once, the port, aborts, draining and closing. */
+import { Agent, get } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, it } from 'vitest'
+import type { HttpResponse } from '../../../src/server/listener.ts'
+import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+
+onEachListener('connections', kind => {
+  it('answers pipelined requests in order', async () => {
+    const { port } = await openListener(kind, (request, response) => {
+      request.readBody(
+        100,
+        body => response.send(200, [], `<${request.path} ${Buffer.from(body)}>`),
+        () => {},
+      )
+    })
+    const client = new RawClient(port)
+    client.send(
+      head('GET /1 HTTP/1.1') +
+        head('POST /2 HTTP/1.1', 'Content-Length: 3') +
+        'two' +
+        head('GET /3 HTTP/1.1') +
+        head('POST /4 HTTP/1.1', 'Content-Length: 4') +
+        'four',
+    )
+    await client.until('/4 four>')
+    expect(client.text.match(/<[^>]*>/g)).toEqual(['</1 >', '</2 two>', '</3 >', '</4 four>'])
+  })
+
+  it('closes or keeps order when a request is pipelined behind one answered later', async () => {
+    const { port } = await openListener(kind, (request, response) => {
+      if (request.path === '/later') setTimeout(() => response.send(200, [], 'later;'), 30)
+      else response.send(200, [], 'sooner;')
+    })
+    const client = new RawClient(port).send(head('GET /later HTTP/1.1') + head('GET /sooner HTTP/1.1'))
+    if (kind === 'uws') expect(await client.untilClosed()).toBe('')
+    else expect((await client.until('sooner;')).match(/\w+;/g)).toEqual(['later;', 'sooner;'])
+  })
+
+  it('reads a head that arrives one byte at a time', async () => {
+    const { port } = await openListener(kind, (request, response) =>
+      response.send(200, [], `<${request.path}?${request.query}>`),
+    )
+    const client = new RawClient(port)
+    for (const byte of head('GET /split?here=1 HTTP/1.1', 'X-A: b')) {
+      client.send(byte)
+      await pause(1)
+    }
+    await client.until('</split?here=1>')
+  })
+
+  it('reads a request line that is split at every place', async () => {
+    const { port } = await openListener(kind, (request, response) =>
+      response.send(200, [], `<${request.path}>`),
+    )
+    const text = head('GET /line HTTP/1.1')
+    for (let at = 1; at < text.length; at += 3) {
+      const client = new RawClient(port).send(text.slice(0, at))
+      await pause(3)
+      client.send(text.slice(at))
+      await client.until('</line>')
+      client.socket.destroy()
+    }
+  })
+
+  it('serves 1,000 connections at once', async () => {
+    const waiting: HttpResponse[] = []
+    const { port } = await openListener(kind, (_request, response) => {
+      waiting.push(response)
+      if (waiting.length === 1000) for (const one of waiting) one.send(200, [], 'all here')
+    })
+    const agent = new Agent({ maxSockets: 1000 })
+    const answers = await Promise.all(
+      Array.from(
+        { length: 1000 },
+        () =>
+          new Promise<number>((resolve, reject) => {
+            get({ port, host: '127.0.0.1', agent }, answer => {
+              answer.resume()
+              answer.on('end', () => resolve(answer.statusCode ?? 0))
+            }).on('error', reject)
+          }),
+      ),
+    )
+    agent.destroy()
+    expect(answers.every(status => status === 200)).toBe(true)
+  })
+
+  it('keeps its memory flat over 20,000 requests', async () => {
+    const { port } = await openListener(kind, (request, response) => {
+      request.readBody(
+        10_000,
+        body => response.send(200, ['content-type', 'application/octet-stream'], body),
+        () => {},
+      )
+    })
+    const clients = Array.from({ length: 10 }, () => new RawClient(port))
+    const request = Buffer.from(`${head('POST / HTTP/1.1', 'Content-Length: 1000')}${'x'.repeat(1000)}`)
+    let answered = 0
+    const run = (client: RawClient, count: number): Promise<void> =>
+      new Promise(resolve => {
+        client.keep = false
+        let left = count
+        let bytes = 0
+        const onData = (chunk: Buffer): void => {
+          bytes += chunk.length
+          // Each answer is its 1,000 bytes and a head of the same length for all.
+          if (chunk[chunk.length - 1] !== 0x78 || bytes < 1000) return
+          bytes = 0
+          answered++
+          if (--left > 0) client.socket.write(request)
+          else {
+            client.socket.off('data', onData)
+            resolve()
+          }
+        }
+        client.socket.on('data', onData)
+        client.socket.write(request)
+      })
+    await Promise.all(clients.map(client => run(client, 500)))
+    const before = await settledHeap()
+    const residentBefore = process.memoryUsage.rss()
+    await Promise.all(clients.map(client => run(client, 2_000)))
+    const grown = (await settledHeap()) - before
+    const resident = process.memoryUsage.rss() - residentBefore
+    expect(answered).toBe(25_000)
+    expect(grown).toBeLessThan(4 << 20)
+    expect(resident).toBeLessThan(48 << 20)
+  })
+
+  it('takes its port for itself, and says what to change when it is taken', async () => {
+    const first = await openListener(kind, (_request, response) => response.send(200, [], 'first'))
+    const second = openListener(kind, (_request, response) => response.send(200, [], 'second'), {
+      port: first.port,
+    })
+    await expect(second).rejects.toThrow(new RegExp(`127\\.0\\.0\\.1:${first.port}.*GATEWAY_PORT.*API_PORT`))
+    const sharing = openListener(kind, (_request, response) => response.send(200, []), {
+      port: first.port,
+      sharePort: true,
+    })
+    await expect(sharing).rejects.toThrow(/cannot listen/)
+    for (let n = 0; n < 5; n++) expect(await (await fetch(first.url)).text()).toBe('first')
+  })
+
+  if (kind === 'uws') {
+    it('shares its port where both sides want it', async () => {
+      const answer = (text: string) => (_request: unknown, response: HttpResponse) =>
+        response.send(200, [], text)
+      const first = await openListener(kind, answer('first'), { sharePort: true })
+      const second = await openListener(kind, answer('second'), { sharePort: true, port: first.port })
+      expect(second.port).toBe(first.port)
+      const seen = new Set<string>()
+      for (let n = 0; n < 200 && seen.size < 2; n++) {
+        const client = new RawClient(first.port).send(head('GET / HTTP/1.1'))
+        await client.until(/first|second/)
+        seen.add(/first|second/.exec(client.text)![0])
+        client.socket.destroy()
+      }
+      expect(seen).toEqual(new Set(['first', 'second']))
+    })
+  }
+
+  it('gives the address of an IPv4 peer as IPv4 on a dual-stack socket, and IPv6 in its short form', async ({
+    skip,
+  }) => {
+    const opening = openListener(kind, (request, response) => response.send(200, [], request.peerAddress), {
+      host: '::',
+    })
+    const open = await opening.catch(() => undefined)
+    if (open === undefined) return skip('this machine has no IPv6')
+    expect(await (await fetch(`http://127.0.0.1:${open.port}/`)).text()).toBe('127.0.0.1')
+    expect(await (await fetch(`http://[::1]:${open.port}/`)).text()).toBe('::1')
+  })
+
+  it('stops the work of a request whose client has gone', async () => {
+    let worked = 0
+    let aborted = 0
+    const { port } = await openListener(kind, (_request, response) => {
+      const timer = setInterval(() => worked++, 5)
+      response.onAbort(() => {
+        aborted++
+        clearInterval(timer)
+      })
+    })
+    const client = new RawClient(port).send(head('GET / HTTP/1.1'))
+    await waitFor(() => worked > 2)
+    client.socket.destroy()
+    await waitFor(() => aborted === 1)
+    const then = worked
+    await pause(50)
+    expect(worked).toBe(then)
+    expect(aborted).toBe(1)
+  })
+
+  it('runs an abort listener at once when the client has gone already', async () => {
+    let late = false
+    let kept: HttpResponse | undefined
+    const { port } = await openListener(kind, (_request, response) => {
+      kept = response
+    })
+    const client = new RawClient(port).send(head('GET / HTTP/1.1'))
+    await waitFor(() => kept !== undefined)
+    client.socket.destroy()
+    await waitFor(() => kept!.closed)
+    kept!.onAbort(() => {
+      late = true
+    })
+    expect(late).toBe(true)
+  })
+
+  it('closes a connection the handler destroys', async () => {
+    const { port } = await openListener(kind, (_request, response) => response.destroy())
+    expect(await new RawClient(port).send(head('GET / HTTP/1.1')).untilClosed()).toBe('')
+  })
+
+  it('drains: takes no new connection, finishes what runs, tells clients to close, and ends the rest', async () => {
+    const pending: HttpResponse[] = []
+    const aborted: string[] = []
+    const { port, listener } = await openListener(kind, (request, response) => {
+      response.onAbort(() => aborted.push(request.path))
+      if (request.path === '/now') response.send(200, [], 'now')
+      else pending.push(response)
+    })
+    const idle = new RawClient(port).send(head('GET /now HTTP/1.1'))
+    await idle.until('now')
+    const busy = new RawClient(port).send(head('GET /busy HTTP/1.1'))
+    const stuck = new RawClient(port).send(head('GET /stuck HTTP/1.1'))
+    await waitFor(() => pending.length === 2)
+    listener.stopAccepting()
+    const refused = new RawClient(port).send(head('GET /now HTTP/1.1'))
+    expect(await refused.untilClosed()).toBe('')
+    pending[0]!.send(200, [], 'finished')
+    expect((await busy.until('finished')).toLowerCase()).toContain('connection: close')
+    expect(aborted).toEqual([])
+    await listener.close()
+    await Promise.all([idle.untilClosed(), busy.untilClosed(), stuck.untilClosed()])
+    expect(aborted).toEqual(['/stuck'])
+    await listener.close()
+  })
+})
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** Twice, because buffers are given back by finalizers that run after the first. */
+async function settledHeap(): Promise<number> {
+  collectGarbage()
+  await pause(50)
+  collectGarbage()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}

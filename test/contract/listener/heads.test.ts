@@ -1,0 +1,45 @@
+/** Every head of the table gets its outcome, and no request hidden behind a refused one is ever run. */
+import { describe, expect, it } from 'vitest'
+import { COMPLIANCE, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
+import { onEachListener, openListener, pause, RawClient } from './kit.ts'
+
+/** Long enough for an answer, far below the 10 s after which a silent connection ends. */
+const SILENCE_MS = 150
+
+onEachListener('request heads', kind => {
+  describe.each([
+    ['compliance', COMPLIANCE],
+    ['smuggling', SMUGGLING],
+    ['malformed', MALFORMED],
+  ])('%s', (_category, cases) => {
+    it.each(cases.map(one => [one.name, one[kind], one] as const))('%s → %s', async (_name, outcome, one) => {
+      const ran: string[] = []
+      const { port, errors } = await openListener(
+        kind,
+        (request, response) => {
+          ran.push(request.path)
+          request.readBody(
+            1000,
+            () => response.send(200, [], 'ran'),
+            () => response.send(413, []),
+          )
+        },
+        { allowChunkedRequests: one.allowChunked === true },
+      )
+      const client = new RawClient(port).send(one.bytes)
+      for (let waited = 0; waited < SILENCE_MS && !client.closed && !client.text.endsWith('ran'); waited += 5)
+        await pause(5)
+      expect(observed(client)).toBe(outcome)
+      expect(ran).toEqual(one.ran ?? (outcome === 'runs' ? ['/'] : []))
+      expect(errors).toEqual([])
+    })
+  })
+})
+
+function observed(client: RawClient): Outcome {
+  const text = client.text.replace('HTTP/1.1 100 Continue\r\n\r\n', '')
+  if (text === '') return client.closed ? 'closed' : 'silent'
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1])
+  if (status === 200) return 'runs'
+  return client.closed ? status : 'silent'
+}

@@ -1,0 +1,142 @@
+/** What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes. It holds no test. */
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe } from 'vitest'
+import { createListener, type ListenerKind, listenerSupport } from '../../../src/server/create.ts'
+import {
+  DEFAULT_LISTENER_LIMITS,
+  type HttpHandler,
+  type Listener,
+  type ListenerLimits,
+  type ListenerOptions,
+  type ListenerRefusal,
+} from '../../../src/server/listener.ts'
+
+export interface OpenListener {
+  readonly listener: Listener
+  readonly port: number
+  readonly url: string
+  readonly refused: ListenerRefusal[]
+  readonly errors: unknown[]
+}
+
+const opened: Listener[] = []
+const sockets: Socket[] = []
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  for (const listener of opened.splice(0)) await listener.close()
+})
+
+/** One `describe` for each listener; the fast one is skipped by name where its native build does not load. */
+export function onEachListener(title: string, suite: (kind: ListenerKind) => void): void {
+  const { kinds, uwsMissing } = listenerSupport()
+  for (const kind of ['uws', 'node'] as const) {
+    const isMissing = !kinds.includes(kind) && process.env.REQUIRE_SERVICES !== '1'
+    const reason = isMissing ? ` (skipped: ${uwsMissing}; run with Node 20)` : ''
+    describe.skipIf(isMissing)(`${title}, ${kind} listener${reason}`, () => suite(kind))
+  }
+}
+
+export interface OpenOptions extends Partial<Omit<ListenerOptions, 'limits' | 'handler'>> {
+  readonly limits?: Partial<ListenerLimits>
+}
+
+export async function openListener(
+  kind: ListenerKind,
+  handler: HttpHandler,
+  { limits, ...rest }: OpenOptions = {},
+): Promise<OpenListener> {
+  const refused: ListenerRefusal[] = []
+  const errors: unknown[] = []
+  const listener = createListener(kind, {
+    host: '127.0.0.1',
+    port: 0,
+    handler,
+    allowChunkedRequests: false,
+    sharePort: false,
+    onRefused: reason => refused.push(reason),
+    onHandlerError: error => errors.push(error),
+    limits: { ...DEFAULT_LISTENER_LIMITS, ...limits },
+    ...rest,
+  })
+  opened.push(listener)
+  const { port } = await listener.listen()
+  return { listener, port, url: `http://127.0.0.1:${port}`, refused, errors }
+}
+
+/** A connection whose bytes the test chooses one by one. */
+export class RawClient {
+  readonly socket: Socket
+  received = Buffer.alloc(0)
+  receivedBytes = 0
+  closed = false
+  readonly whenClosed: Promise<void>
+  /** Large downloads are counted, not kept. */
+  keep = true
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    sockets.push(this.socket)
+    this.socket.on('data', chunk => {
+      this.receivedBytes += chunk.length
+      if (this.keep) this.received = Buffer.concat([this.received, chunk])
+    })
+    this.socket.on('error', () => {})
+    this.whenClosed = new Promise(resolve => {
+      this.socket.on('close', () => {
+        this.closed = true
+        resolve()
+      })
+    })
+  }
+
+  get text(): string {
+    return this.received.toString('latin1')
+  }
+
+  send(...parts: (string | Uint8Array)[]): this {
+    for (const part of parts) this.socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part)
+    return this
+  }
+
+  /** Waits until the received text holds what is looked for. */
+  async until(needle: string | RegExp, timeoutMs = 5_000): Promise<string> {
+    await waitFor(
+      () => (typeof needle === 'string' ? this.text.includes(needle) : needle.test(this.text)),
+      timeoutMs,
+      () => `${needle} in ${JSON.stringify(this.text.slice(0, 400))}`,
+    )
+    return this.text
+  }
+
+  /** Waits until the server has closed the connection; the text received by then. */
+  async untilClosed(timeoutMs = 5_000): Promise<string> {
+    await waitFor(
+      () => this.closed,
+      timeoutMs,
+      () => `the end of a connection that got ${JSON.stringify(this.text.slice(0, 400))}`,
+    )
+    return this.text
+  }
+}
+
+export async function waitFor(
+  isTrue: () => boolean,
+  timeoutMs = 5_000,
+  what: () => string = () => 'a condition',
+): Promise<void> {
+  const end = performance.now() + timeoutMs
+  while (!isTrue()) {
+    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for ${what()}`)
+    await pause(5)
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
+
+/** A request head with a Host, ready to be sent. */
+export function head(startLine: string, ...lines: string[]): string {
+  return `${[startLine, 'Host: test.example', ...lines].join('\r\n')}\r\n\r\n`
+}
