@@ -21,11 +21,14 @@ export const HEAD_TOOLS: i32 = 128
 export const HEAD_SCRATCH: i32 = 256
 /** Threads that can attach. */
 export const SCRATCH_COUNT: i32 = 64
-/** Bytes of a scratch area: results first, key bytes from SCRATCH_KEY on. */
+/** Bytes of a scratch area: results first, then two hashed keys (consumer, tool), key bytes from SCRATCH_KEY on. */
 export const SCRATCH_SIZE: i32 = 1024
+export const SCRATCH_HASH: i32 = 64
 export const SCRATCH_KEY: i32 = 128
-/** Longest key with its tool and the zero byte between them. The host hashes longer ones down. */
+/** Longest key and tool together. The host hashes longer ones down. */
 export const MAX_KEY_BYTES: i32 = 896
+/** Length of a key whose hash stands at SCRATCH_HASH already. */
+export const HASHED: i32 = -1
 
 // ── Table descriptor ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -77,6 +80,9 @@ export const SLOT_MONTH_LIMIT: i32 = 48
 /** State of the rolling second and minute: RING_… below. */
 export const SLOT_SECOND: i32 = 64
 export const SLOT_MINUTE: i32 = 80
+/** u32: what the day and the month before counted, for a clock that steps back over their end. */
+export const SLOT_DAY_BEFORE: i32 = 76
+export const SLOT_MONTH_BEFORE: i32 = 92
 /** RING_STEPS bytes each. */
 export const SLOT_SECOND_RING: i32 = 96
 export const SLOT_MINUTE_RING: i32 = 176
@@ -86,14 +92,12 @@ export const CONSUMER_STRIDE: i32 = 256
 
 /** Closed sub-windows that are kept beside the current one; a window touches at most RING_STEPS + 1. */
 export const RING_STEPS: i32 = 80
-/** u32: admitted in the current sub-window. */
-export const RING_CURRENT: i32 = 0
+/** u32: admitted in the current sub-window, and what older ones left below a whole quantum. */
+export const RING_OPEN: i32 = 0
 /** u32: all that counts against the limit now. */
 export const RING_HELD: i32 = 4
-/** u32: admitted in closed sub-windows, less than a whole quantum; freed with a later one. */
-export const RING_REST: i32 = 8
 /** u32: units that one count in a ring byte stands for; 1 up to a limit of 255. */
-export const RING_QUANTUM: i32 = 12
+export const RING_QUANTUM: i32 = 8
 
 // ── Tool bucket slot ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,6 +126,8 @@ export const OUT_USED: i32 = 24
 export const OUT_RETRY: i32 = 28
 /** u32: unspent tokens after the call. */
 export const OUT_TOKENS: i32 = 32
+/** Nothing to read: a place for the sum of loads that are made for the cache's sake. */
+export const OUT_TOUCHED: i32 = 124
 
 // ── Results of `quotaRead` ──────────────────────────────────────────────────────────────────────────────────
 

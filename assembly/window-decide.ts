@@ -23,12 +23,14 @@ import {
   RESERVING_TOOLS,
   SLOT_CLOCK,
   SLOT_DAY,
+  SLOT_DAY_BEFORE,
   SLOT_DAY_COUNT,
   SLOT_DAY_LIMIT,
   SLOT_IN_FLIGHT,
   SLOT_MINUTE,
   SLOT_MINUTE_RING,
   SLOT_MONTH,
+  SLOT_MONTH_BEFORE,
   SLOT_MONTH_COUNT,
   SLOT_MONTH_LIMIT,
   SLOT_RESERVED,
@@ -51,6 +53,7 @@ import {
   freeStep,
   held,
   minuteStep,
+  misfit,
   phaseAt,
   phaseOf,
   secondStep,
@@ -77,13 +80,17 @@ export function settle(slot: usize, nowMs: i64): void {
     }
     store<i64>(slot, now, SLOT_CLOCK)
   }
-  if (day > <u32>load<u16>(slot, SLOT_DAY)) {
-    store<u16>(slot, <u16>day, SLOT_DAY)
+  const ofDay = <u32>load<u16>(slot, SLOT_DAY)
+  if (day > ofDay) {
+    store<u32>(slot, day == ofDay + 1 ? load<u32>(slot, SLOT_DAY_COUNT) : 0, SLOT_DAY_BEFORE)
     store<u32>(slot, 0, SLOT_DAY_COUNT)
+    store<u16>(slot, <u16>day, SLOT_DAY)
   }
-  if (month > <u32>load<u16>(slot, SLOT_MONTH)) {
-    store<u16>(slot, <u16>month, SLOT_MONTH)
+  const ofMonth = <u32>load<u16>(slot, SLOT_MONTH)
+  if (month > ofMonth) {
+    store<u32>(slot, month == ofMonth + 1 ? load<u32>(slot, SLOT_MONTH_COUNT) : 0, SLOT_MONTH_BEFORE)
     store<u32>(slot, 0, SLOT_MONTH_COUNT)
+    store<u16>(slot, <u16>month, SLOT_MONTH)
   }
 }
 
@@ -100,21 +107,36 @@ function refuse(kind: i32, used: u32, limit: u32, retryMs: i64, resetSecs: u32):
 // @ts-ignore: decorator
 @inline
 function secsAfter(unixMs: i64, ms: i64): u32 {
-  return <u32>((unixMs + ms + 999) / 1000)
+  return <u32>(<f64>(unixMs + ms + 999) / 1000)
 }
 
+/** The tightest window so far: what remains of it, its limit, its kind. */
 let tightest: u32 = 0
+let tightLimit: u32 = 0
+let tightKind: i32 = NO_KIND
 
 // @ts-ignore: decorator
 @inline
-function standing(kind: i32, limit: u32, used: u32, resetSecs: u32): void {
+function standing(kind: i32, limit: u32, used: u32): void {
   const remaining = limit - min(used, limit)
-  if (remaining > tightest) return
+  if (tightKind != NO_KIND && remaining > tightest) return
   tightest = remaining
-  store<u32>(scratch, kind, OUT_KIND)
-  store<u32>(scratch, limit, OUT_LIMIT)
-  store<u32>(scratch, remaining, OUT_REMAINING)
-  store<u32>(scratch, resetSecs, OUT_RESET)
+  tightLimit = limit
+  tightKind = kind
+}
+
+/** Writes the tightest window out. `toolFullMs`: until the tool's bucket is full. */
+function report(unixMs: i64, toolFullMs: i64): void {
+  store<u32>(scratch, tightKind, OUT_KIND)
+  store<u32>(scratch, tightLimit, OUT_LIMIT)
+  store<u32>(scratch, tightest, OUT_REMAINING)
+  let reset: u32
+  if (tightKind == KIND_DAY) reset = (day + 1) * 86_400
+  else if (tightKind == KIND_MONTH) reset = monthStart(month + 1)
+  else if (tightKind == KIND_MINUTE) reset = secsAfter(unixMs, 60_000)
+  else if (tightKind == KIND_SECOND) reset = secsAfter(unixMs, 1000)
+  else reset = secsAfter(unixMs, tightKind == KIND_TOOL ? toolFullMs : 0)
+  store<u32>(scratch, reset, OUT_RESET)
 }
 
 /** Refills a bucket to now; a new one is full. */
@@ -145,6 +167,16 @@ function spend(slot: usize): void {
   store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - 1, SLOT_RESERVED)
 }
 
+/**
+ * Address of the count of the caller's period: this one, the one before when the caller's clock has stepped back over
+ * its end, or 0: further back nobody knows what was counted, so a limit counts as reached.
+ */
+// @ts-ignore: decorator
+@inline
+function countAt(slot: usize, newest: u32, asked: u32, current: usize, before: usize): usize {
+  return newest == asked ? slot + current : newest == asked + 1 ? slot + before : 0
+}
+
 /** @param tool 0 when no tool limit applies */
 export function decide(
   slot: usize,
@@ -165,21 +197,23 @@ export function decide(
   const clock = load<i64>(slot, SLOT_CLOCK)
   const second = slot + SLOT_SECOND
   const minute = slot + SLOT_MINUTE
-  const ofDay = load<u32>(slot, SLOT_DAY_COUNT)
-  const ofMonth = load<u32>(slot, SLOT_MONTH_COUNT)
+  const dayAt = countAt(slot, <u32>load<u16>(slot, SLOT_DAY), day, SLOT_DAY_COUNT, SLOT_DAY_BEFORE)
+  const monthAt = countAt(slot, <u32>load<u16>(slot, SLOT_MONTH), month, SLOT_MONTH_COUNT, SLOT_MONTH_BEFORE)
+  const ofDay = dayAt == 0 ? perDay : load<u32>(dayAt)
+  const ofMonth = monthAt == 0 ? perMonth : load<u32>(monthAt)
   const inFlight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
 
   // The longest wait first: it is the one the caller has to hear of.
   if (perMonth != 0 && ofMonth >= perMonth) {
-    const reset = monthStart(<u32>load<u16>(slot, SLOT_MONTH) + 1)
+    const reset = monthStart(month + 1)
     return refuse(KIND_MONTH, ofMonth, perMonth, <i64>reset * 1000 - unixMs, reset)
   }
   if (perDay != 0 && ofDay >= perDay) {
-    const reset = (<u32>load<u16>(slot, SLOT_DAY) + 1) * 86_400
+    const reset = (day + 1) * 86_400
     return refuse(KIND_DAY, ofDay, perDay, <i64>reset * 1000 - unixMs, reset)
   }
   if (perMinute != 0) {
-    fit(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
+    if (misfit(minute, perMinute)) fit(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
     if (held(minute) >= perMinute) {
       const free = freeStep(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
       const wait = untilMinute(clock, free)
@@ -187,7 +221,7 @@ export function decide(
     }
   }
   if (perSecond != 0) {
-    fit(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
+    if (misfit(second, perSecond)) fit(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
     if (held(second) >= perSecond) {
       const free = freeStep(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
       const wait = untilSecond(clock, free)
@@ -217,27 +251,28 @@ export function decide(
   }
 
   atomic.add<u32>(slot + SLOT_IN_FLIGHT, 1)
-  store<u32>(slot, ofDay + 1, SLOT_DAY_COUNT)
-  store<u32>(slot, ofMonth + 1, SLOT_MONTH_COUNT)
-  tightest = u32.MAX_VALUE
-  store<u32>(scratch, NO_KIND, OUT_KIND)
+  if (dayAt != 0) store<u32>(dayAt, ofDay + 1)
+  if (monthAt != 0) store<u32>(monthAt, ofMonth + 1)
+  tightKind = NO_KIND
   if (perSecond != 0) {
     add(second, 1)
-    standing(KIND_SECOND, perSecond, held(second), secsAfter(unixMs, 1000))
+    standing(KIND_SECOND, perSecond, held(second))
   }
   if (perMinute != 0) {
     add(minute, 1)
-    standing(KIND_MINUTE, perMinute, held(minute), secsAfter(unixMs, 60_000))
+    standing(KIND_MINUTE, perMinute, held(minute))
   }
-  if (perDay != 0) standing(KIND_DAY, perDay, ofDay + 1, (<u32>load<u16>(slot, SLOT_DAY) + 1) * 86_400)
-  if (perMonth != 0)
-    standing(KIND_MONTH, perMonth, ofMonth + 1, monthStart(<u32>load<u16>(slot, SLOT_MONTH) + 1))
+  if (perDay != 0) standing(KIND_DAY, perDay, ofDay + 1)
+  if (perMonth != 0) standing(KIND_MONTH, perMonth, ofMonth + 1)
+  let toolFullMs: i64 = 0
   if (tool != 0) {
     level -= BUCKET_TOKEN
     store<i64>(tool, level, BUCKET_LEVEL)
-    const full = (<i64>toolBurst * BUCKET_TOKEN - level + toolRate - 1) / toolRate
-    standing(KIND_TOOL, toolBurst, toolBurst - <u32>(level / BUCKET_TOKEN), secsAfter(unixMs, full))
+    toolFullMs = (<i64>toolBurst * BUCKET_TOKEN - level + toolRate - 1) / toolRate
+    standing(KIND_TOOL, toolBurst, toolBurst - <u32>(level / BUCKET_TOKEN))
   }
-  if (tightest == u32.MAX_VALUE && burst != 0) standing(KIND_BURST, burst, inFlight + 1, secsAfter(unixMs, 0))
+  // Calls in flight are not a window: they speak only when nothing else does.
+  if (tightKind == NO_KIND && burst != 0) standing(KIND_BURST, burst, inFlight + 1)
+  report(unixMs, toolFullMs)
   return TAKE_GRANTED
 }

@@ -8,59 +8,55 @@ import { HEAD_SEED } from './window-abi'
 export let keyLow: u64 = 0
 export let keyHigh: u64 = 0
 
-let v0: u64 = 0
-let v1: u64 = 0
-let v2: u64 = 0
-let v3: u64 = 0
-
-// @ts-ignore: decorator
-@inline
-function round(): void {
-  v0 += v1
-  v2 += v3
-  v1 = rotl(v1, 13) ^ v0
-  v3 = rotl(v3, 16) ^ v2
-  v0 = rotl(v0, 32)
-  v2 += v1
-  v0 += v3
-  v1 = rotl(v1, 17) ^ v2
-  v3 = rotl(v3, 21) ^ v0
-  v2 = rotl(v2, 32)
+export function setKey(low: u64, high: u64): void {
+  keyLow = low
+  keyHigh = high
 }
+
+/** Rounds after the last word, for each half of the result. */
+const FINAL_ROUNDS: u32 = 3
 
 /**
  * Hashes `length` bytes at `at` (J.-P. Aumasson, D. J. Bernstein: "SipHash", 2012; 128-bit variant of the reference code).
- * Up to 7 bytes beyond the end are read and do not count.
+ * Up to 7 bytes beyond the end are read and do not count. One loop for words and final rounds, with the state in locals:
+ * globals would be memory.
  */
 export function hashKey(base: usize, at: usize, length: u32): void {
   const k0 = load<u64>(base, HEAD_SEED)
   const k1 = load<u64>(base, HEAD_SEED + 8)
-  v0 = k0 ^ 0x736f6d6570736575
-  v1 = k1 ^ 0x646f72616e646f6d ^ 0xee
-  v2 = k0 ^ 0x6c7967656e657261
-  v3 = k1 ^ 0x7465646279746573
-  const end = at + (length & ~7)
-  while (at < end) {
-    const word = load<u64>(at)
+  let v0 = k0 ^ 0x736f6d6570736575
+  let v1 = k1 ^ 0x646f72616e646f6d ^ 0xee
+  let v2 = k0 ^ 0x6c7967656e657261
+  let v3 = k1 ^ 0x7465646279746573
+  const words = length >> 3
+  const rounds = words + 1 + 2 * FINAL_ROUNDS
+  for (let i: u32 = 0; i < rounds; i++) {
+    let word: u64 = 0
+    if (i < words) {
+      word = load<u64>(at + (<usize>i << 3))
+    } else if (i == words) {
+      const kept: u64 = (<u64>length & 7) << 3
+      word = (load<u64>(at + (<usize>i << 3)) & (((<u64>1) << kept) - 1)) | ((<u64>length) << 56)
+    }
     v3 ^= word
-    round()
+    v0 += v1
+    v2 += v3
+    v1 = rotl(v1, 13) ^ v0
+    v3 = rotl(v3, 16) ^ v2
+    v0 = rotl(v0, 32)
+    v2 += v1
+    v0 += v3
+    v1 = rotl(v1, 17) ^ v2
+    v3 = rotl(v3, 21) ^ v0
+    v2 = rotl(v2, 32)
     v0 ^= word
-    at += 8
+    if (i == words) {
+      v2 ^= 0xee
+    } else if (i == words + FINAL_ROUNDS) {
+      keyLow = v0 ^ v1 ^ v2 ^ v3
+      v1 ^= 0xdd
+    }
   }
-  const left: u64 = length & 7
-  const last = (load<u64>(at) & (((<u64>1) << (left << 3)) - 1)) | ((<u64>length) << 56)
-  v3 ^= last
-  round()
-  v0 ^= last
-  v2 ^= 0xee
-  round()
-  round()
-  round()
-  keyLow = v0 ^ v1 ^ v2 ^ v3
-  v1 ^= 0xdd
-  round()
-  round()
-  round()
   keyHigh = v0 ^ v1 ^ v2 ^ v3
   if ((keyLow | keyHigh) == 0) keyLow = 1
 }

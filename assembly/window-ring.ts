@@ -4,7 +4,7 @@
  *
  * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. What those
  * admitted together never exceeds the limit, so no window does. A unit comes back once its whole sub-window has left:
- * at most W / 80 late. A byte counts quanta of ⌈limit / 255⌉ units; what does not fill a quantum goes into the next
+ * at most W / 80 late. A byte counts quanta of ⌈limit / 255⌉ units; what does not fill a quantum stays for the next
  * sub-window that closes, so it too can only come back late, and never more than limit / 255 of it.
  * Together that is less than one sixtieth of the limit.
  *
@@ -12,7 +12,7 @@
  * phase. A sub-window of the minute (750 ms) is 60 of them. The phase moves the boundaries of an idle consumer so that
  * its first call is the last of its sub-window: then it comes back exactly W later.
  */
-import { RING_CURRENT, RING_HELD, RING_QUANTUM, RING_REST, RING_STEPS } from './window-abi'
+import { RING_HELD, RING_OPEN, RING_QUANTUM, RING_STEPS } from './window-abi'
 
 /** Half milliseconds in a sub-window of the second. */
 const SECOND_TICKS: i64 = 25
@@ -25,7 +25,8 @@ const MOST: u64 = 255
 @inline
 export function clockAt(ms: i64, phase: i64): i64 {
   const ticks = ms * 2 + phase
-  const step = ticks / SECOND_TICKS
+  // Exact below 2^53, and a third of the time that a division of 64-bit integers takes.
+  const step = <i64>(<f64>ticks / <f64>SECOND_TICKS)
   return (step << 16) | ((ticks - step * SECOND_TICKS) << 11) | phase
 }
 
@@ -50,7 +51,7 @@ export function secondStep(clock: i64): i64 {
 // @ts-ignore: decorator
 @inline
 export function minuteStep(clock: i64): i64 {
-  return (clock >> 16) / MINUTE_STEPS
+  return <i64>(<f64>(clock >> 16) / <f64>MINUTE_STEPS)
 }
 
 /** Milliseconds of a clock, rounded down. */
@@ -79,19 +80,17 @@ export function advance(state: usize, ring: usize, from: i64, to: i64): void {
   if (load<u32>(state, RING_HELD) == 0 || to <= from) return
   if (to - from > STEPS) {
     memory.fill(ring, 0, RING_STEPS)
-    store<u32>(state, 0, RING_CURRENT)
+    store<u32>(state, 0, RING_OPEN)
     store<u32>(state, 0, RING_HELD)
-    store<u32>(state, 0, RING_REST)
     return
   }
   const quantum = load<u32>(state, RING_QUANTUM)
-  const closing = load<u32>(state, RING_CURRENT) + load<u32>(state, RING_REST)
+  const closing = load<u32>(state, RING_OPEN)
   const counts = quantum == 1 ? closing : closing / quantum
   const at = <u32>(from % STEPS)
   let freed: u32 = load<u8>(ring + at)
   store<u8>(ring + at, <u8>counts)
-  store<u32>(state, 0, RING_CURRENT)
-  store<u32>(state, closing - counts * quantum, RING_REST)
+  store<u32>(state, closing - counts * quantum, RING_OPEN)
   const skipped = <u32>(to - from - 1)
   if (skipped > 0) {
     const first = at + 1 == RING_STEPS ? 0 : at + 1
@@ -119,6 +118,13 @@ function sweep(at: usize, end: usize): u32 {
   return sum
 }
 
+/** Whether the bytes count in another quantum than that of `limit`. */
+// @ts-ignore: decorator
+@inline
+export function misfit(state: usize, limit: u32): bool {
+  return load<u32>(state, RING_QUANTUM) != quantumOf(limit)
+}
+
 /**
  * Makes the bytes count in the quantum of `limit`. As long as more is held than the new quantum can express nothing
  * changes, and nothing has to: so much is above the limit.
@@ -127,7 +133,6 @@ function sweep(at: usize, end: usize): u32 {
 export function fit(state: usize, ring: usize, step: i64, limit: u32): void {
   const wanted = quantumOf(limit)
   const quantum = load<u32>(state, RING_QUANTUM)
-  if (quantum == wanted) return
   const held = load<u32>(state, RING_HELD)
   if (<u64>held > <u64>wanted * MOST) return
   if (held > 0) {
@@ -139,7 +144,7 @@ export function fit(state: usize, ring: usize, step: i64, limit: u32): void {
       store<u8>(at, <u8>counts)
       carry -= counts * wanted
     }
-    store<u32>(state, load<u32>(state, RING_REST) + carry, RING_REST)
+    store<u32>(state, load<u32>(state, RING_OPEN) + carry, RING_OPEN)
   }
   store<u32>(state, wanted, RING_QUANTUM)
 }
@@ -153,7 +158,7 @@ export function held(state: usize): u32 {
 // @ts-ignore: decorator
 @inline
 export function add(state: usize, units: u32): void {
-  store<u32>(state, load<u32>(state, RING_CURRENT) + units, RING_CURRENT)
+  store<u32>(state, load<u32>(state, RING_OPEN) + units, RING_OPEN)
   store<u32>(state, load<u32>(state, RING_HELD) + units, RING_HELD)
 }
 
@@ -181,6 +186,6 @@ export function addAt(state: usize, ring: usize, step: i64, then: i64, units: u3
     store<u8>(byte, <u8>(load<u8>(byte) + counts))
     left -= counts * quantum
   }
-  store<u32>(state, load<u32>(state, RING_CURRENT) + left, RING_CURRENT)
+  store<u32>(state, load<u32>(state, RING_OPEN) + left, RING_OPEN)
   store<u32>(state, load<u32>(state, RING_HELD) + units, RING_HELD)
 }

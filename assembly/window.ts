@@ -7,12 +7,14 @@
  * as arguments: `monoMs` of a clock that all threads share and that never steps (above 0), `unixMs` for the calendar.
  */
 import {
+  HASHED,
   HEAD_CONSUMERS,
   HEAD_SCRATCH,
   HEAD_THREADS,
   HEAD_TOOLS,
   OUT_NEW,
   OUT_SLOT,
+  OUT_TOUCHED,
   READ_DAY_COUNT,
   READ_DAY_LIMIT,
   READ_IN_FLIGHT,
@@ -21,14 +23,19 @@ import {
   READ_MONTH_LIMIT,
   READ_SECOND,
   SCRATCH_COUNT,
+  SCRATCH_HASH,
   SCRATCH_KEY,
   SCRATCH_SIZE,
+  SLOT_DAY,
+  SLOT_DAY_BEFORE,
   SLOT_DAY_COUNT,
   SLOT_DAY_LIMIT,
   SLOT_IN_FLIGHT,
   SLOT_KEY,
   SLOT_LOCK,
   SLOT_MINUTE,
+  SLOT_MONTH,
+  SLOT_MONTH_BEFORE,
   SLOT_MONTH_COUNT,
   SLOT_MONTH_LIMIT,
   SLOT_SECOND,
@@ -40,7 +47,7 @@ import {
 } from './window-abi'
 import { day, month, setCalendar } from './window-calendar'
 import { decide, settle } from './window-decide'
-import { hashKey, keyHigh, keyLow } from './window-key'
+import { hashKey, keyHigh, keyLow, setKey } from './window-key'
 import { held } from './window-ring'
 import { attach, base, find, insert, inserted, lock, scratch, slotAt, unlock } from './window-table'
 
@@ -59,14 +66,21 @@ export function quotaAttach(region: usize): usize {
   return own
 }
 
+/** Hashes the key at SCRATCH_KEY to SCRATCH_HASH, so that the host can keep the hash and spare later calls the bytes. */
+export function quotaHash(length: i32): void {
+  hashKey(base, scratch + SCRATCH_KEY, length)
+  store<u64>(scratch, keyLow, SCRATCH_HASH)
+  store<u64>(scratch, keyHigh, SCRATCH_HASH + 8)
+}
+
 /**
- * Takes one unit of every limit, all or nothing; 0 = no limit of that kind. The key stands at SCRATCH_KEY; when
- * `toolRate` is not 0 a zero byte and the tool follow it.
+ * Takes one unit of every limit, all or nothing; 0 = no limit of that kind. The key stands at SCRATCH_KEY, the tool
+ * behind it when `toolRate` is not 0; or either as a hash at SCRATCH_HASH (+ 16 for the tool), its length HASHED.
  * @returns TAKE_…; what is known of the standing is in OUT_…
  */
 export function quotaTake(
-  keyLength: u32,
-  toolLength: u32,
+  keyLength: i32,
+  toolLength: i32,
   monoMs: f64,
   unixMs: f64,
   perSecond: u32,
@@ -80,17 +94,19 @@ export function quotaTake(
   const now = <i64>monoMs
   const unix = <i64>unixMs
   setCalendar(unix)
-  const key = scratch + SCRATCH_KEY
   let toolLow: u64 = 0
   let toolHigh: u64 = 0
   if (toolRate != 0) {
-    hashKey(base, key, keyLength + 1 + toolLength)
+    use(toolLength, SCRATCH_KEY + max(keyLength, 0), SCRATCH_HASH + 16)
     toolLow = keyLow
     toolHigh = keyHigh
   }
-  hashKey(base, key, keyLength)
+  use(keyLength, SCRATCH_KEY, SCRATCH_HASH)
   const low = keyLow
   const high = keyHigh
+  // A bucket belongs to a consumer and a tool. Both halves are secret, so their sums collide no more often than they do.
+  toolLow += rotl(low, 32)
+  toolHigh ^= rotl(high, 32)
   store<u32>(scratch, 0, OUT_NEW)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     let slot = find(base + HEAD_CONSUMERS, low, high)
@@ -107,6 +123,7 @@ export function quotaTake(
         if (tool <= 1) return tool == 0 ? TAKE_FULL : TAKE_BUSY
       }
     }
+    touch(slot)
     if (!lock(slot + SLOT_LOCK)) return TAKE_BUSY
     if (tool != 0 && !lock(tool + SLOT_LOCK)) {
       unlock(slot + SLOT_LOCK)
@@ -124,6 +141,21 @@ export function quotaTake(
     unlock(slot + SLOT_LOCK)
   }
   return TAKE_BUSY
+}
+
+/** Makes a key given as bytes or as a hash the one that `keyLow` and `keyHigh` speak of. */
+// @ts-ignore: decorator
+@inline
+function use(length: i32, bytes: usize, hash: usize): void {
+  if (length == HASHED) setKey(load<u64>(scratch + hash), load<u64>(scratch + hash, 8))
+  else hashKey(base, scratch + bytes, length)
+}
+
+/** Asks for all cache lines of a slot at once: loads do not pass the lock, so they would wait for memory one by one. */
+// @ts-ignore: decorator
+@inline
+function touch(slot: usize): void {
+  store<u32>(scratch, load<u32>(slot, 64) | load<u32>(slot, 128) | load<u32>(slot, 192), OUT_TOUCHED)
 }
 
 // @ts-ignore: decorator
@@ -172,15 +204,23 @@ export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
   return known
 }
 
-/** Sets the calendar counts of the key at SCRATCH_KEY to zero; 0 when it is not known or its lock is stuck. */
-export function quotaReset(keyLength: u32): i32 {
+/**
+ * Sets the calendar counts of the key at SCRATCH_KEY to zero, and its periods to those of `unixMs`, should a wrong clock
+ * have put them into the future; 0 when the key is not known or its lock is stuck.
+ */
+export function quotaReset(keyLength: u32, unixMs: f64): i32 {
   hashKey(base, scratch + SCRATCH_KEY, keyLength)
   const slot = find(base + HEAD_CONSUMERS, keyLow, keyHigh)
   if (slot == 0 || !lock(slot + SLOT_LOCK)) return 0
   const known = holds(slot, keyLow, keyHigh)
   if (known) {
+    setCalendar(<i64>unixMs)
+    store<u16>(slot, <u16>day, SLOT_DAY)
+    store<u16>(slot, <u16>month, SLOT_MONTH)
     store<u32>(slot, 0, SLOT_DAY_COUNT)
     store<u32>(slot, 0, SLOT_MONTH_COUNT)
+    store<u32>(slot, 0, SLOT_DAY_BEFORE)
+    store<u32>(slot, 0, SLOT_MONTH_BEFORE)
   }
   unlock(slot + SLOT_LOCK)
   return known

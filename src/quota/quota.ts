@@ -4,7 +4,7 @@ import type { ToolRateLimit } from '../model/tool.ts'
 
 export type LimitKind = 'second' | 'minute' | 'day' | 'month' | 'burst' | 'tool'
 
-/** A key that has been prepared once, for callers that ask often (`Quota.prepare`). Opaque: only the store that made it reads it. */
+/** A key that has been prepared once, for callers that ask often (`Quota.key`). Opaque: only the store that made it reads it. */
 export interface QuotaKey {
   readonly name: string
 }
@@ -62,8 +62,8 @@ export interface QuotaStatistics {
 }
 
 export interface Quota {
-  /** Prepares a key; worth it for one that is used again, such as that of a remembered principal. Absent: nothing to prepare. */
-  prepare?(name: string): QuotaKey
+  /** Prepares a key; worth it for one that is used again, such as that of a remembered principal. */
+  key(name: string): QuotaKey
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal | Promise<QuotaGrant | QuotaRefusal>
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
   /** Sets the daily and monthly counters of a key to zero at once. False when the key is not known. */

@@ -52,7 +52,6 @@ export interface MemoryQuotaOptions extends RegionOptions {
 
 /** In-process quotas; `take`, `statistics` and `reset` answer at once. */
 export interface MemoryQuota extends Quota {
-  prepare(name: string): QuotaKey
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal
   statistics(): readonly QuotaStatistics[]
   statisticsOf(key: string): QuotaStatistics | undefined
@@ -166,7 +165,7 @@ export function createMemoryQuota(options: MemoryQuotaOptions = {}): MemoryQuota
   }
 
   return {
-    prepare: name => table.key(name),
+    key: name => table.key(name),
     take,
     statistics() {
       const listed: QuotaStatistics[] = []
