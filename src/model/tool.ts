@@ -36,6 +36,8 @@ export interface BodyBinding {
     | {
         readonly kind: 'fields'
         readonly fields: readonly { readonly argument: string; readonly name: string }[]
+        /** How many of the fields must be given at least (`minProperties` of the body). */
+        readonly minFields?: number
       }
   /** Per-property encoding of form and multipart bodies (OpenAPI 3.1 §4.8.15). */
   readonly encoding?: {

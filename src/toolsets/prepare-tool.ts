@@ -31,6 +31,12 @@ function requestCheck(template: RequestTemplate): ((args: Args) => readonly Argu
   for (const argument of binaryArguments(template)) {
     checks.push((args, faults) => checkBase64(argument, args[argument], faults))
   }
+  const from = template.body?.from
+  if (from?.kind === 'fields' && from.minFields !== undefined) {
+    const names = from.fields.map(field => field.argument)
+    const { minFields } = from
+    checks.push((args, faults) => checkCount(names, minFields, args, faults))
+  }
   if (checks.length === 0) return undefined
   return args => {
     const faults: ArgumentFault[] = []
@@ -46,6 +52,11 @@ function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): v
   } else if (parts.some(part => typeof part === 'string' && climbs(part))) {
     faults.push({ path: `/${argument}`, message: 'must not hold "." or ".." as a part of the address' })
   }
+}
+
+function checkCount(names: readonly string[], atLeast: number, args: Args, faults: ArgumentFault[]): void {
+  if (names.filter(name => args[name] !== undefined).length >= atLeast) return
+  faults.push({ path: '', message: `must hold at least ${atLeast} of ${names.slice(0, 20).join(', ')}` })
 }
 
 /** Arguments that are base64 of bytes. */

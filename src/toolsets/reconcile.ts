@@ -113,6 +113,7 @@ export class Reconciler {
   }
 
   async #applyOne(wanted: DesiredToolSet): Promise<void> {
+    if (this.#closed) return
     const entry = this.#entryOf(wanted)
     entry.resourceFault = wanted.fault
     const { toolSet } = wanted

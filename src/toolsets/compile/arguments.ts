@@ -102,7 +102,8 @@ function addBody(method: string, body: ReadBody, converter: SchemaConverter, bui
       builder.add(field.argument, converted, required, undefined)
     }
     const fields = lifted.map(({ argument, name }) => ({ argument, name }))
-    return { ...common, from: { kind: 'fields', fields }, ...encoding }
+    const minFields = body.fields!.minProperties > 0 ? { minFields: body.fields!.minProperties } : {}
+    return { ...common, from: { kind: 'fields', fields, ...minFields }, ...encoding }
   }
   const argument = freeName(builder, BODY_ARGUMENT, 'request_body')
   const required =

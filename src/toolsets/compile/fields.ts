@@ -6,6 +6,8 @@ export interface Fields {
   /** Name → schema as the document has it. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
+  /** 0 when the schema does not say. */
+  readonly minProperties: number
 }
 
 /** With one of these the object is more than its fields: to take it apart would lose what they say. */
@@ -30,7 +32,7 @@ export function fieldsOf(document: OpenDocument, node: unknown): Fields | undefi
   if (!collect(document, node, properties, required, 0) || properties.size === 0) return undefined
   // A field that is only demanded, never described, could not be given.
   for (const name of required) if (!properties.has(name)) properties.set(name, {})
-  return { properties, required }
+  return { properties, required, minProperties: minPropertiesOf(document.follow(node)) }
 }
 
 function collect(
@@ -74,4 +76,9 @@ function hasSiblings(node: Dict, document: OpenDocument): boolean {
 
 function same(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
+function minPropertiesOf(schema: unknown): number {
+  const value = isDict(schema) ? own(schema, 'minProperties') : undefined
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 0
 }

@@ -54,7 +54,7 @@ class DirectorySource implements ToolSource {
   }
 
   async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
-    const { options } = { options: this.#options }
+    const options = this.#options
     this.#reconciler = new Reconciler(
       {
         references: fileReferences(options.directory),
@@ -123,9 +123,10 @@ class DirectorySource implements ToolSource {
     const referenced = JSON.stringify(files.filter(file => !file.isResource))
     const referencesChanged = !first && referenced !== this.#referenced
     this.#referenced = referenced
+    if (first)
+      await this.#statuses.keepOnly(new Set(desired.toolSets.map(set => `${set.namespace}/${set.name}`)))
     await this.#reconciler!.apply({ toolSets: desired.toolSets, hands })
     if (referencesChanged) await this.#reconciler!.refreshLocal()
-    await this.#statuses.keepOnly(new Set(desired.toolSets.map(set => `${set.namespace}/${set.name}`)))
   }
 
   /** A file that cannot be read any more keeps its last content, with the fault said. */

@@ -1,0 +1,100 @@
+/** A file with a ToolSet resource or a bare OpenAPI document → what it compiles to, for people who look at it. No network. */
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, extname } from 'node:path'
+import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model/tool-set.ts'
+import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import { isDict, own } from '../compile/dict.ts'
+import { DocumentError } from '../compile/document.ts'
+import { fileReferences } from '../directory/references.ts'
+import { parseDocumentText } from '../document/parse-document.ts'
+import { type FieldFault, faultText } from '../resource/fields.ts'
+import { fillPlaceholders } from '../resource/placeholders.ts'
+import { readResource } from '../resource/resource.ts'
+
+/** Says what is wrong with the file. */
+export class InspectionError extends Error {}
+
+export interface Inspection {
+  readonly toolSet: ToolSet
+  readonly result: CompileResult
+}
+
+export interface InspectOptions {
+  readonly apiGroup: string
+  readonly variables: { readonly [name: string]: string }
+}
+
+/** Stands in for a server that is not named; it is never called. */
+const PLACEHOLDER_SERVER = 'http://localhost'
+
+/** @throws InspectionError */
+export async function inspectFile(path: string, options: InspectOptions): Promise<Inspection> {
+  try {
+    const value = parseDocumentText(await readText(path))
+    if (isOpenApi(value)) return inspectDocument(value, basename(path, extname(path)))
+    const toolSet = toolSetFrom(value, options)
+    const document = parseDocumentText(await documentText(toolSet, dirname(path)))
+    return { toolSet, result: compileToolSet(document, toolSet) }
+  } catch (error) {
+    if (error instanceof DocumentError) throw new InspectionError(`${path}: ${error.message}`)
+    throw error
+  }
+}
+
+function isOpenApi(value: unknown): boolean {
+  return isDict(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
+}
+
+/** A document without an absolute server is shown all the same. */
+function inspectDocument(document: unknown, name: string): Inspection {
+  const toolSet: ToolSet = {
+    name,
+    namespace: 'platform',
+    displayName: name,
+    selector: {},
+    toolDefaults: DEFAULT_TOOL_DEFAULTS,
+    naming: DEFAULT_NAMING,
+    enabled: true,
+  }
+  return { toolSet, result: compileToolSet(document, toolSet, { documentUrl: PLACEHOLDER_SERVER }) }
+}
+
+function toolSetFrom(value: unknown, options: InspectOptions): ToolSet {
+  const read = readResource(fillPlaceholders(value, standIns(value, options.variables), []), options.apiGroup)
+  if (!read.ok) throw new InspectionError(`the resource has faults: ${faultText(read.faults)}`)
+  if (read.resource.kind === 'ToolSet') return read.resource.value
+  throw new InspectionError('the file holds a Tool, not a ToolSet or an OpenAPI document')
+}
+
+/** Placeholders nobody gave a value for stand for a server here: nothing is called. */
+function standIns(value: unknown, variables: InspectOptions['variables']): InspectOptions['variables'] {
+  const faults: FieldFault[] = []
+  fillPlaceholders(value, variables, faults)
+  const names = faults.map(fault => /\$\{(\w+)\}/.exec(fault.reason)?.[1] ?? '')
+  return { ...Object.fromEntries(names.map(name => [name, PLACEHOLDER_SERVER])), ...variables }
+}
+
+async function documentText({ source, namespace }: ToolSet, directory: string): Promise<string> {
+  if (source === undefined) throw new InspectionError('spec.openAPISpec is missing: nothing becomes a tool')
+  const references = fileReferences(directory)
+  try {
+    if (source.kind === 'inline') return source.text
+    if (source.kind === 'configMap') return await references.readConfigMap(namespace, source.ref)
+    if (source.kind === 'secret') return await references.readSecret(namespace, source.ref)
+  } catch (error) {
+    throw new InspectionError((error as Error).message)
+  }
+  throw new InspectionError(
+    `the document is at ${source.url}, which is not fetched here: save it and give the file`,
+  )
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new InspectionError(
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
+    )
+  }
+}

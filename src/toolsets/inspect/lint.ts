@@ -1,0 +1,131 @@
+/** What agents would stumble over in a tool-set, with what to do about it. It changes nothing. */
+import type { Tool } from '../../model/tool.ts'
+import { isDict } from '../compile/dict.ts'
+import type { Inspection } from './inspect-file.ts'
+
+export interface LintFinding {
+  readonly rule: string
+  /** Tool, operation or '' for the tool-set as a whole. */
+  readonly subject: string
+  readonly message: string
+  readonly mend: string
+}
+
+export interface LintReport {
+  readonly toolSet: string
+  readonly operations: number
+  readonly tools: number
+  /** Share of the selected operations that became tools, 0 to 1. */
+  readonly share: number
+  readonly findings: readonly LintFinding[]
+  /** What was done otherwise than the document says; no fault. */
+  readonly notices: readonly { readonly operation: string | undefined; readonly message: string }[]
+}
+
+/** Beyond this many tools agents choose badly, and many clients stop listing. */
+const MANY_TOOLS = 60
+/** Of JSON text; some 2,500 tokens. */
+const HUGE_SCHEMA_CHARS = 10_000
+const SHORT_DESCRIPTION = 20
+const MANY_ARGUMENTS = 30
+const CLIENT_NAME_LIMIT = 48
+
+export function lintToolSet({ toolSet, result }: Inspection): LintReport {
+  const findings: LintFinding[] = []
+  for (const { operation, reason } of result.skipped) {
+    findings.push({
+      rule: 'skipped-operation',
+      subject: operation,
+      message: reason,
+      mend: 'correct the document',
+    })
+  }
+  if (result.tools.length > MANY_TOOLS) {
+    const message = `${result.tools.length} tools are more than agents choose well among`
+    findings.push({
+      rule: 'many-tools',
+      subject: '',
+      message,
+      mend: 'narrow spec.selector, or split the tool-set',
+    })
+  }
+  for (const tool of result.tools) findings.push(...lintTool(tool))
+  const operations = result.selected
+  return {
+    toolSet: toolSet.name,
+    operations,
+    tools: result.tools.length,
+    share: operations === 0 ? 1 : result.tools.length / operations,
+    findings,
+    notices: result.notices,
+  }
+}
+
+function* lintTool(tool: Tool): Generator<LintFinding> {
+  const subject = tool.name
+  const { description, request, inputSchema } = tool
+  if (description === `${request.method} ${tool.operation}` || isGenerated(tool)) {
+    const mend = 'write summary or description of the operation'
+    yield { rule: 'missing-description', subject, message: 'the operation is not described', mend }
+  } else if (description.length < SHORT_DESCRIPTION) {
+    const mend = 'say what the operation does and when to use it'
+    yield { rule: 'short-description', subject, message: `"${description}" tells an agent little`, mend }
+  }
+  if (subject.length > CLIENT_NAME_LIMIT) {
+    const mend = 'shorten operationId or spec.naming.prefix'
+    const message = `the name has ${subject.length} characters; clients put the server's name before it and stop at 60 to 64`
+    yield { rule: 'long-name', subject, message, mend }
+  }
+  const chars = JSON.stringify(inputSchema).length
+  if (chars > HUGE_SCHEMA_CHARS) {
+    const message = `the input schema has ${chars} characters`
+    yield {
+      rule: 'huge-schema',
+      subject,
+      message,
+      mend: 'leave the operation out, or shrink its body schema',
+    }
+  }
+  const properties = Object.entries(inputSchema.properties ?? {})
+  if (properties.length > MANY_ARGUMENTS) {
+    const message = `${properties.length} arguments`
+    yield { rule: 'many-arguments', subject, message, mend: 'offer an operation that needs fewer' }
+  }
+  const bare = properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
+  if (bare.length > 0) {
+    const message = `arguments without description: ${bare.slice(0, 8).join(', ')}${bare.length > 8 ? ' …' : ''}`
+    yield {
+      rule: 'missing-argument-description',
+      subject,
+      message,
+      mend: 'describe the parameters and properties',
+    }
+  }
+}
+
+/** The description the compiler makes when the document has none. */
+function isGenerated(tool: Tool): boolean {
+  return (
+    tool.title === undefined && tool.description.startsWith(`${tool.request.method} ${tool.request.path}`)
+  )
+}
+
+function isDescribed(schema: unknown): boolean {
+  return (
+    isDict(schema) && ['description', 'title', 'enum', 'const', '$ref'].some(key => schema[key] !== undefined)
+  )
+}
+
+/** The report for people. */
+export function lintLines(report: LintReport): string[] {
+  const lines = report.findings.map(({ rule, subject, message, mend }) => {
+    return `${subject === '' ? report.toolSet : subject}: ${message} [${rule}] → ${mend}`
+  })
+  for (const { operation, message } of report.notices)
+    lines.push(`${operation ?? report.toolSet}: note: ${message}`)
+  const share = (report.share * 100).toFixed(1)
+  lines.push(
+    `${report.tools} of ${report.operations} operations became tools (${share} %), ${report.findings.length} findings`,
+  )
+  return lines
+}
