@@ -79,24 +79,29 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function strings(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter(one => typeof one === 'string' && one !== '') : []
-}
-
 /** Keycloak's realm roles, plain `roles`, and group paths such as `/tenant-admin`. */
 function rolesOf(claims: Claims): string[] {
-  const realm = (claims.realm_access as { roles?: unknown } | null | undefined)?.roles
-  return [...strings(realm), ...strings(claims.roles), ...strings(claims.groups)]
-    .map(role => (role.startsWith('/') ? role.slice(1) : role))
-    .filter(role => role !== '')
+  const roles: string[] = []
+  addStrings((claims.realm_access as { roles?: unknown } | null | undefined)?.roles, '/', roles)
+  addStrings(claims.roles, '/', roles)
+  addStrings(claims.groups, '/', roles)
+  return roles
 }
 
 /** `scope` (RFC 8693 §4.2) or `scp`, as a list or a text; `platform:read` and `read` are the same scope. */
-export function scopesOf(claims: { readonly scope?: unknown; readonly scp?: unknown }): string[] {
-  return [claims.scope, claims.scp]
-    .flatMap(value => (typeof value === 'string' ? value.split(' ') : strings(value)))
-    .map(scope => (scope.startsWith(PREFIX) ? scope.slice(PREFIX.length) : scope))
-    .filter(scope => scope !== '')
+function scopesOf(claims: Claims): string[] {
+  const scopes: string[] = []
+  for (const value of [claims.scope, claims.scp])
+    addStrings(typeof value === 'string' ? value.split(' ') : value, 'platform:', scopes)
+  return scopes
 }
 
-const PREFIX = 'platform:'
+/** Whatever is no list of texts adds nothing. */
+function addStrings(value: unknown, prefix: string, to: string[]): void {
+  if (!Array.isArray(value)) return
+  for (const one of value) {
+    if (typeof one !== 'string') continue
+    const bare = one.startsWith(prefix) ? one.slice(prefix.length) : one
+    if (bare !== '') to.push(bare)
+  }
+}

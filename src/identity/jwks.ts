@@ -4,8 +4,8 @@ import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Log } from '../telemetry/log.ts'
 import { verifies } from './algorithms.ts'
 import { type ClaimRules, principalOf } from './claims.ts'
+import { CredentialMemory } from './credential-memory.ts'
 import { KeySource, type KeySourceOptions } from './key-source.ts'
-import { TokenMemory } from './token-memory.ts'
 import { type TokenParts, takeApart } from './token-parts.ts'
 import type { TokenVerifier } from './verifier.ts'
 
@@ -34,7 +34,7 @@ export interface StartedTokenVerifier extends TokenVerifier {
 
 export function createTokenVerifier(options: TokenVerifierOptions): StartedTokenVerifier {
   const { issuer, audiences, resourceUris, log } = options
-  const memory = new TokenMemory(options.rememberedTokens ?? 8192)
+  const memory = new CredentialMemory({ capacity: options.rememberedTokens ?? 8192, tailChars: 6 })
   const source = new KeySource({ ...options, onKeyRemoved: () => memory.clear() })
   const rules: ClaimRules = {
     issuer,

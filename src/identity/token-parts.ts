@@ -20,35 +20,58 @@ const ACCESS_TOKEN_TYPES = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 
 const MALFORMED = refuse('token_malformed')
 
+interface Header {
+  readonly algorithm: Algorithm
+  readonly kid: string | undefined
+}
+
+/** All tokens of one key have the same header: the few in use are read once. Only good ones of common length are kept. */
+const HEADERS_REMEMBERED = 64
+const HEADER_CHARS = 256
+const headers = new Map<string, Header>()
+
 /**
  * RFC 7515 §5.2, steps 1 to 7. Header fields that bring a key along (`jwk`, `jku`, `x5c`, `x5u`) are not looked at:
  * keys come from the provider alone. Any `crit` is refused, because no extension is understood.
  */
 export function takeApart(token: string): TokenParts | Refusal {
   if (token.length > MAX_TOKEN_CHARS || !COMPACT_JWS.test(token)) return MALFORMED
-  let header: Readonly<Record<string, unknown>>
+  const start = token.indexOf('.')
+  const end = token.lastIndexOf('.')
+  const header = headers.get(token.slice(0, start)) ?? readHeader(token, start)
+  if ('kind' in header) return header
+  const signatureText = token.slice(end + 1)
+  const signature = Buffer.from(signatureText, 'base64url')
+  // Unused bits of the last character would let one signature be spelled in several ways.
+  if (signature.toString('base64url') !== signatureText) return MALFORMED
+  return {
+    algorithm: header.algorithm,
+    kid: header.kid,
+    signed: Buffer.from(token.slice(0, end), 'latin1'),
+    payload: Buffer.from(token.slice(start + 1, end), 'base64url'),
+    signature,
+  }
+}
+
+function readHeader(token: string, start: number): Header | Refusal {
+  let fields: Readonly<Record<string, unknown>>
   try {
-    header = decodeProtectedHeader(token) as Readonly<Record<string, unknown>>
+    fields = decodeProtectedHeader(token) as Readonly<Record<string, unknown>>
   } catch {
     return MALFORMED
   }
-  const { alg, kid, typ } = header
+  const { alg, kid, typ } = fields
   if (typeof alg !== 'string') return MALFORMED
   if (!isAlgorithm(alg)) return refuse('token_algorithm')
-  if ('crit' in header || 'b64' in header) return MALFORMED
+  if ('crit' in fields || 'b64' in fields) return MALFORMED
   if (kid !== undefined && typeof kid !== 'string') return MALFORMED
   if (typ !== undefined && !(typeof typ === 'string' && ACCESS_TOKEN_TYPES.has(typ.toLowerCase())))
     return MALFORMED
-
-  const end = token.lastIndexOf('.')
-  const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  // Unused bits of the last character would let one signature be spelled in several ways.
-  if (signature.toString('base64url') !== token.slice(end + 1)) return MALFORMED
-  return {
-    algorithm: alg,
-    kid,
-    signed: Buffer.from(token.slice(0, end), 'latin1'),
-    payload: Buffer.from(token.slice(token.indexOf('.') + 1, end), 'base64url'),
-    signature,
+  const header = { algorithm: alg, kid }
+  if (start <= HEADER_CHARS) {
+    // Anybody can send headers: a full table starts anew rather than growing.
+    if (headers.size >= HEADERS_REMEMBERED) headers.clear()
+    headers.set(Buffer.from(token.slice(0, start), 'latin1').toString('latin1'), header)
   }
+  return header
 }

@@ -1,7 +1,7 @@
-/** The memory of verified tokens behaves like a bounded map with a time limit, whatever the keys look like. */
+/** The memory of verified credentials behaves like a bounded map with a time limit, whatever the keys look like. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { TokenMemory } from '../../../src/identity/token-memory.ts'
+import { CredentialMemory } from '../../../src/identity/credential-memory.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
 
 const somebody = (subject: string): Principal =>
@@ -16,7 +16,9 @@ const somebody = (subject: string): Principal =>
     expiresAtMs: 0,
   })
 
-describe('the token memory', () => {
+const memoryOf = (capacity: number) => new CredentialMemory({ capacity, tailChars: 6 })
+
+describe('the credential memory', () => {
   it('gives back exactly what was put in, never anything for another text', () => {
     // Many texts with the same tail, so that the fingerprint alone cannot tell them apart.
     const text = fc
@@ -24,7 +26,7 @@ describe('the token memory', () => {
       .map(([head, tail]) => head + tail)
     fc.assert(
       fc.property(fc.array(fc.tuple(text, fc.nat(100)), { maxLength: 60 }), fc.nat(100), (puts, nowMs) => {
-        const memory = new TokenMemory(16)
+        const memory = memoryOf(16)
         const model = new Map<string, { principal: Principal; untilMs: number }>()
         for (const [token, untilMs] of puts) {
           const who = somebody(token)
@@ -46,7 +48,7 @@ describe('the token memory', () => {
   })
 
   it('holds 4,096 tokens in use nearly all at once', () => {
-    const memory = new TokenMemory(8192)
+    const memory = memoryOf(8192)
     const tokens = Array.from({ length: 4096 }, (_, at) => `${'h'.repeat(20)}.${at}.${hash(at)}`)
     for (const token of tokens) memory.set(token, somebody(token), 1000, 0)
     const held = tokens.filter(token => memory.get(token, 1)?.subject === token)
@@ -57,13 +59,14 @@ describe('the token memory', () => {
   })
 
   it('takes nothing that is over already', () => {
-    const memory = new TokenMemory(16)
-    memory.set('a', somebody('a'), 5, 5)
+    const memory = memoryOf(16)
+    memory.set('abcdefg', somebody('a'), 5, 5)
+    memory.set('short', somebody('a'), 10, 5)
     expect(memory.size).toBe(0)
   })
 
   it('stays within its bound under a flood of colliding tails and still serves the newest', () => {
-    const memory = new TokenMemory(64)
+    const memory = memoryOf(64)
     for (let at = 0; at < 10_000; at++)
       memory.set(`${at}-the-very-same-tail`, somebody(String(at)), 1000 + at, 0)
     expect(memory.size).toBeLessThanOrEqual(64)
