@@ -63,8 +63,14 @@ export function rpcError(
   return { code: refusal.row.rpcCode, message: refusal.message, data: restBody(refusal, requestId) }
 }
 
-/** Refusals of authentication, policy and quota keep their HTTP status; all other JSON-RPC errors go with 200 (mcp-wire §2). */
+/** Refusals of authentication, policy, quota and session keep their HTTP status; all other JSON-RPC errors go with 200 (mcp-wire §2). */
 export function rpcStatus(refusal: Refusal): number {
   const { status } = refusal.row
-  return status === 401 || status === 403 || status === 429 || status === 503 ? status : 200
+  const kept =
+    status === 401 ||
+    status === 403 ||
+    status === 429 ||
+    status === 503 ||
+    refusal.reason === 'session_not_found'
+  return kept ? status : 200
 }
