@@ -21,6 +21,8 @@ export interface PolicyInput {
     readonly properties: {
       /** Tenant the resource belongs to; null = everybody's. */
       readonly tenant: string | null
+      /** True: it belongs to the caller's own application (a subscription, a key). */
+      readonly own?: boolean
       readonly toolSet?: string
       readonly tags?: readonly string[]
       readonly annotations?: { readonly [hint: string]: unknown }

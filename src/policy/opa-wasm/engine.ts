@@ -1,0 +1,95 @@
+/** The policy engine on `@open-policy-agent/opa-wasm`: loads a bundle, decides, remembers. It fails closed and never throws while deciding. */
+import { type Bundle, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
+import type { OnPolicyFailure } from '../decision.ts'
+import type { PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { OpaWasmPolicy } from './policy.ts'
+import { compile, type WasmModule } from './webassembly.ts'
+
+export interface OpaWasmOptions {
+  /** Which entrypoint of the bundle decides. Default `toolgate/decision`. */
+  readonly entrypoint?: string
+  /** An evaluation that takes longer is a denial. Default 5. */
+  readonly maxEvaluationMs?: number
+  /** Of one instance. Default 64 MiB. */
+  readonly maxMemoryBytes?: number
+  /** Default 100,000; the oldest callers' are forgotten beyond it. */
+  readonly maxRemembered?: number
+  /** Told of each decision that could not be made; the decision itself is a denial. */
+  readonly onFailure?: OnPolicyFailure
+  /** Gets the same, at most once a second. */
+  readonly log?: { warn(fields: object, message: string): void }
+}
+
+const MIB = 1024 * 1024
+
+/** Asked once when a bundle is loaded: an operation nobody has. */
+const PROBE: PolicyInput = {
+  subject: {
+    type: 'anonymous',
+    id: '',
+    properties: { consumer: '', tenant: null, roles: [], scopes: [] },
+  },
+  action: { name: 'probe' },
+  resource: { type: 'control', id: '', properties: { tenant: null } },
+  context: { access: 'control', time: 0, plan: null },
+}
+
+export function createOpaWasmEngine(options: OpaWasmOptions = {}): PolicyEngine {
+  return {
+    async prepare(archive) {
+      const bundle = readBundle(archive, options.entrypoint ?? DEFAULT_ENTRYPOINT)
+      const module = await compileModule(bundle)
+      return start(bundle, module, options)
+    },
+  }
+}
+
+async function compileModule(bundle: Bundle): Promise<WasmModule> {
+  try {
+    return await compile(bundle.wasm)
+  } catch (error) {
+    throw new Error(`the policy bundle cannot be used: its module is damaged (${(error as Error).message})`)
+  }
+}
+
+function start(bundle: Bundle, module: WasmModule, options: OpaWasmOptions): PreparedPolicy {
+  let policy: OpaWasmPolicy
+  try {
+    policy = new OpaWasmPolicy(bundle, module, {
+      maxEvaluationMs: options.maxEvaluationMs ?? 5,
+      maxMemoryBytes: options.maxMemoryBytes ?? 64 * MIB,
+      maxResultBytes: MIB,
+      maxRemembered: options.maxRemembered ?? 100_000,
+      onFailure: failureReporter(options),
+    })
+  } catch (error) {
+    throw new Error(`the policy bundle cannot be used: ${(error as Error).message}`)
+  }
+  const fault = policy.probe(PROBE)
+  if (fault !== undefined) {
+    policy.close()
+    throw new Error(
+      `the policy bundle cannot be used: "${bundle.entrypoint}" ${fault}; it must be {allow, reasons, obligations}`,
+    )
+  }
+  return policy
+}
+
+const LOG_EVERY_MS = 1000
+
+function failureReporter({ onFailure, log }: OpaWasmOptions): OnPolicyFailure {
+  let loggedAt = Number.NEGATIVE_INFINITY
+  let silent = 0
+  return (failure, detail) => {
+    onFailure?.(failure, detail)
+    if (log === undefined) return
+    const now = performance.now()
+    if (now - loggedAt < LOG_EVERY_MS) {
+      silent++
+      return
+    }
+    log.warn({ failure, detail, unlogged_before: silent }, 'the policy could not decide; access was denied')
+    loggedAt = now
+    silent = 0
+  }
+}

@@ -1,0 +1,161 @@
+/** A bundle made ready to decide: memory of decisions first, the WebAssembly instance after it. It reads no files. */
+import type { Bundle } from '../bundle.ts'
+import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
+import { DecisionCache } from '../decision-cache.ts'
+import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { projection } from '../reads.ts'
+import { OpaInstance, ResultTooLarge } from './instance.ts'
+import type { WasmModule } from './webassembly.ts'
+
+export interface OpaWasmLimits {
+  readonly maxEvaluationMs: number
+  readonly maxMemoryBytes: number
+  readonly maxResultBytes: number
+  readonly maxRemembered: number
+  readonly onFailure: OnPolicyFailure
+}
+
+/** Answers repeat: most are one of a few texts. */
+const KEPT_ANSWERS = 256
+/** Longer answers are parsed anew each time. */
+const KEPT_ANSWER_CHARACTERS = 4096
+/** An instance that one large evaluation has blown up is replaced by a fresh one. */
+const REPLACE_ABOVE_BYTES = 8 * 1024 * 1024
+
+export class OpaWasmPolicy implements PreparedPolicy {
+  readonly engine = 'opa-wasm'
+  readonly revision: string
+  readonly #bundle: Bundle
+  readonly #module: WasmModule
+  readonly #limits: OpaWasmLimits
+  readonly #cache: DecisionCache
+  readonly #rememberable: boolean
+  readonly #project: (input: PolicyInput) => PolicyInput
+  readonly #unavailable: Decision
+  readonly #answers = new Map<string, Decision>()
+  #instance: OpaInstance | undefined
+  #closed = false
+
+  /** @throws Error when the module cannot be started. */
+  constructor(bundle: Bundle, module: WasmModule, limits: OpaWasmLimits) {
+    this.revision = bundle.revision
+    this.#bundle = bundle
+    this.#module = module
+    this.#limits = limits
+    this.#cache = new DecisionCache(bundle.reads, limits.maxRemembered)
+    this.#rememberable = bundle.reads.rememberable
+    this.#project = bundle.readsFound === undefined ? input => input : projection(bundle.readsFound)
+    this.#unavailable = unavailable(bundle.revision)
+    this.#instance = this.#start()
+  }
+
+  decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision {
+    if (!this.#rememberable) return this.#evaluate(input)
+    const remembered = this.#cache.find(input, subjectKey, resourceKey)
+    if (remembered !== undefined) return remembered
+    const decision = this.#evaluate(input)
+    this.#cache.remember(input, subjectKey, resourceKey, decision)
+    return decision
+  }
+
+  get remembered(): number {
+    return this.#cache.size
+  }
+
+  forget(): number {
+    return this.#cache.forget()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#instance = undefined
+    this.#cache.forget()
+    this.#answers.clear()
+  }
+
+  /** Evaluates once and says what is wrong with the answer; undefined when it is a decision, or the policy's own "undefined". */
+  probe(input: PolicyInput): string | undefined {
+    let text: string
+    try {
+      text = this.#running().evaluate(JSON.stringify(this.#project(input)))
+    } catch (error) {
+      this.#instance = undefined
+      return `fails (${messageOf(error)})`
+    }
+    const document = documentOf(text)
+    if (document === undefined) return undefined
+    return decisionOf(document, this.revision) === undefined ? `answers ${text.slice(0, 200)}` : undefined
+  }
+
+  #evaluate(input: PolicyInput): Decision {
+    if (this.#closed) return this.#fail('closed', 'the policy was closed')
+    let text: string
+    try {
+      text = this.#timed(JSON.stringify(this.#project(input)))
+    } catch (error) {
+      // what a trap leaves behind in the memory is not to be trusted
+      this.#instance = undefined
+      if (error instanceof Overtime) return this.#fail('overtime', error.message)
+      if (error instanceof ResultTooLarge) return this.#fail('too_large', error.message)
+      return this.#fail('trap', messageOf(error))
+    }
+    return this.#answers.get(text) ?? this.#read(text)
+  }
+
+  /** Within the time allowed. One pause of the machine is not the policy's fault: what took a little too long is asked once more. */
+  #timed(input: string): string {
+    const { maxEvaluationMs } = this.#limits
+    for (let tries = 1; ; tries++) {
+      const instance = this.#running()
+      const startedAt = performance.now()
+      const text = instance.evaluate(input)
+      const tookMs = performance.now() - startedAt
+      if (instance.memoryBytes > REPLACE_ABOVE_BYTES) this.#instance = undefined
+      if (tookMs <= maxEvaluationMs) return text
+      if (tries === 2 || tookMs > 10 * maxEvaluationMs) {
+        throw new Overtime(`took ${tookMs.toFixed(1)} ms, more than ${maxEvaluationMs}`)
+      }
+    }
+  }
+
+  #read(text: string): Decision {
+    const document = documentOf(text)
+    if (document === undefined) return this.#fail('undefined', `"${this.#bundle.entrypoint}" is undefined`)
+    const decision = decisionOf(document, this.revision)
+    if (decision === undefined) return this.#fail('malformed', `"${this.#bundle.entrypoint}" is no decision`)
+    if (text.length <= KEPT_ANSWER_CHARACTERS) {
+      if (this.#answers.size >= KEPT_ANSWERS) this.#answers.clear()
+      this.#answers.set(text, decision)
+    }
+    return decision
+  }
+
+  #fail(failure: Parameters<OnPolicyFailure>[0], detail: string): Decision {
+    this.#limits.onFailure(failure, detail)
+    return this.#unavailable
+  }
+
+  #running(): OpaInstance {
+    this.#instance ??= this.#start()
+    return this.#instance
+  }
+
+  #start(): OpaInstance {
+    return new OpaInstance(this.#module, this.#bundle.data, this.#bundle.entrypoint, this.#limits)
+  }
+}
+
+class Overtime extends Error {}
+
+/** The one result of a result set; undefined when there is none. */
+function documentOf(text: string): unknown {
+  const set = JSON.parse(text) as { result?: unknown }[]
+  return set[0]?.result
+}
+
+/** opa-wasm throws bare strings and plain objects besides errors. */
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message)
+  return String(error)
+}

@@ -1,0 +1,119 @@
+/** Sources → bundle, with the real `opa build -t wasm`: checked, analysed, and the same bytes for the same sources. It installs and serves nothing. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pack, unpack } from '../archive.ts'
+import { BUNDLE_LIMITS, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
+import type { PolicyEngine } from '../engine.ts'
+import { uncovered } from '../reads.ts'
+import { inspectRules } from './annotations.ts'
+import { type Environment, OPA_VERSION, run } from './opa.ts'
+import { readSources, revisionOf, type Source } from './sources.ts'
+
+export interface BuildOptions {
+  /** Folder of the policies. */
+  readonly dir: string
+  /** Address of the `opa` program. */
+  readonly opa: string
+  readonly env: Environment
+  /** Must take what was built: a bundle that no gateway could load is a fault here, not there. */
+  readonly engine: PolicyEngine
+}
+
+export interface Built {
+  readonly archive: Buffer
+  readonly revision: string
+  readonly reads: readonly string[]
+  /** False: it reads arguments or time, and each call is evaluated. */
+  readonly rememberable: boolean
+}
+
+/** @throws Error with what opa says, or what the entrypoint reads without declaring it, or why no gateway could load the bundle. */
+export async function buildBundle(options: BuildOptions): Promise<Built> {
+  const sources = readSources(options.dir)
+  if (sources.length === 0) throw new Error(`there are no policies in ${options.dir}`)
+  const work = mkdtempSync(join(tmpdir(), 'toolgate-policy-'))
+  try {
+    const copy = join(work, 'sources')
+    copySources(sources, copy)
+    const opa = (args: readonly string[]) => runOpa(options, copy, args)
+    await opa(['build', '-t', 'wasm', '-b', '.', '-o', join(work, 'bundle.tar.gz')])
+    const files = unpack(readFileSync(join(work, 'bundle.tar.gz')), BUNDLE_LIMITS)
+    const reads = readsFound(await opa(['deps', '-f', 'json', '-d', '.', dotted(DEFAULT_ENTRYPOINT)]))
+    const rules = inspectRules(await opa(['inspect', '-a', '-f', 'json', '.']))
+    const revision = revisionOf(sources)
+    const archive = pack(repacked(files, revision, { opa: OPA_VERSION, reads, rules: rules.coded }))
+    const { declared, rememberable } = checkReads(archive, reads)
+    ;(await options.engine.prepare(archive)).close()
+    return { archive, revision, reads: declared, rememberable }
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+function copySources(sources: readonly Source[], to: string): void {
+  for (const { path, content } of sources) {
+    mkdirSync(dirname(join(to, path)), { recursive: true })
+    writeFileSync(join(to, path), content)
+  }
+}
+
+async function runOpa(options: BuildOptions, cwd: string, args: readonly string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(options.opa, args, { cwd, env: options.env })
+  if (exitCode !== 0) throw new Error(`opa ${args[0]} says:\n${`${stdout}\n${stderr}`.trim()}`)
+  return stdout
+}
+
+function dotted(entrypoint: string): string {
+  return `data.${entrypoint.replaceAll('/', '.')}`
+}
+
+/** `opa deps`: base documents; those below `input` are what the rules read. */
+function readsFound(output: string): string[] {
+  const { base = [] } = JSON.parse(output) as {
+    base?: { readonly type: string; readonly value: string }[][]
+  }
+  const paths = new Set<string>()
+  for (const [root, ...rest] of base) {
+    if (root?.value !== 'input') continue
+    // a variable in a path (`input.context.arguments[name]`) means: anything below
+    const fixed = rest.findIndex(part => part.type !== 'string')
+    paths.add((fixed < 0 ? rest : rest.slice(0, fixed)).map(part => part.value).join('.'))
+  }
+  return [...paths].sort()
+}
+
+/** Decisions are remembered by what is declared: an omission there would serve one caller's decision to another. */
+function checkReads(
+  archive: Buffer,
+  found: readonly string[],
+): { readonly declared: readonly string[]; readonly rememberable: boolean } {
+  const { reads } = readBundle(archive)
+  const missing = uncovered(found, reads.paths)
+  if (missing.length > 0) {
+    const lines = missing.map(path => `  - ${path === '' ? '"" # all of input' : path}`).join('\n')
+    throw new Error(
+      `"${DEFAULT_ENTRYPOINT}" reads of its input what it does not declare. Add to custom.reads in its METADATA:\n${lines}`,
+    )
+  }
+  return { declared: reads.paths, rememberable: reads.rememberable }
+}
+
+/** Only what serving needs, with the revision in the manifest and what was found out in its metadata. */
+function repacked(
+  files: ReadonlyMap<string, Uint8Array>,
+  revision: string,
+  found: object,
+): Map<string, Uint8Array> {
+  const manifest = JSON.parse(Buffer.from(files.get('.manifest')!).toString('utf8')) as Record<
+    string,
+    unknown
+  >
+  const metadata = { toolgate: found }
+  const text = `${JSON.stringify({ ...manifest, revision, metadata }, undefined, 1)}\n`
+  return new Map([
+    ['.manifest', Buffer.from(text)],
+    ['data.json', files.get('data.json')!],
+    ['policy.wasm', files.get('policy.wasm')!],
+  ])
+}

@@ -1,0 +1,102 @@
+/** What stands between an author's change and its bundle: format, strict check, tests with full coverage, METADATA. It changes no file. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspectRules } from './annotations.ts'
+import { type Environment, type Ran, run } from './opa.ts'
+
+export interface CheckOptions {
+  /** Folder of the policies. */
+  readonly dir: string
+  /** Address of the `opa` program. */
+  readonly opa: string
+  readonly env: Environment
+}
+
+export interface CheckStep {
+  readonly name: 'format' | 'check' | 'test' | 'coverage' | 'metadata'
+  readonly ok: boolean
+  /** One line when all is well, else what to mend. */
+  readonly detail: string
+}
+
+/** Percent of the lines that tests must reach. */
+const COVERAGE = 100
+
+/** Runs every step, also after one has failed: an author wants the whole list. */
+export async function checkPolicies(options: CheckOptions): Promise<readonly CheckStep[]> {
+  const opa = (...args: string[]) => run(options.opa, args, { cwd: options.dir, env: options.env })
+  const schema = existsSync(join(options.dir, 'schemas/input.json')) ? ['-s', 'schemas/input.json'] : []
+  const format = await opa('fmt', '--diff', '--fail', '.')
+  const check = await opa('check', '--strict', '-b', '.', ...schema)
+  const test = await opa('test', '-b', '.', '-f', 'json')
+  const coverage = await opa('test', '-b', '.', '--coverage', '-f', 'json')
+  const inspected = await opa('inspect', '-a', '-f', 'json', '.')
+  return [
+    step('format', format.exitCode === 0, 'every file is as `opa fmt` writes it', output(format)),
+    step('check', check.exitCode === 0, 'strict, with schemas/input.json', output(check)),
+    tested(test),
+    covered(coverage),
+    annotated(inspected),
+  ]
+}
+
+function step(name: CheckStep['name'], ok: boolean, well: string, wrong: string): CheckStep {
+  return { name, ok, detail: ok ? well : wrong }
+}
+
+function output({ stdout, stderr }: Ran): string {
+  return `${stdout}\n${stderr}`.trim()
+}
+
+function tested(ran: Ran): CheckStep {
+  const results = parsed(ran.stdout)
+  if (!Array.isArray(results)) return step('test', false, '', output(ran))
+  const tests = results as { readonly package: string; readonly name: string; readonly fail?: boolean }[]
+  const failed = tests.filter(one => one.fail === true)
+  return step(
+    'test',
+    ran.exitCode === 0 && failed.length === 0 && tests.length > 0,
+    `${tests.length} tests passed`,
+    failed.length > 0
+      ? `${failed.length} of ${tests.length} tests failed:\n${failed.map(one => `  ${one.package}.${one.name}`).join('\n')}`
+      : 'there are no tests',
+  )
+}
+
+function covered(ran: Ran): CheckStep {
+  const report = parsed(ran.stdout) as
+    | {
+        readonly coverage?: number
+        readonly files?: Record<string, { not_covered?: { start: { row: number } }[] }>
+      }
+    | undefined
+  if (typeof report?.coverage !== 'number') return step('coverage', false, '', 'unknown while tests fail')
+  const missed = Object.entries(report.files ?? {}).flatMap(([file, { not_covered = [] }]) =>
+    not_covered.map(range => `  ${file}:${range.start.row}`),
+  )
+  return step(
+    'coverage',
+    report.coverage >= COVERAGE,
+    `${report.coverage} % of the lines`,
+    `${report.coverage} % of the lines; no test reaches\n${missed.join('\n')}`,
+  )
+}
+
+function annotated(ran: Ran): CheckStep {
+  if (ran.exitCode !== 0) return step('metadata', false, '', output(ran))
+  const { coded, faults } = inspectRules(ran.stdout)
+  return step(
+    'metadata',
+    faults.length === 0,
+    `${coded.length} rules that deny, each with its code`,
+    faults.join('\n'),
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,116 @@
+/** The `opa` program that authors work with: the pinned version, found or installed. It is needed to build and to test, never to serve. */
+import { execFile } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+
+/** One version for everybody: another compiler may make other bytes of the same sources. */
+export const OPA_VERSION = '1.22.0'
+const OPA_MODULE = 'github.com/open-policy-agent/opa'
+
+const RUN_TIMEOUT_MS = 120_000
+/** Compiling it from source on a slow machine. */
+const INSTALL_TIMEOUT_MS = 20 * 60_000
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Ran {
+  /** -1 when it was ended from outside. */
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end. @throws Error only when it cannot be started. */
+export function run(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env: Environment; readonly timeoutMs?: number },
+): Promise<Ran> {
+  return new Promise((done, fail) => {
+    execFile(
+      program,
+      args,
+      {
+        cwd: options.cwd,
+        env: options.env as NodeJS.ProcessEnv,
+        timeout: options.timeoutMs ?? RUN_TIMEOUT_MS,
+        maxBuffer: MAX_OUTPUT_BYTES,
+      },
+      (error, stdout, stderr) => {
+        if (error !== null && typeof error.code !== 'number' && error.killed !== true) fail(error)
+        else
+          done({
+            exitCode: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
+            stdout,
+            stderr,
+          })
+      },
+    )
+  })
+}
+
+/**
+ * Looks on the PATH, then in the tools folder.
+ * @returns the address of an `opa` of the pinned version; undefined when there is none.
+ */
+export async function findOpa(toolsDir: string, env: Environment): Promise<string | undefined> {
+  const folders = [...(env.PATH ?? '').split(delimiter).filter(folder => folder !== ''), toolsDir]
+  for (const folder of folders) {
+    const candidate = resolve(join(folder, process.platform === 'win32' ? 'opa.exe' : 'opa'))
+    if (isExecutable(candidate) && (await versionOf(candidate, env)) === OPA_VERSION) return candidate
+  }
+  return undefined
+}
+
+/**
+ * Finds `opa`, or installs the pinned release into the tools folder with Go.
+ * @param say told what takes long.
+ * @throws Error that says what to install.
+ */
+export async function requireOpa(
+  toolsDir: string,
+  env: Environment,
+  say: (line: string) => void,
+): Promise<string> {
+  const found = await findOpa(toolsDir, env)
+  if (found !== undefined) return found
+  const module = `${OPA_MODULE}@v${OPA_VERSION}`
+  say(`opa ${OPA_VERSION} is not on the PATH; installing it with \`go install ${module}\` (some minutes)`)
+  let ran: Ran
+  try {
+    ran = await run('go', ['install', module], {
+      env: { ...env, GOBIN: resolve(toolsDir) },
+      timeoutMs: INSTALL_TIMEOUT_MS,
+    })
+  } catch {
+    throw new Error(
+      `opa ${OPA_VERSION} is needed, and there is no Go to install it with. Put opa ${OPA_VERSION} or Go 1.26 on the PATH.`,
+    )
+  }
+  const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined
+  if (installed === undefined) {
+    throw new Error(
+      `\`go install ${module}\` did not work: ${ran.stderr.trim().slice(-500)}. Put opa ${OPA_VERSION} on the PATH.`,
+    )
+  }
+  return installed
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function versionOf(opa: string, env: Environment): Promise<string | undefined> {
+  try {
+    const { stdout } = await run(opa, ['version'], { env, timeoutMs: 10_000 })
+    return /^Version: (\S+)/m.exec(stdout)?.[1]
+  } catch {
+    return undefined
+  }
+}
