@@ -104,10 +104,20 @@ export const ADAPTERS: readonly string[] = [
   'toolsets/kubernetes/',
 ]
 
-/** Files that choose between adapters of their own room, so that `main.ts` need not know how. */
+/** Others that import an adapter: files that choose between those of their own room, and tools that work without a deployment. */
 export const CHOOSERS: readonly Exception[] = [
+  {
+    from: 'cli/policy.ts',
+    to: 'policy/opa-wasm/',
+    reason: 'a decision can be evaluated without starting a deployment',
+  },
   { from: 'server/create.ts', to: 'server/', reason: 'HTTP_SERVER=auto has to try the native build' },
   { from: 'sessions/open.ts', to: 'sessions/', reason: 'REDIS_URL decides where sessions are kept' },
+  {
+    from: 'toolsets/inspect/',
+    to: 'toolsets/directory/references.ts',
+    reason: 'a file is inspected with what the directory source would read for it',
+  },
   { from: 'store/open.ts', to: 'store/', reason: 'the form of DATABASE_URL names the database' },
 ]
 
@@ -120,11 +130,13 @@ export interface Vendor {
 
 export const VENDORS: readonly Vendor[] = [
   { package: '@assemblyscript/loader', rooms: ['kernel/'] },
+  { package: '@asteasolutions/zod-to-openapi', rooms: ['control/'] },
   { package: '@electric-sql/pglite', rooms: ['store/pglite/'] },
   { package: '@open-policy-agent/opa-wasm', rooms: ['policy/opa-wasm/'] },
   { package: '@readme/openapi-parser', rooms: ['toolsets/'] },
   { package: 'ajv', rooms: ['toolsets/'] },
   { package: 'ajv-formats', rooms: ['toolsets/'] },
+  { package: 'hono', rooms: ['control/'] },
   {
     package: 'ioredis',
     rooms: ['quota/redis/', 'sessions/redis/'],
@@ -140,6 +152,8 @@ export const VENDORS: readonly Vendor[] = [
   { package: 'prom-client', rooms: ['telemetry/'] },
   { package: 'protobufjs', rooms: ['meter/'] },
   { package: 're2js', rooms: ['toolsets/'] },
+  { package: 'redoc', rooms: ['control/'] },
+  { package: 'swagger-ui-dist', rooms: ['control/'] },
   { package: 'uWebSockets.js', rooms: ['server/uws/'] },
   { package: 'undici', rooms: ['egress/'] },
   {
@@ -147,6 +161,7 @@ export const VENDORS: readonly Vendor[] = [
     rooms: ['toolsets/', 'quota/plans.ts', 'example/'],
     reason: 'three kinds of files are written by hand: tool-sets, plans, and the document of the example',
   },
+  { package: 'zod', rooms: ['control/'] },
 ]
 
 /** May read `process.env`. */
