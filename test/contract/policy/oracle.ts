@@ -1,0 +1,131 @@
+/** What the contract's table (§2, "Scope needed") says, written anew from that table: it shares nothing with the policies. */
+import type { PolicyInput } from '../../../src/policy/engine.ts'
+
+/** Specification, Authentication 6: role or group → scopes. */
+const SCOPES_OF_ROLES: Readonly<Record<string, string>> = {
+  'cpi-admin': 'admin read write execute deploy audit',
+  'tenant-admin': 'read write execute',
+  devops: 'read write deploy',
+  viewer: 'read',
+}
+
+export interface Expected {
+  readonly allow: boolean
+  /** Sorted. */
+  readonly codes: readonly string[]
+  /** All scopes the reasons name, sorted. */
+  readonly scopes: readonly string[]
+}
+
+export function expectedOf(input: PolicyInput): Expected {
+  const codes = new Set<string>()
+  const scopes = new Set<string>()
+  const granted = new Set(input.subject.properties.scopes)
+  for (const role of input.subject.properties.roles) {
+    for (const scope of SCOPES_OF_ROLES[role]?.split(' ') ?? []) granted.add(scope)
+  }
+  function need(scope: string): void {
+    if (granted.has(scope)) return
+    codes.add('insufficient_scope')
+    scopes.add(scope)
+  }
+  function needEither(first: string, second: string): void {
+    if (!granted.has(second)) need(first)
+  }
+  const { name } = input.action
+  const { tenant, annotations, own } = input.resource.properties
+
+  switch (kindOf(name)) {
+    case 'read':
+      need('read')
+      break
+    case 'call':
+      need('execute')
+      if (
+        name === 'tools.call' &&
+        annotations?.readOnlyHint !== true &&
+        annotations?.destructiveHint !== false
+      )
+        need('write')
+      break
+    case 'admin':
+      need('admin')
+      break
+    case 'audit':
+      needEither('read', 'audit')
+      break
+    case 'own tenant':
+      needEither('read', 'admin')
+      break
+    case 'decisions':
+      needEither('audit', 'admin')
+      break
+    case 'write':
+      need('write')
+      break
+    case 'plan':
+      need(tenant === null ? 'admin' : 'write')
+      break
+    case 'deploy':
+      need('deploy')
+      break
+    case 'for others':
+      need('write')
+      if (!isTenantAdmin(input) && !(own === true && !name.endsWith('.approve'))) codes.add('role_required')
+      break
+    default:
+      codes.add('unknown_operation')
+  }
+
+  const administratesTenants = name.startsWith('control.tenants.') && granted.has('admin')
+  if (tenant !== null && tenant !== input.subject.properties.tenant && !administratesTenants)
+    codes.add('other_tenant')
+  return { allow: codes.size === 0, codes: [...codes].sort(), scopes: [...scopes].sort() }
+}
+
+function isTenantAdmin(input: PolicyInput): boolean {
+  const { roles } = input.subject.properties
+  return roles.includes('tenant-admin') || roles.includes('cpi-admin')
+}
+
+/** The rows of the table. */
+const ROWS: Readonly<Record<string, readonly string[]>> = {
+  read: [
+    'tools.list resources.list resources.read prompts.list prompts.get capabilities.read',
+    'control.apis.list control.apis.read control.subscriptions.list control.subscriptions.read control.usage.read',
+    'control.apikeys.list control.apikeys.read control.plans.list control.plans.read',
+    'control.webhooks.list control.webhooks.read control.consumers.list control.consumers.read',
+    'control.portal.list control.portal.read',
+  ],
+  audit: [
+    'control.metrics.read control.deliveries.list control.deliveries.read',
+    'control.gateways.list control.gateways.read control.deployments.list control.deployments.read',
+  ],
+  call: ['tools.call proxy'],
+  admin: ['admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete'],
+  'own tenant': ['control.tenants.read'],
+  decisions: ['control.decisions.read'],
+  write: [
+    'control.apis.create control.apis.update control.apis.delete control.subscriptions.create control.subscriptions.update',
+    'control.apikeys.create control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
+    'control.deliveries.retry control.consumers.update',
+  ],
+  plan: ['control.plans.create control.plans.update control.plans.delete'],
+  deploy: ['control.deployments.sync control.gateways.connect'],
+  'for others': [
+    'control.subscriptions.approve control.subscriptions.revoke control.apikeys.rotate control.apikeys.revoke',
+  ],
+}
+
+const KIND_OF = new Map(
+  Object.entries(ROWS).flatMap(([kind, lines]) =>
+    lines.flatMap(line => line.split(' ').map(name => [name, kind] as const)),
+  ),
+)
+
+function kindOf(action: string): string | undefined {
+  return KIND_OF.get(action)
+}
+
+/** Every operation of the table. */
+export const OPERATIONS: readonly string[] = [...KIND_OF.keys()]
