@@ -21,8 +21,9 @@ export function takeTokens(slot: u32, tokens: u32, nowMs: f64): i32 {
   if (slot >= bucketCount) return NEVER
   const bucket = buckets + slot * BUCKET_SIZE
   const now = <i64>nowMs * NS_PER_MS
-  const interval = atomic.load<i64>(bucket, BUCKET_INTERVAL)
+  // In this order: the host writes them the other way round, so a new capacity never meets an old interval.
   const capacity = atomic.load<i64>(bucket, BUCKET_CAPACITY)
+  const interval = atomic.load<i64>(bucket, BUCKET_INTERVAL)
   const cost = interval * tokens
   if (cost > capacity || interval == 0) return NEVER
   let fullAt = atomic.load<i64>(bucket, BUCKET_FULL_AT)

@@ -22,6 +22,8 @@
  * Beyond INPUT, OUTPUT and the tables at least 64 readable bytes follow: vector loads may look past the end.
  */
 
+import { ABI_VERSION } from './abi'
+
 /** Base of this thread's arena (abi.ts: ARENA_…, RESULT_…). */
 export let arena: usize = 0
 /** First bucket slot. */
@@ -29,9 +31,13 @@ export let buckets: usize = 0
 /** Slots there are; a slot number at or above it is refused. */
 export let bucketCount: u32 = 0
 
-/** Called once by the host, before anything else; window.ts has an init of its own for QUOTA. */
-export function init(arenaBase: usize, bucketBase: usize, slots: u32): void {
+/**
+ * Called once by the host, before anything else; window.ts has an init of its own for QUOTA.
+ * @returns ABI_VERSION, for the host to compare with its own.
+ */
+export function init(arenaBase: usize, bucketBase: usize, slots: u32): i32 {
   arena = arenaBase
   buckets = bucketBase
   bucketCount = slots
+  return ABI_VERSION
 }

@@ -59,6 +59,12 @@ export function planLayout(options: LayoutOptions = {}): Layout {
   }
 }
 
+/** What the threads of a process have in common: goes to workers as it is (`workerData`). */
+export interface SharedMemory {
+  readonly memory: WebAssembly.Memory
+  readonly layout: Layout
+}
+
 /** Memory of exactly the planned size: it never grows, so no view of it is ever detached. */
 export function createMemory(layout: Layout): WebAssembly.Memory {
   return new WebAssembly.Memory({ initial: layout.pages, maximum: layout.pages, shared: true })

@@ -1,0 +1,98 @@
+/** The interface of the kernel: what it is asked and what it answers. It decides nothing: `wasm.ts` and `twin.ts` implement it. */
+import type * as abi from './abi.ts'
+
+/** One row of a route table. */
+export interface RouteDefinition {
+  /** Upper case, or `*` for every method that has no row of its own at the same pattern. */
+  readonly method: string
+  /**
+   * Canonical path. `{name}` stands for one whole segment, not empty; a last segment `*` for the rest, which may be empty.
+   * At each segment the literal goes before `{name}`, and that before `*`.
+   */
+  readonly pattern: string
+  /** Token bucket that `admit` takes one token from; none when absent. */
+  readonly bucket?: number
+}
+
+/** What was loaded. A route number means the row of **this** table: keep the table beside the number. */
+export interface RouteTable {
+  readonly routes: readonly RouteDefinition[]
+}
+
+/** Refill and size of a token bucket. */
+export interface BucketRate {
+  /** Tokens that come back, evenly, in `periodMs`. Integer, at least 1. */
+  readonly tokens: number
+  /** Integer milliseconds, at least 1. */
+  readonly periodMs: number
+  /** Tokens the full bucket holds. Integer, at least 1. */
+  readonly burst: number
+}
+
+/** Below zero: why there is no route (abi.ts). */
+export type Status =
+  | typeof abi.NOT_FOUND
+  | typeof abi.METHOD_NOT_ALLOWED
+  | typeof abi.BUCKET_EMPTY
+  | typeof abi.PATH_NOT_ABSOLUTE
+  | typeof abi.PATH_TOO_LONG
+  | typeof abi.PATH_BAD_ESCAPE
+  | typeof abi.PATH_ENCODED_SLASH
+  | typeof abi.PATH_BACKSLASH
+  | typeof abi.PATH_NUL
+  | typeof abi.PATH_CONTROL
+  | typeof abi.PATH_INVALID_UTF8
+  | typeof abi.PATH_NOT_ASCII
+  | typeof abi.PATH_BAD_CHARACTER
+
+/**
+ * One per thread. Results are those of the last call and stand until the next one: read them before anything else runs.
+ * No call throws once the routes are loaded.
+ */
+export interface Kernel {
+  readonly engine: 'wasm' | 'twin'
+
+  /**
+   * Compiles a table and makes it the one in use. Nothing changes when it throws, nor for who holds a result already.
+   * @throws Error naming the row: a pattern that is not canonical, two rows for the same method and pattern, no room.
+   */
+  loadRoutes(routes: readonly RouteDefinition[]): RouteTable
+  /** The table in use; empty at first. */
+  readonly table: RouteTable
+
+  /**
+   * Normalize, match and (where the route has a bucket) take a token, in one crossing.
+   * @param path raw path of the request line, without query.
+   * @param method METHOD_… (`methodNumber`).
+   * @param nowMs Unix milliseconds; threads that share buckets must agree on them.
+   * @returns the route's number, or a `Status`.
+   */
+  admit(path: string, method: number, nowMs: number): number
+  /** The first part of `admit`. @returns 0, or a PATH_… status. */
+  normalize(path: string): number
+  /** The second part, on the path normalized last. @returns the route's number, NOT_FOUND or METHOD_NOT_ALLOWED. */
+  match(method: number): number
+
+  /** The canonical path; '' after a refused one. The very string that was passed in when nothing had to change. */
+  normalizedPath(): string
+  /** Parameters of the route found last, `*` included. */
+  readonly paramCount: number
+  /** Value of the nth parameter in canonical spelling: percent-escapes stay, and always decode. '' when there is none. */
+  param(index: number): string
+  /** Bit per METHOD_… that the path has, after METHOD_NOT_ALLOWED; bit METHOD_ANY never. */
+  readonly allowedMethods: number
+  /** Milliseconds until the bucket has a token, after BUCKET_EMPTY; 2³¹−1 when it never will. */
+  readonly retryAfterMs: number
+  /** Index of the character that was refused, after a PATH_… status. */
+  readonly refusedAt: number
+
+  /** Sets a bucket's rate. Tokens taken stay taken; a bucket never used is full. @throws RangeError naming what is out of range. */
+  setBucketRate(slot: number, rate: BucketRate): void
+  /** Fills a bucket, as when a slot goes to a new owner. */
+  fillBucket(slot: number): void
+  /**
+   * Takes `tokens` (at least 1), all or none.
+   * @returns whole tokens left; below zero: minus the milliseconds until they can be had; −2³¹ when they never can.
+   */
+  takeTokens(slot: number, tokens: number, nowMs: number): number
+}

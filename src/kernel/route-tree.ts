@@ -1,0 +1,95 @@
+/** Route definitions → a tree of segments, checked. Both engines are built from it; it matches nothing. */
+import { MAX_PARAMS, MAX_SEGMENTS } from './abi.ts'
+import type { RouteDefinition } from './kernel.ts'
+import { routeMethodNumber } from './method.ts'
+import { normalizePath } from './twin-path.ts'
+
+/** Method number → the row of the table. */
+export type Leaf = Map<number, number>
+
+export interface RouteNode {
+  readonly literals: Map<string, RouteNode>
+  param: RouteNode | undefined
+  /** Routes whose pattern ends with the segment that leads here. */
+  leaf: Leaf | undefined
+  /** Routes whose pattern goes on with `*` from here. */
+  catchAll: Leaf | undefined
+}
+
+/** @throws Error naming the row and its fault. */
+export function buildRouteTree(routes: readonly RouteDefinition[]): RouteNode {
+  const root = emptyNode()
+  for (const [row, route] of routes.entries()) {
+    const method = routeMethodNumber(route.method)
+    if (method === undefined)
+      throw fault(row, route, 'its method is none of RFC 9110 or PATCH in upper case; or give *')
+    const leaf = leafOf(root, patternSegments(row, route))
+    const other = leaf.get(method)
+    if (other !== undefined)
+      throw fault(
+        row,
+        route,
+        `row ${other} (${routes[other]!.pattern}) takes the same requests; remove one of them`,
+      )
+    leaf.set(method, row)
+  }
+  return root
+}
+
+/** `/a/{id}/*` → `a`, `{id}`, `*`. */
+function patternSegments(row: number, route: RouteDefinition): string[] {
+  const segments = route.pattern.split('/').slice(1)
+  const literal = segments.map((segment, at) => {
+    if (isParam(segment) || (segment === '*' && at === segments.length - 1)) return 'x'
+    if (/[{}*]/.test(segment))
+      throw fault(row, route, `"${segment}" is not a whole {parameter} segment, nor a last segment *`)
+    return segment
+  })
+  const path = `/${literal.join('/')}`
+  const canonical = route.pattern.startsWith('/') ? normalizePath(path) : ''
+  if (canonical !== path)
+    throw fault(
+      row,
+      route,
+      `it is not a canonical path (RFC 3986 §6.2.2), so no request would fit it; ${typeof canonical === 'string' ? 'begin it with /, leave out empty and dot segments, escape what a URI cannot hold' : 'it holds what a path may not'}`,
+    )
+  if (segments.length > MAX_SEGMENTS) throw fault(row, route, `it has more than ${MAX_SEGMENTS} segments`)
+  const params = segments.filter(segment => isParam(segment) || segment === '*').length
+  if (params > MAX_PARAMS) throw fault(row, route, `it has more than ${MAX_PARAMS} parameters`)
+  return segments
+}
+
+function isParam(segment: string): boolean {
+  return /^\{[^{}]+\}$/.test(segment)
+}
+
+function leafOf(root: RouteNode, segments: readonly string[]): Leaf {
+  let node = root
+  for (const segment of segments) {
+    if (segment === '*') {
+      node.catchAll ??= new Map()
+      return node.catchAll
+    }
+    if (isParam(segment)) {
+      node.param ??= emptyNode()
+      node = node.param
+    } else {
+      let next = node.literals.get(segment)
+      if (next === undefined) {
+        next = emptyNode()
+        node.literals.set(segment, next)
+      }
+      node = next
+    }
+  }
+  node.leaf ??= new Map()
+  return node.leaf
+}
+
+function emptyNode(): RouteNode {
+  return { literals: new Map(), param: undefined, leaf: undefined, catchAll: undefined }
+}
+
+function fault(row: number, route: RouteDefinition, reason: string): Error {
+  return new Error(`route ${row} (${route.method} ${route.pattern}): ${reason}`)
+}

@@ -1,0 +1,137 @@
+/** The kernel in WebAssembly, from the host's side: bytes in through one window, integers out. No string crosses. */
+import {
+  ARENA_INPUT,
+  ARENA_SIZE,
+  MAX_PATH_BYTES,
+  PATH_TOO_LONG,
+  RESULT_ALLOWED,
+  RESULT_PARAM_COUNT,
+  RESULT_PARAMS,
+  RESULT_PATH,
+  RESULT_PATH_LENGTH,
+  RESULT_REFUSED_AT,
+  RESULT_RETRY_AFTER,
+} from './abi.ts'
+import { Buckets } from './buckets.ts'
+import { arenaOf, instantiate, type KernelExports } from './exports.ts'
+import type { BucketRate, Kernel, RouteDefinition, RouteTable } from './kernel.ts'
+import type { SharedMemory } from './layout.ts'
+import { PathWindow } from './path-window.ts'
+import { RouteTableWriter } from './route-table.ts'
+import { buildRouteTree } from './route-tree.ts'
+
+export class WasmKernel implements Kernel {
+  readonly engine = 'wasm'
+  /** Every call of this instance, for the room that owns the quota region of the same memory. */
+  readonly exports: KernelExports
+  table: RouteTable = { routes: [] }
+  readonly #arena: Buffer
+  readonly #result: Int32Array
+  readonly #window: PathWindow
+  readonly #buckets: Buckets
+  /** Base of the two table regions; the one not in use is loaded into. */
+  readonly #tables: readonly [number, number]
+  readonly #shared: SharedMemory
+  #inUse: 0 | 1 = 1
+  #source = ''
+
+  constructor(shared: SharedMemory, thread: number) {
+    const { memory, layout } = shared
+    this.#shared = shared
+    const arena = arenaOf(layout, thread)
+    const first = arena + ARENA_SIZE
+    this.exports = instantiate(memory, layout, thread)
+    this.#arena = Buffer.from(memory.buffer, arena, ARENA_SIZE)
+    this.#result = new Int32Array(memory.buffer, arena, ARENA_INPUT / 4)
+    this.#window = new PathWindow(memory.buffer, arena + ARENA_INPUT)
+    this.#buckets = new Buckets(memory, layout)
+    this.#tables = [first, first + layout.routeTableBytes + 64]
+  }
+
+  loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
+    const tree = buildRouteTree(routes)
+    const free = this.#inUse === 0 ? 1 : 0
+    const base = this.#tables[free]
+    const { memory, layout } = this.#shared
+    const bytes = new Uint8Array(memory.buffer, base, layout.routeTableBytes)
+    new RouteTableWriter(bytes, segment => this.#hash(segment)).write(tree, routes)
+    this.exports.useTable(base)
+    this.#inUse = free
+    this.table = Object.freeze({ routes: Object.freeze([...routes]) })
+    return this.table
+  }
+
+  admit(path: string, method: number, nowMs: number): number {
+    this.#source = path
+    if (path.length > MAX_PATH_BYTES) return this.#tooLong()
+    return this.exports.admit(this.#window.write(path), method, nowMs)
+  }
+
+  normalize(path: string): number {
+    this.#source = path
+    if (path.length > MAX_PATH_BYTES) return this.#tooLong()
+    return this.exports.normalize(this.#window.write(path))
+  }
+
+  match(method: number): number {
+    return this.exports.match(method)
+  }
+
+  normalizedPath(): string {
+    const at = this.#result[RESULT_PATH / 4]!
+    const length = this.#result[RESULT_PATH_LENGTH / 4]!
+    // Nothing had to change: the string at hand is the canonical path.
+    if (at === ARENA_INPUT && length === this.#source.length) return this.#source
+    return this.#arena.toString('latin1', at, at + length)
+  }
+
+  get paramCount(): number {
+    return this.#result[RESULT_PARAM_COUNT / 4]!
+  }
+
+  param(index: number): string {
+    if (!(index >= 0 && index < this.paramCount)) return ''
+    const from = this.#result[RESULT_PARAMS / 4 + index * 2]!
+    const to = this.#result[RESULT_PARAMS / 4 + index * 2 + 1]!
+    const at = this.#result[RESULT_PATH / 4]!
+    if (at === ARENA_INPUT) return this.#source.slice(from, to)
+    return this.#arena.toString('latin1', at + from, at + to)
+  }
+
+  get allowedMethods(): number {
+    return this.#result[RESULT_ALLOWED / 4]!
+  }
+
+  get retryAfterMs(): number {
+    return this.#result[RESULT_RETRY_AFTER / 4]!
+  }
+
+  get refusedAt(): number {
+    return this.#result[RESULT_REFUSED_AT / 4]!
+  }
+
+  setBucketRate(slot: number, rate: BucketRate): void {
+    this.#buckets.setRate(slot, rate)
+  }
+
+  fillBucket(slot: number): void {
+    this.#buckets.fill(slot)
+  }
+
+  takeTokens(slot: number, tokens: number, nowMs: number): number {
+    return this.exports.takeTokens(slot, tokens, nowMs)
+  }
+
+  /** Said here, because such a path does not fit into the window. */
+  #tooLong(): number {
+    this.#source = ''
+    this.exports.normalize(0)
+    this.#result[RESULT_REFUSED_AT / 4] = MAX_PATH_BYTES
+    return PATH_TOO_LONG
+  }
+
+  #hash(segment: string): number {
+    this.#arena.write(segment, ARENA_INPUT, 'latin1')
+    return this.exports.segmentHash(this.#arena.byteOffset + ARENA_INPUT, segment.length) >>> 0
+  }
+}
