@@ -1,0 +1,120 @@
+/** What a client may register itself with (RFC 7591 §2): checks it and makes a public PKCE client of it. It sends nothing. */
+import { SUPPORTED_SCOPES } from './metadata.ts'
+
+/** The wanted client, as it is sent to the identity provider. */
+export interface ClientMetadata {
+  readonly redirect_uris: readonly string[]
+  readonly grant_types: readonly string[]
+  readonly response_types: readonly string[]
+  readonly token_endpoint_auth_method: 'none'
+  readonly application_type: 'web' | 'native'
+  readonly client_name?: string
+  readonly [text: string]: string | readonly string[] | undefined
+}
+
+export interface Registration {
+  readonly metadata: ClientMetadata
+  /**
+   * What the client said it will ask for, of the scopes there are. It is told back but **not** sent on: Keycloak gives a client
+   * that names scopes exactly these and none of the realm's defaults, among them the audience mapper its tokens need.
+   */
+  readonly scope: string | undefined
+}
+
+export interface RegistrationFault {
+  readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
+  readonly description: string
+}
+
+const MAX_REDIRECTS = 20
+const MAX_TEXT = 2048
+/** Free texts and addresses that are passed on when they are sane; whatever else stands there is ignored, as RFC 7591 §2 asks. */
+const TEXTS = ['client_name', 'software_id', 'software_version'] as const
+const ADDRESSES = ['client_uri', 'logo_uri', 'tos_uri', 'policy_uri'] as const
+/** Schemes a browser runs or reads instead of handing the code to an application. */
+const UNSAFE_SCHEMES = new Set([
+  'javascript:',
+  'data:',
+  'vbscript:',
+  'file:',
+  'blob:',
+  'about:',
+  'ftp:',
+  'ws:',
+  'wss:',
+])
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+export function readRegistration(body: Readonly<Record<string, unknown>>): Registration | RegistrationFault {
+  const redirects = body.redirect_uris
+  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS)
+    return fault('invalid_redirect_uri', `redirect_uris must list 1 to ${MAX_REDIRECTS} addresses.`)
+  for (const uri of redirects) {
+    const reason = redirectFault(uri)
+    if (reason !== undefined) return fault('invalid_redirect_uri', reason)
+  }
+  const type = body.application_type
+  if (type !== undefined && type !== 'web' && type !== 'native')
+    return fault('invalid_client_metadata', 'application_type must be "web" or "native".')
+  const scope = body.scope
+  if (scope !== undefined && typeof scope !== 'string')
+    return fault('invalid_client_metadata', 'scope must be a text of scopes separated by spaces.')
+  const given: Record<string, string> = {}
+  for (const name of [...TEXTS, ...ADDRESSES]) {
+    const value = body[name]
+    if (value === undefined || value === null) continue
+    if (!isText(value) || ((ADDRESSES as readonly string[]).includes(name) && !/^https?:\/\//.test(value)))
+      return fault('invalid_client_metadata', `${name} is not valid.`)
+    given[name] = value
+  }
+  const uris = redirects as string[]
+  return {
+    metadata: {
+      ...given,
+      redirect_uris: uris,
+      // What a public client cannot use is left out; the answer says so (RFC 7591 §3.2.1).
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      application_type: type ?? (uris.every(isWeb) ? 'web' : 'native'),
+    },
+    scope: scope === undefined ? undefined : knownScopes(scope),
+  }
+}
+
+function fault(error: RegistrationFault['error'], description: string): RegistrationFault {
+  return { error, description }
+}
+
+/** RFC 9700 §2.1 and RFC 8252 §7: https, a private-use scheme, or http on the user's own machine. */
+function redirectFault(uri: unknown): string | undefined {
+  if (!isText(uri) || !URL.canParse(uri)) return 'A redirect address is not an absolute URL.'
+  const { protocol, hostname, username, password } = new URL(uri)
+  if (uri.includes('#')) return 'A redirect address must not have a fragment.'
+  if (username !== '' || password !== '') return 'A redirect address must not have a user name.'
+  if (UNSAFE_SCHEMES.has(protocol)) return 'A redirect address has a scheme that cannot be used.'
+  if (protocol === 'http:' && !LOOPBACK.has(hostname))
+    return 'A redirect address over http must be on localhost; use https elsewhere.'
+  return undefined
+}
+
+function isWeb(uri: string): boolean {
+  return /^https?:/i.test(uri)
+}
+
+/** No control characters: the text ends on a consent page and in a log. */
+function isText(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= MAX_TEXT &&
+    !/[\u0000-\u001f\u007f]/.test(value)
+  )
+}
+
+function knownScopes(scope: string): string {
+  return scope
+    .split(' ')
+    .filter(one => SUPPORTED_SCOPES.includes(one))
+    .join(' ')
+}

@@ -1,0 +1,86 @@
+/** The discovery documents of the gateway (mcp-wire §3), built from configuration alone, so that they are always up. */
+import { json, type OAuthAnswer } from './answer.ts'
+import type { ProviderAddresses } from './provider-endpoints.ts'
+
+/** `offline_access` is missing on purpose: clients that are told of it ask for it. */
+export const SUPPORTED_SCOPES: readonly string[] = Object.freeze([
+  'openid',
+  'profile',
+  'email',
+  'platform:read',
+  'platform:write',
+  'platform:execute',
+  'platform:admin',
+])
+
+/** Paths that are protected resources of their own: a client derives the document's address from the one it connects to (RFC 9728 §3.1). */
+const RESOURCE_PATHS: ReadonlySet<string> = new Set(['', '/mcp', '/mcp/sse'])
+
+/** Public documents may be read by any page: they hold nothing about the caller. */
+const OPEN: readonly string[] = ['access-control-allow-origin', '*', 'cache-control', 'public, max-age=300']
+
+/** Answer to the preflight of a document. Browser clients send `MCP-Protocol-Version` even there. */
+export const DOCUMENT_PREFLIGHT: OAuthAnswer = Object.freeze({
+  status: 204,
+  headers: Object.freeze([
+    'access-control-allow-origin',
+    '*',
+    'access-control-allow-methods',
+    'GET',
+    'access-control-allow-headers',
+    'MCP-Protocol-Version, Authorization, Content-Type, Accept',
+    'access-control-max-age',
+    '600',
+  ]),
+  body: '',
+})
+
+/** Address of the document that describes the resource a request was made to; for challenges. Absolute, as RFC 9728 §5.1 wants. */
+export function resourceMetadataUrl(gatewayUrl: string, path: string): string {
+  const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : path.startsWith('/mcp') ? '/mcp' : ''
+  return `${gatewayUrl}/.well-known/oauth-protected-resource${resource}`
+}
+
+/**
+ * `/.well-known/oauth-protected-resource` and its variants (RFC 9728 §3.2).
+ * @param path what follows the well-known name: '', '/mcp' or '/mcp/sse'; undefined comes back for any other (404).
+ */
+export function protectedResource(gatewayUrl: string, path: string): OAuthAnswer | undefined {
+  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  if (!RESOURCE_PATHS.has(bare)) return undefined
+  return json(
+    200,
+    {
+      resource: `${gatewayUrl}${bare}`,
+      authorization_servers: [gatewayUrl],
+      scopes_supported: SUPPORTED_SCOPES,
+      bearer_methods_supported: ['header'],
+      resource_name: 'Toolgate',
+    },
+    OPEN,
+  )
+}
+
+/**
+ * `/.well-known/oauth-authorization-server` (RFC 8414 §3.2; fixed values of the specification). `issuer` is exactly the gateway:
+ * newer clients compare it with the address they asked.
+ */
+export function authorizationServer(gatewayUrl: string, provider: ProviderAddresses): OAuthAnswer {
+  return json(
+    200,
+    {
+      issuer: gatewayUrl,
+      authorization_endpoint: provider.authorizationEndpoint,
+      token_endpoint: `${gatewayUrl}/oauth/token`,
+      registration_endpoint: `${gatewayUrl}/oauth/register`,
+      jwks_uri: provider.jwksUri,
+      scopes_supported: SUPPORTED_SCOPES,
+      response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'client_credentials', 'refresh_token'],
+      token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
+      code_challenge_methods_supported: ['S256'],
+      subject_types_supported: ['public'],
+    },
+    OPEN,
+  )
+}

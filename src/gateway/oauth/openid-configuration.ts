@@ -1,0 +1,31 @@
+/** `/.well-known/openid-configuration`: the provider's document with the gateway's token and registration endpoints. No cache. */
+import { json, NO_STORE, type OAuthAnswer } from './answer.ts'
+import type { ProviderEndpoints } from './provider-endpoints.ts'
+
+/** Any page may read it, and nobody keeps it: it says what the provider says now. */
+const OPEN: readonly string[] = ['access-control-allow-origin', '*', ...NO_STORE]
+
+/** 200, 502 when the provider gives no document, 503 when none is configured (specification, "OAuth and discovery"). Never rejects. */
+export async function openidConfiguration(
+  gatewayUrl: string,
+  provider: ProviderEndpoints | undefined,
+): Promise<OAuthAnswer> {
+  if (provider === undefined)
+    return fault(503, 'temporarily_unavailable', 'No identity provider is configured.')
+  const document = await provider.discover()
+  if (typeof document === 'string')
+    return fault(502, 'server_error', `The identity provider is not available: ${document}.`)
+  return json(
+    200,
+    {
+      ...document,
+      token_endpoint: `${gatewayUrl}/oauth/token`,
+      registration_endpoint: `${gatewayUrl}/oauth/register`,
+    },
+    OPEN,
+  )
+}
+
+function fault(status: number, error: string, description: string): OAuthAnswer {
+  return json(status, { error, error_description: description }, OPEN)
+}
