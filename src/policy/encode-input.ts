@@ -74,8 +74,8 @@ function section<P>(
     .map(([, field]) => field)
   return part => {
     let text = ''
-    for (const [name, valueOf] of read) {
-      const value = valueOf(part)
+    for (const [name, readFrom] of read) {
+      const value = readFrom(part)
       if (value !== undefined) text += `"${name}":${JSON.stringify(value)},`
     }
     return text
