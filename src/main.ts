@@ -2,18 +2,22 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEgress } from './egress/client.ts'
+import type { Egress } from './egress/egress.ts'
 import { startShop } from './example/shop/shop.ts'
 import { Admin } from './gateway/admin.ts'
 import { clientAddresses } from './gateway/client-address.ts'
 import { Cors } from './gateway/cors.ts'
 import type { GatewayParts } from './gateway/gateway.ts'
+import { kernelRoutes } from './gateway/kernel-routes.ts'
 import { listingChanges } from './gateway/listing-changes.ts'
 import { McpEndpoint } from './gateway/mcp/endpoint.ts'
+import { createOAuthFront } from './gateway/oauth/front.ts'
+import { adminUrlOf, keycloakAdmin, type ProviderAdmin } from './gateway/oauth/provider-admin.ts'
 import { createRouter } from './gateway/router.ts'
 import { startDevProvider } from './identity/dev-provider/dev-provider.ts'
 import { fetchJsonOver } from './identity/fetch-json.ts'
 import { createTokenVerifier } from './identity/jwks.ts'
-import { routeMatcher } from './kernel/route-matcher.ts'
+import { createKernel } from './kernel/create.ts'
 import { compose } from './pipeline/compose.ts'
 import { createOpaWasmEngine } from './policy/opa-wasm/engine.ts'
 import { createMemoryQuota } from './quota/memory/memory-quota.ts'
@@ -206,7 +210,14 @@ async function wire(
     quota_statistics: () => 0,
   }
   const admin = { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }
-  handler = createRouter(parts, cors, mcp, rest => new Admin(parts, admin, rest), routeMatcher)
+  handler = createRouter(
+    parts,
+    cors,
+    mcp,
+    rest => new Admin(parts, admin, rest),
+    createOAuthFront({ gatewayUrl, issuer, egress, admin: providerAdmin(settings, issuer, egress), log }),
+    kernelRoutes(createKernel().kernel, Date.now),
+  )
   metrics.gauge(
     'platform_tools',
     'Tools in the snapshot that is served.',
@@ -232,7 +243,9 @@ async function wire(
   await source.start(tools => publish({ tools }))
   if (holder.current === undefined) publish({})
 
-  const api = await open(settings.api, controlPlane())
+  const api = await open(settings.api, (_, response) =>
+    response.send(200, ['content-type', 'application/json'], '{}'),
+  )
   const metricsPort = await open(
     { host: settings.gateway.host, port: settings.metrics.port },
     metricsHandler(metrics),
@@ -259,6 +272,21 @@ async function wire(
       log.flush()
     },
   }
+}
+
+/** Patches registered clients where the deployment gave an admin client (contract §1, `AUTH_ADMIN_*`). */
+function providerAdmin({ auth }: Settings, issuer: string, egress: Egress): ProviderAdmin | undefined {
+  const adminUrl = auth.adminUrl ?? adminUrlOf(issuer)
+  if (auth.adminClientId === undefined || auth.adminClientSecret === undefined || adminUrl === undefined)
+    return undefined
+  return keycloakAdmin({
+    egress,
+    adminUrl,
+    tokenEndpoint: `${issuer}/protocol/openid-connect/token`,
+    clientId: auth.adminClientId,
+    clientSecret: auth.adminClientSecret,
+    nowMs: Date.now,
+  })
 }
 
 function metricsHandler(metrics: Metrics): HttpHandler {

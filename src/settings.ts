@@ -15,6 +15,11 @@ export interface Settings {
     readonly issuer: string | undefined
     readonly devPort: number
     readonly allowedAudiences: readonly string[]
+    /** Used after a registration to make the new client public; both or none. */
+    readonly adminClientId: string | undefined
+    readonly adminClientSecret: string | undefined
+    /** Derived from the issuer when absent. */
+    readonly adminUrl: string | undefined
   }
   /** undefined: sessions and quotas stay in this process. */
   readonly redisUrl: string | undefined
@@ -94,6 +99,9 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       issuer: read.url('AUTH_ISSUER'),
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+      adminClientId: read.optional('AUTH_ADMIN_CLIENT_ID'),
+      adminClientSecret: read.optional('AUTH_ADMIN_CLIENT_SECRET'),
+      adminUrl: read.url('AUTH_ADMIN_URL'),
     },
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     policy: {
@@ -143,6 +151,13 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       'POLICY_URL',
       'is missing though POLICY_ENGINE is opa-http.',
       'Set it to the decision address of the policy server.',
+    )
+  }
+  if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {
+    read.fault(
+      'AUTH_ADMIN_CLIENT_SECRET',
+      'and AUTH_ADMIN_CLIENT_ID belong together, and one of them is missing.',
+      'Set both or none.',
     )
   }
   for (const cidr of settings.sse.trustedProxies) {

@@ -44,6 +44,16 @@ export class Call {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
   }
 
+  /** An answer that any page may read: its headers bring their own cross-origin rule. */
+  answerPublic(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)
+  }
+
+  /** An answer with a content type of its own among the headers. */
+  answerAs(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, this.#with(headers), body)
+  }
+
   /** 202: the answer comes on a stream (MCP 2024-11-05, "HTTP with SSE"). */
   accepted(): void {
     this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')

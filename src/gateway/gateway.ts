@@ -5,6 +5,7 @@ import { Exchange, type ExchangeInit, type Operation, type Snapshot } from '../p
 import type { Final } from '../pipeline/stage.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Call } from './call.ts'
+import { resourceMetadataUrl } from './oauth/metadata.ts'
 
 export interface GatewayParts {
   readonly pipeline: Pipeline
@@ -72,11 +73,10 @@ export function rateLimitHeaders(exchange: Exchange): readonly string[] {
   ]
 }
 
-/** The protected-resource document that a challenge of this path points at (RFC 9728 §3.1). */
+/** The protected-resource document that a challenge of this path points at. */
 export function challengeContext(
   parts: GatewayParts,
   path: string,
 ): { readonly resourceMetadataUrl: string } {
-  const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : path.startsWith('/mcp') ? '/mcp' : ''
-  return { resourceMetadataUrl: `${parts.url}/.well-known/oauth-protected-resource${resource}` }
+  return { resourceMetadataUrl: resourceMetadataUrl(parts.url, path) }
 }

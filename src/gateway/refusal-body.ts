@@ -1,13 +1,11 @@
 /** Renders refusals: REST body, headers, JSON-RPC error. The only place where a refusal gets its form on the wire. */
 import type { Refusal } from '../pipeline/refusal.ts'
+import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */
 export interface ChallengeContext {
   readonly resourceMetadataUrl: string
 }
-
-/** Scopes a client should ask for first; without them clients ask for everything, admin included (mcp-wire §3). */
-const FIRST_SCOPES = 'openid platform:read platform:execute'
 
 /** `{error, message, request_id}` and what the kind of refusal adds (contract §3); the 429 body is the specification's own. */
 export function restBody(refusal: Refusal, requestId: string): object {
@@ -36,24 +34,16 @@ export function refusalHeaders(refusal: Refusal, context: ChallengeContext): str
   return headers
 }
 
-/** RFC 6750 §3 and RFC 9728 §5.1. */
-function challenge(refusal: Refusal, context: ChallengeContext): string {
-  const parts = [`resource_metadata="${context.resourceMetadataUrl}"`]
+function challenge(refusal: Refusal, { resourceMetadataUrl }: ChallengeContext): string {
   if (refusal.row.oauth === 'insufficient_scope') {
-    const scopes = (refusal.scopes ?? []).map(scope =>
-      OPENID_SCOPES.has(scope) ? scope : `platform:${scope}`,
-    )
-    parts.unshift('error="insufficient_scope"')
-    parts.push(`scope="${scopes.join(' ')}"`)
-  } else {
-    if (refusal.row.oauth === 'invalid_token')
-      parts.unshift('error="invalid_token"', `error_description="${refusal.message}"`)
-    parts.push(`scope="${FIRST_SCOPES}"`)
+    return bearerChallenge({ resourceMetadataUrl, error: 'insufficient_scope', scopes: refusal.scopes ?? [] })
   }
-  return `Bearer ${parts.join(', ')}`
+  const shown =
+    refusal.row.oauth === 'invalid_token'
+      ? ({ error: 'invalid_token', description: refusal.message } as const)
+      : {}
+  return bearerChallenge({ resourceMetadataUrl, ...shown, scopes: FIRST_SCOPES })
 }
-
-const OPENID_SCOPES: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'offline_access'])
 
 /** The `error` member of a JSON-RPC response; `data` is the REST body. */
 export function rpcError(

@@ -9,6 +9,8 @@ import { capabilities } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
+import type { OAuthFront } from './oauth/front.ts'
+import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
 import { RestTools } from './rest.ts'
 
 export interface RouteRow {
@@ -21,6 +23,8 @@ export interface RouteRow {
 export interface RouteMatcher {
   /** Row of the table that `method` and the raw `path` match after normalization, or a reason why none does. */
   match(method: string, path: string): number | 'not_found' | 'method_not_allowed' | 'bad_path'
+  /** Methods of the path that matched last, after `method_not_allowed`. */
+  allowed(): readonly string[]
   /** Value of the nth `{name}` of the row that matched last, normalized. */
   param(index: number): string
 }
@@ -37,15 +41,17 @@ export function createRouter(
   cors: Cors,
   mcp: McpEndpoint,
   admin: (rest: RestTools) => Admin,
+  oauth: OAuthFront,
   matcher: (rows: readonly RouteRow[]) => RouteMatcher,
 ): HttpHandler {
   const rest = new RestTools(parts)
-  const routes = routeTable(parts, rest, mcp, admin(rest))
+  const routes = [...routeTable(parts, rest, mcp, admin(rest)), ...oauthRoutes(oauth)]
   const table = matcher(routes)
 
   return (request, response) => {
     const call = new Call(request, response, cors.headers(request.header('origin')), parts.nowMs())
     if (request.method === 'OPTIONS') {
+      if (isPublicDocument(request.path)) return documentPreflight(call)
       const { status, headers } = cors.preflight(request)
       return call.answer(status, undefined, headers)
     }
@@ -56,7 +62,7 @@ export function createRouter(
     rest.refuse(
       call,
       refusalOf(row, request.path),
-      row === 'method_not_allowed' ? ['allow', allowed(table, request.path)] : [],
+      row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : [],
     )
   }
 }
@@ -67,13 +73,6 @@ function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path:
   return refuse('invalid_request', {
     message: `The path is not valid: an encoded slash, a control character or broken UTF-8 is never guessed at (${path.length} characters).`,
   })
-}
-
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-/** RFC 9110 §15.5.6 wants `Allow` on every 405. */
-function allowed(table: RouteMatcher, path: string): string {
-  return METHODS.filter(method => typeof table.match(method, path) === 'number').join(', ')
 }
 
 /** The kernel leaves reserved characters encoded; it has refused everything that would not decode. */

@@ -51,6 +51,11 @@ export class Reader {
     return raw === undefined || raw === '' ? fallback : raw
   }
 
+  optional(name: string): string | undefined {
+    const raw = this.#raw(name)
+    return raw === '' ? undefined : raw
+  }
+
   oneOf<const T extends string>(name: string, values: readonly T[], fallback: T): T {
     const raw = this.#raw(name)
     if (raw === undefined || raw === '') return fallback

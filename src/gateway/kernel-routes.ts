@@ -1,0 +1,24 @@
+/** The route table in the kernel: one crossing normalizes, matches and takes the route's token. It knows no endpoint. */
+import { METHOD_NOT_ALLOWED, NOT_FOUND } from '../kernel/abi.ts'
+import type { Kernel } from '../kernel/kernel.ts'
+import { methodNames, methodNumber } from '../kernel/method.ts'
+import type { RouteMatcher, RouteRow } from './router.ts'
+
+export function kernelRoutes(
+  kernel: Kernel,
+  nowMs: () => number,
+): (rows: readonly RouteRow[]) => RouteMatcher {
+  return rows => {
+    kernel.loadRoutes(rows)
+    return {
+      match(method, path) {
+        const route = kernel.admit(path, methodNumber(method), nowMs())
+        if (route >= 0) return route
+        if (route === NOT_FOUND) return 'not_found'
+        return route === METHOD_NOT_ALLOWED ? 'method_not_allowed' : 'bad_path'
+      },
+      allowed: () => methodNames(kernel.allowedMethods),
+      param: index => kernel.param(index),
+    }
+  }
+}
