@@ -13,9 +13,13 @@ const MAX_VALUES_FOR_ALL_FAULTS = 5_000
 /** Deeper arguments are refused before a recursive schema meets them. */
 const MAX_DEPTH = 200
 
-/** What Ajv calls to make a pattern; a pattern beyond a linear-time engine matches everything (the compiler gave notice of it). */
-function regExp(pattern: string): { test(text: string): boolean } {
-  return linearMatcher(pattern) ?? { test: () => true }
+/**
+ * What Ajv calls to make a pattern; a pattern beyond a linear-time engine matches everything (the compiler gave notice of it).
+ * Ajv tells patterns of one schema apart by `toString`.
+ */
+function regExp(pattern: string): { test(text: string): boolean; toString(): string } {
+  const { test } = linearMatcher(pattern) ?? { test: () => true }
+  return { test, toString: () => pattern }
 }
 regExp.code = 'new RegExp'
 
