@@ -1,20 +1,28 @@
 /** What the demo demands of an answer: a failed demand ends it and says what was expected and what came. */
+import type { Exchange } from './exchange.ts'
+import { masked } from './masked.ts'
 
 export class DemoFailure extends Error {
   readonly expected: string
   readonly got: string
 
   constructor(expected: string, got: string) {
-    super(`expected ${expected}, got ${got}`)
+    super(masked(`expected ${expected}, got ${got}`))
     this.name = 'DemoFailure'
-    this.expected = expected
-    this.got = got
+    this.expected = masked(expected)
+    this.got = masked(got)
   }
 }
 
 /** @throws DemoFailure unless `holds` */
 export function expect(holds: boolean, expected: string, got: unknown): asserts holds {
   if (!holds) throw new DemoFailure(expected, typeof got === 'string' ? got : shortJson(got))
+}
+
+/** @throws DemoFailure unless the status is the one wanted */
+export function expectStatus(found: Exchange, status: number): void {
+  if (found.status !== status)
+    throw new DemoFailure(`status ${status} from ${found.url}`, `${found.status} ${shortJson(found.answer)}`)
 }
 
 function shortJson(value: unknown): string {

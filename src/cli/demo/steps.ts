@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Exchange, exchange } from './exchange.ts'
-import { expect } from './expect.ts'
+import { expect, expectStatus } from './expect.ts'
 import { field, findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -79,7 +79,7 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
     body: {},
   })
   transcript.show(listed)
-  expect(listed.status === 200, 'status 200', listed)
+  expectStatus(listed, 200)
   const tools = field(listed, 'tools')
   expect(Array.isArray(tools) && tools.length >= MIN_TOOLS, `at least ${MIN_TOOLS} tools`, listed.answer)
   const names = tools.map(tool => (tool as { name?: unknown }).name)
@@ -120,7 +120,7 @@ async function callOverJsonRpc(
 async function beDenied(url: string, token: string, order: object, transcript: Transcript): Promise<void> {
   const denied = await callOverRest(url, token, 'shop_placeOrder', order)
   transcript.show(denied)
-  expect(denied.status === 403, 'status 403', denied)
+  expectStatus(denied, 403)
   expect(field(denied, 'error') === 'forbidden', 'error "forbidden"', denied.answer)
   const reasons = field(denied, 'reasons')
   expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.answer)
@@ -168,7 +168,7 @@ async function admitted(call: () => Promise<Exchange>, transcript: Transcript): 
     answered = await call()
   }
   transcript.show(answered)
-  expect(answered.status === 200, 'status 200', answered)
+  expectStatus(answered, 200)
   return answered
 }
 

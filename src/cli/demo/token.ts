@@ -1,6 +1,6 @@
 /** Finds the token endpoint from the gateway's address alone, and gets tokens there. It keeps none. */
 import { type Exchange, exchange } from './exchange.ts'
-import { expect } from './expect.ts'
+import { expect, expectStatus } from './expect.ts'
 import type { Transcript } from './transcript.ts'
 
 const OK = 200
@@ -17,7 +17,7 @@ export async function findTokenEndpoint(
     transcript.note(`The gateway does not name its authorization server; asking ${authUrl}.`)
     return tokenEndpointOf(await read(`${authUrl}/.well-known/openid-configuration`, transcript), authUrl)
   }
-  expect(resource.status === OK, 'status 200', resource.status)
+  expectStatus(resource, OK)
   const servers = field(resource, 'authorization_servers')
   const server = Array.isArray(servers) ? servers[0] : undefined
   expect(
@@ -41,7 +41,7 @@ async function read(url: string, transcript: Transcript): Promise<Exchange> {
 }
 
 function tokenEndpointOf(document: Exchange, issuer: string): string {
-  expect(document.status === OK, 'status 200', document.status)
+  expectStatus(document, OK)
   // RFC 8414 §3.3: a document of another issuer is not to be used
   expect(field(document, 'issuer') === issuer, `issuer to be ${issuer}`, field(document, 'issuer'))
   const endpoint = field(document, 'token_endpoint')
@@ -59,7 +59,7 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
   const answered = await exchange({ method: 'POST', url: endpoint, headers, body })
   transcript.show(answered)
-  expect(answered.status === OK, `a token for ${client} (status 200)`, answered)
+  expectStatus(answered, OK)
   const token = field(answered, 'access_token')
   expect(
     typeof token === 'string' && token.split('.').length === 3,

@@ -1,6 +1,7 @@
 /** Shows the walk to a person, or to a program as one JSON object per step. Credentials are masked here, and nowhere is one written whole. */
 import { STATUS_CODES } from 'node:http'
 import type { Exchange } from './exchange.ts'
+import { masked } from './masked.ts'
 
 export interface Transcript {
   /** Begins a step; the one before has behaved. */
@@ -27,11 +28,6 @@ const ANSWER_HEADERS = [
 const MAX_LINES = 18
 const MAX_TEXT = 180
 const MAX_ENTRIES = 3
-
-/** `eyJ…` and the last eight characters: enough to tell two tokens apart, useless as a credential. */
-export function masked(text: string): string {
-  return text.replace(/eyJ[A-Za-z0-9_.-]{16,}/g, token => `eyJ…${token.slice(-8)}`)
-}
 
 function bodyOf(exchange: Exchange): unknown {
   return exchange.body instanceof URLSearchParams ? exchange.body.toString() : exchange.body

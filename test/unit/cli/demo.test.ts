@@ -3,8 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { DemoFailure } from '../../../src/cli/demo/expect.ts'
+import { masked } from '../../../src/cli/demo/masked.ts'
 import { walk } from '../../../src/cli/demo/steps.ts'
-import { JsonTranscript, masked, TextTranscript } from '../../../src/cli/demo/transcript.ts'
+import { JsonTranscript, TextTranscript } from '../../../src/cli/demo/transcript.ts'
 import { demo } from '../../../src/cli/demo.ts'
 
 const TOKEN = `eyJhbGciOiJSUzI1NiJ9.${'a'.repeat(40)}.${'b'.repeat(40)}`
@@ -96,7 +97,10 @@ describe('a gateway that misbehaves', () => {
     }))
     const { text, failure } = await walked(url, url + realm)
     expect(text).toContain(`ok tokens come from ${url}/token`)
-    expect(failure).toMatchObject({ expected: 'a token for demo-agent (status 200)' })
+    expect(failure).toMatchObject({
+      expected: `status 200 from ${url}/token`,
+      got: '401 {"error":"invalid_client"}',
+    })
   })
 })
 
