@@ -148,12 +148,29 @@ async function evaluate(options: Options): Promise<number> {
   return decision.allow ? 0 : 1
 }
 
+/** @throws Error unless the four parts are there; what is missing within them the rules may judge. */
 function parsedInput(text: string): PolicyInput {
+  let input: unknown
   try {
-    return JSON.parse(text) as PolicyInput
+    input = JSON.parse(text)
   } catch (error) {
     throw new Error(`the input is no JSON (${(error as Error).message})`)
   }
+  const parts = Object(input) as Record<string, unknown>
+  for (const path of [
+    'subject',
+    'subject.properties',
+    'action',
+    'resource',
+    'resource.properties',
+    'context',
+  ]) {
+    const part = path.split('.').reduce<unknown>((of, key) => Object(of)[key], parts)
+    if (typeof part !== 'object' || part === null) {
+      throw new Error(`the input lacks the object "${path}"; see schemas/input.json beside the policies`)
+    }
+  }
+  return input as PolicyInput
 }
 
 function print(value: unknown): void {
