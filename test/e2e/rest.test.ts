@@ -120,7 +120,7 @@ describe('tool call', () => {
   it('answers 500 with the result when the backend fails', async () => {
     const answer = await gateway.post(
       '/mcp/tools/call',
-      { name: 'shop_getProduct', arguments: { productId: 'prd_9999' } },
+      { name: 'shop_getProduct', arguments: { productId: 'P-9999' } },
       admin,
     )
     expect(answer.json).toMatchObject({
