@@ -22,14 +22,16 @@ const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH'])
 class Builder {
   readonly properties: Draft = {}
   readonly required: string[] = []
-  readonly references = new Set<string>()
+  readonly references = new Map<string, number>()
 
   has(name: string): boolean {
     return Object.hasOwn(this.properties, name)
   }
 
   add(name: string, converted: Converted, required: boolean, description: unknown): void {
-    for (const reference of converted.references) this.references.add(reference)
+    for (const [reference, times] of converted.references) {
+      this.references.set(reference, (this.references.get(reference) ?? 0) + times)
+    }
     put(this.properties, name, described(converted.schema, description))
     if (required) this.required.push(name)
   }
@@ -141,7 +143,7 @@ function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
   }
   if (body.kind === 'binary') {
     const description = `Base64 of the body (${body.contentType}).`
-    return { schema: { type: 'string', contentEncoding: 'base64', description }, references: new Set() }
+    return { schema: { type: 'string', contentEncoding: 'base64', description }, references: new Map() }
   }
   const converted = converter.convert(body.node)
   const properties = own(converted.schema, 'properties')
@@ -157,7 +159,7 @@ function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
 function textBody(body: ReadBody, converter: SchemaConverter, description: string): Converted {
   const converted = converter.convert(body.node)
   if (converted.schema.type === 'string') return converted
-  return { schema: { type: 'string', description }, references: new Set() }
+  return { schema: { type: 'string', description }, references: new Map() }
 }
 
 /** Bytes travel as base64 in JSON arguments; the wire has them as they are. */

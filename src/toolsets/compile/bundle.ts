@@ -39,7 +39,7 @@ export class Bundler {
   bundle(root: Converted): Draft {
     if (root.references.size === 0) return root.schema
     let total = JSON.stringify(root.schema).length
-    for (const name of root.references) total += this.#length(name)
+    for (const [name, times] of root.references) total += times * this.#length(name)
     const schema = this.#rewrite(root.schema, total <= INLINE_CHARS) as Draft
     const definitions = this.#collect(schema)
     return definitions === undefined ? schema : { ...schema, $defs: definitions }
@@ -118,7 +118,7 @@ export class Bundler {
     this.#lengths.set(name, Number.POSITIVE_INFINITY)
     const converted = this.#converter.definition(name)
     let length = JSON.stringify(converted.schema).length
-    for (const next of converted.references) length += this.#length(next)
+    for (const [next, times] of converted.references) length += times * this.#length(next)
     this.#lengths.set(name, length)
     return length
   }

@@ -11,18 +11,10 @@ export interface Fields {
 }
 
 /** With one of these the object is more than its fields: to take it apart would lose what they say. */
-const MORE_THAN_FIELDS = [
-  ...['oneOf', 'anyOf', 'not', 'if', 'then', 'else', 'enum', 'const', 'discriminator', 'patternProperties'],
-  ...[
-    'propertyNames',
-    'dependentRequired',
-    'dependentSchemas',
-    'dependencies',
-    'minProperties',
-    'maxProperties',
-  ],
-  ...['unevaluatedProperties', '$dynamicRef'],
-]
+const MORE_THAN_FIELDS =
+  'oneOf anyOf not if then else enum const discriminator patternProperties propertyNames dependentRequired dependentSchemas dependencies maxProperties unevaluatedProperties $dynamicRef'.split(
+    ' ',
+  )
 const MAX_DEPTH = 16
 
 /** undefined when the schema is anything but an object with named fields. */

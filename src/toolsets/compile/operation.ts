@@ -132,7 +132,7 @@ function outputSchema(node: unknown, { converter, bundler }: Schemas): Draft | u
   let converted = converter.convert(node)
   // Clients want the type at the root, so a reference there is replaced by what it means.
   for (let hops = 0; hops < 8 && Object.keys(converted.schema).join() === '$ref'; hops++) {
-    const [name] = converted.references
+    const [name] = converted.references.keys()
     if (name === undefined) break
     converted = converter.definition(name)
   }

@@ -10,7 +10,8 @@ export type Direction = 'request' | 'response'
 /** A converted schema and the definitions it refers to by name. */
 export interface Converted {
   readonly schema: Draft
-  readonly references: ReadonlySet<string>
+  /** Name → how often it is referred to. */
+  readonly references: ReadonlyMap<string, number>
 }
 
 /** Deeper nesting (not counting references) becomes a schema that allows anything. */
@@ -32,7 +33,7 @@ export class SchemaConverter {
   }
 
   convert(node: unknown): Converted {
-    const references = new Set<string>()
+    const references = new Map<string, number>()
     return { schema: this.#convert(node, references, 0), references }
   }
 
@@ -46,7 +47,7 @@ export class SchemaConverter {
     return converted
   }
 
-  #convert(node: unknown, references: Set<string>, depth: number): Draft {
+  #convert(node: unknown, references: Map<string, number>, depth: number): Draft {
     if (node === false) return { not: {} }
     if (!isDict(node)) return {}
     if (depth > MAX_DEPTH) {
@@ -58,13 +59,13 @@ export class SchemaConverter {
     return this.#plain(node, references, depth)
   }
 
-  #reference(node: Dict, reference: string, references: Set<string>, depth: number): Draft {
+  #reference(node: Dict, reference: string, references: Map<string, number>, depth: number): Draft {
     const name = this.#nameOf(reference)
     if (name === undefined) {
       this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: anything is allowed there`)
       return {}
     }
-    references.add(name)
+    references.set(name, (references.get(name) ?? 0) + 1)
     const out: Draft = { $ref: `#/$defs/${name}` }
     // Siblings of $ref count from 3.1 on; before, only a description is worth keeping.
     const { $ref: _, $dynamicRef: __, ...siblings } = node
@@ -85,6 +86,8 @@ export class SchemaConverter {
     if (known !== undefined) return known
     const target = this.#document.resolve(reference)
     if (!isDict(target) && typeof target !== 'boolean') return undefined
+    // References that lead nowhere but to each other mean nothing.
+    if (this.#document.follow(target) === undefined) return undefined
     const last = reference.slice(reference.lastIndexOf('/') + 1)
     const base =
       last
@@ -98,7 +101,7 @@ export class SchemaConverter {
     return name
   }
 
-  #plain(node: Dict, references: Set<string>, depth: number): Draft {
+  #plain(node: Dict, references: Map<string, number>, depth: number): Draft {
     const { dialect } = this.#document
     const out: Draft = {}
     let types = typesOf(node, dialect)
