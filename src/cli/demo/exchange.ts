@@ -22,13 +22,15 @@ export interface Exchange extends Asked {
 
 /** @throws DemoFailure when nobody answers. */
 export async function exchange(asked: Asked): Promise<Exchange> {
-  const { method, url, headers, body } = asked
+  const { method, url, body } = asked
   const form = body instanceof URLSearchParams
+  const json = body !== undefined && !form
+  const headers = json ? { 'content-type': 'application/json', ...asked.headers } : asked.headers
   const startedAt = performance.now()
   try {
     const response = await fetch(url, {
       method,
-      headers: body === undefined || form ? headers : { 'content-type': 'application/json', ...headers },
+      headers,
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? undefined : { body: form ? body : JSON.stringify(body) }),
@@ -36,6 +38,7 @@ export async function exchange(asked: Asked): Promise<Exchange> {
     const text = await response.text()
     return {
       ...asked,
+      headers,
       status: response.status,
       statusText: response.statusText,
       answerHeaders: Object.fromEntries(response.headers),

@@ -86,6 +86,7 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
   for (const name of ['shop_placeOrder', 'shop_getOrder', 'shop_cancelOrder'])
     expect(names.includes(name), `the tool ${name}`, names)
   expect(!names.includes('shop_deleteOrder'), 'no tool that the agent may not call', names)
+  transcript.note(names.join(', ').replace(/(.{80,110}), /g, '$1,\n   '))
   transcript.ok(`${tools.length} tools, and none that needs more than the agent may do`)
 }
 
