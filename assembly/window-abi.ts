@@ -126,6 +126,10 @@ export const OUT_USED: i32 = 24
 export const OUT_RETRY: i32 = 28
 /** u32: unspent tokens after the call. */
 export const OUT_TOKENS: i32 = 32
+/** u32: address of the lock, when a call returned TAKE_BUSY or BUSY. */
+export const OUT_STUCK: i32 = 36
+/** What `quotaRead` and `quotaReset` return when a lock is not free. */
+export const BUSY: i32 = -1
 /** Nothing to read: a place for the sum of loads that are made for the cache's sake. */
 export const OUT_TOUCHED: i32 = 124
 
@@ -161,5 +165,5 @@ export const TAKE_UNRESERVED: i32 = 2
 export const TAKE_TOOL_UNRESERVED: i32 = 3
 /** No slot is idle. */
 export const TAKE_FULL: i32 = 4
-/** A lock was held for longer than LOCK_WAITS waits: its thread is gone. */
+/** A lock is not free; OUT_STUCK is its address. Wait for it to change and call again. */
 export const TAKE_BUSY: i32 = 5

@@ -7,6 +7,7 @@
  * as arguments: `monoMs` of a clock that all threads share and that never steps (above 0), `unixMs` for the calendar.
  */
 import {
+  BUSY,
   HASHED,
   HEAD_CONSUMERS,
   HEAD_SCRATCH,
@@ -14,6 +15,7 @@ import {
   HEAD_TOOLS,
   OUT_NEW,
   OUT_SLOT,
+  OUT_STUCK,
   OUT_TOUCHED,
   READ_DAY_COUNT,
   READ_DAY_LIMIT,
@@ -49,7 +51,7 @@ import { day, month, setCalendar } from './window-calendar'
 import { decide, settle } from './window-decide'
 import { hashKey, keyHigh, keyLow, setKey } from './window-key'
 import { held } from './window-ring'
-import { attach, base, find, insert, inserted, lock, scratch, slotAt, unlock } from './window-table'
+import { attach, base, find, insert, inserted, lock, scratch, slotAt, stuck, unlock } from './window-table'
 
 /** Times a slot may be taken away between finding and locking it before the call gives up. */
 const ATTEMPTS: i32 = 16
@@ -112,7 +114,7 @@ export function quotaTake(
     let slot = find(base + HEAD_CONSUMERS, low, high)
     if (slot == 0) {
       slot = insert(base + HEAD_CONSUMERS, low, high, now, day, month)
-      if (slot <= 1) return slot == 0 ? TAKE_FULL : TAKE_BUSY
+      if (slot <= 1) return slot == 0 ? TAKE_FULL : busy()
       if (inserted != 0) store<u32>(scratch, 1, OUT_NEW)
     }
     let tool: usize = 0
@@ -120,14 +122,14 @@ export function quotaTake(
       tool = find(base + HEAD_TOOLS, toolLow, toolHigh)
       if (tool == 0) {
         tool = insert(base + HEAD_TOOLS, toolLow, toolHigh, now, day, month)
-        if (tool <= 1) return tool == 0 ? TAKE_FULL : TAKE_BUSY
+        if (tool <= 1) return tool == 0 ? TAKE_FULL : busy()
       }
     }
     touch(slot)
-    if (!lock(slot + SLOT_LOCK)) return TAKE_BUSY
+    if (!lock(slot + SLOT_LOCK)) return busy()
     if (tool != 0 && !lock(tool + SLOT_LOCK)) {
       unlock(slot + SLOT_LOCK)
-      return TAKE_BUSY
+      return busy()
     }
     // It may have become somebody else's between finding and locking.
     if (holds(slot, low, high) && (tool == 0 || holds(tool, toolLow, toolHigh))) {
@@ -140,6 +142,11 @@ export function quotaTake(
     if (tool != 0) unlock(tool + SLOT_LOCK)
     unlock(slot + SLOT_LOCK)
   }
+  return busy()
+}
+
+function busy(): i32 {
+  store<u32>(scratch, <u32>stuck, OUT_STUCK)
   return TAKE_BUSY
 }
 
@@ -182,12 +189,15 @@ export function quotaFind(keyLength: u32): i32 {
   return slot == 0 ? -1 : <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
 }
 
-/** Copies the counts of a slot, by number, to READ_…; 0 when it is nobody's or its lock is stuck. */
+/** Copies the counts of a slot, by number, to READ_…; 0 when it is nobody's. */
 export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
   const table = base + HEAD_CONSUMERS
   if (number >= load<u32>(table, TABLE_USED)) return 0
   const slot = slotAt(table, number)
-  if (!lock(slot + SLOT_LOCK)) return 0
+  if (!lock(slot + SLOT_LOCK)) {
+    busy()
+    return BUSY
+  }
   const known = !holds(slot, 0, 0)
   if (known) {
     setCalendar(<i64>unixMs)
@@ -206,12 +216,16 @@ export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
 
 /**
  * Sets the calendar counts of the key at SCRATCH_KEY to zero, and its periods to those of `unixMs`, should a wrong clock
- * have put them into the future; 0 when the key is not known or its lock is stuck.
+ * have put them into the future; 0 when the key is not known.
  */
 export function quotaReset(keyLength: u32, unixMs: f64): i32 {
   hashKey(base, scratch + SCRATCH_KEY, keyLength)
   const slot = find(base + HEAD_CONSUMERS, keyLow, keyHigh)
-  if (slot == 0 || !lock(slot + SLOT_LOCK)) return 0
+  if (slot == 0) return 0
+  if (!lock(slot + SLOT_LOCK)) {
+    busy()
+    return BUSY
+  }
   const known = holds(slot, keyLow, keyHigh)
   if (known) {
     setCalendar(<i64>unixMs)

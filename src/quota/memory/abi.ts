@@ -36,6 +36,8 @@ export const OUT_RESET = 20
 export const OUT_USED = 24
 export const OUT_RETRY = 28
 export const OUT_TOKENS = 32
+export const OUT_STUCK = 36
+export const BUSY = -1
 
 export const READ_DAY_COUNT = 0
 export const READ_MONTH_COUNT = 4

@@ -12,6 +12,7 @@ import type {
   QuotaStatistics,
 } from '../quota.ts'
 import {
+  BUSY,
   CONSUMER_STRIDE,
   NO_KIND,
   OUT_KIND,
@@ -26,6 +27,7 @@ import {
   READ_DAY_LIMIT,
   READ_MONTH_COUNT,
   READ_MONTH_LIMIT,
+  TAKE_BUSY,
   TAKE_FULL,
   TAKE_GRANTED,
   TAKE_REFUSED,
@@ -107,10 +109,18 @@ export function createMemoryQuota(options: MemoryQuotaOptions = {}): MemoryQuota
   }
 
   function take(request: QuotaRequest): QuotaGrant | QuotaRefusal {
+    let status = decide(request)
+    for (let tries = 0; status === TAKE_BUSY && table.wait(tries); tries++) status = decide(request)
+    const slot = out[OUT_SLOT / 4]!
+    if (out[OUT_NEW / 4] === 1) names.write((slot - firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
+    return status === TAKE_GRANTED ? new Grant(slot, standing()) : refusal(status, request)
+  }
+
+  function decide(request: QuotaRequest): number {
     const { limits, tool } = request
     const keyLength = table.writeKey(request.key)
     const toolLength = tool === undefined ? 0 : table.writeTool(tool.key, keyLength)
-    const status = kernel.quotaTake(
+    return kernel.quotaTake(
       keyLength,
       toolLength,
       monotonicMs(),
@@ -123,9 +133,6 @@ export function createMemoryQuota(options: MemoryQuotaOptions = {}): MemoryQuota
       tool === undefined ? 0 : clamp(tool.rateLimit.requestsPerMinute),
       tool === undefined ? 0 : Math.max(1, clamp(tool.rateLimit.burst)),
     )
-    const slot = out[OUT_SLOT / 4]!
-    if (out[OUT_NEW / 4] === 1) names.write((slot - firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
-    return status === TAKE_GRANTED ? new Grant(slot, standing()) : refusal(status, request)
   }
 
   function standing(): QuotaStanding | undefined {
@@ -153,8 +160,14 @@ export function createMemoryQuota(options: MemoryQuotaOptions = {}): MemoryQuota
     return unavailable(status === TAKE_FULL ? 'table_full' : 'busy', request)
   }
 
+  function patiently(call: () => number): number {
+    let status = call()
+    for (let tries = 0; status === BUSY && table.wait(tries); tries++) status = call()
+    return status
+  }
+
   function read(slot: number, key: string, nowMs: number): QuotaStatistics | undefined {
-    if (slot < 0 || kernel.quotaRead(slot, monotonicMs(), nowMs) === 0) return undefined
+    if (slot < 0 || patiently(() => kernel.quotaRead(slot, monotonicMs(), nowMs)) !== 1) return undefined
     return {
       key,
       dailyCount: out[READ_DAY_COUNT / 4]!,
@@ -178,7 +191,7 @@ export function createMemoryQuota(options: MemoryQuotaOptions = {}): MemoryQuota
       return listed
     },
     statisticsOf: key => read(kernel.quotaFind(table.writeKey(key)), key, unixMs()),
-    reset: key => kernel.quotaReset(table.writeKey(key), unixMs()) === 1,
+    reset: key => patiently(() => kernel.quotaReset(table.writeKey(key), unixMs())) === 1,
     health: () => table.health(),
     advance: ms => table.advance(ms),
     close: async () => {},

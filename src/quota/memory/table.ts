@@ -7,6 +7,7 @@ import {
   HEAD_RESERVING,
   HEAD_TOOLS,
   MAX_KEY_BYTES,
+  OUT_STUCK,
   SCRATCH_HASH,
   SCRATCH_KEY,
   TABLE_EVICTED,
@@ -76,6 +77,10 @@ export interface TableHealth {
 /** Half of the room: the tool needs the other. */
 const MOST_BYTES = MAX_KEY_BYTES / 2
 
+/** Two seconds together. */
+const LOCK_SLEEP_MS = 0.1
+const LOCK_TRIES = 20_000
+
 const encoder = new TextEncoder()
 
 /** Attaches this thread. @throws RangeError when more threads attach than the region has scratch areas for. */
@@ -88,6 +93,7 @@ export class QuotaTable {
   readonly head: Uint32Array
   readonly #keyBytes: Uint8Array
   readonly #hash: Uint32Array
+  readonly #words: Int32Array
   readonly #headMs: Float64Array
   /** From this thread's `performance.now()` to the milliseconds all threads count in. */
   readonly #offsetMs: number
@@ -102,6 +108,7 @@ export class QuotaTable {
     this.head = new Uint32Array(memory.buffer, base, 64)
     this.#keyBytes = new Uint8Array(memory.buffer, scratch + SCRATCH_KEY, MAX_KEY_BYTES)
     this.#hash = new Uint32Array(memory.buffer, scratch + SCRATCH_HASH, 8)
+    this.#words = new Int32Array(memory.buffer)
     this.#headMs = new Float64Array(memory.buffer, base, 16)
     this.#offsetMs = calibrate() - this.#headMs[HEAD_EPOCH / 8]!
   }
@@ -131,6 +138,19 @@ export class QuotaTable {
     return typeof tool === 'string'
       ? this.#writeBytes(tool, Math.max(keyLength, 0))
       : this.#writeHash(tool, 4)
+  }
+
+  /**
+   * Called after a call that found a lock held: sleeps until the holder may be done. Holders work for less than a
+   * microsecond, so this happens when the operating system has put one aside.
+   * @param tries how often the call has been repeated
+   * @returns false when it has been long enough: the holder's thread is gone
+   */
+  wait(tries: number): boolean {
+    const word = this.out[OUT_STUCK / 4]! / 4
+    const holder = Atomics.load(this.#words, word)
+    if (holder !== 0) Atomics.wait(this.#words, word, holder, LOCK_SLEEP_MS)
+    return tries < LOCK_TRIES
   }
 
   /** What must be reserved before it is granted: `RESERVING_…` flags. */

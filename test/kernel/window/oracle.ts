@@ -1,0 +1,41 @@
+/** A plain log of what was admitted, and what may be concluded from it. It shares no arithmetic with the kernel. */
+
+/** Most entries of ascending `times` that any half-open window of `lengthMs` holds. */
+export function mostInWindow(times: readonly number[], lengthMs: number): number {
+  let most = 0
+  let first = 0
+  for (let last = 0; last < times.length; last++) {
+    while (times[last]! - times[first]! >= lengthMs) first++
+    most = Math.max(most, last - first + 1)
+  }
+  return most
+}
+
+/** Entries later than `afterMs`. */
+export function countAfter(times: readonly number[], afterMs: number): number {
+  let count = 0
+  for (let at = times.length - 1; at >= 0 && times[at]! > afterMs; at--) count++
+  return count
+}
+
+export interface Span {
+  /** Not earlier than this, and not later than that. */
+  readonly from: number
+  readonly to: number
+}
+
+/** Most spans that lie wholly inside any window: surely admitted in it, whatever the threads' order was. */
+export function mostSurelyInside(spans: readonly Span[], lengthMs: number): number {
+  let most = 0
+  const starts = [...new Set(spans.map(span => span.from))].sort((a, b) => a - b)
+  const byEnd = [...spans].sort((a, b) => a.to - b.to)
+  for (const start of starts) {
+    let count = 0
+    for (const span of byEnd) {
+      if (span.to >= start + lengthMs) break
+      if (span.from >= start) count++
+    }
+    most = Math.max(most, count)
+  }
+  return most
+}
