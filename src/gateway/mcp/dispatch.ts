@@ -43,6 +43,9 @@ export interface Conversation {
   readonly pendingInput?: () => { readonly inputRequests: object; readonly requestState: string } | undefined
 }
 
+/** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
+const MISSING_CAPABILITY = -32021
+
 type Answer = RpcAnswer | Promise<RpcAnswer>
 
 export class Dispatcher {
@@ -203,6 +206,15 @@ export class Dispatcher {
     if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25') {
       const result = { content: [{ type: 'text', text: refusal.message }], isError: true }
       return writer.complete(id, JSON.stringify(result), rateLimitHeaders(ended.exchange))
+    }
+    if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
+      return fault(
+        id,
+        MISSING_CAPABILITY,
+        refusal.message,
+        { requiredCapabilities: { elicitation: {} } },
+        400,
+      )
     }
     if (refusal.reason === 'confirmation_pending') {
       const input = conversation.pendingInput?.()
