@@ -4,7 +4,7 @@ import type { ApiKey, ApiKeyStatus } from '../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../model/consumer.ts'
 import type { Deployment } from '../model/deployment.ts'
 import type { DomainEvent, NewEvent } from '../model/event.ts'
-import type { GatewayInstance } from '../model/gateway-instance.ts'
+import type { GatewayInstance, GatewayStatus } from '../model/gateway-instance.ts'
 import type { PlanRecord } from '../model/plan.ts'
 import type { Subscription, SubscriptionStatus } from '../model/subscription.ts'
 import type { Tenant, TenantStatus, Tier } from '../model/tenant.ts'
@@ -51,6 +51,8 @@ export interface TenantRepository {
 export interface ApiFilter extends Search {
   readonly status?: ApiStatus | undefined
   readonly portalVisibility?: boolean | undefined
+  /** True: without the retired ones. */
+  readonly offered?: boolean | undefined
   readonly tenantId?: string | undefined
 }
 
@@ -104,6 +106,8 @@ export interface ApiKeyRepository {
   insert(key: ApiKey): Promise<void>
   find(id: string, locking?: Locking): Promise<ApiKey | undefined>
   list(filter: ApiKeyFilter, page: PageRequest): Promise<Page<ApiKey>>
+  /** Subscription → public part of its newest key that is not revoked. */
+  prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
   update(key: ApiKey): Promise<ApiKey>
@@ -123,7 +127,9 @@ export interface ConsumerRepository {
   list(filter: ConsumerFilter, page: PageRequest): Promise<Page<Consumer>>
   update(consumer: Consumer): Promise<Consumer>
   /** Moves `lastSeenAt` forward, never back. */
-  touch(uses: readonly { readonly subject: string; readonly at: Date }[]): Promise<void>
+  touch(
+    uses: readonly { readonly tenantId: string; readonly subject: string; readonly at: Date }[],
+  ): Promise<void>
 }
 
 /** Everything a gateway instance says of itself at once. */
@@ -136,7 +142,12 @@ export interface GatewayRepository {
   /** Creates or renews the instance of that name. */
   register(id: string, report: GatewayReport): Promise<GatewayInstance>
   find(id: string, locking?: Locking): Promise<GatewayInstance | undefined>
-  list(filter: Search, page: PageRequest): Promise<Page<GatewayInstance>>
+  list(
+    filter: Search & { status?: GatewayStatus | undefined },
+    page: PageRequest,
+  ): Promise<Page<GatewayInstance>>
+  /** Those that are not offline. */
+  live(): Promise<readonly GatewayInstance[]>
   update(gateway: GatewayInstance): Promise<GatewayInstance>
   /** Tells every control-plane instance, at commit, to send the gateway its whole snapshot again. */
   requestResync(id: string): Promise<void>
@@ -217,4 +228,38 @@ export interface TierUsageRepository {
   ): Promise<{ readonly granted: number; readonly taken: number }>
   giveBack(tenantId: string, hour: Date, unused: number): Promise<void>
   sweep(before: Date): Promise<void>
+}
+
+/** Rows that gateways need: tenants that are not being deleted, APIs that serve, approved subscriptions, keys not revoked. */
+export interface ShareRows {
+  readonly tenants: readonly Pick<Tenant, 'id' | 'name' | 'status'>[]
+  readonly plans: readonly PlanRecord[]
+  readonly apis: readonly (Pick<
+    Api,
+    'id' | 'tenantId' | 'path' | 'upstreamUrl' | 'authRequired' | 'requestsPerHour' | 'revision'
+  > & { readonly hasSpec: boolean })[]
+  readonly subscriptions: readonly Pick<
+    Subscription,
+    'id' | 'tenantId' | 'apiId' | 'application' | 'plan' | 'rateLimit' | 'quota' | 'expiresAt'
+  >[]
+  readonly keys: readonly Pick<
+    ApiKey,
+    | 'id'
+    | 'tenantId'
+    | 'subscriptionId'
+    | 'prefix'
+    | 'hash'
+    | 'expiresAt'
+    | 'previousPrefix'
+    | 'previousHash'
+    | 'previousExpiresAt'
+  >[]
+  /** Those with a plan of their own, and those that are blocked. */
+  readonly consumers: readonly Pick<Consumer, 'tenantId' | 'subject' | 'plan' | 'status'>[]
+}
+
+export interface ShareRepository {
+  globalPlans(): Promise<readonly PlanRecord[]>
+  /** Of these tenants; of all when absent. Each table is read once, in a fixed order of rows. */
+  load(tenantIds?: readonly string[]): Promise<ShareRows>
 }

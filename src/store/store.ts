@@ -8,6 +8,7 @@ import type {
   GatewayRepository,
   IdempotencyRepository,
   PlanRepository,
+  ShareRepository,
   SubscriptionRepository,
   TenantRepository,
   TierUsageRepository,
@@ -37,6 +38,7 @@ export interface Transaction {
   readonly idempotency: IdempotencyRepository
   readonly usage: UsageRepository
   readonly tierUsage: TierUsageRepository
+  readonly share: ShareRepository
 }
 
 /** A message between instances, delivered at least once at commit while the connection stands; readers also poll. */

@@ -22,6 +22,7 @@ const OWNED = [
   'events',
   'usage_daily',
   'tier_usage',
+  'idempotency',
 ]
 
 export const statements: readonly string[] = [
@@ -32,7 +33,6 @@ export const statements: readonly string[] = [
   // A deletion is not covered by `with check`: it needs a policy of its own, which restricts the permissive one above.
   `create policy no_foreign_delete on plans as restrictive for delete using (${MINE})`,
   `create policy no_foreign_update on plans as restrictive for update using (${MINE})`,
-  ...guard('idempotency', `tenant_id = current_setting('toolgate.tenant', true)`),
   // Superusers and owners with BYPASSRLS are not held by policies: the store steps down to this role in every transaction.
   // Other users are held by FORCE ROW LEVEL SECURITY and need no role, nor the right to create one.
   `do $$ begin

@@ -27,6 +27,16 @@ export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository 
       if (subscriptionId !== undefined) query = query.where('subscriptionId', '=', subscriptionId)
       return page(query, from => from.selectAll('apiKeys'), request)
     },
+    async prefixesOf(subscriptionIds) {
+      if (subscriptionIds.length === 0) return new Map()
+      const rows = await mine()
+        .where('subscriptionId', 'in', subscriptionIds)
+        .where('revokedAt', 'is', null)
+        .select(['subscriptionId', 'prefix'])
+        .orderBy('id')
+        .execute()
+      return new Map(rows.map(row => [row.subscriptionId, row.prefix]))
+    },
     async ofSubscription(subscriptionId) {
       return mine()
         .where('subscriptionId', '=', subscriptionId)
@@ -47,15 +57,14 @@ export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository 
         .executeTakeFirstOrThrow()
     },
     async touch(uses) {
-      for (const { id, at } of uses) {
-        await db
-          .updateTable('apiKeys')
-          .set({ lastUsedAt: at })
-          .where('id', '=', id)
-          .where(inScope(scope, sql.ref('tenant_id')))
-          .where(eb => eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]))
-          .execute()
-      }
+      if (uses.length === 0) return
+      await sql`update api_keys set last_used_at = greatest(last_used_at, u.at)
+        from (
+          select id, max(at::timestamptz) as at
+          from unnest(${uses.map(use => use.id)}::text[], ${uses.map(use => use.at.toISOString())}::text[]) as t (id, at)
+          group by id
+        ) as u
+        where api_keys.id = u.id and ${inScope(scope, sql.ref('tenant_id'))}`.execute(db)
     },
   }
 }

@@ -36,13 +36,14 @@ export function apiRepository({ db, scope, now }: Session): ApiRepository {
       const query = mine().where('id', '=', id).select(COLUMNS)
       return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
     },
-    async list({ q, status, portalVisibility, tenantId }, request) {
+    async list({ q, status, portalVisibility, offered, tenantId }, request) {
       let query = mine()
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }
       if (status !== undefined) query = query.where('status', '=', status)
       if (portalVisibility !== undefined) query = query.where('portalVisibility', '=', portalVisibility)
+      if (offered === true) query = query.where('status', '!=', 'retired')
       if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
       return page(query, from => from.select(COLUMNS.map(column => `apis.${column}` as const)), request)
     },

@@ -43,15 +43,19 @@ export function consumerRepository({ db, scope, now }: Session): ConsumerReposit
         .executeTakeFirstOrThrow()
     },
     async touch(uses) {
-      for (const { subject, at } of uses) {
-        await db
-          .updateTable('consumers')
-          .set({ lastSeenAt: at })
-          .where('subject', '=', subject)
-          .where(inScope(scope, sql.ref('tenant_id')))
-          .where(eb => eb.or([eb('lastSeenAt', 'is', null), eb('lastSeenAt', '<', at)]))
-          .execute()
-      }
+      if (uses.length === 0) return
+      await sql`update consumers set last_seen_at = greatest(last_seen_at, u.at)
+        from (
+          select tenant_id, subject, max(at::timestamptz) as at
+          from unnest(
+            ${uses.map(use => use.tenantId)}::text[],
+            ${uses.map(use => use.subject)}::text[],
+            ${uses.map(use => use.at.toISOString())}::text[]
+          ) as t (tenant_id, subject, at)
+          group by tenant_id, subject
+        ) as u
+        where consumers.tenant_id = u.tenant_id and consumers.subject = u.subject
+          and ${inScope(scope, sql.ref('consumers.tenant_id'))}`.execute(db)
     },
   }
 }

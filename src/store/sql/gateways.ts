@@ -1,5 +1,6 @@
 /** Queries about gateway instances and what is deployed on them. They belong to the platform; deployments are a tenant's to see. */
 import { sql } from 'kysely'
+import { OFFLINE_AFTER_MS } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
 import type { DeploymentRepository, GatewayRepository } from '../repositories.ts'
 import { inScope, matches, page } from './listing.ts'
@@ -7,6 +8,8 @@ import { CHANNEL, type Session } from './session.ts'
 import { resyncPayload } from './signal.ts'
 
 export function gatewayRepository({ db, now }: Session): GatewayRepository {
+  /** `gatewayStatus` of model/gateway-instance.ts in SQL. */
+  const silentSince = new Date(now.getTime() - OFFLINE_AFTER_MS)
   return {
     async register(id, { authConfig, ...report }) {
       const reported = { ...report, authConfig: JSON.stringify(authConfig), lastSeenAt: now, updatedAt: now }
@@ -33,10 +36,17 @@ export function gatewayRepository({ db, now }: Session): GatewayRepository {
       const query = db.selectFrom('gateways').where('id', '=', id).selectAll()
       return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
     },
-    async list({ q }, request) {
+    async list({ q, status }, request) {
       let query = db.selectFrom('gateways')
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('url')], q))
+      if (status === 'offline') query = query.where('lastSeenAt', '<', silentSince)
+      else if (status !== undefined) {
+        query = query.where('lastSeenAt', '>=', silentSince).where('reportedStatus', '=', status)
+      }
       return page(query, from => from.selectAll('gateways'), request)
+    },
+    async live() {
+      return db.selectFrom('gateways').where('lastSeenAt', '>=', silentSince).selectAll().execute()
     },
     async update(gateway) {
       const { id, name: _name, createdAt: _createdAt, authConfig, ...fields } = gateway

@@ -16,6 +16,7 @@ import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
 import { planRepository } from './plans.ts'
 import { enter, flushEvents, type Session, stepDownRole } from './session.ts'
+import { shareRepository } from './share.ts'
 import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
 import { tenantRepository } from './tenants.ts'
@@ -117,6 +118,7 @@ function transaction(session: Session): Transaction {
     idempotency: idempotencyRepository(session),
     usage: usageRepository(session),
     tierUsage: tierUsageRepository(session),
+    share: shareRepository(session),
   }
 }
 

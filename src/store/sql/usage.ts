@@ -1,24 +1,32 @@
 /** Counts: requests of a subscription by day, and requests of a tenant on the control plane by hour. It enforces no limit of the data plane. */
 import { sql } from 'kysely'
-import type { TierUsageRepository, UsageRepository } from '../repositories.ts'
+import type { TierUsageRepository, UsageCount, UsageRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function usageRepository({ db, scope }: Session): UsageRepository {
   return {
     async add(counts) {
-      // In one order in every transaction, so that two of them cannot wait for each other.
-      const ordered = [...counts].sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1))
-      for (const count of ordered) {
-        // A subscription that has gone with its tenant in the meantime has nobody left to count for.
-        await sql`insert into usage_daily (tenant_id, subscription_id, day, requests, errors, last_request_at)
-          select tenant_id, id, ${count.day}, ${count.requests}::bigint, ${count.errors}::bigint, ${count.lastRequestAt}::timestamptz
-          from subscriptions where id = ${count.subscriptionId}
-          on conflict (subscription_id, day) do update set
-            requests = usage_daily.requests + excluded.requests,
-            errors = usage_daily.errors + excluded.errors,
-            last_request_at = greatest(usage_daily.last_request_at, excluded.last_request_at)`.execute(db)
-      }
+      if (counts.length === 0) return
+      const column = <T>(pick: (count: UsageCount) => T) => counts.map(pick)
+      // A subscription that has gone with its tenant in the meantime has nobody left to count for.
+      await sql`insert into usage_daily (tenant_id, subscription_id, day, requests, errors, last_request_at)
+        select s.tenant_id, s.id, u.day, sum(u.requests), sum(u.errors), max(u.at::timestamptz)
+        from unnest(
+          ${column(count => count.subscriptionId)}::text[],
+          ${column(count => count.day)}::text[],
+          ${column(count => count.requests)}::bigint[],
+          ${column(count => count.errors)}::bigint[],
+          ${column(count => count.lastRequestAt.toISOString())}::text[]
+        ) as u (id, day, requests, errors, at)
+        join subscriptions s on s.id = u.id
+        group by s.tenant_id, s.id, u.day
+        -- In one order in every transaction, so that two of them cannot wait for each other.
+        order by s.id, u.day
+        on conflict (subscription_id, day) do update set
+          requests = usage_daily.requests + excluded.requests,
+          errors = usage_daily.errors + excluded.errors,
+          last_request_at = greatest(usage_daily.last_request_at, excluded.last_request_at)`.execute(db)
     },
     async sum(subscriptionId, from, to) {
       return db

@@ -1,0 +1,159 @@
+/** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
+import { apiKeyEndpoints } from './api/api-keys.ts'
+import { apiEndpoints } from './api/apis.ts'
+import { consumerEndpoints } from './api/consumers.ts'
+import { deploymentEndpoints } from './api/deployments.ts'
+import { gatewayEndpoints } from './api/gateways.ts'
+import { planEndpoints } from './api/plans.ts'
+import { portalEndpoints } from './api/portal.ts'
+import { subscriptionEndpoints } from './api/subscriptions.ts'
+import { tenantEndpoints } from './api/tenants.ts'
+import { Fleet } from './fleet.ts'
+import { authenticate } from './http/access.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { commonHeaders } from './http/headers.ts'
+import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
+import { openApiDocument } from './http/openapi.ts'
+import { mountPages } from './http/pages.ts'
+import { notFound, Problem } from './http/problem.ts'
+import { TierLimit } from './http/tier-limit.ts'
+import { LocalGateway, type LocalGatewayOptions } from './local-gateway.ts'
+import { Maintenance } from './maintenance.ts'
+import type { ControlPlaneOptions } from './options.ts'
+import { Publisher } from './publish.ts'
+import { mountStream, snapshotStream } from './stream.ts'
+import { mountTestClock } from './test-clock.ts'
+
+export type { ControlPlaneOptions } from './options.ts'
+
+export interface ControlPlane {
+  fetch(request: Request): Promise<Response>
+  /** Resolves when everything committed so far is published. */
+  refresh(): Promise<void>
+  /** The share as it now is, and news of it. */
+  readonly publisher: Publisher
+  /** Registers the gateway of this very process; it needs no stream. */
+  attach(options: LocalGatewayOptions): Promise<LocalGateway>
+  /** Ends streams and background work; the store stays open. */
+  close(): Promise<void>
+}
+
+const ENDPOINTS: readonly Endpoint[] = [
+  ...tenantEndpoints,
+  ...apiEndpoints,
+  ...subscriptionEndpoints,
+  ...apiKeyEndpoints,
+  ...planEndpoints,
+  ...consumerEndpoints,
+  ...gatewayEndpoints,
+  ...deploymentEndpoints,
+  ...portalEndpoints,
+]
+
+const DEFAULT_SWEEP_MS = 2_000
+
+export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
+  const { store, now, onFault } = options
+  const publisher = new Publisher(options)
+  const fleet = new Fleet(store, publisher, () => maintenance.nudge())
+  const maintenance = new Maintenance({
+    store,
+    publisher,
+    fleet,
+    now,
+    intervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_MS,
+    onFault,
+  })
+  const tierLimit = new TierLimit(store, now)
+  const services = { gatewayUrl: options.gatewayUrl, publisher, fleet }
+  const parts: MountParts = { options, services, tierLimit }
+  const closing = new AbortController()
+  const locals = new Set<LocalGateway>()
+
+  const app = new Hono()
+  app.use(commonHeaders)
+  if (options.cors !== undefined) app.use(corsOf(options.cors))
+  app.get('/health', context => context.json({ status: 'ok' }))
+  const document = openApiDocument(ENDPOINTS, [snapshotStream], options)
+  for (const base of ['', BASE]) {
+    app.get(`${base}/openapi.json`, context => context.json(document))
+    mountPages(app, base)
+  }
+  if (options.advanceClock !== undefined)
+    mountTestClock(app, options.advanceClock, now, () => maintenance.run())
+  mountStream(app, parts, closing.signal)
+  for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
+
+  app.notFound(async context => {
+    // Who has no token learns nothing about which addresses there are.
+    if (context.req.path.startsWith(`${BASE}/`)) await authenticate(options.verifier, context.req.raw, now())
+    const allowed = methodsAt(context.req.path)
+    if (allowed.length === 0) throw notFound('address')
+    throw new Problem(
+      'method_not_allowed',
+      'The address does not take this method.',
+      [],
+      [['allow', allowed.join(', ')]],
+    )
+  })
+  app.onError((error, context) => {
+    const problem = error instanceof Problem ? error : new Problem('internal_error', 'Internal error.')
+    if (problem.status === 500) onFault(`${context.req.method} ${context.req.routePath} failed`, error)
+    for (const [name, value] of problem.headers) context.header(name, value)
+    return context.json(problem.body(), problem.status as 400)
+  })
+
+  const stopListening = store.onSignal(signal => {
+    if (signal.kind !== 'resync') void publisher.refresh()
+  })
+  void publisher.refresh()
+  maintenance.start()
+
+  return {
+    fetch: async request => app.fetch(request),
+    refresh: () => publisher.refresh(),
+    publisher,
+    async attach(local) {
+      const gateway = await LocalGateway.start(store, fleet, publisher, local, onFault)
+      locals.add(gateway)
+      return gateway
+    },
+    async close() {
+      closing.abort()
+      stopListening()
+      for (const local of locals) await local.close()
+      await maintenance.stop()
+      await publisher.refresh()
+      await tierLimit.close()
+    },
+  }
+}
+
+function corsOf(options: NonNullable<ControlPlaneOptions['cors']>) {
+  return cors({
+    origin: options.origins.includes('*')
+      ? '*'
+      : origin => (options.origins.includes(origin) ? origin : null),
+    allowMethods: [...options.methods],
+    allowHeaders: [...options.allowHeaders],
+    exposeHeaders: [...options.exposeHeaders],
+    maxAge: options.maxAgeSecs,
+  })
+}
+
+const ROUTES = [
+  { pattern: /^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/health$|^\/v1\/gateways\/stream$/, method: 'GET' },
+  ...ENDPOINTS.map(endpoint => ({
+    pattern: new RegExp(`^${routePath(endpoint.path).replace(/:\w+/g, '[^/]+')}$`),
+    method: endpoint.method.toUpperCase(),
+  })),
+]
+
+/** Methods of the routes at a path, for `Allow` (RFC 9110 §10.2.1). */
+function methodsAt(path: string): readonly string[] {
+  const methods = new Set(ROUTES.filter(route => route.pattern.test(path)).map(route => route.method))
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods].sort()
+}

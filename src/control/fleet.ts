@@ -1,0 +1,111 @@
+/** What gateway instances report, and what follows from it: acknowledgements, usage, tenants that come and go. It sends no snapshot. */
+import type { AuthConfig, GatewayInstance, ReportedStatus } from '../model/gateway-instance.ts'
+import { newId } from '../model/id.ts'
+import type { UsageCount } from '../store/repositories.ts'
+import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
+import { notFound } from './http/problem.ts'
+import type { Publisher } from './publish.ts'
+import { activateTenant, purgeTenant } from './service/tenants.ts'
+
+/** What an instance says when it connects. */
+export interface Hello {
+  /** The same name is the same instance after a restart. */
+  readonly name: string
+  readonly url: string
+  /** Of its software. */
+  readonly version: string
+  readonly workers: number
+  readonly authConfig: AuthConfig
+}
+
+/** What it says every few seconds, and at once when it has taken or refused a snapshot. */
+export interface Report {
+  readonly status: ReportedStatus
+  /** The snapshot it serves; null = none yet. */
+  readonly snapshotVersion: string | null
+  /** Why it could not take the newest one; null = it could. */
+  readonly error: string | null
+  readonly workers: number
+  /** The mark of the re-synchronization it has just carried out, as the stream gave it. */
+  readonly resync: string | null
+  /** Counts this process's reports from 1; a repeated number adds no usage. */
+  readonly sequence: number
+  readonly usage: readonly UsageCount[]
+  readonly keysUsed: readonly { readonly id: string; readonly at: Date }[]
+  readonly consumersSeen: readonly {
+    readonly tenantId: string
+    readonly subject: string
+    readonly at: Date
+  }[]
+}
+
+export class Fleet {
+  readonly #store: Store
+  readonly #publisher: Publisher
+
+  readonly #onAcknowledged: () => void
+
+  /** @param onAcknowledged called within a transaction that may yet fail: it should have `settleTenants` called soon after */
+  constructor(store: Store, publisher: Publisher, onAcknowledged: () => void) {
+    this.#store = store
+    this.#publisher = publisher
+    this.#onAcknowledged = onAcknowledged
+  }
+
+  async register(hello: Hello): Promise<GatewayInstance> {
+    return this.#store.write(EVERY_TENANT, async tx => {
+      const id = newId('gateway', tx.now.getTime())
+      const gateway = await tx.gateways.register(id, { ...hello, reportedStatus: 'online' })
+      await tx.deployments.complete({ gatewayId: gateway.id })
+      return gateway
+    })
+  }
+
+  /** Within the caller's transaction. @throws Problem not_found when the instance has to register first */
+  async report(tx: Transaction, gatewayId: string, report: Report): Promise<void> {
+    const gateway = await tx.gateways.find(gatewayId, 'lock')
+    if (gateway === undefined) throw notFound('gateway')
+    if (report.sequence > gateway.reportSequence) {
+      await tx.usage.add(report.usage)
+      await tx.keys.touch(report.keysUsed)
+      await tx.consumers.touch(report.consumersSeen)
+    }
+    const took = report.error === null && report.snapshotVersion !== null
+    const resynced = report.resync !== null && report.resync === gateway.resyncRequestedAt?.toISOString()
+    const news = took && (resynced || report.snapshotVersion !== gateway.snapshotVersion)
+    await tx.gateways.update({
+      ...gateway,
+      reportedStatus: report.status,
+      workers: report.workers,
+      snapshotVersion: report.snapshotVersion,
+      lastError: report.error,
+      lastSeenAt: tx.now,
+      lastAckAt: news ? tx.now : gateway.lastAckAt,
+      resyncRequestedAt: resynced ? null : gateway.resyncRequestedAt,
+      reportSequence: Math.max(report.sequence, gateway.reportSequence),
+    })
+    if (news) this.#onAcknowledged()
+  }
+
+  /**
+   * Tenants whose address a gateway now answers become active; those that no live gateway serves any more are removed for good.
+   * Without any gateway nothing becomes active, and what is to be removed is removed.
+   */
+  async settleTenants(): Promise<void> {
+    const { share, provisioning } = this.#publisher
+    const { live, deleting } = await this.#store.read(EVERY_TENANT, async tx => ({
+      live: await tx.gateways.live(),
+      deleting: await tx.tenants.ids('deleting'),
+    }))
+    const current = live.filter(gateway => gateway.snapshotVersion === share.version)
+    if (current.length > 0) {
+      for (const id of provisioning) {
+        if (share.tenants.has(id)) await this.#store.write(id, tx => activateTenant(tx, id))
+      }
+    }
+    if (current.length < live.length) return
+    for (const id of deleting) {
+      if (!share.tenants.has(id)) await this.#store.write(EVERY_TENANT, tx => purgeTenant(tx, id))
+    }
+  }
+}

@@ -1,0 +1,20 @@
+/** Entity tags and preconditions (RFC 9110 §8.8.3, §13.1.1). It reads no request. */
+import { Problem } from './problem.ts'
+
+export function entityTag(revision: number): string {
+  return `"${revision}"`
+}
+
+/**
+ * Checks `If-Match` against what is there now; '' = no precondition. Weak tags never match (strong comparison).
+ * @throws Problem precondition_failed
+ */
+export function checkIfMatch(ifMatch: string, revision: number): void {
+  if (ifMatch === '' || ifMatch.trim() === '*') return
+  const tags = ifMatch.split(',').map(tag => tag.trim())
+  if (tags.includes(entityTag(revision))) return
+  throw new Problem(
+    'precondition_failed',
+    `It has been changed since: its ETag is now ${entityTag(revision)}. Read it again, then repeat the change.`,
+  )
+}

@@ -1,0 +1,78 @@
+/** `/docs` and `/redoc`: pages whose every byte comes from installed packages. It makes no document. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Hono } from 'hono'
+
+const require = createRequire(import.meta.url)
+
+/** Path below the page → file of a package. */
+const ASSETS = {
+  '/docs/swagger-ui.css': ['swagger-ui-dist/swagger-ui.css', 'text/css'],
+  '/docs/swagger-ui-bundle.js': ['swagger-ui-dist/swagger-ui-bundle.js', 'text/javascript'],
+  '/redoc/redoc.standalone.js': ['redoc/bundles/redoc.standalone.js', 'text/javascript'],
+} as const
+
+const SCRIPTS = {
+  '/docs/start.js': `SwaggerUIBundle({ url: '../openapi.json', dom_id: '#page', deepLinking: true, persistAuthorization: false, validatorUrl: null })`,
+  '/redoc/start.js': `Redoc.init('../openapi.json', { hideHostname: false, disableSearch: false }, document.getElementById('page'))`,
+} as const
+
+/** Nothing from another host, whatever a library would like to fetch; inline styles are how both libraries draw. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const DOCS = page('docs', '<link rel="stylesheet" href="docs/swagger-ui.css">', 'swagger-ui-bundle.js')
+/** Redoc signs its page with a picture from its own site, which the policy above would leave broken. */
+const REDOC = page('redoc', '<style>img[alt="redocly logo"] { display: none }</style>', 'redoc.standalone.js')
+
+function page(folder: string, head: string, library: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Toolgate control plane</title>
+<link rel="icon" href="data:,">
+${head}
+</head>
+<body>
+<div id="page"></div>
+<script src="${folder}/${library}"></script>
+<script src="${folder}/start.js"></script>
+</body>
+</html>`
+}
+
+/** @param base '' or the prefix under which the pages are served once more */
+export function mountPages(app: Hono, base: string): void {
+  for (const [path, html] of [
+    ['/docs', DOCS],
+    ['/redoc', REDOC],
+  ] as const) {
+    app.get(base + path, context =>
+      context.html(html, 200, { 'content-security-policy': CONTENT_SECURITY_POLICY }),
+    )
+  }
+  for (const [path, script] of Object.entries(SCRIPTS)) {
+    app.get(base + path, context => context.body(script, 200, { 'content-type': 'text/javascript' }))
+  }
+  for (const [path, [file, type]] of Object.entries(ASSETS)) {
+    app.get(base + path, async context => {
+      const bytes = await readFile(require.resolve(file))
+      return context.body(new Uint8Array(bytes), 200, {
+        'content-type': type,
+        'cache-control': 'public, max-age=3600',
+      })
+    })
+  }
+}

@@ -1,0 +1,35 @@
+/** Reads a request's JSON body within a bound. It validates nothing. */
+import { type FieldFault, Problem } from './problem.ts'
+
+export type ReadBody =
+  | { readonly kind: 'json'; readonly value: unknown; readonly text: string }
+  | { readonly kind: 'none'; readonly text: '' }
+  | { readonly kind: 'faulty'; readonly faults: readonly FieldFault[] }
+
+/** RFC 9110 §8.3; `application/merge-patch+json` and the like are JSON too. */
+const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i
+
+/** @throws Problem payload_too_large, unsupported_media_type */
+export async function readBody(request: Request, maxBytes: number): Promise<ReadBody> {
+  const tooLarge = () => new Problem('payload_too_large', `The body is larger than ${maxBytes} bytes.`)
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  if (request.body === null) return { kind: 'none', text: '' }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body) {
+    size += chunk.byteLength
+    if (size > maxBytes) throw tooLarge()
+    chunks.push(chunk)
+  }
+  if (size === 0) return { kind: 'none', text: '' }
+  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
+    throw new Problem('unsupported_media_type', 'Send the body as application/json.')
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return { kind: 'json', value: JSON.parse(text), text }
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'is not JSON.' : 'is not UTF-8.'
+    return { kind: 'faulty', faults: [{ field: 'body', message: reason }] }
+  }
+}

@@ -1,0 +1,128 @@
+/** Fields that several resources share: texts, addresses, numbers, moments, pages. Each says in words what is wrong with a value. */
+import { z } from './zod.ts'
+
+/** PostgreSQL `integer`. */
+export const MAX_INTEGER = 2_147_483_647
+
+/** Text of one to `max` characters without NUL, which the database cannot hold. */
+export function text(max: number, min = 1) {
+  return z
+    .string()
+    .min(min, `must have at least ${min} character${min === 1 ? '' : 's'}.`)
+    .max(max, `must have at most ${max} characters.`)
+    .regex(/^[^\u0000]*$/, 'must not contain a NUL character.')
+}
+
+export function count(min: number, max = MAX_INTEGER) {
+  return z.int('must be an integer.').min(min, `must be at least ${min}.`).max(max, `must be at most ${max}.`)
+}
+
+/** An absolute http(s) address without user name, password or fragment. */
+export function httpUrl() {
+  return z
+    .string()
+    .max(2048, 'must have at most 2048 characters.')
+    .regex(/^https?:\/\/[^\s\u0000-\u0020\u007f]+$/, 'must be an absolute http or https address.')
+    .refine(plainUrl, 'must be an absolute http or https address without user name, password or fragment.')
+    .openapi({ format: 'uri', example: 'https://orders.example.com/v2' })
+}
+
+function plainUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const url = new URL(value)
+  return url.username === '' && url.password === '' && !value.includes('#') && url.hostname !== ''
+}
+
+/** ISO 8601 with offset. */
+export function moment() {
+  return z.iso
+    .datetime({ offset: true, error: 'must be a date and time such as 2026-01-31T12:00:00Z.' })
+    .openapi({ example: '2027-01-31T12:00:00Z' })
+}
+
+const UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const
+const MAX_LIFE_SECONDS = 10 * 365 * 86_400
+
+/** A duration such as `30s`, `24h` or `1m10s`, from one second to ten years; the value is in seconds. */
+export function life() {
+  return z
+    .string()
+    .max(32, 'must have at most 32 characters.')
+    .regex(/^([0-9]+[smhd])+$/, 'must be a duration such as 30s, 24h or 1m10s.')
+    .transform((value, context) => {
+      let seconds = 0
+      for (const [, digits, unit] of value.matchAll(/([0-9]+)([smhd])/g)) {
+        seconds += Number(digits) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
+      }
+      if (seconds >= 1 && seconds <= MAX_LIFE_SECONDS) return seconds
+      context.addIssue({ code: 'custom', message: 'must be between one second and ten years.' })
+      return z.NEVER
+    })
+    .openapi({ type: 'string', example: '24h' })
+}
+
+/** Whole numbers in a query: digits only, no sign, no exponent, no blanks. */
+function queryNumber(min: number, max: number, preset: number) {
+  const message = `must be a whole number from ${min} to ${max}.`
+  return z
+    .string()
+    .regex(/^[0-9]{1,9}$/, message)
+    .transform(Number)
+    .refine(value => value >= min && value <= max, message)
+    .default(preset)
+    .openapi({ type: 'integer', minimum: min, maximum: max, default: preset })
+}
+
+/** `page` from 1, `limit` 1–100, default 20 (contract §5). The last page number keeps the offset within a bigint. */
+export const pageQuery = {
+  page: queryNumber(1, 1_000_000, 1),
+  limit: queryNumber(1, 100, 20),
+}
+
+/** Found anywhere in names and the like; `%` and `_` stand for themselves. */
+export const q = text(200).optional()
+
+export const booleanQuery = z
+  .enum(['true', 'false'], 'must be true or false.')
+  .transform(value => value === 'true')
+  .openapi({ type: 'boolean' })
+
+/** A filter by one of a closed set of words. */
+export function wordQuery<const W extends readonly [string, ...string[]]>(words: W) {
+  return z.enum(words, `must be one of ${words.join(', ')}.`).optional()
+}
+
+export function word<const W extends readonly [string, ...string[]]>(words: W) {
+  return z.enum(words, `must be one of ${words.join(', ')}.`)
+}
+
+/** A moment as answers show it. */
+export const shownMoment = z.string().openapi({ format: 'date-time', example: '2026-01-31T12:00:00.000Z' })
+
+export function shownId(prefix: string) {
+  return z.string().openapi({ example: `${prefix}_01kaa3b8w5f0gvm2f7z2q9x4td` })
+}
+
+/** The list envelope (contract §5). */
+export function listOf(items: z.ZodType, name: string) {
+  return z
+    .object({
+      items: z.array(items),
+      total: z.int(),
+      page: z.int(),
+      limit: z.int(),
+      total_pages: z.int(),
+    })
+    .openapi(name)
+}
+
+export function envelope<T>(
+  { items, total }: { readonly items: readonly T[]; readonly total: number },
+  { page, limit }: { readonly page: number; readonly limit: number },
+) {
+  return { items, total, page, limit, total_pages: Math.ceil(total / limit) }
+}
+
+export function shownOrNull(at: Date | null): string | null {
+  return at === null ? null : at.toISOString()
+}

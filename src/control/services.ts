@@ -1,0 +1,9 @@
+/** What endpoints may need besides their transaction. It does nothing itself. */
+import type { Fleet } from './fleet.ts'
+import type { Publisher } from './publish.ts'
+
+export interface Services {
+  readonly gatewayUrl: string
+  readonly publisher: Publisher
+  readonly fleet: Fleet
+}

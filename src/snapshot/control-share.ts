@@ -1,0 +1,102 @@
+/** The control plane's share of a snapshot, in one part for each tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
+import type { Plan } from '../model/plan.ts'
+import type { Tool } from '../model/tool.ts'
+
+/** A proxied API. Retired and deleted ones are not here. */
+export interface ApiShare {
+  readonly id: string
+  /** Below the tenant's address `/t/{tenant}`. */
+  readonly path: string
+  readonly upstreamUrl: string
+  /** False: anybody may call it. */
+  readonly authRequired: boolean
+  /** Requests per hour of one consumer; null = no such limit. */
+  readonly requestsPerHour: number | null
+}
+
+/** An approved subscription. Its limits are the plan's with these overrides (`limitsOf` of model/subscription.ts). */
+export interface SubscriptionShare {
+  readonly id: string
+  readonly apiId: string
+  /** The consumer. */
+  readonly application: string
+  /** Slug: the tenant's own plan of that name, else the global one. */
+  readonly plan: string
+  /** Per minute. */
+  readonly rateLimit: number | null
+  /** Per month. */
+  readonly quota: number | null
+  /** Unix ms; null = does not expire. The gateway refuses it from then on without being told. */
+  readonly expiresAtMs: number | null
+}
+
+/** A key that may be used. The key before a rotation is an entry of its own until its grace period ends. */
+export interface KeyShare {
+  readonly id: string
+  readonly subscriptionId: string
+  /** `tgk_` and the 8 public characters. */
+  readonly prefix: string
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string
+  readonly expiresAtMs: number | null
+}
+
+export interface ConsumerShare {
+  readonly subject: string
+  /** Slug of its own plan; null = the defaults. */
+  readonly plan: string | null
+  readonly blocked: boolean
+}
+
+export interface TenantShare {
+  readonly id: string
+  readonly name: string
+  /** True: its addresses and tools answer nobody. */
+  readonly suspended: boolean
+  readonly plans: readonly Plan[]
+  readonly apis: readonly ApiShare[]
+  readonly subscriptions: readonly SubscriptionShare[]
+  readonly keys: readonly KeyShare[]
+  /** Those with a plan of their own, and those that are blocked. */
+  readonly consumers: readonly ConsumerShare[]
+  /** Made from the OpenAPI documents of its APIs. */
+  readonly tools: readonly Tool[]
+}
+
+export interface ControlShare {
+  /** SHA-256 over the parts, hex. Same content, same version, whichever instance made it. '' before the first. */
+  readonly version: string
+  /** The global ones. */
+  readonly plans: readonly Plan[]
+  /** By id. */
+  readonly tenants: ReadonlyMap<string, TenantShare>
+}
+
+export const EMPTY_SHARE: ControlShare = Object.freeze({ version: '', plans: [], tenants: new Map() })
+
+/** What leads from one version to another. */
+export interface ShareUpdate {
+  readonly version: string
+  /** The version it builds on; null = on nothing, and `tenants` holds all of them. */
+  readonly base: string | null
+  /** Absent: as before. */
+  readonly plans?: readonly Plan[]
+  /** Tenants that are new or differ, whole. */
+  readonly tenants: readonly TenantShare[]
+  /** Ids of tenants that are gone. */
+  readonly removed: readonly string[]
+}
+
+/**
+ * The share after an update; the one before stays as it was.
+ * @throws Error when the update builds on another version: ask for the whole share then
+ */
+export function applyUpdate(share: ControlShare, update: ShareUpdate): ControlShare {
+  if (update.base !== null && update.base !== share.version) {
+    throw new Error(`the update builds on version ${update.base}, but this is version ${share.version}`)
+  }
+  const tenants = new Map(update.base === null ? [] : share.tenants)
+  for (const id of update.removed) tenants.delete(id)
+  for (const tenant of update.tenants) tenants.set(tenant.id, tenant)
+  return Object.freeze({ version: update.version, plans: update.plans ?? share.plans, tenants })
+}

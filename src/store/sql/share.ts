@@ -1,0 +1,80 @@
+/** Reads what gateways need of many tenants at once, table by table. It makes no snapshot of it. */
+import { sql } from 'kysely'
+import type { ShareRepository } from '../repositories.ts'
+import { inScope } from './listing.ts'
+import type { Session } from './session.ts'
+
+export function shareRepository({ db, scope }: Session): ShareRepository {
+  const of = (column: string, ids: readonly string[] | undefined) =>
+    ids === undefined ? sql<boolean>`true` : sql<boolean>`${sql.ref(column)} = any(${[...ids]}::text[])`
+  return {
+    async globalPlans() {
+      return db.selectFrom('plans').where('tenantId', 'is', null).selectAll().orderBy('slug').execute()
+    },
+    async load(tenantIds) {
+      const tenants = await db
+        .selectFrom('tenants')
+        .where(inScope(scope, sql.ref('id')))
+        .where(of('id', tenantIds))
+        .where('status', '!=', 'deleting')
+        .select(['id', 'name', 'status'])
+        .orderBy('id')
+        .execute()
+      const mine = inScope(scope, sql.ref('tenant_id'))
+      const wanted = of('tenant_id', tenantIds)
+      const plans = await db
+        .selectFrom('plans')
+        .where('tenantId', 'is not', null)
+        .where(mine)
+        .where(wanted)
+        .selectAll()
+        .orderBy('id')
+        .execute()
+      const apis = await db
+        .selectFrom('apis')
+        .where('deletedAt', 'is', null)
+        .where('status', '!=', 'retired')
+        .where(mine)
+        .where(wanted)
+        .select(['id', 'tenantId', 'path', 'upstreamUrl', 'authRequired', 'requestsPerHour', 'revision'])
+        .select(sql<boolean>`spec is not null`.as('hasSpec'))
+        .orderBy('id')
+        .execute()
+      const subscriptions = await db
+        .selectFrom('subscriptions')
+        .where('status', '=', 'approved')
+        .where(mine)
+        .where(wanted)
+        .select(['id', 'tenantId', 'apiId', 'application', 'plan', 'rateLimit', 'quota', 'expiresAt'])
+        .orderBy('id')
+        .execute()
+      const keys = await db
+        .selectFrom('apiKeys')
+        .where('revokedAt', 'is', null)
+        .where(mine)
+        .where(wanted)
+        .select([
+          'id',
+          'tenantId',
+          'subscriptionId',
+          'prefix',
+          'hash',
+          'expiresAt',
+          'previousPrefix',
+          'previousHash',
+          'previousExpiresAt',
+        ])
+        .orderBy('id')
+        .execute()
+      const consumers = await db
+        .selectFrom('consumers')
+        .where(eb => eb.or([eb('plan', 'is not', null), eb('status', '=', 'blocked')]))
+        .where(mine)
+        .where(wanted)
+        .select(['tenantId', 'subject', 'plan', 'status'])
+        .orderBy('subject')
+        .execute()
+      return { tenants, plans, apis, subscriptions, keys, consumers }
+    },
+  }
+}

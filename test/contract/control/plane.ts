@@ -1,0 +1,170 @@
+/** A control plane for tests: a real store, the shipped policy in its real engine, callers by made-up tokens. It runs no test. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from '../../../src/control/control-plane.ts'
+import type { TokenVerifier } from '../../../src/identity/verifier.ts'
+import { type Principal, principal } from '../../../src/model/principal.ts'
+import { refuse } from '../../../src/pipeline/refusal.ts'
+import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
+import { openMigratedStore } from '../../../src/store/open.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
+
+/** Name of a caller → roles, tenant and scopes; the name is the token. */
+export const CALLERS = {
+  platform: { roles: ['cpi-admin'], tenant: undefined, scopes: [] },
+  admin: { roles: ['tenant-admin'], tenant: 'acme', scopes: [] },
+  devops: { roles: ['devops'], tenant: 'acme', scopes: [] },
+  viewer: { roles: ['viewer'], tenant: 'acme', scopes: [] },
+  /** A program: scopes of its own, no role. */
+  app: { roles: [], tenant: 'acme', scopes: ['read', 'write'] },
+  auditor: { roles: [], tenant: 'acme', scopes: ['audit'] },
+  nobody: { roles: [], tenant: 'acme', scopes: [] },
+  stranger: { roles: ['tenant-admin'], tenant: 'globex', scopes: [] },
+  gateway: { roles: [], tenant: undefined, scopes: ['deploy'] },
+} as const
+export type Caller = keyof typeof CALLERS
+
+export interface Plane {
+  readonly control: ControlPlane
+  readonly store: Store
+  readonly clock: { nowMs: number }
+  readonly faults: unknown[]
+  call(caller: Caller | null, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  close(): Promise<void>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
+  readonly body: any
+}
+
+const verifier: TokenVerifier = {
+  ready: true,
+  verify(token) {
+    const caller = CALLERS[token as Caller]
+    if (token === 'expired') return refuse('token_expired')
+    return caller === undefined ? refuse('token_signature') : principalOf(token, caller)
+  },
+  forget: () => 0,
+  close() {},
+}
+
+function principalOf(name: string, caller: (typeof CALLERS)[Caller]): Principal {
+  return principal({
+    kind: 'token',
+    subject: `user-${name}`,
+    consumer: name,
+    tenant: caller.tenant,
+    roles: caller.roles,
+    scopes: caller.scopes,
+    subscriptionId: undefined,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+  })
+}
+
+export interface PlaneOptions {
+  /** undefined: PGlite in a directory of its own. */
+  readonly cluster?: Cluster | undefined
+  readonly options?: Partial<ControlPlaneOptions>
+}
+
+let databases = 0
+
+export async function openPlane({ cluster, options }: PlaneOptions = {}): Promise<Plane> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-control-'))
+  const clock = { nowMs: Date.parse('2026-03-01T10:20:00Z') }
+  const faults: unknown[] = []
+  const shared = {
+    now: () => clock.nowMs,
+    onFault: (message: string, error: unknown) => faults.push([message, error]),
+  }
+  const url = cluster === undefined ? 'pglite:' : await cluster.database(`control_${process.pid}_${databases++}`)
+  const store = await openMigratedStore({ ...shared, url, dataDir })
+  const policy = await createOpaWasmEngine().prepare(readFileSync('policies/bundle.tar.gz'))
+  const control = createControlPlane({
+    ...shared,
+    store,
+    verifier,
+    policy: () => policy,
+    gatewayUrl: 'https://gw.example',
+    apiUrl: 'https://api.example',
+    version: '0.1.0',
+    maxBodyBytes: 1024 * 1024,
+    // Tests say themselves when time has passed.
+    sweepIntervalMs: 3_600_000,
+    ...options,
+  })
+  return {
+    control,
+    store,
+    clock,
+    faults,
+    async call(caller, method, path, body, headers = {}) {
+      const request = new Request(`https://api.example${path}`, {
+        method,
+        headers: {
+          ...(caller === null ? {} : { authorization: `Bearer ${caller}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const response = await control.fetch(request)
+      const text = await response.text()
+      const json = response.headers.get('content-type')?.includes('json') === true
+      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+    },
+    async close() {
+      await control.close()
+      policy.close()
+      await store.close()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The databases every contract test runs on. */
+export const DATABASES = [
+  { name: 'PGlite', skip: false, start: async () => undefined },
+  { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES, start: startCluster },
+] as const
+
+export interface World {
+  readonly acme: string
+  readonly globex: string
+  readonly api: string
+  readonly subscription: string
+  readonly key: string
+  /** The whole key. */
+  readonly secret: string
+}
+
+/** Two tenants; the first with an API, an approved subscription of `app`, and its key. */
+export async function populate(plane: Plane): Promise<World> {
+  const made = async (caller: Caller, path: string, body: unknown, status = 201) => {
+    const reply = await plane.call(caller, 'POST', path, body)
+    if (reply.status !== status) throw new Error(`${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
+    return reply.body
+  }
+  const acme = (await made('platform', '/v1/tenants', { name: 'acme', tier: 'enterprise' })).id
+  const globex = (await made('platform', '/v1/tenants', { name: 'globex', tier: 'enterprise' })).id
+  const base = `/v1/tenants/${acme}`
+  const api = (
+    await made('admin', `${base}/apis`, {
+      name: 'Orders',
+      upstream_url: 'http://127.0.0.1:9/orders',
+      path: '/orders',
+      portal_visibility: true,
+    })
+  ).id
+  const subscription = (
+    await made('app', `${base}/subscriptions`, { api_id: api, plan: 'silver', application: 'app' })
+  ).id
+  const approved = await made('admin', `${base}/subscriptions/${subscription}/approve`, {}, 200)
+  const key = (await plane.call('admin', 'GET', `${base}/apikeys`)).body.items[0].id
+  return { acme, globex, api, subscription, key, secret: approved.api_key }
+}
