@@ -41,6 +41,9 @@ export function parseSource(path: string, text: string): SourceFile {
   return { path, text, lines, imports, readsEnvironment, writesConsole }
 }
 
+/** What is called with the name of a module, besides `import()`. */
+const REQUIRING = /^(require|require\.resolve|import\.meta\.resolve|createRequire\(.*\))$/s
+
 function specifierOf(node: ts.Node, tree: ts.SourceFile): string | undefined {
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
     const { moduleSpecifier } = node
@@ -58,7 +61,7 @@ function specifierOf(node: ts.Node, tree: ts.SourceFile): string | undefined {
   const [first] = node.arguments
   if (first === undefined || !ts.isStringLiteralLike(first)) return undefined
   const dynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword
-  return dynamic || /require|\.resolve$/i.test(node.expression.getText(tree)) ? first.text : undefined
+  return dynamic || REQUIRING.test(node.expression.getText(tree)) ? first.text : undefined
 }
 
 function importsEnv(node: ts.ImportDeclaration): boolean {
