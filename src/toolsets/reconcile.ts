@@ -74,7 +74,7 @@ export class Reconciler {
     this.#publish = publish
   }
 
-  /** Resolves when every tool-set that is new or changed had its try. */
+  /** Resolves when every tool-set that is new or changed had its try, and its status is written. */
   async apply(desired: Desired): Promise<void> {
     this.#hands = desired.hands
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
@@ -83,6 +83,7 @@ export class Reconciler {
     // Names are admitted in order only after the first round: which document arrives first must not decide.
     this.#ready = true
     this.#settle()
+    await Promise.all([...this.#entries.values()].map(entry => entry.writing))
   }
 
   /** Synchronizes every tool-set whose document or credential is read from the source itself (files, ConfigMaps, Secrets). */
