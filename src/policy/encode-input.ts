@@ -41,7 +41,9 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
       lastText = `{"subject":{${subject(input.subject)}"properties":{${trimmed(subjectProperties(input.subject.properties))}}}`
       last = lasting(input.subject) ? input.subject : undefined
     }
-    return `${lastText},"action":{"name":${JSON.stringify(input.action.name)}},"resource":{${resource(input.resource)}"properties":{${trimmed(resourceProperties(input.resource.properties))}}},"context":{${trimmed(context(input.context))}}}`
+    const facts = context(input.context)
+    const beside = facts === '' ? '' : `,"context":{${trimmed(facts)}}`
+    return `${lastText},"action":{"name":${JSON.stringify(input.action.name)}},"resource":{${resource(input.resource)}"properties":{${trimmed(resourceProperties(input.resource.properties))}}}${beside}}`
   }
 }
 

@@ -5,9 +5,9 @@ package toolgate.granted
 
 # METADATA
 # title: Has the caller this scope?
-has(scope) if scope in input.subject.properties.scopes
-
 has(scope) if {
+	scope in input.subject.properties.scopes
+} else if {
 	some role in input.subject.properties.roles
 	scope in data.toolgate.roles[role]
 }

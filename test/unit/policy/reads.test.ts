@@ -108,7 +108,6 @@ describe('the encoded input', () => {
       subject: { properties: { scopes: ['execute', 'read'] } },
       action: { name: 'tools.call' },
       resource: { properties: { annotations: { readOnlyHint: true } } },
-      context: {},
     })
   })
 

@@ -45,8 +45,8 @@ deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
 #     ref: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
 deny contains {"code": code, "message": message, "scopes": ["write"]} if {
 	input.action.name == "tools.call"
-	not granted.has("write")
 	not input.resource.properties.annotations.readOnlyHint
+	not granted.has("write")
 	not _harmless
 	code := rego.metadata.rule().custom.reason_code
 	message := "This tool may destroy something: it needs the scope write."

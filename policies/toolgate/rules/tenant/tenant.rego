@@ -17,8 +17,10 @@ deny contains {"code": code, "message": "This belongs to another tenant."} if {
 	code := rego.metadata.rule().custom.reason_code
 }
 
-_within_reach if input.resource.properties.tenant == null
-
-_within_reach if input.resource.properties.tenant == input.subject.properties.tenant
-
-_within_reach if granted.has_one_of(data.toolgate.operations[input.action.name].every_tenant)
+_within_reach if {
+	input.resource.properties.tenant == null
+} else if {
+	input.resource.properties.tenant == input.subject.properties.tenant
+} else if {
+	granted.has_one_of(data.toolgate.operations[input.action.name].every_tenant)
+}
