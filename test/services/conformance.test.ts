@@ -30,9 +30,20 @@ describe.skipIf(missing)('conformance (needs the suite: scripts/services.sh conf
   it.each(['2025-06-18', '2025-11-25', '2026-07-28'])(
     'passes all of %s but for the baseline',
     async version => {
-      const args = [COMMAND, 'server', '--url', `${proxy.url}/mcp`, '--suite', 'all', '--spec-version', version]
+      const args = [
+        COMMAND,
+        'server',
+        '--url',
+        `${proxy.url}/mcp`,
+        '--suite',
+        'all',
+        '--spec-version',
+        version,
+      ]
       const baseline = `test/services/conformance-baseline-${version}.yaml`
-      const child = spawn(NODE, [...args, '--expected-failures', baseline, '-o', output], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = spawn(NODE, [...args, '--expected-failures', baseline, '-o', output], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
       let text = ''
       for (const pipe of [child.stdout, child.stderr]) pipe.on('data', chunk => (text += chunk))
       const code = await new Promise(done => child.once('exit', done))
