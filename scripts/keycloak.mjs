@@ -16,7 +16,7 @@ const VERSION = '26.4.0'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tools = join(root, '.tools')
 const distribution = join(tools, `keycloak-${VERSION}`)
-const READY_MS = 180_000
+const READY_MS = 300_000
 
 function fail(message, code = 1) {
   process.stderr.write(`keycloak.mjs: ${message}\n`)
