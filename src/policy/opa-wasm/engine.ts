@@ -2,6 +2,7 @@
 import { type Bundle, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
 import type { OnPolicyFailure } from '../decision.ts'
 import type { PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { failureReporter } from '../report-failure.ts'
 import { OpaWasmPolicy } from './policy.ts'
 import { compile, type WasmModule } from './webassembly.ts'
 
@@ -73,23 +74,4 @@ function start(bundle: Bundle, module: WasmModule, options: OpaWasmOptions): Pre
     )
   }
   return policy
-}
-
-const LOG_EVERY_MS = 1000
-
-function failureReporter({ onFailure, log }: OpaWasmOptions): OnPolicyFailure {
-  let loggedAt = Number.NEGATIVE_INFINITY
-  let silent = 0
-  return (failure, detail) => {
-    onFailure?.(failure, detail)
-    if (log === undefined) return
-    const now = performance.now()
-    if (now - loggedAt < LOG_EVERY_MS) {
-      silent++
-      return
-    }
-    log.warn({ failure, detail, unlogged_before: silent }, 'the policy could not decide; access was denied')
-    loggedAt = now
-    silent = 0
-  }
 }

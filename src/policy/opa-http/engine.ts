@@ -1,0 +1,164 @@
+/** The policy engine that asks a server: OPA, or any decision point that speaks AuthZEN. It fails closed and remembers nothing. */
+import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'
+import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
+import type { Decision, PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { failureReporter } from '../report-failure.ts'
+import { Breaker } from './breaker.ts'
+import { type Form, formOf, type PolicyServerForm } from './forms.ts'
+import { Turnstile } from './turnstile.ts'
+
+export interface OpaHttpOptions {
+  /** Where decisions are asked for: `http://opa:8181/v1/data/toolgate/decision`, or `…/access/v1/evaluation`. */
+  readonly url: string
+  readonly egress: Egress
+  /** Default: `authzen` when the address ends with `/access/v1/evaluation`, else `opa`. */
+  readonly form?: PolicyServerForm
+  /** Of one question, waiting for its turn included. Default 500. */
+  readonly timeoutMs?: number
+  /** Questions on their way at once. Default 64; as many as 100 times more wait. */
+  readonly maxInFlight?: number
+  /** `Authorization` header for the server, scheme included. */
+  readonly authorization?: string
+  readonly onFailure?: OnPolicyFailure
+  readonly log?: { warn(fields: object, message: string): void }
+  /** Monotonic milliseconds; for tests. */
+  readonly now?: () => number
+}
+
+const MAX_ANSWER_BYTES = 1024 * 1024
+const WAITING_PER_IN_FLIGHT = 100
+const UNKNOWN_REVISION = 'unknown'
+
+/** The bundle that `prepare` is given is the server's business: it is not read here. @throws Error when the address is none. */
+export function createOpaHttpEngine(options: OpaHttpOptions): PolicyEngine {
+  const url = addressOf(options.url)
+  return {
+    prepare: () => Promise.resolve(new OpaHttpPolicy(url, options)),
+  }
+}
+
+class OpaHttpPolicy implements PreparedPolicy {
+  readonly engine = 'opa-http'
+  /** Each answer depends on the moment: what the server decides next, nobody here can know. */
+  readonly remembered = 0
+  readonly #url: string
+  readonly #form: Form
+  readonly #egress: Egress
+  readonly #headers: readonly string[]
+  readonly #timeoutMs: number
+  readonly #now: () => number
+  readonly #breaker: Breaker
+  readonly #turnstile: Turnstile
+  readonly #onFailure: OnPolicyFailure
+  #revision = UNKNOWN_REVISION
+  #closed = false
+
+  constructor(url: URL, options: OpaHttpOptions) {
+    this.#form = formOf(url, options.form)
+    this.#url = url.href
+    this.#egress = options.egress
+    this.#timeoutMs = options.timeoutMs ?? 500
+    this.#now = options.now ?? (() => performance.now())
+    this.#breaker = new Breaker({ failures: 5, openMs: 1000, maxOpenMs: 30_000, now: this.#now })
+    const maxInFlight = options.maxInFlight ?? 64
+    this.#turnstile = new Turnstile(maxInFlight, maxInFlight * WAITING_PER_IN_FLIGHT)
+    this.#onFailure = failureReporter(options)
+    this.#headers = [
+      'content-type',
+      'application/json',
+      'accept',
+      'application/json',
+      ...(options.authorization === undefined ? [] : ['authorization', options.authorization]),
+    ]
+  }
+
+  /** Of the last answer: a server changes its policy without telling. */
+  get revision(): string {
+    return this.#revision
+  }
+
+  async decide(input: PolicyInput): Promise<Decision> {
+    if (this.#closed) return this.#fail('closed', 'the policy was closed')
+    const askedAt = this.#now()
+    if (!(await this.#turnstile.enter())) {
+      return this.#fail('overtime', 'too many questions wait for the policy server')
+    }
+    try {
+      const leftMs = this.#timeoutMs - (this.#now() - askedAt)
+      if (leftMs <= 0) return this.#fail('overtime', 'the question waited too long for its turn')
+      const body = this.#form.request(input)
+      // last before the call: whom the breaker lets through must tell it how it went
+      if (!this.#breaker.mayCall())
+        return this.#fail('unreachable', 'the policy server has not answered of late')
+      return this.#read(await this.#ask(body, leftMs))
+    } catch (error) {
+      // an input that is no JSON, for one: a caller of ours is wrong, and still nobody gets in
+      return this.#fail('trap', (error as Error).message)
+    } finally {
+      this.#turnstile.leave()
+    }
+  }
+
+  forget(): number {
+    return 0
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  #ask(body: string, timeoutMs: number): Promise<EgressResponse | EgressFailure> {
+    return this.#egress.request({
+      method: 'POST',
+      url: this.#url,
+      headers: this.#headers,
+      body,
+      timeoutMs,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+    })
+  }
+
+  #read(response: EgressResponse | EgressFailure): Decision {
+    if (response.kind === 'failure') {
+      this.#breaker.failed()
+      if (response.reason === 'timeout') return this.#fail('overtime', response.message)
+      return this.#fail(response.reason === 'too_large' ? 'too_large' : 'unreachable', response.message)
+    }
+    if (response.status !== 200) {
+      this.#breaker.failed()
+      return this.#fail('unreachable', `the policy server answered with status ${response.status}`)
+    }
+    this.#breaker.succeeded()
+    const answer = parsed(response.body)
+    if (answer === undefined) return this.#fail('malformed', 'the answer is no JSON')
+    const document = this.#form.document(answer)
+    if (document === undefined) return this.#fail('undefined', 'the policy server has no such decision')
+    this.#revision = this.#form.revision(answer) ?? UNKNOWN_REVISION
+    return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the answer is no decision')
+  }
+
+  #fail(failure: Parameters<OnPolicyFailure>[0], detail: string): Decision {
+    this.#onFailure(failure, detail)
+    return unavailable(this.#revision)
+  }
+}
+
+function addressOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new Error(`"${text}" is no address of a policy server; it must begin with http:// or https://`)
+  }
+  if (formOf(url, undefined) === formOf(url, 'opa') && !url.searchParams.has('provenance')) {
+    // asks OPA to say which revision answered
+    url.searchParams.set('provenance', 'true')
+  }
+  return url
+}
+
+function parsed(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

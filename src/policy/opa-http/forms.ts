@@ -1,0 +1,53 @@
+/** How a policy server is asked and how it answers: OPA's data API and AuthZEN's evaluation. It sends nothing. */
+import type { PolicyInput } from '../engine.ts'
+
+/** `opa`: POST /v1/data/<path> (OPA REST API, "Data API"). `authzen`: POST /access/v1/evaluation (Authorization API 1.0 §6). */
+export type PolicyServerForm = 'opa' | 'authzen'
+
+export interface Form {
+  /** Body of the request. */
+  request(input: PolicyInput): string
+  /** The decision document `{allow, reasons, obligations}`; undefined when the server had no answer. */
+  document(answer: unknown): unknown
+  /** Revision of the policy that answered; undefined when the server does not say. */
+  revision(answer: unknown): string | undefined
+}
+
+export function formOf(url: URL, form: PolicyServerForm | undefined): Form {
+  const chosen = form ?? (url.pathname.endsWith('/access/v1/evaluation') ? 'authzen' : 'opa')
+  return chosen === 'authzen' ? AUTHZEN : OPA
+}
+
+const OPA: Form = {
+  request: input => JSON.stringify({ input }),
+  document: answer => (isRecord(answer) ? answer.result : undefined),
+  revision(answer) {
+    // ?provenance=true: one entry per bundle the server runs
+    const provenance = isRecord(answer) ? answer.provenance : undefined
+    const bundles = isRecord(provenance) ? provenance.bundles : undefined
+    if (!isRecord(bundles)) return undefined
+    const revisions = Object.values(bundles).flatMap(bundle =>
+      isRecord(bundle) && typeof bundle.revision === 'string' && bundle.revision !== ''
+        ? [bundle.revision]
+        : [],
+    )
+    return revisions.length === 0 ? undefined : revisions.sort().join('+')
+  },
+}
+
+const AUTHZEN: Form = {
+  request: input => JSON.stringify(input),
+  document(answer) {
+    if (!isRecord(answer) || answer.decision === undefined) return undefined
+    const context = isRecord(answer.context) ? answer.context : {}
+    return { allow: answer.decision, reasons: context.reasons ?? [], obligations: context.obligations }
+  },
+  revision(answer) {
+    const context = isRecord(answer) ? answer.context : undefined
+    return isRecord(context) && typeof context.revision === 'string' ? context.revision : undefined
+  },
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
