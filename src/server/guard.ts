@@ -19,13 +19,14 @@ const METHODS: ReadonlyMap<string, boolean> = new Map([
 /** Ten digits and more would be a body over 1 GB, which no route takes and the native parser cannot count. */
 const LENGTH = /^\d{1,9}$/
 const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
-/** A request target is visible ASCII without a fragment (RFC 9112 §3.2.1); what else arrives was never a URL. */
-const NOT_TARGET = /[^\x21-\x7e]|#/
 
-/** RFC 9110 §5.6.2 `token`, lower case: one flag per character code. */
-const TOKEN = new Uint8Array(128)
-for (const character of "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
-  TOKEN[character.charCodeAt(0)] = 1
+// One flag per character code. A loop over codes costs a third of a regular expression on strings this short.
+/** RFC 9110 §5.6.2 `token`, lower case. */
+const TOKEN = flags("abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
+/** A request target is visible ASCII without a fragment (RFC 9112 §3.2.1); what else arrives was never a URL. */
+const TARGET = flags(
+  Array.from({ length: 94 }, (_, at) => String.fromCharCode(0x21 + at)).filter(one => one !== '#'),
+)
 
 /** The head, names of headers in lower case. */
 export interface RequestHead {
@@ -69,7 +70,7 @@ export function checkHead(
     } else if (name.length === 17 && name === 'transfer-encoding') {
       if (encoding !== undefined) return 'transfer_encoding'
       encoding = value
-    } else if (!isToken(name)) return 'header_name'
+    } else if (name === '' || !consistsOf(TOKEN, name)) return 'header_name'
   }
   if (host === undefined || !isHost(host)) return 'host'
   if (length !== undefined && !LENGTH.test(length)) return 'content_length'
@@ -80,7 +81,7 @@ export function checkHead(
   if (mayCarryBody === undefined) return 'method'
   const contentLength = encoding !== undefined ? -1 : length === undefined ? 0 : Number(length)
   if (contentLength !== 0 && !mayCarryBody) return 'unexpected_body'
-  if (path.charCodeAt(0) !== SLASH || NOT_TARGET.test(path) || NOT_TARGET.test(query)) return 'url'
+  if (path.charCodeAt(0) !== SLASH || !consistsOf(TARGET, path) || !consistsOf(TARGET, query)) return 'url'
   if (path.length + query.length > limits.maxUrlBytes) return 'url_too_long'
   if (bytes > limits.maxHeaderBytes || rawHeaders.length > limits.maxHeaders * 2) return 'headers_too_large'
   return contentLength
@@ -88,9 +89,15 @@ export function checkHead(
 
 const SLASH = 0x2f
 
-function isToken(name: string): boolean {
-  for (let at = 0; at < name.length; at++) if (TOKEN[name.charCodeAt(at)] !== 1) return false
-  return name.length > 0
+function flags(characters: Iterable<string>): Uint8Array {
+  const table = new Uint8Array(128)
+  for (const character of characters) table[character.charCodeAt(0)] = 1
+  return table
+}
+
+function consistsOf(table: Uint8Array, text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (table[text.charCodeAt(at)] !== 1) return false
+  return true
 }
 
 let lastHost = ''

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Deadlines } from '../deadlines.ts'
+import type { Deadlines, Watched } from '../deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 
 /** What the turns of one listener share. */
@@ -24,7 +24,10 @@ const STALL_MS = 10_000
 /** How long an answered client may go on sending a body that nobody reads, so that a reset does not overtake the answer. */
 const LINGER_MS = 2_000
 
-export class NodeTurn {
+export class NodeTurn implements Watched {
+  watchedSinceMs = 0
+  previous: Watched | undefined
+  next: Watched | undefined
   readonly context: NodeContext
   readonly message: IncomingMessage
   readonly response: ServerResponse

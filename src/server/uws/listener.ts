@@ -18,6 +18,18 @@ import { UwsRequest } from './request.ts'
 import { UwsResponse } from './response.ts'
 import { type UwsContext, UwsTurn } from './turn.ts'
 
+/** Methods of the native router; those the guard does not know go by the name of none. */
+const ROUTES = [
+  ['get', 'GET'],
+  ['head', 'HEAD'],
+  ['post', 'POST'],
+  ['put', 'PUT'],
+  ['patch', 'PATCH'],
+  ['del', 'DELETE'],
+  ['options', 'OPTIONS'],
+  ['any', ''],
+] as const
+
 /** `LIBUS_LISTEN_DEFAULT` sets SO_REUSEPORT: two processes would share a port without a word. */
 const SHARED = 0
 const EXCLUSIVE = 1
@@ -40,7 +52,11 @@ export class UwsListener implements Listener {
       bodies: new Deadlines<UwsTurn>(options.limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
       draining: false,
     }
-    this.#app = native.App().any('/*', (response, request) => this.#handle(response, request))
+    this.#app = native.App()
+    // The router knows the method already; asking the request for it would make one more string.
+    for (const [route, method] of ROUTES) {
+      this.#app[route]('/*', (response, request) => this.#handle(response, request, method))
+    }
   }
 
   async listen(): Promise<{ readonly port: number }> {
@@ -80,9 +96,9 @@ export class UwsListener implements Listener {
     this.#socket = undefined
   }
 
-  #handle(native: NativeResponse, nativeRequest: NativeRequest): void {
+  #handle(native: NativeResponse, nativeRequest: NativeRequest, method: string): void {
     const { limits, allowChunkedRequests, handler } = this.#options
-    const request = new UwsRequest(nativeRequest)
+    const request = new UwsRequest(nativeRequest, method)
     const verdict = checkHead(request, limits, allowChunkedRequests)
     if (typeof verdict === 'string') {
       this.#context.onRefused(verdict)
@@ -96,7 +112,7 @@ export class UwsListener implements Listener {
       }
       return
     }
-    const turn = new UwsTurn(native, this.#context, request.method === 'HEAD', verdict)
+    const turn = new UwsTurn(native, this.#context, method === 'HEAD', verdict)
     request.attach(turn, verdict)
     turn.attempt(() => handler(request, new UwsResponse(turn)))
     turn.leaveHandler()

@@ -8,7 +8,6 @@ import { dirname, join } from 'node:path'
 
 /** Only inside the request callback; it is stack memory of the parser. */
 export interface NativeRequest {
-  getCaseSensitiveMethod(): string
   getUrl(): string
   getQuery(): string | null | undefined
   forEach(visit: (name: string, value: string) => void): void
@@ -35,9 +34,22 @@ export interface NativeResponse {
   resume(): void
 }
 
+type NativeRoute = (
+  pattern: string,
+  handler: (response: NativeResponse, request: NativeRequest) => void,
+) => unknown
+
 export interface NativeApp {
-  any(pattern: string, handler: (response: NativeResponse, request: NativeRequest) => void): NativeApp
-  listen(host: string, port: number, options: number, done: (socket: unknown) => void): NativeApp
+  get: NativeRoute
+  head: NativeRoute
+  post: NativeRoute
+  put: NativeRoute
+  patch: NativeRoute
+  del: NativeRoute
+  options: NativeRoute
+  /** Every method without a route of its own. */
+  any: NativeRoute
+  listen(host: string, port: number, options: number, done: (socket: unknown) => void): unknown
   /** Closes every connection and listening socket of the app. */
   close(): void
 }

@@ -25,8 +25,8 @@ export class UwsRequest implements HttpRequest {
   #peerAddress: string | undefined
 
   /** Copies everything out of the native request. */
-  constructor(native: NativeRequest) {
-    this.method = native.getCaseSensitiveMethod()
+  constructor(native: NativeRequest, method: string) {
+    this.method = method
     this.path = native.getUrl()
     this.query = native.getQuery() ?? ''
     collecting = []
@@ -57,11 +57,11 @@ export class UwsRequest implements HttpRequest {
   }
 
   readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void {
-    readBody(this.#turn!, this.contentLength, maxBytes, done, tooLarge)
+    readBody(this.#turn!, maxBytes, done, tooLarge)
   }
 
   streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void } {
-    return streamBody(this.#turn!, this.contentLength, sink)
+    return streamBody(this.#turn!, sink)
   }
 }
 

@@ -5,7 +5,7 @@
  * request and renders no answer but 408 and 500.
  */
 import { renderHead } from '../answer-head.ts'
-import type { Deadlines } from '../deadlines.ts'
+import type { Deadlines, Watched } from '../deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 import type { NativeResponse } from './native.ts'
 
@@ -21,7 +21,15 @@ export interface UwsContext {
 /** uWS cuts a connection without progress after 10 s, on timers with a grain of 4 s; an end later than this was such a cut. */
 const NATIVE_CUT_MS = 7_500
 
-export class UwsTurn {
+/** Takes the pieces of a body; a chunk is detached when `take` returns. */
+export interface BodyTaker {
+  take(chunk: ArrayBuffer, last: boolean): void
+}
+
+export class UwsTurn implements Watched {
+  watchedSinceMs = 0
+  previous: Watched | undefined
+  next: Watched | undefined
   readonly context: UwsContext
   readonly isHead: boolean
   /** Declared length of the request body, -1 when chunked. */
@@ -78,6 +86,18 @@ export class UwsTurn {
     if (native === undefined) return
     if (this.#inCallback) run(native)
     else native.cork(() => run(native))
+  }
+
+  /** Sends a whole small answer without asking whether the system takes it; what it does not take, uWS buffers. */
+  end(head: string | Uint8Array, body: string | Uint8Array): void {
+    const native = this.#native
+    if (native === undefined) return
+    this.release()
+    if (this.#inCallback) native.writeStatus(head).end(body)
+    else
+      native.cork(() => {
+        native.writeStatus(head).end(body)
+      })
   }
 
   /** Lets uWS send what it holds: with a writable callback of ours it no longer does so by itself. */
@@ -142,20 +162,26 @@ export class UwsTurn {
       : Buffer.from(this.#native.getRemoteAddressAsText()).toString('latin1')
   }
 
-  onBody(take: (chunk: ArrayBuffer, last: boolean) => void): void {
+  onBody(taker: BodyTaker): void {
     if (this.#native === undefined) return
     this.body = 'reading'
     this.context.bodies.watch(this)
-    this.#native.onData((chunk, last) => {
-      if (last) {
-        this.body = 'complete'
-        this.context.bodies.forget(this)
-      }
-      if (this.#state !== 'open') return
-      this.#inCallback = true
-      this.attempt(() => take(chunk, last))
-      this.#inCallback = false
-    })
+    this.#native.onData((chunk, last) => this.#receive(taker, chunk, last))
+  }
+
+  #receive(taker: BodyTaker, chunk: ArrayBuffer, last: boolean): void {
+    if (last) {
+      this.body = 'complete'
+      this.context.bodies.forget(this)
+    }
+    if (this.#state !== 'open') return
+    this.#inCallback = true
+    try {
+      taker.take(chunk, last)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#inCallback = false
   }
 
   /** Time paused is not the sender's. */
@@ -187,23 +213,28 @@ export class UwsTurn {
     try {
       run()
     } catch (error) {
-      if (this.#state === 'open' && !this.begun) this.endAndClose(renderHead(500, []), '')
-      else this.destroy()
-      this.context.onHandlerError(error)
+      this.#fail(error)
     }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === 'open' && !this.begun) this.endAndClose(renderHead(500, []), '')
+    else this.destroy()
+    this.context.onHandlerError(error)
   }
 
   /** Ends the request callback. A turn still open must have an abort callback by then, or uWS ends the process. */
   leaveHandler(): void {
     this.#inCallback = false
-    this.#native?.onAborted(() => {
-      this.#native = undefined
-      if (this.context.bodies.ageMs(this) > NATIVE_CUT_MS) this.context.onRefused('slow_sender')
-      else if (this.#stalledSinceMs > 0 && performance.now() - this.#stalledSinceMs > NATIVE_CUT_MS) {
-        this.context.onRefused('slow_reader')
-      }
-      this.#leave()
-    })
+    this.#native?.onAborted(() => this.#abort())
+  }
+
+  #abort(): void {
+    this.#native = undefined
+    const { onRefused } = this.context
+    if (isCut(this.watchedSinceMs)) onRefused('slow_sender')
+    else if (isCut(this.#stalledSinceMs)) onRefused('slow_reader')
+    this.#leave()
   }
 
   #leave(): void {
@@ -218,4 +249,9 @@ export class UwsTurn {
   #tell(listeners: readonly (() => void)[] | undefined): void {
     if (listeners !== undefined) for (const listener of listeners) this.attempt(listener)
   }
+}
+
+/** @param sinceMs since when the client owed us something, 0 when it did not. */
+function isCut(sinceMs: number): boolean {
+  return sinceMs > 0 && performance.now() - sinceMs > NATIVE_CUT_MS
 }
