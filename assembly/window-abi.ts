@@ -11,6 +11,8 @@ export const HEAD_THREADS: i32 = 0
 export const HEAD_RESERVING: i32 = 4
 export const RESERVING_CONSUMERS: i32 = 1
 export const RESERVING_TOOLS: i32 = 2
+/** u64, atomic: rank of the last change that was written down. */
+export const HEAD_SEQUENCE: i32 = 8
 /** Two u64: the secret of the key hash. */
 export const HEAD_SEED: i32 = 16
 /** Descriptor of the table of consumers. */
@@ -144,6 +146,19 @@ export const READ_IN_FLIGHT: i32 = 16
 /** u32: held in the rolling second and minute. */
 export const READ_SECOND: i32 = 20
 export const READ_MINUTE: i32 = 24
+/** u32: days and months since 1970-01 that the counts belong to. */
+export const READ_DAY: i32 = 28
+export const READ_MONTH: i32 = 32
+/** u32: reserved and not spent; of these, ready to be spent. */
+export const READ_RESERVED: i32 = 40
+export const READ_TOKENS: i32 = 44
+/** u32: quanta of the two rings, so that a restored ring counts as this one does. */
+export const READ_SECOND_QUANTUM: i32 = 48
+export const READ_MINUTE_QUANTUM: i32 = 52
+/** u64: rank of this reading among all changes that are written down, of all consumers and threads. */
+export const READ_SEQUENCE: i32 = 56
+/** u32: pairs (age in ms, units), two u32 each, from SCRATCH_KEY on: what the rolling minute holds. */
+export const READ_PAIRS: i32 = 104
 
 // ── Kinds, in the order of `LimitKind` ──────────────────────────────────────────────────────────────────────
 

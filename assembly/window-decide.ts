@@ -62,8 +62,8 @@ import {
 } from './window-ring'
 import { base, scratch } from './window-table'
 
-/** Brings clock, rings and calendar counts of a consumer to now. The clock never goes back, whatever the caller's does. */
-export function settle(slot: usize, nowMs: i64): void {
+/** Brings clock and rings of a consumer to now. The clock never goes back, whatever the caller's does. */
+export function tick(slot: usize, nowMs: i64): void {
   const before = load<i64>(slot, SLOT_CLOCK)
   let now = clockAt(nowMs, phaseOf(before))
   if (now > before) {
@@ -80,8 +80,16 @@ export function settle(slot: usize, nowMs: i64): void {
     }
     store<i64>(slot, now, SLOT_CLOCK)
   }
+}
+
+/** `tick`, and the calendar counts to the periods of `setCalendar`. */
+export function settle(slot: usize, nowMs: i64): void {
+  tick(slot, nowMs)
   const ofDay = <u32>load<u16>(slot, SLOT_DAY)
   if (day > ofDay) {
+    // What was reserved was written down for the day that is over.
+    store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - load<u32>(slot, SLOT_TOKENS), SLOT_RESERVED)
+    store<u32>(slot, 0, SLOT_TOKENS)
     store<u32>(slot, day == ofDay + 1 ? load<u32>(slot, SLOT_DAY_COUNT) : 0, SLOT_DAY_BEFORE)
     store<u32>(slot, 0, SLOT_DAY_COUNT)
     store<u16>(slot, <u16>day, SLOT_DAY)
@@ -153,9 +161,10 @@ function refill(tool: usize, nowMs: i64, rate: u32, burst: u32): i64 {
   return level
 }
 
+/** No unit to spend, or none that has not lapsed. */
 // @ts-ignore: decorator
 @inline
-function unreserved(slot: usize, nowMs: i64): bool {
+export function unreserved(slot: usize, nowMs: i64): bool {
   const until = load<u32>(slot, SLOT_UNTIL)
   return load<u32>(slot, SLOT_TOKENS) == 0 || (until != 0 && <u32>(nowMs >> 4) >= until)
 }

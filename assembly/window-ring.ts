@@ -69,6 +69,11 @@ export function untilMinute(clock: i64, step: i64): i64 {
   return untilSecond(clock, step * MINUTE_STEPS)
 }
 
+/** Milliseconds, rounded down and never below 0, from the start of a past sub-window of the minute to `clock`. */
+export function agoMinute(clock: i64, step: i64): i64 {
+  return max<i64>((((clock >> 16) - step * MINUTE_STEPS) * SECOND_TICKS + ((clock >> 11) & 31)) >> 1, 0)
+}
+
 // @ts-ignore: decorator
 @inline
 export function quantumOf(limit: u32): u32 {
@@ -86,7 +91,8 @@ export function advance(state: usize, ring: usize, from: i64, to: i64): void {
   }
   const quantum = load<u32>(state, RING_QUANTUM)
   const closing = load<u32>(state, RING_OPEN)
-  const counts = quantum == 1 ? closing : closing / quantum
+  // More than a byte can say comes only of a restore; it stays for the next one.
+  const counts = min<u32>(quantum == 1 ? closing : closing / quantum, <u32>MOST)
   const at = <u32>(from % STEPS)
   let freed: u32 = load<u8>(ring + at)
   store<u8>(ring + at, <u8>counts)

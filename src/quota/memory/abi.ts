@@ -4,6 +4,7 @@ export const HEAD_THREADS = 0
 export const HEAD_RESERVING = 4
 export const RESERVING_CONSUMERS = 1
 export const RESERVING_TOOLS = 2
+export const HEAD_SEQUENCE = 8
 export const HEAD_SEED = 16
 export const HEAD_CONSUMERS = 64
 export const HEAD_TOOLS = 128
@@ -46,6 +47,14 @@ export const READ_MONTH_LIMIT = 12
 export const READ_IN_FLIGHT = 16
 export const READ_SECOND = 20
 export const READ_MINUTE = 24
+export const READ_DAY = 28
+export const READ_MONTH = 32
+export const READ_RESERVED = 40
+export const READ_TOKENS = 44
+export const READ_SECOND_QUANTUM = 48
+export const READ_MINUTE_QUANTUM = 52
+export const READ_SEQUENCE = 56
+export const READ_PAIRS = 104
 
 export const NO_KIND = 6
 

@@ -24,6 +24,9 @@ export const NAME_BYTES = 128
 export const HEAD_EPOCH = 32
 export const HEAD_SKEW = 40
 
+/** How far back restored counters may lie: longer than the longest rolling window. */
+export const PAST_MS = 120_000
+
 export interface RegionOptions {
   /** Consumers (with their subscriptions) counted at once. 1,000,000 take 252 MiB of addresses; only slots in use take memory. Default 131,072. */
   readonly consumers?: number
@@ -88,8 +91,8 @@ export function formatRegion(
 ): void {
   const view = new DataView(memory.buffer, base, plan.bytes)
   for (let i = 0; i < 16; i++) view.setUint8(HEAD_SEED + i, seed[i] ?? 0)
-  // All threads count milliseconds from here; 1,000 ahead, because 0 means "never" in a slot.
-  view.setFloat64(HEAD_EPOCH, hrtimeMs() - 1000, true)
+  // All threads count milliseconds from here, with room for restored counters, which lie in the past: 0 means "never".
+  view.setFloat64(HEAD_EPOCH, hrtimeMs() - PAST_MS, true)
   table(view, HEAD_CONSUMERS, CONSUMER_STRIDE, plan.consumers, plan.consumerIndex, plan.consumerSlots)
   table(view, HEAD_TOOLS, BUCKET_STRIDE, plan.toolBuckets, plan.toolIndex, plan.toolSlots)
 }

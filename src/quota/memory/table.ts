@@ -14,30 +14,8 @@ import {
   TABLE_TURNED_AWAY,
   TABLE_USED,
 } from './abi.ts'
+import type { QuotaKernel, QuotaRegion } from './kernel.ts'
 import { HEAD_EPOCH, HEAD_SKEW, hrtimeMs, type RegionPlan } from './region.ts'
-
-/** The calls of `assembly/window.ts`. */
-export interface QuotaKernel {
-  quotaAttach(region: number): number
-  quotaHash(length: number): void
-  quotaTake(
-    keyLength: number,
-    toolLength: number,
-    monoMs: number,
-    unixMs: number,
-    perSecond: number,
-    perMinute: number,
-    perDay: number,
-    perMonth: number,
-    burst: number,
-    toolRate: number,
-    toolBurst: number,
-  ): number
-  quotaRelease(slot: number): void
-  quotaFind(keyLength: number): number
-  quotaRead(slot: number, monoMs: number, unixMs: number): number
-  quotaReset(keyLength: number, unixMs: number): number
-}
 
 /** A key with its 128-bit hash, valid in the region whose seed made it. */
 export class HashedKey implements QuotaKey {
@@ -54,14 +32,6 @@ export class HashedKey implements QuotaKey {
     this.c = words[2]!
     this.d = words[3]!
   }
-}
-
-/** A formatted region in the memory that `kernel` was instantiated on. */
-export interface QuotaRegion {
-  readonly kernel: QuotaKernel
-  readonly memory: WebAssembly.Memory
-  readonly base: number
-  readonly plan: RegionPlan
 }
 
 export interface TableHealth {
@@ -118,6 +88,13 @@ export class QuotaTable {
     return performance.now() + this.#offsetMs + this.#headMs[HEAD_SKEW / 8]!
   }
 
+  /** Repeats a call that found a lock held, until it did not or has waited two seconds. `busy` is what it returned then. */
+  patiently(call: () => number, busy: number): number {
+    let status = call()
+    for (let tries = 0; status === busy && this.wait(tries); tries++) status = call()
+    return status
+  }
+
   /** Moves the clock of all threads forward; for tests of windows only. */
   advance(ms: number): void {
     this.#headMs[HEAD_SKEW / 8]! += ms
@@ -131,6 +108,15 @@ export class QuotaTable {
   /** Writes a consumer's key for the next call and returns the length to pass. Very long keys are counted under their digest. */
   writeKey(key: string | QuotaKey): number {
     return typeof key === 'string' ? this.#writeBytes(key, 0) : this.#writeHash(key, 0)
+  }
+
+  /** Bytes of the scratch area behind the results: hash words and key, for calls that carry more than a key. */
+  get hashWords(): Uint32Array {
+    return this.#hash
+  }
+
+  get keyBytes(): Uint8Array {
+    return this.#keyBytes
   }
 
   /** Writes a tool behind the key just written and returns the length to pass. */

@@ -1,5 +1,5 @@
 /** A quota region of its own for one test. */
-import { createQuotaRegion } from '../../../src/quota/memory/memory-quota.ts'
+import { createQuotaRegion } from '../../../src/quota/memory/kernel.ts'
 import type { RegionOptions } from '../../../src/quota/memory/region.ts'
 import { QuotaTable } from '../../../src/quota/memory/table.ts'
 

@@ -1,0 +1,97 @@
+/** The calls of `assembly/window.ts` and the region they work on: types, and how a region comes to be. It counts nothing. */
+import { createKernel, type KernelHandle } from '../../kernel/create.ts'
+import type { SharedMemory } from '../../kernel/layout.ts'
+import type { WasmKernel } from '../../kernel/wasm.ts'
+import { formatRegion, planRegion, type RegionOptions, type RegionPlan } from './region.ts'
+
+/** What each does is said in assembly/window*.ts. Lengths may be HASHED; tool lengths 0 where no tool is meant. */
+export interface QuotaKernel {
+  quotaAttach(region: number): number
+  quotaHash(length: number): void
+  quotaTake(
+    keyLength: number,
+    toolLength: number,
+    monoMs: number,
+    unixMs: number,
+    perSecond: number,
+    perMinute: number,
+    perDay: number,
+    perMonth: number,
+    burst: number,
+    toolRate: number,
+    toolBurst: number,
+  ): number
+  quotaRelease(slot: number): void
+  quotaFind(keyLength: number): number
+  quotaRead(slot: number, monoMs: number, unixMs: number): number
+  quotaReset(keyLength: number, unixMs: number): number
+  quotaReserve(keyLength: number, toolLength: number, units: number, monoMs: number, unixMs: number): number
+  quotaCredit(
+    keyLength: number,
+    toolLength: number,
+    reserved: number,
+    units: number,
+    ofDay: number,
+    untilMs: number,
+  ): number
+  quotaSurrender(keyLength: number, toolLength: number): number
+  quotaExport(slot: number, monoMs: number, unixMs: number, surrender: number): number
+  quotaRestore(
+    day: number,
+    month: number,
+    dayCount: number,
+    monthCount: number,
+    dayLimit: number,
+    monthLimit: number,
+    secondLimit: number,
+    minuteLimit: number,
+    atMs: number,
+    pending: number,
+    pairs: number,
+    fresh: number,
+  ): number
+  quotaRestored(monoMs: number): void
+}
+
+/** A formatted region in the memory that `kernel` was instantiated on. */
+export interface QuotaRegion {
+  readonly kernel: QuotaKernel
+  readonly memory: WebAssembly.Memory
+  readonly base: number
+  readonly plan: RegionPlan
+}
+
+/** What another thread needs to count in the same region. Plain data and shared memory: it can be posted. */
+export interface SharedQuota {
+  readonly shared: SharedMemory
+  readonly plan: RegionPlan
+}
+
+/**
+ * Formats the quota region of a process's memory, or of a new one for this room alone. Called once per memory.
+ * @param on a kernel whose layout was planned with `quotaBytes` of at least `planRegion(options).bytes`
+ * @param seed 16 secret bytes of the key hash; random when absent. Give the same again to know restored keys.
+ * @throws RangeError naming the option that does not fit
+ */
+export function createQuotaRegion(
+  options: RegionOptions = {},
+  on: KernelHandle<WasmKernel> | undefined = undefined,
+  seed: Uint8Array | undefined = undefined,
+): QuotaRegion {
+  const plan = planRegion(options)
+  const handle = on ?? createKernel({ buckets: 1, quotaBytes: plan.bytes, routeTableBytes: 1024 })
+  const { memory, layout } = handle.shared
+  if (layout.quotaBytes < plan.bytes)
+    throw new RangeError(
+      `the kernel's memory has ${layout.quotaBytes} bytes for quotas and ${plan.bytes} are needed; plan it with quotaBytes: planRegion(options).bytes`,
+    )
+  formatRegion(memory, layout.quotaBase, plan, seed)
+  return regionOf(handle, plan)
+}
+
+/** The region that another thread has formatted, for the kernel of this one. */
+export function regionOf(handle: KernelHandle<WasmKernel>, plan: RegionPlan): QuotaRegion {
+  const { memory, layout } = handle.shared
+  const kernel = handle.kernel.exports as unknown as QuotaKernel
+  return { kernel, memory, base: layout.quotaBase, plan }
+}
