@@ -7,7 +7,8 @@ import { parseDocumentText } from '../document/parse-document.ts'
 import { specHash } from '../document/spec-hash.ts'
 
 export interface CompileJob {
-  readonly text: string
+  /** Text, or UTF-8 as it came. */
+  readonly document: string | Uint8Array
   readonly toolSet: ToolSet
   /** Where the text came from, for relative servers. */
   readonly documentUrl?: string
@@ -35,7 +36,7 @@ export interface ToolSetCompiler {
 
 export function runCompileJob(job: CompileJob): CompileOutcome {
   try {
-    const document = parseDocumentText(job.text)
+    const document = parseDocumentText(textOf(job.document))
     const hash = specHash(document)
     if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
     const { documentUrl, credential } = job
@@ -56,5 +57,14 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
     if (error instanceof RangeError) return { kind: 'fault', message: 'the document is nested too deeply' }
     const reason = error instanceof Error ? error.message : String(error)
     return { kind: 'fault', message: `the document could not be compiled: ${reason.slice(0, 300)}` }
+  }
+}
+
+function textOf(document: string | Uint8Array): string {
+  if (typeof document === 'string') return document
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(document)
+  } catch {
+    throw new DocumentError('the document is not UTF-8')
   }
 }

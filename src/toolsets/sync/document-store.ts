@@ -8,9 +8,12 @@ import { writeWhole } from './write-whole.ts'
 export interface StoredDocument {
   readonly url: string
   readonly etag: string | undefined
-  readonly text: string
+  readonly bytes: Uint8Array
 }
 
+const NEWLINE = 0x0a
+
+/** One file for each document: a line of JSON that says where it came from, then its bytes. */
 export class DocumentStore {
   readonly #directory: string
 
@@ -21,18 +24,21 @@ export class DocumentStore {
   /** undefined when nothing (or nothing whole) is stored. */
   async read(namespace: string, name: string, url: string): Promise<StoredDocument | undefined> {
     try {
-      const value: unknown = JSON.parse(await readFile(this.#file(namespace, name), 'utf8'))
-      if (!isDict(value) || value.url !== url || typeof value.text !== 'string') return undefined
-      return { url, etag: typeof value.etag === 'string' ? value.etag : undefined, text: value.text }
+      const content = await readFile(this.#file(namespace, name))
+      const end = content.indexOf(NEWLINE)
+      const head: unknown = JSON.parse(content.toString('utf8', 0, end))
+      if (!isDict(head) || head.url !== url) return undefined
+      const etag = typeof head.etag === 'string' ? head.etag : undefined
+      return { url, etag, bytes: content.subarray(end + 1) }
     } catch {
       // Absent or damaged: the source is asked as if for the first time.
       return undefined
     }
   }
 
-  async write(namespace: string, name: string, document: StoredDocument): Promise<void> {
+  async write(namespace: string, name: string, { url, etag, bytes }: StoredDocument): Promise<void> {
     await mkdir(this.#directory, { recursive: true })
-    await writeWhole(this.#file(namespace, name), JSON.stringify(document))
+    await writeWhole(this.#file(namespace, name), [`${JSON.stringify({ url, etag })}\n`, bytes])
   }
 
   async remove(namespace: string, name: string): Promise<void> {
@@ -41,6 +47,6 @@ export class DocumentStore {
 
   #file(namespace: string, name: string): string {
     const key = createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 16)
-    return join(this.#directory, `${namespace}.${name.slice(0, 80)}.${key}.json`)
+    return join(this.#directory, `${namespace}.${name.slice(0, 80)}.${key}.document`)
   }
 }

@@ -1,10 +1,10 @@
-/** Gets the text of a document over HTTP: conditional, bounded, no redirect, no compression. It goes through the egress client only. */
+/** Gets a document over HTTP: conditional, bounded, no redirect, no compression. It goes through the egress client only. */
 import type { Egress } from '../../egress/egress.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
 
 export type Fetched =
-  | { readonly kind: 'document'; readonly text: string; readonly etag: string | undefined }
+  | { readonly kind: 'document'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'unmodified' }
 
 const FETCH_TIMEOUT_MS = 15_000
@@ -48,15 +48,7 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
       `${url} answered with content-encoding ${encoding.slice(0, 40)}, which was not asked for`,
     )
   }
-  return { kind: 'document', text: decode(answer.body, url), etag: soundEtag(answer.headers.get('etag')) }
-}
-
-function decode(body: Uint8Array, url: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body)
-  } catch {
-    throw new DocumentError(`${url} answered with bytes that are not UTF-8`)
-  }
+  return { kind: 'document', bytes: answer.body, etag: soundEtag(answer.headers.get('etag')) }
 }
 
 /** Only what can be sent back as it is. */

@@ -129,24 +129,32 @@ export class ToolSetSync {
     } catch (error) {
       const fault = { kind: 'fault', message: messageOf(error) } as const
       if (stored === undefined) return fault
-      const fallback = await this.#compile(stored.text, url, credential)
+      const fallback = await this.#compile(stored.bytes, url, credential)
       return fallback.kind === 'fault' ? fault : { ...fault, fallback }
     }
-    if (fetched.kind === 'unmodified') return this.#compile(stored!.text, url, credential)
-    const outcome = await this.#compile(fetched.text, url, credential)
+    if (fetched.kind === 'unmodified') return this.#compile(stored!.bytes, url, credential)
+    const outcome = await this.#compile(fetched.bytes, url, credential)
     if (outcome.kind === 'fault') {
       if (stored === undefined) return outcome
-      const fallback = await this.#compile(stored.text, url, credential)
+      const fallback = await this.#compile(stored.bytes, url, credential)
       return fallback.kind === 'fault' ? outcome : { ...outcome, fallback }
     }
-    if (stored?.text !== fetched.text || stored.etag !== fetched.etag) {
-      await documents.write(toolSet.namespace, toolSet.name, { url, etag: fetched.etag, text: fetched.text })
+    if (
+      stored === undefined ||
+      stored.etag !== fetched.etag ||
+      Buffer.compare(stored.bytes, fetched.bytes) !== 0
+    ) {
+      await documents.write(toolSet.namespace, toolSet.name, {
+        url,
+        etag: fetched.etag,
+        bytes: fetched.bytes,
+      })
     }
     return outcome
   }
 
   async #compile(
-    text: string,
+    document: string | Uint8Array,
     documentUrl: string | undefined,
     credential: string | undefined,
   ): Promise<CompileOutcome> {
@@ -154,7 +162,7 @@ export class ToolSetSync {
     const madeWith = fingerprint(toolSet, credential)
     const known = this.#known?.madeWith === madeWith ? this.#known.specHash : undefined
     const outcome = await this.#parts.compiler.compile({
-      text,
+      document,
       toolSet,
       ...(documentUrl === undefined ? {} : { documentUrl }),
       ...(credential === undefined ? {} : { credential }),

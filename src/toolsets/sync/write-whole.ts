@@ -4,12 +4,15 @@ import { open, rename, rm } from 'node:fs/promises'
 let counter = 0
 
 /** Content is on the disk before the name points to it. */
-export async function writeWhole(path: string, content: string): Promise<void> {
+export async function writeWhole(
+  path: string,
+  content: string | readonly (string | Uint8Array)[],
+): Promise<void> {
   const temporary = `${path}.${process.pid}.${counter++}.tmp`
   try {
     const file = await open(temporary, 'w', 0o600)
     try {
-      await file.writeFile(content)
+      for (const piece of typeof content === 'string' ? [content] : content) await file.appendFile(piece)
       await file.datasync()
     } finally {
       await file.close()
