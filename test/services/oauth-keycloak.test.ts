@@ -93,7 +93,9 @@ describe.skipIf(!hasKeycloak())(
     }
 
     it('leads a new client through discovery and registration to the login page of the provider', async () => {
-      expect(await auth(desktop, { serverUrl, scope: 'openid platform:read platform:execute' })).toBe('REDIRECT')
+      expect(await auth(desktop, { serverUrl, scope: 'openid platform:read platform:execute' })).toBe(
+        'REDIRECT',
+      )
       expect(desktop.information).toMatchObject({ redirect_uris: [REDIRECT] })
       expect(desktop.information).not.toHaveProperty('client_secret')
       const [redirect] = desktop.redirects

@@ -92,14 +92,14 @@ function loginPage(clientName: string, scopes: readonly string[]): string {
     account =>
       `<button name="account" value="${account.id}"><b>${account.name}</b><br><small>${account.id} · ${account.scopes.join(', ')}</small></button>`,
   ).join('')
-  const list = scopes.map(scope => `<li>${escape(scope)}</li>`).join('')
+  const list = scopes.map(scope => `<li>${escapeHtml(scope)}</li>`).join('')
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolgate development sign-in</title>
 <meta name="viewport" content="width=device-width"><style>body{font:16px system-ui;max-width:26rem;margin:3rem auto;padding:0 1rem}
 button{display:block;width:100%;margin:.5rem 0;padding:.7rem;text-align:left;font:inherit}</style>
-<h1>Development sign-in</h1><p><b>${escape(clientName)}</b> asks for:</p><ul>${list}</ul><p>Continue as</p>
+<h1>Development sign-in</h1><p><b>${escapeHtml(clientName)}</b> asks for:</p><ul>${list}</ul><p>Continue as</p>
 <form method="post">${accounts}</form><form method="post"><button name="abort" value="1">Decline</button></form></html>`
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 }

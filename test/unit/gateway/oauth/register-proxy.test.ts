@@ -183,16 +183,14 @@ async function registrar(
   const provider = await providerThat(({ url, body }, response) => {
     if (url.endsWith('/.well-known/openid-configuration')) return void response.writeHead(503).end()
     if (answer !== undefined) return answer(response)
-    response
-      .writeHead(201)
-      .end(
-        JSON.stringify({
-          ...JSON.parse(body || '{}'),
-          client_id: 'c1',
-          client_secret: 's3cret',
-          client_secret_expires_at: 0,
-        }),
-      )
+    response.writeHead(201).end(
+      JSON.stringify({
+        ...JSON.parse(body || '{}'),
+        client_id: 'c1',
+        client_secret: 's3cret',
+        client_secret_expires_at: 0,
+      }),
+    )
   })
   closers.push(provider.close)
   return provider
@@ -278,15 +276,13 @@ describe('the patch after registration', () => {
         return void response.writeHead(204).end()
       }
       if (method === 'POST')
-        return void response
-          .writeHead(201)
-          .end(
-            JSON.stringify({
-              client_id: 'c 1',
-              registration_access_token: 'rat',
-              registration_client_uri: `${issuer}/clients-registrations/openid-connect/c1`,
-            }),
-          )
+        return void response.writeHead(201).end(
+          JSON.stringify({
+            client_id: 'c 1',
+            registration_access_token: 'rat',
+            registration_client_uri: `${issuer}/clients-registrations/openid-connect/c1`,
+          }),
+        )
       const bearer = provider.received.at(-1)!.headers.authorization
       if (fault === 'revoked' && bearer === 'Bearer admin-1') return void response.writeHead(401).end()
       if (fault === 'forbidden') return void response.writeHead(403).end()

@@ -1,0 +1,243 @@
+/** Bodies that flow through: both directions, backpressure, and every way in which one of them can end early. */
+import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/egress/client.ts'
+import type { Egress, EgressStreamRequest, EgressStreamResponse } from '../../../src/egress/egress.ts'
+import { Cancellation } from '../../../src/pipeline/cancellation.ts'
+import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close()
+})
+function keep<T extends { close(): Promise<void> }>(part: T): T {
+  opened.push(part)
+  return part
+}
+const client = (): Egress => keep(createEgress({ allow: [], allowLoopback: true }))
+const to = (backend: TestBackend, more: Partial<EgressStreamRequest> = {}): EgressStreamRequest => ({
+  method: 'GET',
+  url: `${backend.url}/`,
+  headers: [],
+  timeoutMs: 5000,
+  ...more,
+})
+async function open(egress: Egress, request: EgressStreamRequest): Promise<EgressStreamResponse> {
+  const answer = await egress.stream(request)
+  if (answer.kind !== 'response') throw new Error(answer.message)
+  return answer
+}
+async function drain(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) {
+    await sleep(2)
+    yield Buffer.from(text)
+  }
+}
+
+describe('a streamed exchange', () => {
+  it('carries megabytes in both directions unchanged', async () => {
+    const backend = keep(await httpBackend((request, response) => void request.pipe(response)))
+    const sent = randomBytes(5 << 20)
+    async function* body(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < sent.length; at += 70_001) yield sent.subarray(at, at + 70_001)
+    }
+    const answer = await open(client(), to(backend, { method: 'POST', body: body() }))
+    const got = await drain(answer.body)
+    const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+    expect(digest(got)).toBe(digest(sent))
+  })
+
+  it('hands the head out before the body, as it was sent: encodings and lengths are not touched', async () => {
+    const backend = keep(
+      await httpBackend(async (_, response) => {
+        response.writeHead(203, { 'content-encoding': 'gzip', 'content-length': '4' })
+        response.write('ab')
+        await sleep(50)
+        response.end('cd')
+      }),
+    )
+    const answer = await open(client(), to(backend, { headers: ['accept-encoding', 'gzip'] }))
+    expect(answer.status).toBe(203)
+    expect(answer.headers.get('content-encoding')).toBe('gzip')
+    expect((await drain(answer.body)).toString()).toBe('abcd')
+  })
+
+  it('sends a known length with it, and chunks without', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => {
+        response.end(`${request.headers['content-length']} ${request.headers['transfer-encoding']}`)
+      }),
+    )
+    const egress = client()
+    const known = await open(
+      egress,
+      to(backend, { method: 'PUT', headers: ['content-length', '6'], body: pieces('abc', 'def') }),
+    )
+    expect((await drain(known.body)).toString()).toBe('6 undefined')
+    const chunked = await open(egress, to(backend, { method: 'PUT', body: pieces('abc', 'def') }))
+    expect((await drain(chunked.body)).toString()).toBe('undefined chunked')
+  })
+
+  it('never sends more than the declared length, and never passes off less as complete', async () => {
+    const bodies: string[] = []
+    const backend = keep(
+      await httpBackend((request, response) => {
+        let body = ''
+        request.on('data', chunk => (body += chunk))
+        request.on('error', () => {})
+        request.on('end', () => {
+          bodies.push(body)
+          response.end('ok')
+        })
+      }),
+    )
+    const egress = client()
+    const upload = (length: string) =>
+      egress.stream(
+        to(backend, {
+          method: 'PUT',
+          headers: ['content-length', length],
+          body: pieces('abc', 'def'),
+          timeoutMs: 500,
+        }),
+      )
+    const longer = await upload('3')
+    if (longer.kind === 'response') longer.body.destroy()
+    expect(await upload('9')).toMatchObject({ kind: 'failure' })
+    expect((await drain((await open(egress, to(backend))).body)).toString()).toBe('ok')
+    expect(bodies.filter(body => body !== '' && body !== 'abc')).toEqual([])
+  })
+
+  it('holds a fast backend back while the reader is slow', async () => {
+    let written = 0
+    const backend = keep(
+      await httpBackend((_, response) => {
+        const chunk = Buffer.alloc(64 * 1024)
+        const pump = (): void => {
+          let room = true
+          while (room && written < 64 << 20) {
+            room = response.write(chunk)
+            written += chunk.length
+          }
+          if (written < 64 << 20) response.once('drain', pump)
+          else response.end()
+        }
+        pump()
+      }),
+    )
+    const { body } = await open(client(), to(backend, { timeoutMs: 60_000 }))
+    await sleep(300)
+    // What fits into the buffers of the two sockets, not the whole.
+    expect(written).toBeLessThan(16 << 20)
+    const before = written
+    let read = 0
+    for await (const chunk of body) {
+      read += chunk.byteLength
+      if (read > before + (2 << 20)) break
+    }
+    expect(written).toBeGreaterThan(before)
+    expect(written).toBeLessThan(40 << 20)
+  })
+})
+
+describe('a stream that ends early', () => {
+  /** Answers for ever, and tells when its connection closed. */
+  async function endless() {
+    const closed = deferred<void>()
+    const backend = keep(
+      await httpBackend((_, response) => {
+        const drip = setInterval(() => response.write('drip'), 5)
+        response.on('close', () => {
+          clearInterval(drip)
+          closed.resolve()
+        })
+      }),
+    )
+    return { backend, closed: closed.promise }
+  }
+
+  it('closes the backend connection when the reader breaks off', async () => {
+    const { backend, closed } = await endless()
+    const { body } = await open(client(), to(backend))
+    for await (const _ of body) break
+    await closed
+  })
+
+  it('closes it when it is destroyed, read or not, and ends the reader', async () => {
+    const { backend, closed } = await endless()
+    const { body } = await open(client(), to(backend))
+    const reading = drain(body)
+    body.destroy()
+    body.destroy()
+    await closed
+    expect((await reading).length).toBeGreaterThanOrEqual(0)
+  })
+
+  it('closes it when the call is cancelled, and tells the reader', async () => {
+    const { backend, closed } = await endless()
+    const cancellation = new Cancellation()
+    const { body } = await open(client(), to(backend, { cancellation }))
+    const reading = drain(body)
+    cancellation.cancel()
+    await expect(reading).rejects.toThrow(/cancelled/)
+    await closed
+  })
+
+  it('closes it at the timeout of the whole exchange, though nobody reads', async () => {
+    const { backend, closed } = await endless()
+    const { body } = await open(client(), to(backend, { timeoutMs: 150 }))
+    await closed
+    await expect(drain(body)).rejects.toThrow(/within 150 ms/)
+  })
+
+  it('tells the reader when the backend breaks off, after all that had arrived', async () => {
+    const backend = keep(
+      await rawBackend(socket => {
+        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')
+        setTimeout(() => socket.resetAndDestroy(), 30)
+      }),
+    )
+    const { body } = await open(client(), to(backend))
+    const iterator = body[Symbol.asyncIterator]()
+    expect(Buffer.from((await iterator.next()).value as Uint8Array).toString()).toBe('hello')
+    await expect(iterator.next()).rejects.toThrow(/broke off/)
+  })
+
+  it('fails the call, and stops pulling, when the request body breaks', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => void request.on('error', () => {}).pipe(response)),
+    )
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begin')
+      await sleep(10)
+      throw new Error('the sender went away')
+    }
+    const answer = await client().stream(to(backend, { method: 'POST', body: broken(), timeoutMs: 1000 }))
+    if (answer.kind === 'response') await expect(drain(answer.body)).rejects.toThrow()
+    else expect(answer.sent).toBe(true)
+  })
+
+  it('gives every slot back: the pool of one connection serves on after each of these', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => {
+        if (request.url === '/slow') response.write('x')
+        else response.end('ok')
+      }),
+    )
+    const egress = keep(
+      createEgress({ allow: [], allowLoopback: true, maxConnectionsPerOrigin: 1, maxWaitingPerOrigin: 0 }),
+    )
+    for (let round = 0; round < 20; round++) {
+      const { body } = await open(egress, to(backend, { url: `${backend.url}/slow` }))
+      body.destroy()
+      const answer = await open(egress, to(backend))
+      expect((await drain(answer.body)).toString()).toBe('ok')
+    }
+  })
+})
