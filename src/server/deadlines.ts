@@ -1,7 +1,10 @@
 /** One coarse timer for everything that must arrive within the same time; it knows nothing of HTTP. */
 
+export const NOT_WATCHED = -1
+
 /** What can be watched carries its own place in the list: a Map costs 0.4 µs a request where this costs a few stores. */
 export interface Watched {
+  /** `NOT_WATCHED` at first; afterwards ours to write. */
   watchedSinceMs: number
   previous: Watched | undefined
   next: Watched | undefined
@@ -37,7 +40,7 @@ export class Deadlines<T extends Watched> {
   }
 
   forget(item: T): void {
-    if (item.watchedSinceMs === 0) return
+    if (item.watchedSinceMs === NOT_WATCHED) return
     const { previous, next } = item
     if (previous === undefined) this.#first = next
     else previous.next = next
@@ -45,7 +48,7 @@ export class Deadlines<T extends Watched> {
     else next.previous = previous
     item.previous = undefined
     item.next = undefined
-    item.watchedSinceMs = 0
+    item.watchedSinceMs = NOT_WATCHED
   }
 
   stop(): void {

@@ -69,7 +69,7 @@ export interface HttpResponse {
   onAbort(listener: () => void): void
   /**
    * Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none.
-   * A client that stops reading is cut after 10 s without progress; until then the body is held, not copied.
+   * A client that stops reading is cut after about 10 s without progress; until then the body is held, not copied.
    * Once `stream` has begun an answer, another one closes the connection: half an answer must not look whole.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */

@@ -5,7 +5,7 @@
  * request and renders no answer but 408 and 500.
  */
 import { renderHead } from '../answer-head.ts'
-import type { Deadlines, Watched } from '../deadlines.ts'
+import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 import type { NativeResponse } from './native.ts'
 
@@ -27,7 +27,7 @@ export interface BodyTaker {
 }
 
 export class UwsTurn implements Watched {
-  watchedSinceMs = 0
+  watchedSinceMs: number = NOT_WATCHED
   previous: Watched | undefined
   next: Watched | undefined
   readonly context: UwsContext
@@ -43,8 +43,8 @@ export class UwsTurn implements Watched {
   #inCallback = true
   #state: 'open' | 'answered' | 'gone' = 'open'
   #abortListeners: (() => void)[] | undefined
-  /** Monotonic ms since when the client owes us reading; 0 when it does not. */
-  #stalledSinceMs = 0
+  /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */
+  #stalledSinceMs: number = NOT_WATCHED
 
   constructor(native: NativeResponse, context: UwsContext, isHead: boolean, contentLength: number) {
     this.#native = native
@@ -153,7 +153,7 @@ export class UwsTurn implements Watched {
 
   /** Notes that the client owes us reading from now on, or nothing any more. */
   markStalled(stalled: boolean): void {
-    this.#stalledSinceMs = stalled ? performance.now() : 0
+    this.#stalledSinceMs = stalled ? performance.now() : NOT_WATCHED
   }
 
   peerAddress(): string {
@@ -251,7 +251,7 @@ export class UwsTurn implements Watched {
   }
 }
 
-/** @param sinceMs since when the client owed us something, 0 when it did not. */
+/** @param sinceMs since when the client owed us something, `NOT_WATCHED` when it did not. */
 function isCut(sinceMs: number): boolean {
-  return sinceMs > 0 && performance.now() - sinceMs > NATIVE_CUT_MS
+  return sinceMs !== NOT_WATCHED && performance.now() - sinceMs > NATIVE_CUT_MS
 }

@@ -1,0 +1,45 @@
+/** What is cut after 10 s without progress: a reader that stops, a sender that trickles, a head that never ends. Takes as long. */
+import { expect, it } from 'vitest'
+import { head, onEachListener, openListener, RawClient, waitFor } from './kit.ts'
+
+onEachListener('time-outs', kind => {
+  it('cuts clients that make no progress for about 10 s and counts why', async () => {
+    const aborted: string[] = []
+    const body = Buffer.alloc(16 << 20)
+    const { port, refused } = await openListener(kind, (request, response) => {
+      response.onAbort(() => aborted.push(request.path))
+      if (request.path === '/large') response.send(200, [], body)
+      else if (request.path === '/stream') {
+        const stream = response.stream(200, [])
+        const push = (): void => {
+          while (stream.write(body.subarray(0, 64 << 10)));
+        }
+        stream.onDrain(push)
+        push()
+      } else {
+        request.readBody(
+          1000,
+          () => response.send(200, []),
+          () => {},
+        )
+      }
+    })
+    const large = new RawClient(port).send(head('GET /large HTTP/1.1'))
+    const stream = new RawClient(port).send(head('GET /stream HTTP/1.1'))
+    for (const client of [large, stream]) client.socket.pause()
+    const unfinished = new RawClient(port).send('GET / HTTP/1.1\r\nHost: a\r\n')
+    const idle = new RawClient(port).send(head('GET /ready HTTP/1.1'))
+    const trickle =
+      kind === 'uws'
+        ? new RawClient(port).send(head('POST /trickle HTTP/1.1', 'Content-Length: 9'))
+        : undefined
+    await waitFor(() => refused.filter(reason => reason === 'slow_reader').length === 2, 20_000)
+    await Promise.all([unfinished, idle].map(client => client.untilClosed(20_000)))
+    if (trickle !== undefined) {
+      await trickle.untilClosed(20_000)
+      expect(refused).toContain('slow_sender')
+    }
+    // An answer already given is no longer the handler's to abort; a stream is.
+    expect(aborted.sort()).toEqual(trickle === undefined ? ['/stream'] : ['/stream', '/trickle'])
+  })
+})
