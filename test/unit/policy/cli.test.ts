@@ -1,11 +1,14 @@
 /** `toolgate policy`: what it prints, and the exit codes that scripts rely on. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { policy } from '../../../src/cli/policy.ts'
-import { inputOf, SHIPPED } from '../../fixtures/policy/inputs.ts'
+import { readBundle } from '../../../src/policy/bundle.ts'
+import { createDecisionLog } from '../../../src/policy/log/writer.ts'
+import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
+import { altered, inputOf, SHIPPED } from '../../fixtures/policy/inputs.ts'
 
 const BUNDLE = fileURLToPath(SHIPPED)
 let dir = ''
@@ -42,13 +45,18 @@ describe('toolgate policy', () => {
     expect(await policy(['eval', '-h'])).toBe(0)
   })
 
-  it.each([[[]], [['fly']], [['eval', '--wings']], [['eval', 'twice', 'thrice']]])(
-    '%j is a fault of usage',
-    async args => {
-      expect(await policy(args)).toBe(64)
-      expect(err).toContain('Usage: toolgate policy COMMAND')
-    },
-  )
+  it.each([
+    [[]],
+    [['fly']],
+    [['toString']],
+    [['eval', '--wings']],
+    [['eval', 'twice']],
+    [['diff']],
+    [['replay', '--max-flips', 'many']],
+  ])('%j is a fault of usage', async args => {
+    expect(await policy(args)).toBe(64)
+    expect(err).toContain('Usage: toolgate policy COMMAND')
+  })
 })
 
 describe('toolgate policy eval', () => {
@@ -60,7 +68,9 @@ describe('toolgate policy eval', () => {
   it('denies with 1 and says why', async () => {
     const input = inputFile(inputOf({ caller: { scopes: ['read'] } }))
     expect(await policy(['eval', '--bundle', BUNDLE, '--input', input])).toBe(1)
-    expect(out).toContain('insufficient_scope: This needs the scope execute. [execute]')
+    expect(out).toContain('insufficient_scope: This needs the scope execute.')
+    expect(out).toMatch(/toolgate\/rules\/scope\/scope\.rego:\d+ A scope is missing/)
+    expect(out).toContain('allowed with the scopes: execute')
   })
 
   it('prints the decision as JSON', async () => {
@@ -84,5 +94,53 @@ describe('toolgate policy eval', () => {
   it('says when there is no bundle', async () => {
     expect(await policy(['eval', '--bundle', join(dir, 'none'), '--input', inputFile(inputOf())])).toBe(1)
     expect(err).toContain('ENOENT')
+  })
+})
+
+describe('toolgate policy with a decision log', () => {
+  /** Two decisions: one allowed, one denied, of a caller that has `execute`. */
+  async function logged(): Promise<string> {
+    const prepared = await createOpaWasmEngine({ maxEvaluationMs: 1000 }).prepare(readFileSync(SHIPPED))
+    const log = createDecisionLog({ dir })
+    const denied = inputOf({ resource: { annotations: { readOnlyHint: false, destructiveHint: true } } })
+    log.record('good', 0, inputOf(), await prepared.decide(inputOf(), 'caller', 1))
+    log.record('bad', 0, denied, await prepared.decide(denied, 'caller', 2))
+    await log.close()
+    return dir
+  }
+
+  /** The shipped policy with `tools.call` for nobody but admins. */
+  function stricter(): string {
+    const { data } = readBundle(readFileSync(SHIPPED)) as { data: { toolgate: { operations: object } } }
+    const operations = { ...data.toolgate.operations, 'tools.call': { all: ['admin'] } }
+    const file = join(dir, 'candidate.tar.gz')
+    writeFileSync(
+      file,
+      altered({ 'data.json': JSON.stringify({ toolgate: { ...data.toolgate, operations } }) }),
+    )
+    return file
+  }
+
+  it('explains a decision by its id', async () => {
+    expect(await policy(['explain', 'bad', '--bundle', BUNDLE, '--log', await logged()])).toBe(1)
+    expect(out).toContain('id: bad')
+    expect(out).toContain('allowed with the scopes: write')
+    expect(await policy(['explain', 'none', '--bundle', BUNDLE, '--log', dir])).toBe(1)
+    expect(err).toContain('holds no decision "none"')
+  })
+
+  it('replays without flips', async () => {
+    expect(await policy(['replay', '--bundle', BUNDLE, '--log', await logged()])).toBe(0)
+    expect(out).toContain('0 of 2 decisions come out otherwise than the log says')
+  })
+
+  it('shows what a candidate would flip, and refuses more flips than allowed', async () => {
+    const asked = ['diff', stricter(), '--bundle', BUNDLE, '--log', await logged()]
+    expect(await policy(asked)).toBe(1)
+    expect(out).toMatch(/allow→deny +1 × insufficient_scope tools\.call get_order by demo-agent \(good\)/)
+    expect(await policy([...asked, '--max-flips', '1'])).toBe(0)
+    out = ''
+    expect(await policy([...asked, '--json'])).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({ total: 2, flipped: 1 })
   })
 })

@@ -1,0 +1,57 @@
+/** Reads a decision log, oldest line first, without holding it in memory. It changes nothing. */
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { DecisionEntry } from './entry.ts'
+
+/**
+ * @param path one file, or the folder with `decisions.ndjson` and what was set aside.
+ * @param onDamaged told of each line that is no entry (a crash may cut the last one); reading goes on.
+ * @throws Error when there is no log.
+ */
+export async function* readDecisionLog(
+  path: string,
+  onDamaged: (file: string, line: number) => void,
+): AsyncGenerator<DecisionEntry> {
+  for (const file of filesOf(path)) {
+    const lines = createInterface({
+      input: createReadStream(file, 'utf8'),
+      crlfDelay: Number.POSITIVE_INFINITY,
+    })
+    let number = 0
+    for await (const line of lines) {
+      number++
+      if (line === '') continue
+      const entry = parsed(line)
+      if (entry === undefined) onDamaged(file, number)
+      else yield entry
+    }
+  }
+}
+
+function filesOf(path: string): string[] {
+  if (!existsSync(path)) throw new Error(`there is no decision log at ${path}`)
+  if (!statSync(path).isDirectory()) return [path]
+  const numbered = readdirSync(path).flatMap(name => {
+    const match = /^decisions(?:\.(\d+))?\.ndjson$/.exec(name)
+    return match === null ? [] : [{ name, n: Number(match[1] ?? 0) }]
+  })
+  if (numbered.length === 0) throw new Error(`there is no decision log in ${path}`)
+  return numbered.sort((a, b) => b.n - a.n).map(({ name }) => join(path, name))
+}
+
+function parsed(line: string): DecisionEntry | undefined {
+  try {
+    const entry = JSON.parse(line) as Partial<DecisionEntry> | null
+    const whole =
+      typeof entry?.id === 'string' &&
+      typeof entry.allow === 'boolean' &&
+      typeof entry.input?.subject?.properties === 'object' &&
+      typeof entry.input.resource?.properties === 'object' &&
+      typeof entry.input.context === 'object' &&
+      typeof entry.input.action?.name === 'string'
+    return whole ? (entry as DecisionEntry) : undefined
+  } catch {
+    return undefined
+  }
+}
