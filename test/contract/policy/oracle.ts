@@ -48,6 +48,10 @@ export function expectedOf(input: PolicyInput): Expected {
       )
         need('write')
       break
+    case 'proxy':
+      // contract §5: an API without `auth_required` asks nothing of its callers
+      if (tenant !== null) need('execute')
+      break
     case 'admin':
       need('admin')
       break
@@ -101,7 +105,8 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'control.metrics.read control.deliveries.list control.deliveries.read',
     'control.gateways.list control.gateways.read control.deployments.list control.deployments.read',
   ],
-  call: ['tools.call proxy'],
+  call: ['tools.call'],
+  proxy: ['proxy'],
   admin: ['admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete'],
   'own tenant': ['control.tenants.read'],
   decisions: ['control.decisions.read'],

@@ -41,6 +41,11 @@ test_what_is_everybodys_needs_another_scope if {
 	_missing == {"admin"} with input as _asks("control.plans.create", ["write"], {"tenant": null})
 }
 
+test_an_api_that_is_everybodys_needs_nothing if {
+	_missing == set() with input as _asks("proxy", [], {"tenant": null})
+	_missing == {"execute"} with input as _asks("proxy", [], {"tenant": "acme"})
+}
+
 test_a_destructive_tool_needs_write_besides if {
 	_missing == {"execute", "write"} with input as _calls({"readOnlyHint": false, "destructiveHint": true}, [])
 	_missing == {"write"} with input as _calls({"readOnlyHint": false, "destructiveHint": true}, ["execute"])
