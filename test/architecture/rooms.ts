@@ -92,6 +92,7 @@ export const ADAPTERS: readonly string[] = [
   'meter/spool/',
   'policy/opa-http/',
   'policy/opa-wasm/',
+  'quota/journal/',
   'quota/memory/',
   'quota/redis/',
   'server/node/',
@@ -104,14 +105,19 @@ export const ADAPTERS: readonly string[] = [
   'toolsets/kubernetes/',
 ]
 
-/** Others that import an adapter: files that choose between those of their own room, and tools that work without a deployment. */
+/** Others that import an adapter: files that choose between those of their own room, adapters around another, tools without a deployment. */
 export const CHOOSERS: readonly Exception[] = [
   {
-    from: 'cli/policy.ts',
+    from: 'cli/',
     to: 'policy/opa-wasm/',
     reason: 'a decision can be evaluated without starting a deployment',
   },
   { from: 'server/create.ts', to: 'server/', reason: 'HTTP_SERVER=auto has to try the native build' },
+  {
+    from: 'quota/journal/',
+    to: 'quota/memory/',
+    reason: 'the same table in memory, with a journal beside it that outlives the process',
+  },
   { from: 'sessions/open.ts', to: 'sessions/', reason: 'REDIS_URL decides where sessions are kept' },
   {
     from: 'toolsets/inspect/',
@@ -133,7 +139,6 @@ export const VENDORS: readonly Vendor[] = [
   { package: '@asteasolutions/zod-to-openapi', rooms: ['control/'] },
   { package: '@electric-sql/pglite', rooms: ['store/pglite/'] },
   { package: '@open-policy-agent/opa-wasm', rooms: ['policy/opa-wasm/'] },
-  { package: '@readme/openapi-parser', rooms: ['toolsets/'] },
   { package: 'ajv', rooms: ['toolsets/'] },
   { package: 'ajv-formats', rooms: ['toolsets/'] },
   { package: 'hono', rooms: ['control/'] },

@@ -16,7 +16,7 @@ export interface SourceFile {
 
 export function readSources(folder: string): SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+    .filter(path => /\.ts$/.test(path) && !/\.d\.ts$|(^|\/)\./.test(path))
     .map(path => parseSource(path.replaceAll('\\', '/'), readFileSync(join(folder, path), 'utf8')))
 }
 
