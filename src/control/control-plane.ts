@@ -1,21 +1,11 @@
 /** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
-import { apiKeyEndpoints } from './api/api-keys.ts'
-import { apiEndpoints } from './api/apis.ts'
-import { consumerEndpoints } from './api/consumers.ts'
-import { deploymentEndpoints } from './api/deployments.ts'
-import { gatewayEndpoints } from './api/gateways.ts'
-import { planEndpoints } from './api/plans.ts'
-import { portalEndpoints } from './api/portal.ts'
-import { subscriptionEndpoints } from './api/subscriptions.ts'
-import { tenantEndpoints } from './api/tenants.ts'
+import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { Fleet } from './fleet.ts'
 import { authenticate } from './http/access.ts'
-import type { Endpoint } from './http/endpoint.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
-import { openApiDocument } from './http/openapi.ts'
 import { mountPages } from './http/pages.ts'
 import { notFound, Problem } from './http/problem.ts'
 import { TierLimit } from './http/tier-limit.ts'
@@ -23,7 +13,7 @@ import { LocalGateway, type LocalGatewayOptions } from './local-gateway.ts'
 import { Maintenance } from './maintenance.ts'
 import type { ControlPlaneOptions } from './options.ts'
 import { Publisher } from './publish.ts'
-import { mountStream, snapshotStream } from './stream.ts'
+import { mountStream } from './stream.ts'
 import { mountTestClock } from './test-clock.ts'
 
 export type { ControlPlaneOptions } from './options.ts'
@@ -32,6 +22,8 @@ export interface ControlPlane {
   fetch(request: Request): Promise<Response>
   /** Resolves when everything committed so far is published. */
   refresh(): Promise<void>
+  /** Does at once what time brings about: expires, publishes, activates and removes. Resolves when it is done. */
+  settle(): Promise<void>
   /** The share as it now is, and news of it. */
   readonly publisher: Publisher
   /** Registers the gateway of this very process; it needs no stream. */
@@ -39,18 +31,6 @@ export interface ControlPlane {
   /** Ends streams and background work; the store stays open. */
   close(): Promise<void>
 }
-
-const ENDPOINTS: readonly Endpoint[] = [
-  ...tenantEndpoints,
-  ...apiEndpoints,
-  ...subscriptionEndpoints,
-  ...apiKeyEndpoints,
-  ...planEndpoints,
-  ...consumerEndpoints,
-  ...gatewayEndpoints,
-  ...deploymentEndpoints,
-  ...portalEndpoints,
-]
 
 const DEFAULT_SWEEP_MS = 2_000
 
@@ -76,7 +56,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   app.use(commonHeaders)
   if (options.cors !== undefined) app.use(corsOf(options.cors))
   app.get('/health', context => context.json({ status: 'ok' }))
-  const document = openApiDocument(ENDPOINTS, [snapshotStream], options)
+  const document = controlPlaneDocument(options)
   for (const base of ['', BASE]) {
     app.get(`${base}/openapi.json`, context => context.json(document))
     mountPages(app, base)
@@ -114,6 +94,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   return {
     fetch: async request => app.fetch(request),
     refresh: () => publisher.refresh(),
+    settle: () => maintenance.run(),
     publisher,
     async attach(local) {
       const gateway = await LocalGateway.start(store, fleet, publisher, local, onFault)

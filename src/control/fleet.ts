@@ -55,7 +55,9 @@ export class Fleet {
   async register(hello: Hello): Promise<GatewayInstance> {
     return this.#store.write(EVERY_TENANT, async tx => {
       const id = newId('gateway', tx.now.getTime())
-      const gateway = await tx.gateways.register(id, { ...hello, reportedStatus: 'online' })
+      const { name, url, version, workers, authConfig } = hello
+      const report = { name, url, version, workers, authConfig, reportedStatus: 'online' as const }
+      const gateway = await tx.gateways.register(id, report)
       await tx.deployments.complete({ gatewayId: gateway.id })
       return gateway
     })

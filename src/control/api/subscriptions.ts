@@ -2,10 +2,12 @@
 import { SUBSCRIPTION_STATUSES, type Subscription } from '../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Answer, type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { invalid } from '../http/problem.ts'
 import {
   count,
   envelope,
   httpUrl,
+  LIFE,
   life,
   listOf,
   moment,
@@ -76,12 +78,11 @@ const newSubscription = z
     plan: text(100).openapi({ example: 'silver' }),
     application: text(255).openapi({ example: 'shop-frontend' }),
     callback_url: httpUrl().nullable().default(null),
-    ttl: life().nullable().default(null).openapi({ description: 'Life from the approval on.' }),
+    ttl: life()
+      .nullable()
+      .default(null)
+      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Life from the approval on.' }),
     expires_at: moment().nullable().default(null),
-  })
-  .refine(body => body.ttl === null || body.expires_at === null, {
-    path: ['ttl'],
-    message: 'and expires_at exclude each other.',
   })
   .openapi('NewSubscription')
 
@@ -193,6 +194,9 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
     async run({ tx, tenant, body }) {
       requireWritable(tenant!)
+      if (body.ttl !== null && body.expires_at !== null) {
+        throw invalid([{ field: 'ttl', message: 'and expires_at exclude each other.' }])
+      }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, {
         apiId: body.api_id,
         plan: body.plan,

@@ -43,12 +43,15 @@ export function moment() {
 const UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const
 const MAX_LIFE_SECONDS = 10 * 365 * 86_400
 
+/** What the document says of a duration: the schema's own words are lost behind its transformation. */
+export const LIFE = { pattern: '^([0-9]+[smhd])+$', maxLength: 32, example: '24h' } as const
+
 /** A duration such as `30s`, `24h` or `1m10s`, from one second to ten years; the value is in seconds. */
 export function life() {
   return z
     .string()
-    .max(32, 'must have at most 32 characters.')
-    .regex(/^([0-9]+[smhd])+$/, 'must be a duration such as 30s, 24h or 1m10s.')
+    .max(LIFE.maxLength, `must have at most ${LIFE.maxLength} characters.`)
+    .regex(new RegExp(LIFE.pattern), 'must be a duration such as 30s, 24h or 1m10s.')
     .transform((value, context) => {
       let seconds = 0
       for (const [, digits, unit] of value.matchAll(/([0-9]+)([smhd])/g)) {
@@ -58,7 +61,7 @@ export function life() {
       context.addIssue({ code: 'custom', message: 'must be between one second and ten years.' })
       return z.NEVER
     })
-    .openapi({ type: 'string', example: '24h' })
+    .openapi({ ...LIFE, type: 'string' })
 }
 
 /** Whole numbers in a query: digits only, no sign, no exponent, no blanks. */

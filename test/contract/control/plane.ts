@@ -2,13 +2,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ControlPlane, type ControlPlaneOptions, createControlPlane } from '../../../src/control/control-plane.ts'
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  createControlPlane,
+} from '../../../src/control/control-plane.ts'
 import type { TokenVerifier } from '../../../src/identity/verifier.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/pipeline/refusal.ts'
 import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
 import { openMigratedStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
 
 /** Name of a caller → roles, tenant and scopes; the name is the token. */
@@ -23,15 +28,24 @@ export const CALLERS = {
   nobody: { roles: [], tenant: 'acme', scopes: [] },
   stranger: { roles: ['tenant-admin'], tenant: 'globex', scopes: [] },
   gateway: { roles: [], tenant: undefined, scopes: ['deploy'] },
+  /** Of a tenant on the free tier. */
+  metered: { roles: ['viewer'], tenant: 'metered', scopes: [] },
 } as const
 export type Caller = keyof typeof CALLERS
 
 export interface Plane {
   readonly control: ControlPlane
+  readonly options: ControlPlaneOptions
   readonly store: Store
   readonly clock: { nowMs: number }
   readonly faults: unknown[]
-  call(caller: Caller | null, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  call(
+    caller: Caller | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply>
   close(): Promise<void>
 }
 
@@ -82,10 +96,12 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
     now: () => clock.nowMs,
     onFault: (message: string, error: unknown) => faults.push([message, error]),
   }
-  const url = cluster === undefined ? 'pglite:' : await cluster.database(`control_${process.pid}_${databases++}`)
+  const url =
+    cluster === undefined ? 'pglite:' : await cluster.database(`control_${process.pid}_${databases++}`)
+  if (cluster === undefined) await copyTemplate(join(dataDir, 'postgres'))
   const store = await openMigratedStore({ ...shared, url, dataDir })
   const policy = await createOpaWasmEngine().prepare(readFileSync('policies/bundle.tar.gz'))
-  const control = createControlPlane({
+  const whole: ControlPlaneOptions = {
     ...shared,
     store,
     verifier,
@@ -97,9 +113,11 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
     // Tests say themselves when time has passed.
     sweepIntervalMs: 3_600_000,
     ...options,
-  })
+  }
+  const control = createControlPlane(whole)
   return {
     control,
+    options: whole,
     store,
     clock,
     faults,
@@ -116,7 +134,11 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
       const response = await control.fetch(request)
       const text = await response.text()
       const json = response.headers.get('content-type')?.includes('json') === true
-      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: json && text !== '' ? JSON.parse(text) : text,
+      }
     },
     async close() {
       await control.close()

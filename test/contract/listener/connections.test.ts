@@ -1,7 +1,11 @@
 /** Connections: pipelining, split heads, many at once, the port, aborts, draining and closing. */
+import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
 import type { HttpResponse } from '../../../src/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
@@ -144,6 +148,40 @@ onEachListener('connections', kind => {
   })
 
   if (kind === 'uws') {
+    it('shares its port between worker threads', async () => {
+      const module = new URL('../../../src/server/', import.meta.url).href
+      const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api')).href
+      const script = `
+        const { parentPort, threadId, workerData } = require('node:worker_threads')
+        import(workerData.tsx)
+          .then(tsx => tsx.register())
+          .then(() => Promise.all([import(workerData.module + 'create.ts'), import(workerData.module + 'listener.ts')]))
+          .then(async ([{ createListener }, { DEFAULT_LISTENER_LIMITS }]) => {
+          const listener = createListener('uws', { host: '127.0.0.1', port: workerData.port, limits: DEFAULT_LISTENER_LIMITS, allowChunkedRequests: false,
+            sharePort: true, onRefused() {}, handler: (request, response) => response.send(200, [], 'thread ' + threadId) })
+          parentPort.postMessage(await listener.listen())
+        })`
+      const start = async (port: number): Promise<{ readonly worker: Worker; readonly port: number }> => {
+        const worker = new Worker(script, {
+          eval: true,
+          execArgv: ['--import', 'tsx'],
+          workerData: { module, port },
+        })
+        const [taken] = (await once(worker, 'message')) as [{ readonly port: number }]
+        return { worker, port: taken.port }
+      }
+      const first = await start(0)
+      const second = await start(first.port)
+      const seen = new Set<string>()
+      for (let n = 0; n < 200 && seen.size < 2; n++) {
+        const client = new RawClient(first.port).send(head('GET / HTTP/1.1'))
+        seen.add(/thread \d+/.exec(await client.until(/thread \d+/))![0])
+        client.socket.destroy()
+      }
+      await Promise.all([first, second].map(({ worker }) => worker.terminate()))
+      expect(seen.size).toBe(2)
+    })
+
     it('shares its port where both sides want it', async () => {
       const answer = (text: string) => (_request: unknown, response: HttpResponse) =>
         response.send(200, [], text)

@@ -55,6 +55,17 @@ onEachListener('limits of a head', kind => {
     })
   }
 
+  it(`${kind === 'uws' ? 'closes on' : 'reads'} a head of 6 KiB that arrives in two reads`, async () => {
+    const { port } = await openListener(kind, (request, response) =>
+      response.send(200, [], `${request.header('x').length}`),
+    )
+    const client = new RawClient(port).send(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(3000)}`)
+    await pause(30)
+    client.send(`${'a'.repeat(3000)}\r\n\r\n`)
+    if (kind === 'uws') expect(await client.untilClosed()).toBe('')
+    else await client.until('\r\n\r\n6000')
+  })
+
   it('runs nothing that was pipelined behind a head too big', async () => {
     const ran: string[] = []
     const { port } = await openListener(kind, (request, response) => {

@@ -206,6 +206,25 @@ onEachListener('streams', kind => {
     await client.until('more')
   })
 
+  it('writes to the streams of other clients from inside a handler', async () => {
+    const streams: ResponseStream[] = []
+    const { port } = await openListener(kind, (request, response) => {
+      if (request.path === '/listen') {
+        const stream = response.stream(200, [])
+        stream.write(': open\n\n')
+        streams.push(stream)
+      } else {
+        for (const stream of streams) stream.write('data: news\n\n')
+        response.send(200, [], 'told')
+        for (const stream of streams) stream.end('data: end\n\n')
+      }
+    })
+    const listeners = [1, 2, 3].map(() => new RawClient(port).send(head('GET /listen HTTP/1.1')))
+    for (const client of listeners) await client.until(': open')
+    await new RawClient(port).send(head('GET /tell HTTP/1.1')).until('told')
+    for (const client of listeners) expect(await client.until('0\r\n\r\n')).toMatch(/news[\s\S]*end/)
+  })
+
   it('stops and tells onAbort once when the client goes away while it is sent', async () => {
     let aborted = 0
     let wrote = true

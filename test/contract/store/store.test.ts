@@ -8,6 +8,7 @@ import { keyStatus } from '../../../src/model/api-key.ts'
 import { newId } from '../../../src/model/id.ts'
 import { type OpenedStore, openStore } from '../../../src/store/open.ts'
 import { EVERY_TENANT, type Signal, type Store, StoreConflict } from '../../../src/store/store.ts'
+import { copyTemplate } from './pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from './postgres-cluster.ts'
 import { aKey, anApi, aPlan, aSubscription, aTenant } from './rows.ts'
 
@@ -43,6 +44,7 @@ const ADAPTERS: readonly Adapter[] = [
     skip: false,
     async open() {
       const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-pglite-'))
+      await copyTemplate(join(dataDir, 'postgres'))
       const opened = await openStore(options('pglite:', dataDir))
       return { opened, stop: async () => rmSync(dataDir, { recursive: true, force: true }) }
     },

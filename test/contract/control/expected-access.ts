@@ -1,0 +1,52 @@
+/** Who may do what, written down from contract §2 by hand: the oracle for the shipped policy behind the control plane. */
+import type { Caller } from './plane.ts'
+
+const READ: readonly Caller[] = ['platform', 'admin', 'devops', 'viewer', 'app']
+const READ_OR_AUDIT: readonly Caller[] = [...READ, 'auditor']
+const WRITE: readonly Caller[] = ['platform', 'admin', 'devops', 'app']
+/** Deciding about others takes a role; `app` is the application that the subscription and the key belong to. */
+const DECIDE: readonly Caller[] = ['platform', 'admin']
+const OWN: readonly Caller[] = [...DECIDE, 'app']
+const ADMIN: readonly Caller[] = ['platform']
+const DEPLOY: readonly Caller[] = ['platform', 'devops']
+/** Snapshots hold every tenant's secrets: `devops` has the scope `deploy`, but belongs to a tenant. */
+const CONNECT: readonly Caller[] = ['platform', 'gateway']
+
+/** Action → callers of tenant acme, and of none, who may do it to things of acme. An action that is missing here fails the matrix. */
+export const MAY: { readonly [action: string]: readonly Caller[] } = {
+  'control.tenants.create': ADMIN,
+  'control.tenants.list': ADMIN,
+  'control.tenants.read': READ,
+  'control.tenants.update': ADMIN,
+  'control.tenants.delete': ADMIN,
+  'control.apis.create': WRITE,
+  'control.apis.list': READ,
+  'control.apis.read': READ,
+  'control.apis.update': WRITE,
+  'control.apis.delete': WRITE,
+  'control.subscriptions.create': WRITE,
+  'control.subscriptions.list': READ,
+  'control.subscriptions.read': READ,
+  'control.subscriptions.approve': DECIDE,
+  'control.subscriptions.revoke': OWN,
+  'control.usage.read': READ,
+  'control.apikeys.create': WRITE,
+  'control.apikeys.list': READ,
+  'control.apikeys.rotate': OWN,
+  'control.apikeys.revoke': OWN,
+  // The recipes make global plans; a tenant's own have a test of their own.
+  'control.plans.create': ADMIN,
+  'control.plans.list': READ,
+  'control.plans.read': READ,
+  'control.plans.update': ADMIN,
+  'control.plans.delete': ADMIN,
+  'control.consumers.list': READ,
+  'control.portal.list': READ,
+  'control.portal.read': READ,
+  'control.gateways.list': READ_OR_AUDIT,
+  'control.gateways.read': READ_OR_AUDIT,
+  'control.gateways.connect': CONNECT,
+  'control.deployments.list': READ_OR_AUDIT,
+  'control.deployments.read': READ_OR_AUDIT,
+  'control.deployments.sync': DEPLOY,
+}

@@ -1,0 +1,300 @@
+/** Every operation of the served document × {valid, each invalid field, missing token, each role, other tenant, unknown id, repeated}. */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { controlPlaneDocument } from '../../../src/control/endpoints.ts'
+import type { Cluster } from '../store/postgres-cluster.ts'
+import { MAY } from './expected-access.ts'
+import { breakages, resolve, type Schema } from './invalid-values.ts'
+import {
+  CALLERS,
+  type Caller,
+  DATABASES,
+  openPlane,
+  type Plane,
+  populate,
+  type Reply,
+  type World,
+} from './plane.ts'
+import { RECIPES } from './recipes.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly 'x-action': string
+  readonly 'x-stream'?: boolean
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[]
+  readonly requestBody?: {
+    readonly required?: boolean
+    readonly content: { readonly 'application/json': { readonly schema: Schema } }
+  }
+  readonly responses: {
+    readonly [status: string]: {
+      readonly content?: { readonly 'application/json'?: { readonly schema: Schema } }
+    }
+  }
+}
+type Document = {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } }
+  readonly components: { readonly schemas: { readonly [name: string]: Schema } }
+}
+
+const INFO = { apiUrl: 'https://api.example', version: '0.1.0' }
+const document = controlPlaneDocument(INFO) as Document
+const { schemas } = document.components
+const OPERATIONS = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([, operation]) => operation['x-stream'] !== true)
+    .map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+)
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema({ $id: 'doc', components: document.components })
+
+/** Checks that the document declares the answer: its status, and the shape of its body. */
+function expectDeclared(operation: Operation, reply: Reply): void {
+  const declared = operation.responses[reply.status]
+  expect(Object.keys(operation.responses)).toContain(String(reply.status))
+  const schema = declared!.content?.['application/json']?.schema
+  if (schema === undefined) expect(reply.body).toBe('')
+  else {
+    const text = JSON.stringify(schema).replaceAll('#/components', 'doc#/components')
+    const validate = ajv.compile(JSON.parse(text))
+    expect(validate(reply.body), JSON.stringify(validate.errors)).toBe(true)
+  }
+}
+
+function expectProblem(reply: Reply, status: number, code: string): void {
+  expect([reply.status, reply.body?.error?.code]).toEqual([status, code])
+  expect(Object.keys(reply.body)).toEqual(['error'])
+  expect(Object.keys(reply.body.error)).toEqual(['code', 'message', 'details'])
+  expect(reply.body.error.message).not.toBe('')
+}
+
+describe.each(DATABASES)('operations on $name', database => {
+  describe.skipIf(database.skip)('as the document declares them', () => {
+    let plane: Plane
+    let world: World
+    let cluster: Cluster | undefined
+
+    beforeAll(async () => {
+      cluster = await database.start()
+      plane = await openPlane({ cluster })
+      world = await populate(plane)
+    })
+    afterAll(async () => {
+      expect(plane?.faults).toEqual([])
+      await plane?.close()
+      await cluster?.stop()
+    })
+
+    it('are those that the served document lists', async () => {
+      expect((await plane.call(null, 'GET', '/openapi.json')).body).toEqual(
+        JSON.parse(JSON.stringify(document)),
+      )
+      expect(OPERATIONS.map(each => each.operation.operationId).sort()).toEqual(Object.keys(RECIPES).sort())
+    })
+
+    describe.each(OPERATIONS)('$method $path', ({ path, method, operation }) => {
+      const mayDo = MAY[operation['x-action']]
+      const inTenant = path.includes('{tenant_id}')
+
+      async function prepare() {
+        const recipe = await RECIPES[operation.operationId]!(plane, world)
+        // Deleting and changing tenants would pull the rug from under the other tests.
+        const own = path === '/tenants/{tenant_id}' && method !== 'GET' ? await aTenant() : world.acme
+        return { recipe, tenant: own }
+      }
+
+      async function aTenant(): Promise<string> {
+        const name = `spare-${Math.random().toString(36).slice(2)}`
+        return (await plane.call('platform', 'POST', '/v1/tenants', { name, tier: 'enterprise' })).body.id
+      }
+
+      function address(params: { readonly [name: string]: string } = {}, tenant = world.acme): string {
+        return `/v1${path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'tenant_id' ? tenant : params[name]!))}`
+      }
+
+      it('answers a valid call as declared, and its repetition', async () => {
+        const { recipe, tenant } = await prepare()
+        const call = () => plane.call('platform', method, address(recipe.params, tenant), recipe.body)
+        const first = await call()
+        expect(first.status, JSON.stringify(first.body)).toBeLessThan(300)
+        expectDeclared(operation, first)
+        const second = await call()
+        expect(second.status).toBe(recipe.repeated)
+        expectDeclared(operation, second)
+      })
+
+      it.each([
+        ['is missing', null],
+        ['has expired', 'expired'],
+        ['is forged', 'forged'],
+      ])('answers 401 when the token %s', async (_how, token) => {
+        const reply = await plane.call(
+          token as Caller | null,
+          method,
+          address({}, 'x').replaceAll('undefined', 'x'),
+        )
+        expectProblem(reply, 401, 'unauthorized')
+        expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /)
+      })
+
+      it.each(
+        (Object.keys(CALLERS) as Caller[]).filter(caller => caller !== 'stranger' && caller !== 'metered'),
+      )('lets %s do it exactly when contract §2 says so', async caller => {
+        const { recipe, tenant } = await prepare()
+        const reply = await plane.call(caller, method, address(recipe.params, tenant), recipe.body)
+        expect(mayDo, `${operation['x-action']} is missing in expected-access.ts`).toBeDefined()
+        if (mayDo!.includes(caller)) expect(reply.status, JSON.stringify(reply.body)).toBeLessThan(300)
+        else expectProblem(reply, 403, 'forbidden')
+      })
+
+      if (inTenant)
+        it('answers 403 to another tenant, whether or not the thing exists', async () => {
+          const { recipe, tenant } = await prepare()
+          const unknown = Object.fromEntries(Object.keys(recipe.params ?? {}).map(name => [name, 'nothing']))
+          for (const target of [
+            address(recipe.params, tenant),
+            address(unknown, tenant),
+            address(recipe.params, 'nowhere'),
+            address(recipe.params, '%00'),
+          ]) {
+            expectProblem(await plane.call('stranger', method, target, recipe.body), 403, 'forbidden')
+          }
+        })
+
+      if (inTenant)
+        it('answers 404 for a tenant that does not exist to who may cross tenants', async () => {
+          const { recipe } = await prepare()
+          for (const tenant of ['nowhere', 'ten_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', '%F0%9F%92%A9']) {
+            const reply = await plane.call('platform', method, address(recipe.params, tenant), recipe.body)
+            expectProblem(reply, 404, 'not_found')
+          }
+        })
+
+      const idParam = /\{(?!tenant_id)(\w+)\}/.exec(path)?.[1]
+      if (idParam !== undefined)
+        it('answers 404 for an id that does not exist', async () => {
+          const { recipe } = await prepare()
+          for (const id of ['nothing', 'api_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', 'x'.repeat(500), "'%3B--"]) {
+            const reply = await plane.call('platform', method, address({ [idParam!]: id }), recipe.body)
+            expectProblem(reply, 404, 'not_found')
+          }
+        })
+
+      const queries = (operation.parameters ?? []).filter(parameter => parameter.in === 'query')
+      if (queries.length > 0)
+        it('names each query parameter that is not valid', async () => {
+          const { recipe, tenant } = await prepare()
+          for (const { name, schema } of queries) {
+            const values = name === 'page' || name === 'limit' ? ['0', '-1', '1.5', 'x', '1e3', ''] : []
+            if (schema.type === 'boolean') values.push('maybe', '1', '')
+            if (name === 'limit') values.push('101')
+            if (schema.enum !== undefined) values.push('no-such-word')
+            if (schema.maxLength !== undefined) values.push('x'.repeat(schema.maxLength + 1))
+            if (schema.type === 'string' && schema.enum === undefined) values.push('%00')
+            expect(values.length).toBeGreaterThan(0)
+            for (const value of values) {
+              const target = `${address(recipe.params, tenant)}?${name}=${value}`
+              const reply = await plane.call('platform', method, target, recipe.body)
+              expectProblem(reply, 400, 'validation_error')
+              expect(reply.body.error.details.map((fault: { field: string }) => fault.field)).toEqual([name])
+            }
+          }
+        })
+
+      const bodySchema = operation.requestBody?.content['application/json'].schema
+      if (bodySchema !== undefined)
+        describe('with a body', () => {
+          const resolved = bodySchema === undefined ? {} : resolve(bodySchema, schemas)
+          const cases = breakages(resolved, schemas)
+
+          it.each(Object.keys(resolved.properties ?? {}))(
+            'names the field %s when it is not valid',
+            async name => {
+              const { recipe, tenant } = await prepare()
+              const own = cases.filter(each => each.path[0] === name)
+              expect(own.length).toBeGreaterThan(1)
+              for (const { path: at, field, value } of own) {
+                const body = structuredClone(recipe.body) as Record<string, unknown>
+                let place: Record<string, unknown> = body
+                for (const step of at.slice(0, -1)) {
+                  place[step] ??= {}
+                  place = place[step] as Record<string, unknown>
+                }
+                place[at.at(-1)!] = value
+                const reply = await plane.call('platform', method, address(recipe.params, tenant), body)
+                expect(reply.status, `${field} = ${JSON.stringify(value)}`).toBe(400)
+                const named = reply.body.error.details.map((fault: { field: string }) => fault.field)
+                expect(named.every((each: string) => each === field || each.startsWith(`${field}[`))).toBe(
+                  true,
+                )
+              }
+            },
+          )
+
+          it('names each required field that is missing', async () => {
+            const { recipe, tenant } = await prepare()
+            for (const name of resolved.required ?? []) {
+              const { [name]: _left, ...body } = recipe.body as Record<string, unknown>
+              const reply = await plane.call('platform', method, address(recipe.params, tenant), body)
+              expectProblem(reply, 400, 'validation_error')
+              expect(reply.body.error.details).toEqual([{ field: name, message: 'is required.' }])
+            }
+          })
+
+          it('refuses an unknown field and a read-only one', async () => {
+            const { recipe, tenant } = await prepare()
+            const body = { ...(recipe.body as object), unheard_of: 1, created_at: '2026-01-01T00:00:00Z' }
+            const reply = await plane.call('platform', method, address(recipe.params, tenant), body)
+            expectProblem(reply, 400, 'validation_error')
+            const named = reply.body.error.details.map((fault: { field: string }) => fault.field)
+            expect(named.sort()).toEqual(['created_at', 'unheard_of'])
+          })
+
+          it('refuses what is no JSON, no object, or another media type', async () => {
+            const { recipe, tenant } = await prepare()
+            const target = address(recipe.params, tenant)
+            for (const body of ['{"a":', '[]', '"text"', 'null', '7', '{"a":1}{"b":2}']) {
+              const reply = await plane.call('platform', method, target, body)
+              expectProblem(reply, 400, 'validation_error')
+            }
+            const xml = await plane.call('platform', method, target, '<a/>', { 'content-type': 'text/xml' })
+            expectProblem(xml, 415, 'unsupported_media_type')
+            const huge = await plane.call('platform', method, target, `"${'x'.repeat(1024 * 1024)}"`)
+            expectProblem(huge, 413, 'payload_too_large')
+          })
+        })
+
+      if (method === 'POST' && operation.operationId !== 'reportGateway')
+        it('gives the first answer again for the same Idempotency-Key, and refuses it for another body', async () => {
+          const { recipe, tenant } = await prepare()
+          const key = { 'idempotency-key': `key-${Math.random()}` }
+          const target = address(recipe.params, tenant)
+          const first = await plane.call('platform', 'POST', target, recipe.body, key)
+          expect(first.status, JSON.stringify(first.body)).toBeLessThan(300)
+          const again = await plane.call('platform', 'POST', target, recipe.body, key)
+          expect([again.status, again.body]).toEqual([first.status, first.body])
+          expect(again.headers.get('idempotency-replayed')).toBe('true')
+          if (recipe.body === undefined) return
+          const other = `${JSON.stringify(recipe.body)} `
+          expectProblem(await plane.call('platform', 'POST', target, other, key), 409, 'conflict')
+        })
+
+      if (method === 'PATCH')
+        it('heeds If-Match', async () => {
+          const { recipe, tenant } = await prepare()
+          const target = address(recipe.params, tenant)
+          const etag = (await plane.call('platform', 'GET', target)).headers.get('etag')!
+          expect(etag).toMatch(/^"\d+"$/)
+          const weak = await plane.call('platform', method, target, recipe.body, { 'if-match': `W/${etag}` })
+          expectProblem(weak, 412, 'precondition_failed')
+          const fresh = await plane.call('platform', method, target, recipe.body, {
+            'if-match': `"x", ${etag}`,
+          })
+          expect(fresh.status).toBe(200)
+          expect(fresh.headers.get('etag')).not.toBe(etag)
+          const stale = await plane.call('platform', method, target, recipe.body, { 'if-match': etag })
+          expectProblem(stale, 412, 'precondition_failed')
+        })
+    })
+  })
+})

@@ -1,0 +1,191 @@
+/** For every operation of the document: how to make a thing it can be called on, and a valid call. A missing recipe fails the matrix. */
+import type { Plane, World } from './plane.ts'
+
+export interface Recipe {
+  /** Values of the path's parameters besides `tenant_id`. */
+  readonly params?: { readonly [name: string]: string }
+  readonly body?: unknown
+  /** What a repetition of the very same call answers; for POST the repetition has no Idempotency-Key. */
+  readonly repeated: number
+}
+
+let count = 0
+const fresh = (word: string) => `${word}-${++count}`
+
+async function made(plane: Plane, path: string, body: unknown): Promise<string> {
+  const reply = await plane.call('platform', 'POST', `/v1${path}`, body)
+  if (reply.status >= 300) throw new Error(`POST ${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
+  return reply.body.id
+}
+
+const newApi = () => ({
+  name: 'Orders',
+  description: 'All orders',
+  upstream_url: 'http://127.0.0.1:9/orders',
+  path: `/${fresh('orders')}`,
+  version: 'v2',
+  auth_required: true,
+  rate_limit: { requests_per_hour: 1000 },
+  spec: { openapi: '3.1.0' },
+  portal_visibility: true,
+})
+const newPlan = () => ({ slug: fresh('plan'), name: 'Trial', rate_limit_per_minute: 10 })
+
+async function anApi(plane: Plane, world: World): Promise<string> {
+  return made(plane, `/tenants/${world.acme}/apis`, newApi())
+}
+
+/** A subscription of `app` that waits for approval. */
+async function aSubscription(plane: Plane, world: World): Promise<string> {
+  const body = { api_id: await anApi(plane, world), plan: 'silver', application: 'app' }
+  return made(plane, `/tenants/${world.acme}/subscriptions`, body)
+}
+
+async function anApprovedSubscription(plane: Plane, world: World): Promise<string> {
+  const id = await aSubscription(plane, world)
+  await made(plane, `/tenants/${world.acme}/subscriptions/${id}/approve`, {})
+  return id
+}
+
+async function aKey(plane: Plane, world: World): Promise<string> {
+  const subscription = await anApprovedSubscription(plane, world)
+  return made(plane, `/tenants/${world.acme}/apikeys`, { subscription_id: subscription, name: 'ci' })
+}
+
+async function aDeployment(plane: Plane, world: World): Promise<string> {
+  await plane.control.attach({
+    name: 'edge',
+    url: '',
+    version: '0.1.0',
+    workers: 1,
+    authConfig: {},
+    apply: () => undefined,
+  })
+  const reply = await plane.call('platform', 'GET', `/v1/deployments?api_id=${world.api}`)
+  return reply.body.items[0].id
+}
+
+async function aGateway(plane: Plane, world: World): Promise<string> {
+  await aDeployment(plane, world)
+  return (await plane.call('platform', 'GET', '/v1/gateways')).body.items[0].id
+}
+
+type Maker = (plane: Plane, world: World) => Recipe | Promise<Recipe>
+
+export const RECIPES: { readonly [operationId: string]: Maker } = {
+  createTenant: () => ({
+    body: { name: fresh('tenant'), tier: 'starter', admin_email: 'a@example.com', region: 'eu' },
+    repeated: 409,
+  }),
+  listTenants: () => ({ repeated: 200 }),
+  readTenant: () => ({ repeated: 200 }),
+  updateTenant: () => ({
+    body: {
+      tier: 'enterprise',
+      settings: { rate_limit_multiplier: 2, api_requests_per_hour: 1_000_000 },
+      admin_email: 'b@example.com',
+    },
+    repeated: 200,
+  }),
+  deleteTenant: () => ({ repeated: 204 }),
+
+  createApi: () => ({ body: newApi(), repeated: 409 }),
+  listTenantApis: () => ({ repeated: 200 }),
+  readTenantApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
+  updateApi: async (plane, world) => ({
+    params: { api_id: await anApi(plane, world) },
+    body: { ...newApi(), status: 'deprecated' },
+    repeated: 200,
+  }),
+  deleteApi: async (plane, world) => ({ params: { api_id: await anApi(plane, world) }, repeated: 404 }),
+  listApis: () => ({ repeated: 200 }),
+  readApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
+
+  createSubscription: async (plane, world) => ({
+    body: {
+      api_id: await anApi(plane, world),
+      plan: 'gold',
+      application: 'web',
+      callback_url: 'https://web.example/callback',
+      ttl: '24h',
+    },
+    repeated: 409,
+  }),
+  listTenantSubscriptions: () => ({ repeated: 200 }),
+  listSubscriptions: () => ({ repeated: 200 }),
+  readSubscription: (_plane, world) => ({ params: { subscription_id: world.subscription }, repeated: 200 }),
+  approveSubscription: async (plane, world) => ({
+    params: { subscription_id: await aSubscription(plane, world) },
+    body: { rate_limit: 100, quota: 5000 },
+    repeated: 409,
+  }),
+  revokeSubscription: async (plane, world) => ({
+    params: { subscription_id: await aSubscription(plane, world) },
+    body: { reason: 'unpaid' },
+    repeated: 204,
+  }),
+  readUsage: (_plane, world) => ({ params: { subscription_id: world.subscription }, repeated: 200 }),
+
+  listApiKeys: () => ({ repeated: 200 }),
+  createApiKey: (_plane, world) => ({
+    body: { subscription_id: world.subscription, name: 'ci', expires_at: '2027-01-01T00:00:00Z' },
+    repeated: 201,
+  }),
+  rotateApiKey: async (plane, world) => ({
+    params: { key_id: await aKey(plane, world) },
+    body: { grace_period_hours: 1 },
+    repeated: 201,
+  }),
+  revokeApiKey: async (plane, world) => ({ params: { key_id: await aKey(plane, world) }, repeated: 204 }),
+
+  createPlan: () => ({ body: newPlan(), repeated: 409 }),
+  listPlans: () => ({ repeated: 200 }),
+  readPlan: () => ({ params: { plan: 'gold' }, repeated: 200 }),
+  updatePlan: async plane => ({
+    params: { plan: await made(plane, '/plans', newPlan()) },
+    body: { name: 'Other', burst_limit: 5, requires_approval: false },
+    repeated: 200,
+  }),
+  deletePlan: async plane => ({ params: { plan: await made(plane, '/plans', newPlan()) }, repeated: 404 }),
+
+  listConsumers: () => ({ repeated: 200 }),
+  listPortalApis: () => ({ repeated: 200 }),
+  readPortalApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
+
+  listGateways: () => ({ repeated: 200 }),
+  readGateway: async (plane, world) => ({
+    params: { gateway_id: await aGateway(plane, world) },
+    repeated: 200,
+  }),
+  readSnapshot: () => ({ repeated: 200 }),
+  reportGateway: async (plane, world) => ({
+    params: { gateway_id: await aGateway(plane, world) },
+    body: {
+      status: 'online',
+      snapshot_version: 'v',
+      workers: 2,
+      sequence: 1,
+      usage: [
+        {
+          subscription_id: world.subscription,
+          day: '2026-03-01',
+          requests: 5,
+          errors: 1,
+          last_request_at: '2026-03-01T10:00:00Z',
+        },
+      ],
+      keys_used: [{ key_id: world.key, at: '2026-03-01T10:00:00Z' }],
+      consumers_seen: [{ tenant_id: world.acme, subject: 'app', at: '2026-03-01T10:00:00Z' }],
+    },
+    repeated: 204,
+  }),
+  listDeployments: () => ({ repeated: 200 }),
+  readDeployment: async (plane, world) => ({
+    params: { deployment_id: await aDeployment(plane, world) },
+    repeated: 200,
+  }),
+  syncDeployment: async (plane, world) => ({
+    params: { deployment_id: await aDeployment(plane, world) },
+    repeated: 202,
+  }),
+}

@@ -1,0 +1,166 @@
+/** What every quota store has to do, in real time: each row of the specification's table, resets, listings, prepared keys. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { PlanLimits } from '../../../src/model/plan.ts'
+import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/quota/quota.ts'
+
+export interface Opened {
+  readonly quota: Quota
+  close(): Promise<void>
+}
+
+let consumer = 0
+
+export function quotaContract(
+  name: string,
+  open: () => Promise<Opened>,
+  options: { skip?: boolean } = {},
+): void {
+  describe.skipIf(options.skip === true)(`quota contract: ${name}`, () => {
+    let opened: Opened
+    let quota: Quota
+    beforeAll(async () => {
+      opened = await open()
+      quota = opened.quota
+    })
+    afterAll(() => opened?.close())
+
+    const fresh = () => `tenant/consumer-${process.pid}-${consumer++}`
+    const ask = (key: QuotaRequest['key'], limits: PlanLimits, more: Partial<QuotaRequest> = {}) =>
+      Promise.resolve(quota.take({ key, limits, nowMs: Date.now(), ...more }))
+    async function granted(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
+      const answer = await ask(key, limits, more)
+      expect(answer.granted).toBe(true)
+      return answer as QuotaGrant
+    }
+    async function refused(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
+      const answer = await ask(key, limits, more)
+      expect(answer.granted).toBe(false)
+      return answer as QuotaRefusal
+    }
+
+    test('per second: rolling, free again after one second', async () => {
+      const key = fresh()
+      for (let i = 0; i < 5; i++) (await granted(key, { perSecond: 5 })).release()
+      const refusal = await refused(key, { perSecond: 5 })
+      expect(refusal).toMatchObject({ kind: 'second', used: 5, limit: 5, retryAfterSecs: 1 })
+      await sleep(1100)
+      ;(await granted(key, { perSecond: 5 })).release()
+    })
+
+    test('per minute: the wait is at most sixty seconds', async () => {
+      const key = fresh()
+      for (let i = 0; i < 3; i++) (await granted(key, { perMinute: 3 })).release()
+      const refusal = await refused(key, { perMinute: 3 })
+      expect(refusal).toMatchObject({ kind: 'minute', used: 3, limit: 3 })
+      expect(refusal.retryAfterSecs).toBeGreaterThanOrEqual(58)
+      expect(refusal.retryAfterSecs).toBeLessThanOrEqual(60)
+    })
+
+    test('daily: until 00:00 UTC', async () => {
+      const key = fresh()
+      for (let i = 0; i < 4; i++) (await granted(key, { perDay: 4 })).release()
+      const nowMs = Date.now()
+      const midnight = (Math.floor(nowMs / 86_400_000) + 1) * 86_400
+      const refusal = await refused(key, { perDay: 4 }, { nowMs })
+      expect(refusal).toMatchObject({ kind: 'day', used: 4, limit: 4 })
+      expect(refusal.standing).toEqual({ limit: 4, remaining: 0, resetAtSecs: midnight })
+      expect(Math.abs(refusal.retryAfterSecs - (midnight - nowMs / 1000))).toBeLessThanOrEqual(2)
+    })
+
+    test('monthly: until 00:00 UTC of the 1st', async () => {
+      const key = fresh()
+      for (let i = 0; i < 4; i++) (await granted(key, { perMonth: 4, perDay: 100 })).release()
+      const now = new Date()
+      const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) / 1000
+      const refusal = await refused(key, { perMonth: 4, perDay: 100 })
+      expect(refusal).toMatchObject({ kind: 'month', used: 4, limit: 4 })
+      expect(refusal.standing).toEqual({ limit: 4, remaining: 0, resetAtSecs: next })
+    })
+
+    test('burst: when requests finish', async () => {
+      const key = fresh()
+      const first = await granted(key, { burst: 2 })
+      await granted(key, { burst: 2 })
+      expect(await refused(key, { burst: 2 })).toMatchObject({
+        kind: 'burst',
+        used: 2,
+        limit: 2,
+        retryAfterSecs: 1,
+      })
+      first.release()
+      first.release()
+      await granted(key, { burst: 2 })
+      await refused(key, { burst: 2 })
+    })
+
+    test('tool: a bucket per tool and consumer, on top', async () => {
+      const key = fresh()
+      const rateLimit = { requestsPerMinute: 60, burst: 2 }
+      const x = { tool: { key: 'x', rateLimit } }
+      await granted(key, {}, x)
+      await granted(key, {}, x)
+      const refusal = await refused(key, {}, x)
+      expect(refusal).toMatchObject({ kind: 'tool', limit: 60, retryAfterSecs: 1 })
+      await granted(key, {}, { tool: { key: 'y', rateLimit } })
+      await granted(fresh(), {}, x)
+      await sleep(1100)
+      await granted(key, {}, x)
+    })
+
+    test('without a limit everything is granted and nothing is said of a window', async () => {
+      const key = fresh()
+      for (let i = 0; i < 50; i++) expect((await granted(key, {})).standing).toBeUndefined()
+    })
+
+    test('a success tells the standing of the tightest window', async () => {
+      const key = fresh()
+      const nowMs = Date.now()
+      const { standing } = await granted(key, { perSecond: 50, perMinute: 10, perDay: 1000 }, { nowMs })
+      expect(standing).toMatchObject({ limit: 10, remaining: 9 })
+      expect(standing!.resetAtSecs).toBeGreaterThan(nowMs / 1000)
+      expect(standing!.resetAtSecs).toBeLessThanOrEqual(nowMs / 1000 + 61)
+    })
+
+    test('a limit that is lowered or raised holds at once, with what was used before', async () => {
+      const key = fresh()
+      for (let i = 0; i < 6; i++) await granted(key, { perDay: 10 })
+      expect(await refused(key, { perDay: 6 })).toMatchObject({ kind: 'day', used: 6, limit: 6 })
+      await granted(key, { perDay: 7 })
+      await refused(key, { perDay: 7 })
+    })
+
+    test('a prepared key is the same consumer as its name', async () => {
+      const name = fresh()
+      await granted(quota.key(name), { perDay: 2 })
+      await granted(name, { perDay: 2 })
+      await refused(quota.key(name), { perDay: 2 })
+      expect(quota.key(name).name).toBe(name)
+    })
+
+    test('statistics list the counts; reset sets daily and monthly to zero at once', async () => {
+      const key = fresh()
+      for (let i = 0; i < 3; i++) await granted(key, { perDay: 3, perMonth: 50 })
+      await refused(key, { perDay: 3, perMonth: 50 })
+      const of = async () => (await quota.statistics()).find(row => row.key === key)
+      expect(await of()).toEqual({ key, dailyCount: 3, dailyLimit: 3, monthlyCount: 3, monthlyLimit: 50 })
+      expect(await quota.reset(key)).toBe(true)
+      expect(await of()).toMatchObject({ dailyCount: 0, monthlyCount: 0 })
+      for (let i = 0; i < 3; i++) await granted(key, { perDay: 3, perMonth: 50 })
+      expect(await refused(key, { perDay: 3, perMonth: 50 })).toMatchObject({ kind: 'day' })
+      expect(await of()).toMatchObject({ dailyCount: 3, monthlyCount: 3 })
+    })
+
+    test('a reset of somebody unknown says so', async () => {
+      expect(await quota.reset('nobody/at-all')).toBe(false)
+    })
+
+    test('many at once on one consumer: exactly the limit', async () => {
+      const key = fresh()
+      const answers = await Promise.all(
+        Array.from({ length: 400 }, () => ask(key, { perDay: 130, perMinute: 200 })),
+      )
+      expect(answers.filter(answer => answer.granted)).toHaveLength(130)
+    })
+  })
+}
