@@ -11,10 +11,7 @@ const spec = z
     [z.record(z.string(), z.unknown()), text(1_000_000)],
     'must be an OpenAPI document: an object, or text.',
   )
-  .openapi({
-    oneOf: [{ type: 'object' }, { type: 'string' }],
-    description: 'OpenAPI document, object or text.',
-  })
+  .openapi({ description: 'OpenAPI document, object or text.' })
 
 /** Segments of unreserved characters (RFC 3986 §2.3): such a path is its own normal form, so the gateway never has to guess. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
