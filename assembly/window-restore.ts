@@ -9,6 +9,7 @@ import {
   HEAD_CONSUMERS,
   RING_HELD,
   RING_OPEN,
+  RING_QUANTUM,
   RING_STEPS,
   SCRATCH_HASH,
   SCRATCH_KEY,
@@ -37,9 +38,14 @@ import { base, find, holds, insert, scratch, slotAt } from './window-table'
 function spendPending(slot: usize, unspent: u32): void {
   const pending = load<u32>(slot, SLOT_RESERVED)
   if (pending <= unspent) return
-  add(slot + SLOT_SECOND, pending - unspent)
-  add(slot + SLOT_MINUTE, pending - unspent)
+  count(slot + SLOT_SECOND, pending - unspent)
+  count(slot + SLOT_MINUTE, pending - unspent)
   store<u32>(slot, unspent, SLOT_RESERVED)
+}
+
+/** A window that has never had a limit counts nothing. */
+function count(state: usize, units: u32): void {
+  if (load<u32>(state, RING_QUANTUM) != 0) add(state, units)
 }
 
 function clear(state: usize, ring: usize): void {
@@ -93,9 +99,9 @@ export function quotaRestore(
   if (minuteLimit != 0 && misfit(minuteState, minuteLimit))
     fit(minuteState, slot + SLOT_MINUTE_RING, minuteStep(clock), minuteLimit)
   if (pairs >= 0) {
-    add(secondState, fresh)
+    count(secondState, fresh)
     const first = scratch + SCRATCH_KEY
-    for (let i = 0; i < pairs; i++) {
+    for (let i = 0; i < pairs && load<u32>(minuteState, RING_QUANTUM) != 0; i++) {
       const pair = first + (<usize>i << 3)
       const then = clockAt(max<i64>(at - load<u32>(pair), 1), phaseOf(clock))
       addAt(minuteState, slot + SLOT_MINUTE_RING, minuteStep(clock), minuteStep(then), load<u32>(pair, 4))
@@ -110,11 +116,11 @@ export function quotaRestore(
 }
 
 /** Notes come in order: a later one is right about its period, also when it says less (a reset). */
-function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeAt: usize, count: u32): void {
+function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeAt: usize, units: u32): void {
   const newest = <u32>load<u16>(slot + periodAt)
   if (period > newest) store<u32>(slot + beforeAt, period == newest + 1 ? load<u32>(slot + countAt) : 0)
   store<u16>(slot + periodAt, <u16>period)
-  store<u32>(slot + countAt, count)
+  store<u32>(slot + countAt, units)
 }
 
 /** Ends the restore: what the last note of each slot reserved was used at the latest now. */

@@ -47,9 +47,9 @@ export interface TableHealth {
 /** Half of the room: the tool needs the other. */
 const MOST_BYTES = MAX_KEY_BYTES / 2
 
-/** Two seconds together. */
+/** Some 0.3 s together: longer than the system puts a running thread aside, short enough not to stop this one for good. */
 const LOCK_SLEEP_MS = 0.1
-const LOCK_TRIES = 20_000
+const LOCK_TRIES = 2_000
 
 const encoder = new TextEncoder()
 
@@ -88,7 +88,7 @@ export class QuotaTable {
     return performance.now() + this.#offsetMs + this.#headMs[HEAD_SKEW / 8]!
   }
 
-  /** Repeats a call that found a lock held, until it did not or has waited two seconds. `busy` is what it returned then. */
+  /** Repeats a call that found a lock held, until it did not or it has been long enough. `busy` is what it returned then. */
   patiently(call: () => number, busy: number): number {
     let status = call()
     for (let tries = 0; status === busy && this.wait(tries); tries++) status = call()

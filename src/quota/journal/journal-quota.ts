@@ -1,0 +1,130 @@
+/**
+ * Quotas of one process that survive it: the table, and a journal that is written before units may be spent. A process
+ * that ends without warning costs a consumer at most the unspent rest of one reservation, and never gives it more.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KernelHandle } from '../../kernel/create.ts'
+import type { WasmKernel } from '../../kernel/wasm.ts'
+import { RESERVING_CONSUMERS } from '../memory/abi.ts'
+import { createQuotaRegion, regionOf } from '../memory/kernel.ts'
+import type { MemoryQuota } from '../memory/memory-quota.ts'
+import type { RegionOptions, RegionPlan } from '../memory/region.ts'
+import { type Clocks, TableQuota } from '../memory/table-quota.ts'
+import type { QuotaGrant, QuotaRefusal } from '../quota.ts'
+import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
+import { Journal } from './journal.ts'
+import { JournalReserver } from './journal-reserver.ts'
+import { type RestoreReport, restore } from './restore.ts'
+import { listSegments, removeSegments } from './segments.ts'
+
+export interface JournalQuotaOptions extends RegionOptions, Clocks {
+  /** Where the counters are kept; `quota` in DATA_DIR. Made when missing. */
+  readonly dir: string
+  /** The process's kernel, its layout planned with `quotaBytes`; absent: a memory of its own, for one thread. */
+  readonly kernel?: KernelHandle<WasmKernel>
+  /** Size at which a file of the journal is followed by a new one. Default 4 MiB. */
+  readonly segmentBytes?: number
+  /** Milliseconds between two times the files are brought to the disk. Default 200: a power cut may give what was reserved within them again. */
+  readonly syncMs?: number
+  /** Told of faults of the file system. While a note cannot be written, its call is refused. */
+  readonly onFault?: (error: Error) => void
+}
+
+export interface JournalQuota extends MemoryQuota {
+  /** What was found at the start. */
+  readonly restored: RestoreReport
+  /** For other threads of the process: post it, with `kernel.shared`, and call `joinJournalQuota` there. */
+  readonly plan: RegionPlan
+}
+
+const SEED_FILE = 'seed'
+const SEED_BYTES = 16
+
+/**
+ * Locks the directory, restores the counters and starts counting.
+ * @throws Error naming the directory and the mend: in use by another process, not readable or writable
+ */
+export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
+  const { dir, kernel } = options
+  const lock = lockDirectory(dir)
+  try {
+    const region = createQuotaRegion(options, kernel, seedOf(dir))
+    const quota = new TableQuota(region, options)
+    const before = listSegments(dir)
+    const restored = restore(quota, before)
+    const journal = new Journal(quota, { ...settings(options), thread: 0 })
+    // Whatever other threads of the last process wrote is in this one's first segment now.
+    journal.begin()
+    removeSegments(before)
+    quota.table.reserve(RESERVING_CONSUMERS)
+    return { ...surface(quota, journal, options, lock), restored, plan: region.plan }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+/**
+ * The same in another thread of a process whose first thread has opened the quotas.
+ * @param thread from 1, each thread its own
+ */
+export function joinJournalQuota(
+  options: Omit<JournalQuotaOptions, keyof RegionOptions> & {
+    readonly kernel: KernelHandle<WasmKernel>
+    readonly plan: RegionPlan
+    readonly thread: number
+  },
+): MemoryQuota {
+  const quota = new TableQuota(regionOf(options.kernel, options.plan), options)
+  return surface(quota, new Journal(quota, { ...settings(options), thread: options.thread }), options)
+}
+
+function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 'syncMs' | 'onFault'>) {
+  const { dir, segmentBytes = 4 << 20, syncMs = 200, onFault = () => {} } = options
+  return { dir, segmentBytes, syncMs, onFault }
+}
+
+function surface(
+  quota: TableQuota,
+  journal: Journal,
+  { onFault = () => {} }: Pick<JournalQuotaOptions, 'onFault'>,
+  lock?: DirectoryLock,
+): MemoryQuota {
+  quota.reserver = new JournalReserver(quota, journal, onFault)
+  return {
+    key: name => quota.table.key(name),
+    // The journal is written at once, so no answer has to wait.
+    take: request => quota.take(request) as QuotaGrant | QuotaRefusal,
+    statistics: () => quota.statistics(),
+    statisticsOf: key => quota.statisticsOf(key),
+    reset(key) {
+      if (!quota.reset(key)) return false
+      journal.whole(quota.table.kernel.quotaFind(quota.table.writeKey(key)))
+      return true
+    },
+    health: () => quota.table.health(),
+    advance: ms => quota.table.advance(ms),
+    async close() {
+      journal.close()
+      lock?.release()
+    },
+  }
+}
+
+/** The secret of the key hash: without it nobody could tell whose a note is. */
+function seedOf(dir: string): Uint8Array {
+  const path = join(dir, SEED_FILE)
+  if (existsSync(path)) {
+    const seed = readFileSync(path)
+    if (seed.length === SEED_BYTES) return seed
+    throw new Error(
+      `${path} holds ${seed.length} bytes and must hold ${SEED_BYTES}; restore it, or remove the directory to start from zero`,
+    )
+  }
+  const seed = randomBytes(SEED_BYTES)
+  writeFileSync(`${path}.new`, seed, { mode: 0o600, flush: true })
+  renameSync(`${path}.new`, path)
+  return seed
+}

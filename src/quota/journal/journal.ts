@@ -1,0 +1,200 @@
+/**
+ * The journal of one thread: notes down what is reserved before it may be spent, and keeps the files bounded.
+ * It does not decide how much is reserved, and never reads: restore.ts does.
+ */
+import {
+  BUSY,
+  READ_DAY,
+  READ_DAY_COUNT,
+  READ_DAY_LIMIT,
+  READ_MINUTE,
+  READ_MINUTE_QUANTUM,
+  READ_MONTH,
+  READ_MONTH_COUNT,
+  READ_MONTH_LIMIT,
+  READ_PAIRS,
+  READ_RESERVED,
+  READ_SECOND,
+  READ_SECOND_QUANTUM,
+  READ_SEQUENCE,
+} from '../memory/abi.ts'
+import type { TableQuota } from '../memory/table-quota.ts'
+import type { Note } from './note.ts'
+import { listSegments, removeSegments, type SegmentFile, SegmentWriter } from './segments.ts'
+
+/** Slots written per turn of the event loop while a segment is begun; some 5 ms. */
+const SLICE = 2_000
+/** A ring byte counts so many quanta: a limit of this size fits into it. */
+const QUANTA = 255
+
+export interface JournalOptions {
+  readonly dir: string
+  /** Each thread that counts has a number of its own; its segments bear it. */
+  readonly thread: number
+  /** A segment of this size is followed by a new one, which begins with all counters. Default 4 MiB. */
+  readonly segmentBytes: number
+  /** So often the files are brought to the disk; what a power cut may give a second time was reserved within it. */
+  readonly syncMs: number
+  readonly onFault: (error: Error) => void
+}
+
+export class Journal {
+  readonly #options: JournalOptions
+  readonly #quota: TableQuota
+  readonly #timer: NodeJS.Timeout
+  #writer: SegmentWriter
+  #number: number
+  /** Older segments of this thread; they go when the new one holds all counters. */
+  #old: SegmentFile[]
+  /** Bytes at which the current segment is full. */
+  #fullBytes: number
+  #next: SegmentWriter | undefined
+  #closed = false
+
+  /** @throws Error of the file system */
+  constructor(quota: TableQuota, options: JournalOptions) {
+    this.#quota = quota
+    this.#options = options
+    this.#old = listSegments(options.dir).filter(file => file.thread === options.thread)
+    this.#number = (this.#old.at(-1)?.number ?? 0) + 1
+    this.#writer = new SegmentWriter(options.dir, options.thread, this.#number)
+    this.#fullBytes = options.segmentBytes
+    this.#timer = setInterval(() => this.#writer.sync(options.onFault), options.syncMs)
+    this.#timer.unref()
+  }
+
+  /** Bytes of this thread's current segment. */
+  get bytes(): number {
+    return this.#writer.bytes
+  }
+
+  /**
+   * Writes down what the kernel has just described in READ_… (`quotaReserve`).
+   * @param fresh units reserved with it
+   * @throws Error of the file system; nothing may be spent then
+   */
+  reserved(name: string, fresh: number, secondLimit: number, minuteLimit: number): void {
+    this.#writer.append(this.#described(name, secondLimit, minuteLimit, fresh, undefined))
+    if (this.#writer.bytes > this.#fullBytes && this.#next === undefined) this.#rotate()
+  }
+
+  /** Writes down all that is known of one slot. False when it is nobody's. @throws Error of the file system */
+  whole(slot: number, surrender = false): boolean {
+    const { table, names } = this.#quota
+    const read = () =>
+      table.kernel.quotaExport(slot, this.#quota.monotonicMs(), this.#quota.unixMs(), surrender ? 1 : 0)
+    if (table.patiently(read, BUSY) !== 1) return false
+    const { out } = table
+    const words = new Uint32Array(table.keyBytes.buffer, table.keyBytes.byteOffset, out[READ_PAIRS / 4]! * 2)
+    const past = Array.from(
+      { length: out[READ_PAIRS / 4]! },
+      (_, i) => [words[i * 2]!, words[i * 2 + 1]!] as const,
+    )
+    const seconds = out[READ_SECOND_QUANTUM / 4]! * QUANTA
+    const minutes = out[READ_MINUTE_QUANTUM / 4]! * QUANTA
+    this.#writer.append(
+      this.#described(names.read(slot) ?? '', seconds, minutes, out[READ_SECOND / 4]!, past),
+    )
+    return true
+  }
+
+  /** Begins with all counters, at once: for the start, when nobody waits yet. @throws Error of the file system */
+  begin(): void {
+    const { used } = this.#quota.table.health()
+    for (let slot = 0; slot < used; slot++) this.whole(slot)
+    this.#finish()
+  }
+
+  /** Gives unspent units back, so that the next start counts exactly. @throws Error of the file system */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    clearInterval(this.#timer)
+    const { table } = this.#quota
+    const { used } = table.health()
+    for (let slot = 0; slot < used; slot++) if (this.#stale(slot)) this.whole(slot, true)
+    this.#writer.close()
+    removeSegments(this.#old)
+  }
+
+  /** Whether the last note says something else than the slot, or nothing about when. */
+  #stale(slot: number): boolean {
+    const { table } = this.#quota
+    const { out } = table
+    const read = () => table.kernel.quotaRead(slot, this.#quota.monotonicMs(), this.#quota.unixMs())
+    if (table.patiently(read, BUSY) !== 1) return false
+    const open = out[READ_RESERVED / 4]! + out[READ_SECOND / 4]! + out[READ_MINUTE / 4]!
+    const unlimited = out[READ_DAY_LIMIT / 4] === 0 && out[READ_MONTH_LIMIT / 4] === 0
+    return open > 0 || unlimited
+  }
+
+  #described(
+    name: string,
+    secondLimit: number,
+    minuteLimit: number,
+    fresh: number,
+    past: Note['past'],
+  ): Note {
+    const { out, hashWords } = this.#quota.table
+    const pending = out[READ_RESERVED / 4]!
+    return {
+      hash: [hashWords[0]!, hashWords[1]!, hashWords[2]!, hashWords[3]!],
+      name,
+      sequence: out[READ_SEQUENCE / 4]! + out[READ_SEQUENCE / 4 + 1]! * 2 ** 32,
+      wallMs: this.#quota.unixMs(),
+      day: out[READ_DAY / 4]!,
+      month: out[READ_MONTH / 4]!,
+      dayCount: out[READ_DAY_COUNT / 4]! + pending,
+      monthCount: out[READ_MONTH_COUNT / 4]! + pending,
+      dayLimit: out[READ_DAY_LIMIT / 4]!,
+      monthLimit: out[READ_MONTH_LIMIT / 4]!,
+      secondLimit,
+      minuteLimit,
+      pending,
+      fresh,
+      past,
+    }
+  }
+
+  /** Notes go to a new segment from now on; the counters follow in slices, then the old segments go. */
+  #rotate(): void {
+    const { dir, thread, onFault } = this.#options
+    try {
+      const full: SegmentFile = { path: this.#writer.path, thread, number: this.#number }
+      const next = new SegmentWriter(dir, thread, this.#number + 1)
+      this.#writer.close()
+      this.#old.push(full)
+      this.#number++
+      this.#writer = next
+      this.#next = next
+      setImmediate(() => this.#slice(0))
+    } catch (error) {
+      // The old segment goes on; it is tried again with the next note.
+      this.#fullBytes = this.#writer.bytes + this.#options.segmentBytes
+      onFault(error as Error)
+    }
+  }
+
+  #slice(from: number): void {
+    if (this.#closed) return
+    const { used } = this.#quota.table.health()
+    try {
+      for (let slot = from; slot < Math.min(from + SLICE, used); slot++) this.whole(slot)
+      if (from + SLICE < used) setImmediate(() => this.#slice(from + SLICE))
+      else this.#finish()
+    } catch (error) {
+      // The old segments stay until a later one is whole.
+      this.#next = undefined
+      this.#fullBytes = this.#writer.bytes + this.#options.segmentBytes
+      this.#options.onFault(error as Error)
+    }
+  }
+
+  #finish(): void {
+    this.#next = undefined
+    // Counters of many consumers must not fill a segment by themselves.
+    this.#fullBytes = Math.max(this.#options.segmentBytes, this.#writer.bytes * 2)
+    removeSegments(this.#old)
+    this.#old = []
+  }
+}

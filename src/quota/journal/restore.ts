@@ -1,0 +1,71 @@
+/** Puts the counters of a journal back into a fresh table. It writes no file. */
+import { HEAD_SEQUENCE } from '../memory/abi.ts'
+import { PAST_MS } from '../memory/region.ts'
+import type { TableQuota } from '../memory/table-quota.ts'
+import type { Note } from './note.ts'
+import { type ReadReport, readSegments, type SegmentFile } from './segments.ts'
+
+export interface RestoreReport extends Readonly<ReadReport> {
+  /** Consumers whose counters are back. */
+  readonly consumers: number
+  /** Notes that found no place in the table; it is smaller than the one that wrote them. */
+  readonly homeless: number
+}
+
+const MINUTE_MS = 61_000
+const DAY_MS = 86_400_000
+
+/** No other thread may be attached, and nothing counted yet. @throws Error of the file system */
+export function restore(quota: TableQuota, files: readonly SegmentFile[]): RestoreReport {
+  const report: ReadReport = { notes: 0, skippedBytes: 0 }
+  const { table } = quota
+  const wallMs = quota.unixMs()
+  const monoMs = quota.monotonicMs()
+  const today = Math.floor(wallMs / DAY_MS)
+  const thisMonth = (new Date(wallMs).getUTCFullYear() - 1970) * 12 + new Date(wallMs).getUTCMonth()
+  const consumers = new Set<number>()
+  let homeless = 0
+  let sequence = 0
+  for (const note of readSegments(files, report)) {
+    sequence = Math.max(sequence, note.sequence)
+    const ageMs = Math.max(0, wallMs - note.wallMs)
+    const over = note.day < today && note.month < thisMonth && ageMs > MINUTE_MS && note.pending === 0
+    if (over) continue
+    const slot = apply(quota, note, Math.max(1, monoMs - Math.min(ageMs, PAST_MS - 1)))
+    if (slot < 0) homeless++
+    else {
+      consumers.add(slot)
+      if (note.name !== '') quota.names.write(slot, note.name)
+    }
+  }
+  table.kernel.quotaRestored(monoMs)
+  const head = new BigUint64Array(table.head.buffer, table.head.byteOffset + HEAD_SEQUENCE, 1)
+  head[0] = BigInt(sequence)
+  return { ...report, consumers: consumers.size, homeless }
+}
+
+function apply({ table }: TableQuota, note: Note, atMs: number): number {
+  table.hashWords.set(note.hash)
+  const { past } = note
+  if (past !== undefined) {
+    const words = new Uint32Array(table.keyBytes.buffer, table.keyBytes.byteOffset, past.length * 2)
+    for (const [i, [ageMs, units]] of past.entries()) {
+      words[i * 2] = ageMs
+      words[i * 2 + 1] = units
+    }
+  }
+  return table.kernel.quotaRestore(
+    note.day,
+    note.month,
+    note.dayCount,
+    note.monthCount,
+    note.dayLimit,
+    note.monthLimit,
+    note.secondLimit,
+    note.minuteLimit,
+    atMs,
+    note.pending,
+    past?.length ?? -1,
+    note.fresh,
+  )
+}

@@ -1,0 +1,24 @@
+/** A directory for a journal, and what a crash leaves of one. */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+
+const made: string[] = []
+
+export function newDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'journal-'))
+  made.push(dir)
+  return join(dir, 'quota')
+}
+
+/** A copy of what is on the disk now, as a process that ends this instant would leave it. */
+export function crashed(dir: string): string {
+  const copy = newDirectory()
+  cpSync(dir, copy, { recursive: true, filter: source => !source.endsWith('/lock') })
+  return copy
+}
+
+afterAll(() => {
+  for (const dir of made) rmSync(dir, { recursive: true, force: true })
+})
