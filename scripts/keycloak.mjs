@@ -32,6 +32,8 @@ function fetchDistribution() {
   if (existsSync(join(distribution, 'bin', 'kc.sh'))) return
   requireCommand('mvn', ['--version'], 'Install Maven, e.g. apt-get install -y maven.')
   mkdirSync(tools, { recursive: true })
+  // Maven notes below its working folder what it has unpacked, and then unpacks it nowhere else: a new folder each time.
+  const cwd = mkdtempSync(join(tmpdir(), 'keycloak-fetch-'))
   const { status } = spawnSync(
     'mvn',
     [
@@ -41,8 +43,9 @@ function fetchDistribution() {
       `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`,
       `-DoutputDirectory=${tools}`,
     ],
-    { stdio: ['ignore', 'inherit', 'inherit'], cwd: tmpdir() },
+    { stdio: ['ignore', 'inherit', 'inherit'], cwd },
   )
+  rmSync(cwd, { recursive: true, force: true })
   if (status !== 0 || !existsSync(join(distribution, 'bin', 'kc.sh')))
     fail('Maven could not bring the distribution.')
 }
