@@ -2,7 +2,6 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEgress } from './egress/client.ts'
-import type { Egress } from './egress/egress.ts'
 import { startShop } from './example/shop/shop.ts'
 import { Admin } from './gateway/admin.ts'
 import { clientAddresses } from './gateway/client-address.ts'
@@ -12,12 +11,18 @@ import { kernelRoutes } from './gateway/kernel-routes.ts'
 import { listingChanges } from './gateway/listing-changes.ts'
 import { McpEndpoint } from './gateway/mcp/endpoint.ts'
 import { createOAuthFront } from './gateway/oauth/front.ts'
-import { adminUrlOf, keycloakAdmin, type ProviderAdmin } from './gateway/oauth/provider-admin.ts'
+import { providerAdminOf } from './gateway/oauth/provider-admin.ts'
+import { ApiProxy } from './gateway/proxy.ts'
+import { RestTools } from './gateway/rest.ts'
 import { createRouter } from './gateway/router.ts'
+import { createApiKeyVerifier } from './identity/api-keys.ts'
 import { startDevProvider } from './identity/dev-provider/dev-provider.ts'
 import { fetchJsonOver } from './identity/fetch-json.ts'
 import { createTokenVerifier } from './identity/jwks.ts'
+import { keyLookup } from './identity/snapshot-keys.ts'
 import { createKernel } from './kernel/create.ts'
+import { Clock } from './main/clock.ts'
+import { embedControlPlane } from './main/embedded-control-plane.ts'
 import { compose } from './pipeline/compose.ts'
 import { createOpaWasmEngine } from './policy/opa-wasm/engine.ts'
 import { createMemoryQuota } from './quota/memory/memory-quota.ts'
@@ -30,12 +35,14 @@ import { compile } from './snapshot/compile.ts'
 import { EMPTY_CONTENT, type SnapshotContent, seal } from './snapshot/document.ts'
 import { SnapshotHolder } from './snapshot/holder.ts'
 import { admitWithinBounds } from './stages/admit-within-bounds.ts'
+import { UsageCounter } from './stages/count-usage.ts'
 import { stages } from './stages/index.ts'
 import { listTools } from './stages/list-tools.ts'
 import { ResultCache } from './stages/result-cache.ts'
 import { Closers } from './telemetry/closers.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { metricsHandler } from './telemetry/metrics-endpoint.ts'
 import { createDirectorySource } from './toolsets/directory/source.ts'
 import { prepareTool } from './toolsets/prepare-tool.ts'
 import { VERSION } from './version.ts'
@@ -79,6 +86,8 @@ async function wire(
   closers: Closers,
 ): Promise<Running> {
   mkdirSync(settings.dataDir, { recursive: true })
+  const clock = new Clock()
+  const now = clock.now
   const metrics = new Metrics(settings.metrics.maxConsumers)
   const egress = createEgress({
     allow: settings.egressAllow,
@@ -120,6 +129,9 @@ async function wire(
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const gatewayListener = await open(settings.gateway, (request, response) => handler(request, response))
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${gatewayListener.port}`
+  let apiHandler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
+  const api = await open(settings.api, (request, response) => apiHandler(request, response))
+  const apiUrl = settings.api.url ?? `http://localhost:${api.port}`
   const tokens = createTokenVerifier({
     issuer,
     audiences: settings.auth.allowedAudiences,
@@ -131,7 +143,9 @@ async function wire(
   closers.add('token verifier', () => tokens.close())
 
   // ---- what they may do, and how much of it
-  const policy = await createOpaWasmEngine({ log }).prepare(readFileSync(settings.policy.bundle))
+  const bundle = readFileSync(settings.policy.bundle)
+  const policyEngine = createOpaWasmEngine({ log })
+  const policy = await policyEngine.prepare(bundle)
   closers.add('policy', () => policy.close())
   const quota = createMemoryQuota()
   closers.add('quota', () => quota.close())
@@ -144,28 +158,36 @@ async function wire(
   closers.add('sessions', () => sessions.close())
 
   // ---- configuration flows down
+  const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => holder.current) })
   const holder = new SnapshotHolder(document => compile(document, { policy, prepare: prepareTool }))
   let content: SnapshotContent = { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) }
-  const publish = (change: Partial<SnapshotContent>): void => {
-    content = { ...content, ...change }
-    const answer = holder.publish(seal(content))
-    if (answer.kind === 'nack')
+  /** @returns why the change is not served; it is taken back then */
+  const publish = (change: Partial<SnapshotContent>): string | undefined => {
+    const wanted = { ...content, ...change }
+    const answer = holder.publish(seal(wanted))
+    if (answer.kind === 'nack') {
       log.error({ version: answer.version, reason: answer.reason }, 'the new configuration is not served')
-    else log.info({ version: answer.version, tools: content.tools.length }, 'serving configuration')
+      return answer.reason
+    }
+    content = wanted
+    log.info({ version: answer.version, tools: holder.current?.toolCount }, 'serving configuration')
+    return undefined
   }
 
   // ---- requests flow right
   const results = new ResultCache()
+  const usage = new UsageCounter()
   const admission = admitWithinBounds(settings.maxInFlight)
   const pipeline = compose(
     stages({
       admission,
       tokens,
-      apiKeys: undefined,
+      apiKeys,
       quota,
       egress,
       maxResponseBytes: MAX_BACKEND_ANSWER_BYTES,
       results,
+      usage: usage.stage,
       metrics,
       accessLog: { write: record => log.info(record, 'call') },
     }),
@@ -186,7 +208,7 @@ async function wire(
     name: 'toolgate',
     version: VERSION,
     maxBodyBytes: MAX_BODY_BYTES,
-    nowMs: Date.now,
+    nowMs: now,
   }
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
   const addressOf = clientAddresses(settings.sse.trustedProxies)
@@ -203,21 +225,35 @@ async function wire(
     if (previous !== undefined) void mcp.announce(previous, next, changed)
   })
   const caches = {
-    api_keys: () => 0,
+    api_keys: () => apiKeys.forget(),
     tokens: () => tokens.forget(),
     decisions: () => policy.forget(),
     results: () => results.clear(),
     quota_statistics: () => 0,
   }
-  const admin = { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }
-  handler = createRouter(
-    parts,
+  const rest = new RestTools(parts)
+  const router = createRouter({
+    gateway: parts,
     cors,
+    rest,
     mcp,
-    rest => new Admin(parts, admin, rest),
-    createOAuthFront({ gatewayUrl, issuer, egress, admin: providerAdmin(settings, issuer, egress), log }),
-    kernelRoutes(createKernel().kernel, Date.now),
-  )
+    admin: new Admin(parts, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    oauth: createOAuthFront({
+      gatewayUrl,
+      issuer,
+      egress,
+      admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: now }),
+      log,
+    }),
+    proxy: new ApiProxy(parts, egress, rest),
+    matcher: kernelRoutes(createKernel().kernel, now),
+  })
+  handler = router.handler
+  holder.onSwap(next => {
+    // a key that was revoked, or whose subscription was, must not live on in the memory of keys
+    apiKeys.forget()
+    router.load(next)
+  })
   metrics.gauge(
     'platform_tools',
     'Tools in the snapshot that is served.',
@@ -240,12 +276,26 @@ async function wire(
     log,
   })
   closers.add('tool-sets', () => source.close())
-  await source.start(tools => publish({ tools }))
+  await source.start(tools => void publish({ tools }))
   if (holder.current === undefined) publish({})
 
-  const api = await open(settings.api, (_, response) =>
-    response.send(200, ['content-type', 'application/json'], '{}'),
-  )
+  // ---- the control plane of this process, and this gateway as its first instance
+  apiHandler = await embedControlPlane({
+    settings,
+    log,
+    closers,
+    clock,
+    tokens,
+    policy: await policyEngine.prepare(bundle),
+    gatewayUrl,
+    apiUrl,
+    issuer,
+    maxBodyBytes: MAX_BODY_BYTES,
+    control: () => content.control,
+    apply: control => publish({ control }),
+    status: () => (draining ? 'draining' : holder.lastFault === undefined ? 'online' : 'degraded'),
+    usage,
+  })
   const metricsPort = await open(
     { host: settings.gateway.host, port: settings.metrics.port },
     metricsHandler(metrics),
@@ -254,7 +304,7 @@ async function wire(
   return {
     addresses: {
       gateway_url: gatewayUrl,
-      api_url: settings.api.url ?? `http://localhost:${api.port}`,
+      api_url: apiUrl,
       auth_url: issuer,
       metrics_url: `http://localhost:${metricsPort.port}`,
       http_server: gatewayListener.listener.kind,
@@ -271,30 +321,5 @@ async function wire(
       await closers.close()
       log.flush()
     },
-  }
-}
-
-/** Patches registered clients where the deployment gave an admin client (contract §1, `AUTH_ADMIN_*`). */
-function providerAdmin({ auth }: Settings, issuer: string, egress: Egress): ProviderAdmin | undefined {
-  const adminUrl = auth.adminUrl ?? adminUrlOf(issuer)
-  if (auth.adminClientId === undefined || auth.adminClientSecret === undefined || adminUrl === undefined)
-    return undefined
-  return keycloakAdmin({
-    egress,
-    adminUrl,
-    tokenEndpoint: `${issuer}/protocol/openid-connect/token`,
-    clientId: auth.adminClientId,
-    clientSecret: auth.adminClientSecret,
-    nowMs: Date.now,
-  })
-}
-
-function metricsHandler(metrics: Metrics): HttpHandler {
-  return (request, response) => {
-    if (request.path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD'))
-      return response.send(404, [])
-    void metrics
-      .text()
-      .then(text => response.send(200, ['content-type', 'text/plain; version=0.0.4; charset=utf-8'], text))
   }
 }

@@ -21,6 +21,11 @@ export interface Settings {
     /** Derived from the issuer when absent. */
     readonly adminUrl: string | undefined
   }
+  /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
+  readonly databaseUrl: string
+  readonly gatewayName: string
+  /** Adds `POST /test/clock` to the API port. */
+  readonly testHooks: boolean
   /** undefined: sessions and quotas stay in this process. */
   readonly redisUrl: string | undefined
   readonly policy: {
@@ -103,6 +108,9 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       adminClientSecret: read.optional('AUTH_ADMIN_CLIENT_SECRET'),
       adminUrl: read.url('AUTH_ADMIN_URL'),
     },
+    databaseUrl: read.text('DATABASE_URL', 'pglite:'),
+    gatewayName: read.text('GATEWAY_NAME', 'gateway'),
+    testHooks: read.flag('TEST_HOOKS', false),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     policy: {
       engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
@@ -189,6 +197,13 @@ function productionFaults(settings: Settings, read: Reader): void {
       'ALLOWED_AUDIENCES',
       'is empty, which switches the audience check off.',
       'List the audiences your tokens carry.',
+    )
+  }
+  if (settings.testHooks) {
+    read.fault(
+      'TEST_HOOKS',
+      'is on: a clock that callers can move has no place in production.',
+      'Leave it out.',
     )
   }
   if (settings.gateway.url === undefined) {

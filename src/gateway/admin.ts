@@ -120,7 +120,12 @@ export class Admin {
     return rows
   }
 
-  #authorized(call: Call, snapshot: Snapshot, resource: string, then: () => Promise<void>): void {
+  #authorized(
+    call: Call,
+    snapshot: Snapshot,
+    resource: 'sessions' | 'quotas' | 'cache',
+    then: () => Promise<void>,
+  ): void {
     const finish = async ({ final }: Ended): Promise<void> => {
       if (final?.kind === 'refusal') return this.#rest.refuse(call, final)
       try {

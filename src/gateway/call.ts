@@ -59,6 +59,11 @@ export class Call {
     this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
   }
 
+  /** Starts an answer whose body flows through. */
+  stream(status: number, headers: readonly string[], contentLength: number | undefined): ResponseStream {
+    return this.response.stream(status, this.#with(headers), contentLength)
+  }
+
   /** Starts an event stream (HTML, "Server-sent events"); proxies are told not to buffer it. */
   eventStream(headers: readonly string[] = []): ResponseStream {
     const own = [

@@ -1,5 +1,5 @@
 /** Address and method → endpoint. The kernel normalizes and matches; this table says what each route means. */
-import type { Snapshot } from '../pipeline/exchange.ts'
+import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { HttpHandler } from '../server/listener.ts'
 import type { Admin } from './admin.ts'
@@ -11,7 +11,8 @@ import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
-import { RestTools } from './rest.ts'
+import type { ApiProxy } from './proxy.ts'
+import type { RestTools } from './rest.ts'
 
 export interface RouteRow {
   readonly method: string
@@ -35,36 +36,71 @@ interface Route extends RouteRow {
 
 type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
 
-/** @param matcher makes the matcher of a table; called once. */
-export function createRouter(
-  parts: GatewayParts,
-  cors: Cors,
-  mcp: McpEndpoint,
-  admin: (rest: RestTools) => Admin,
-  oauth: OAuthFront,
-  matcher: (rows: readonly RouteRow[]) => RouteMatcher,
-): HttpHandler {
-  const rest = new RestTools(parts)
-  const routes = [...routeTable(parts, rest, mcp, admin(rest)), ...oauthRoutes(oauth)]
-  const table = matcher(routes)
+export interface RouterParts {
+  readonly gateway: GatewayParts
+  readonly cors: Cors
+  readonly rest: RestTools
+  readonly mcp: McpEndpoint
+  readonly admin: Admin
+  readonly oauth: OAuthFront
+  readonly proxy: ApiProxy
+  /** Makes the matcher of a table; called anew for each snapshot whose APIs differ. */
+  readonly matcher: (rows: readonly RouteRow[]) => RouteMatcher
+}
 
-  return (request, response) => {
-    const call = new Call(request, response, cors.headers(request.header('origin')), parts.nowMs())
-    if (request.method === 'OPTIONS') {
-      if (isPublicDocument(request.path)) return documentPreflight(call)
-      const { status, headers } = cors.preflight(request)
-      return call.answer(status, undefined, headers)
-    }
-    // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
-    const method = request.method === 'HEAD' ? 'GET' : request.method
-    const row = table.match(method, request.path)
-    if (typeof row === 'number') return routes[row]!.endpoint(call, table)
-    rest.refuse(
-      call,
-      refusalOf(row, request.path),
-      row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : [],
-    )
+export interface Router {
+  readonly handler: HttpHandler
+  /**
+   * Takes up the proxied APIs of a snapshot.
+   * @throws Error naming the route that cannot be one; the table before goes on serving.
+   */
+  load(snapshot: Snapshot): void
+}
+
+export function createRouter(parts: RouterParts): Router {
+  const { gateway, cors, rest } = parts
+  const fixed: readonly Route[] = [...routeTable(parts), ...oauthRoutes(parts.oauth)]
+  let routes = fixed
+  let table = parts.matcher(routes)
+  let loaded: readonly CompiledApi[] = []
+
+  return {
+    load(snapshot) {
+      if (snapshot.apis.length === 0 && loaded.length === 0) return
+      const next = [...fixed, ...snapshot.apis.flatMap(api => proxyRoutes(parts, api))]
+      table = parts.matcher(next)
+      routes = next
+      loaded = snapshot.apis
+    },
+    handler(request, response) {
+      const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
+      if (request.method === 'OPTIONS') {
+        if (isPublicDocument(request.path)) return documentPreflight(call)
+        const { status, headers } = cors.preflight(request)
+        return call.answer(status, undefined, headers)
+      }
+      // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
+      const method = request.method === 'HEAD' ? 'GET' : request.method
+      const row = table.match(method, request.path)
+      if (typeof row === 'number') return routes[row]!.endpoint(call, table)
+      const allow = row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : []
+      rest.refuse(call, refusalOf(row, request.path), allow)
+    },
   }
+}
+
+/** The address itself and everything below it, with every method. */
+function proxyRoutes(parts: RouterParts, api: CompiledApi): readonly Route[] {
+  const route = (pattern: string, restOf: (table: RouteMatcher) => string): Route => ({
+    method: '*',
+    pattern,
+    endpoint: (call, table) => {
+      const snapshot = parts.gateway.snapshot()
+      if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+      else parts.proxy.handle(call, snapshot, api, restOf(table))
+    },
+  })
+  return [route(api.prefix, () => ''), route(`${api.prefix}/*`, table => `/${table.param(0)}`)]
 }
 
 function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path: string): Refusal {
@@ -80,7 +116,7 @@ function decoded(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment
 }
 
-function routeTable(parts: GatewayParts, rest: RestTools, mcp: McpEndpoint, admin: Admin): readonly Route[] {
+function routeTable({ gateway: parts, rest, mcp, admin }: RouterParts): readonly Route[] {
   const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
     const snapshot = parts.snapshot()
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))

@@ -20,8 +20,8 @@ export type Operation =
   | { readonly action: 'capabilities.read' }
   /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
   | { readonly action: 'session' }
-  | { readonly action: 'admin'; readonly resource: string }
-  | { readonly action: 'proxy'; readonly routeId: number }
+  | { readonly action: 'admin'; readonly resource: 'sessions' | 'quotas' | 'cache' }
+  | { readonly action: 'proxy'; readonly api: CompiledApi }
 
 /** A tool made ready by the snapshot compiler. */
 export interface CompiledTool {
@@ -56,6 +56,41 @@ export interface ToolListing {
   readonly forms: Map<string, string>
 }
 
+/** The limits of one consumer (contract §4): of its subscription, else of its own plan, else the specified defaults. */
+export interface Entitlement {
+  readonly limits: PlanLimits
+  readonly plan: Plan | undefined
+  /** Counters are kept per consumer, and per subscription where one applies. */
+  readonly subscriptionId: string | undefined
+}
+
+/** An API of the control plane, ready to be proxied. */
+export interface CompiledApi {
+  readonly id: string
+  /** Position in the snapshot; dense. */
+  readonly index: number
+  /** Name of the tenant it belongs to. */
+  readonly tenant: string
+  /** Public path: `/t/{tenant}{path}`. */
+  readonly prefix: string
+  /** Without trailing slash. */
+  readonly upstreamUrl: string
+  readonly authRequired: boolean
+}
+
+/** An API key as the snapshot knows it. */
+export interface KeyEntry {
+  readonly id: string
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string
+  readonly tenant: string
+  readonly subscriptionId: string
+  readonly apiId: string
+  readonly application: string
+  /** Unix ms; Infinity when neither key nor subscription expires. */
+  readonly expiresAtMs: number
+}
+
 /** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
 export interface Snapshot {
   /** SHA-256 of the document it was compiled from, hex. */
@@ -66,11 +101,15 @@ export interface Snapshot {
   readonly toolCount: number
   /** Listings by class of callers (tenant and visibility key); bounded by whoever fills it. */
   readonly listings: Map<string, ToolListing>
-  /** The limits that apply to a consumer, and where they come from. */
-  limitsOf(
-    principal: Principal,
-    apiId: string | undefined,
-  ): { readonly limits: PlanLimits; readonly plan: Plan | undefined }
+  /** The limits that apply to a consumer, and where they come from; the same object for the same answer. */
+  entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement
+  /** Proxied APIs, in the order of their index. */
+  readonly apis: readonly CompiledApi[]
+  apiOf(id: string): CompiledApi | undefined
+  /** What the control plane knows about a key, by its public prefix. */
+  keyOf(prefix: string): KeyEntry | undefined
+  /** True for a consumer that the control plane has blocked in this tenant. */
+  isBlocked(tenant: string | undefined, consumer: string): boolean
 }
 
 /** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
@@ -107,6 +146,8 @@ export interface ExchangeInit {
   /** Binds the session the request came in to the principal; false when it is another's. Absent without a session. */
   readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
   /** Asks the client's user; absent when the client cannot. */
+  /** Proxied calls: sends the request on and the answer back, both as streams; resolves when the answer has ended. */
+  readonly forward?: (exchange: Exchange) => Promise<Final>
   readonly confirm?: (confirmation: Confirmation) => ConfirmationAnswer | Promise<ConfirmationAnswer>
   /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
   readonly onProgress?: (progress: number, total: number | undefined, message: string | undefined) => void
@@ -125,6 +166,7 @@ export class Exchange {
   readonly onProgress: ExchangeInit['onProgress']
   readonly claimSession: ExchangeInit['claimSession']
   readonly confirm: ExchangeInit['confirm']
+  readonly forward: ExchangeInit['forward']
   /** Monotonic milliseconds (`performance.now`) at the start. */
   readonly startedAt: number
 
@@ -162,6 +204,7 @@ export class Exchange {
     this.onProgress = init.onProgress
     this.claimSession = init.claimSession
     this.confirm = init.confirm
+    this.forward = init.forward
     this.startedAt = performance.now()
   }
 }

@@ -151,6 +151,13 @@ export const REFUSALS = {
     rpcCode: 403,
     message: 'X-Tenant-ID names another tenant than the credential.',
   },
+  subscription_required: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'This API needs an approved subscription of the calling application.',
+  },
+  consumer_blocked: { error: 'forbidden', status: 403, rpcCode: 403, message: 'This consumer is blocked.' },
   policy_denied: {
     error: 'forbidden',
     status: 403,

@@ -1,9 +1,10 @@
 /** SnapshotDocument → Snapshot: indexes, validators and requests made ready. Pure: no file, no clock, no network. */
-import { DEFAULT_LIMITS, type Plan, type PlanLimits } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import type { CompiledTool, Snapshot } from '../pipeline/exchange.ts'
 import type { PreparedPolicy } from '../policy/engine.ts'
+import { compiledApis, controlTools, keyEntries } from './control-index.ts'
 import type { SnapshotDocument } from './document.ts'
+import { entitlements } from './entitlements.ts'
 
 /** What compiling needs from other rooms. */
 export interface CompileParts {
@@ -13,20 +14,13 @@ export interface CompileParts {
 
 /** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
 export function compile(document: SnapshotDocument, parts: CompileParts): Snapshot {
-  const tools = document.tools.map((tool, index): CompiledTool => {
-    return { tool, index, ...parts.prepare(tool) }
-  })
+  const all = [...document.tools, ...controlTools(document.control)]
+  const tools = all.map((tool, index): CompiledTool => ({ tool, index, ...parts.prepare(tool) }))
   const byTenant = indexByTenant(tools)
   const shared = byTenant.get(null)!
-  const plans = new Map(document.plans.map(plan => [plan.slug, Object.freeze({ plan, limits: plan })]))
-  const consumers = new Map<string, { readonly plan: Plan; readonly limits: PlanLimits }>()
-  for (const [consumer, slug] of Object.entries(document.consumers)) {
-    const plan = plans.get(slug)
-    if (plan === undefined)
-      throw new Error(`consumer "${consumer}" has plan "${slug}", which is not among the plans`)
-    consumers.set(consumer, plan)
-  }
-  const withoutPlan = Object.freeze({ plan: undefined, limits: DEFAULT_LIMITS })
+  const keys = keyEntries(document.control)
+  const apis = compiledApis(document.control)
+  const apisById = new Map(apis.map(api => [api.id, api]))
   return Object.freeze({
     version: document.version,
     policy: parts.policy,
@@ -34,7 +28,10 @@ export function compile(document: SnapshotDocument, parts: CompileParts): Snapsh
     listings: new Map(),
     toolsOf: (tenant: string | undefined) =>
       tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
-    limitsOf: (principal: { readonly consumer: string }) => consumers.get(principal.consumer) ?? withoutPlan,
+    apis,
+    apiOf: (id: string) => apisById.get(id),
+    keyOf: (prefix: string) => keys.get(prefix),
+    ...entitlements(document),
   })
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
+import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
 
 export interface SnapshotContent {
   /** Every tool that may be served, credentials towards backends included: the document is a secret. */
@@ -9,6 +10,8 @@ export interface SnapshotContent {
   readonly plans: readonly Plan[]
   /** Consumer → slug of its own plan. */
   readonly consumers: { readonly [consumer: string]: string }
+  /** Tenants, APIs, subscriptions, keys and plans of the control plane; EMPTY_SHARE before its first word. */
+  readonly control: ControlShare
 }
 
 export interface SnapshotDocument extends SnapshotContent {
@@ -16,10 +19,18 @@ export interface SnapshotDocument extends SnapshotContent {
   readonly version: string
 }
 
-export const EMPTY_CONTENT: SnapshotContent = Object.freeze({ tools: [], plans: [], consumers: {} })
+export const EMPTY_CONTENT: SnapshotContent = Object.freeze({
+  tools: [],
+  plans: [],
+  consumers: {},
+  control: EMPTY_SHARE,
+})
 
 export function seal(content: SnapshotContent): SnapshotDocument {
-  const version = createHash('sha256').update(canonicalJson(content)).digest('hex')
+  // the control plane's share has a hash of its own; hashing its keys anew for each change would cost more than the change
+  const version = createHash('sha256')
+    .update(canonicalJson({ ...content, control: content.control.version }))
+    .digest('hex')
   return Object.freeze({ ...content, version })
 }
 

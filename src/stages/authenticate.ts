@@ -1,12 +1,24 @@
 /** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
 import type { ApiKeyVerifier, TokenVerifier } from '../identity/verifier.ts'
-import type { Principal } from '../model/principal.ts'
+import { type Principal, principal } from '../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
 
 /** May act for another tenant with `X-Tenant-ID` (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'
+
+/** Whoever calls an API that asks for no authentication. */
+const ANYBODY = principal({
+  kind: 'anonymous',
+  subject: 'anonymous',
+  consumer: 'anonymous',
+  tenant: undefined,
+  roles: [],
+  scopes: [],
+  subscriptionId: undefined,
+  expiresAtMs: Number.POSITIVE_INFINITY,
+})
 
 export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | undefined): Stage {
   function accept(exchange: Exchange, verified: Principal | Refusal): Outcome {
@@ -32,6 +44,12 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
         verified = tokens.verify(authorization.slice(7).trim(), exchange.receivedAtMs)
       } else if (apiKey !== '' && apiKeys !== undefined) {
         verified = apiKeys.verify(apiKey, exchange.receivedAtMs)
+      } else if (
+        apiKey === '' &&
+        exchange.operation.action === 'proxy' &&
+        !exchange.operation.api.authRequired
+      ) {
+        verified = ANYBODY
       } else {
         return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
       }

@@ -9,11 +9,13 @@ import { authenticate } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { bindSession } from './bind-session.ts'
 import { confirmCall } from './confirm-call.ts'
+import { invokeProxy } from './invoke-proxy.ts'
 import { invokeTool } from './invoke-tool.ts'
 import { listTools } from './list-tools.ts'
 import { type AccessLog, logAccess } from './log-access.ts'
 import { type CallMetrics, recordMetrics } from './record-metrics.ts'
 import { releaseQuota } from './release-quota.ts'
+import { requireSubscription } from './require-subscription.ts'
 import { resolveTool } from './resolve-tool.ts'
 import type { ResultCache } from './result-cache.ts'
 import { takeQuota } from './take-quota.ts'
@@ -27,6 +29,8 @@ export interface StageParts {
   readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache
+  /** Counts for the control plane. */
+  readonly usage: Stage
   readonly metrics: CallMetrics
   readonly accessLog: AccessLog
 }
@@ -37,14 +41,17 @@ export function stages(parts: StageParts): readonly Stage[] {
     authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
     bindSession(), // a session of somebody else does not exist
     resolveTool(), //                        after authentication: which tool a name means depends on the tenant
+    requireSubscription(), // who has no business here must not use up anybody's quota
     takeQuota(parts.quota), //               before policy: a refused caller must not cost an evaluation
     authorize(), //                          before arguments are looked at: a schema is told only to those who may call
     validateArguments(), //                  nothing that does not fit reaches a backend
     confirmCall(), // asked about arguments that are known to fit, just before they are used
     listTools(),
     invokeTool(parts.egress, parts.maxResponseBytes, parts.results),
+    invokeProxy(),
     releaseQuota(), //                       settle: on every exit
     parts.admission.leave,
+    parts.usage,
     recordMetrics(parts.metrics),
     logAccess(parts.accessLog), //           last: it tells what all the others found
   ]

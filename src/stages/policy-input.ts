@@ -1,22 +1,26 @@
 /** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
 import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
 import type { PolicyInput } from '../policy/engine.ts'
+import { entitlementOf } from './take-quota.ts'
 
-/** Decisions about no single tool; tools use their index, which is never negative. */
+/** Decisions about no single tool or API; tools use their index, which is never negative. */
 const KEY_OF_ACTION = {
   'tools.list': -1,
   'resources.list': -2,
   'prompts.list': -3,
   'capabilities.read': -4,
-  session: -7,
-  admin: -5,
-  proxy: -6,
+  session: -5,
 } as const
+const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8 } as const
+/** APIs count down from here. */
+const FIRST_API = -64
 
-/** Same number for resources of which the snapshot holds one per action; a policy that looks at more must not be remembered. */
+/** The number under which a decision about this exchange's resource may be remembered: one for each resource of the snapshot. */
 export function resourceKeyOf(exchange: Exchange): number {
   const { operation } = exchange
-  return operation.action === 'tools.call' ? exchange.tool!.index : KEY_OF_ACTION[operation.action]
+  if (operation.action === 'tools.call') return exchange.tool!.index
+  if (operation.action === 'proxy') return FIRST_API - operation.api.index
+  return operation.action === 'admin' ? KEY_OF_ADMIN[operation.resource] : KEY_OF_ACTION[operation.action]
 }
 
 function subjectOf(exchange: Exchange): PolicyInput['subject'] {
@@ -53,7 +57,14 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   if (operation.action === 'tools.call') return toolResource(exchange.tool!)
   if (operation.action === 'admin')
     return { type: 'admin', id: operation.resource, properties: { tenant: null } }
-  if (operation.action === 'proxy') return { type: 'api', id: String(operation.routeId), properties }
+  if (operation.action === 'proxy') {
+    // an API without authentication is everybody's
+    return {
+      type: 'api',
+      id: operation.api.id,
+      properties: { tenant: operation.api.authRequired ? operation.api.tenant : null },
+    }
+  }
   return { type: 'tools', id: '*', properties }
 }
 
@@ -82,6 +93,6 @@ export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInp
 }
 
 function contextOf(exchange: Exchange): PolicyInput['context'] {
-  const { plan } = exchange.snapshot.limitsOf(exchange.principal!, exchange.tool?.tool.apiId)
+  const { plan } = entitlementOf(exchange, exchange.principal!)
   return { access: exchange.access, time: exchange.receivedAtMs, plan: plan?.slug ?? null }
 }

@@ -1,6 +1,6 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
 import type { Principal } from '../model/principal.ts'
-import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
+import type { CompiledTool, Entitlement, Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
 import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal } from '../quota/quota.ts'
@@ -23,15 +23,19 @@ export function quotaKey(
 
 export function takeQuota(quota: Quota): Stage {
   // prepared once per remembered credential and per tool of a snapshot: hashing a name is dearer than deciding
-  const consumerKeys = new WeakMap<Principal, QuotaKey>()
+  const consumerKeys = new WeakMap<Principal, Map<string, QuotaKey>>()
   const toolKeys = new WeakMap<CompiledTool, QuotaKey>()
 
-  function consumerKey(principal: Principal): QuotaKey {
-    let key = consumerKeys.get(principal)
-    if (key === undefined) {
-      key = quota.key(quotaKey(principal.tenant, principal.consumer, principal.subscriptionId))
-      consumerKeys.set(principal, key)
+  function consumerKey(principal: Principal, subscriptionId: string | undefined): QuotaKey {
+    let keys = consumerKeys.get(principal)
+    if (keys === undefined) {
+      keys = new Map()
+      consumerKeys.set(principal, keys)
     }
+    const known = keys.get(subscriptionId ?? '')
+    if (known !== undefined) return known
+    const key = quota.key(quotaKey(principal.tenant, principal.consumer, subscriptionId))
+    keys.set(subscriptionId ?? '', key)
     return key
   }
 
@@ -53,12 +57,13 @@ export function takeQuota(quota: Quota): Stage {
     id: 'take-quota',
     phase: 'limit',
     run(exchange) {
-      if (!consumes(exchange)) return undefined
       const principal = exchange.principal!
+      // an API open to anybody has no consumer to count for
+      if (!consumes(exchange) || principal.kind === 'anonymous') return undefined
       const entry = exchange.tool
-      const { limits } = exchange.snapshot.limitsOf(principal, entry?.tool.apiId)
+      const { limits, subscriptionId } = entitlementOf(exchange, principal)
       const rateLimit = entry?.tool.rateLimit
-      const key = consumerKey(principal)
+      const key = consumerKey(principal, subscriptionId)
       const nowMs = exchange.receivedAtMs
       const taken = quota.take(
         rateLimit === undefined
@@ -68,6 +73,13 @@ export function takeQuota(quota: Quota): Stage {
       return taken instanceof Promise ? taken.then(value => accept(exchange, value)) : accept(exchange, taken)
     },
   }
+}
+
+/** The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). */
+export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {
+  const { operation } = exchange
+  const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId
+  return exchange.snapshot.entitlementOf(principal, apiId, exchange.receivedAtMs)
 }
 
 /** The specification's messages: they name the limit that was exceeded, daily and monthly ones with used/limit. */

@@ -47,7 +47,7 @@ export const PLACES: readonly Place[] = [
     'telemetry/',
   ),
   ...on('door', 'gateway/', 'control/', 'webhooks/', 'toolsets/', 'example/'),
-  ...on('top', 'main.ts', 'cli/', 'settings.ts', 'settings/'),
+  ...on('top', 'main.ts', 'main/', 'cli/', 'settings.ts', 'settings/'),
 ]
 
 export interface Exception {
@@ -59,6 +59,8 @@ export interface Exception {
 /** Steps sideways that are meant. */
 export const SIDEWAYS: readonly Exception[] = [
   { from: 'main.ts', to: 'settings.ts', reason: 'wiring is made from settings' },
+  { from: 'main.ts', to: 'main/', reason: 'parts of the wiring that fill a file of their own' },
+  { from: 'main/', to: 'settings.ts', reason: 'wiring is made from settings' },
   { from: 'cli/', to: 'main.ts', reason: 'serve starts the deployment' },
   { from: 'cli/', to: 'settings.ts', reason: 'commands read the same settings as the deployment' },
   { from: 'settings.ts', to: 'settings/', reason: 'the reader of single values is its own file' },

@@ -70,7 +70,7 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     expect(challenged.json.error).toMatchObject({ code: 401, data: { error: 'unauthorized' } })
     const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : '/mcp'
     expect(challenged.headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource${resource}", scope="openid platform:read"`,
+      `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource${resource}", scope="openid platform:read platform:execute"`,
     )
   })
 

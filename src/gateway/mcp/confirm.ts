@@ -59,11 +59,17 @@ export function elicit(
 
 const INPUT_NAME = 'confirm'
 
+/** What to answer to a call that waits for its user; a state that is not ours, not of this call or too old is an error, never asked anew. */
+export type PendingInput =
+  | { readonly inputRequests: object; readonly requestState: string }
+  | 'state_rejected'
+
 /** MCP 2026-07-28, multi round-trip requests: the first call gets the question, the repeated one carries answer and state. */
 export class ModernConfirmation {
   readonly #states: ConfirmationStates
   readonly #request: RpcRequest
   #asked: Confirmation | undefined
+  #stateRejected = false
 
   constructor(states: ConfirmationStates, request: RpcRequest) {
     this.#states = states
@@ -79,12 +85,14 @@ export class ModernConfirmation {
       const response = (inputResponses as Record<string, unknown> | undefined)?.[INPUT_NAME]
       return isAccepted(response) ? 'accepted' : 'declined'
     }
+    this.#stateRejected = requestState !== undefined
     this.#asked = confirmation
     return 'pending'
   }
 
-  pendingInput(): { readonly inputRequests: object; readonly requestState: string } | undefined {
+  pendingInput(): PendingInput | undefined {
     if (this.#asked === undefined) return undefined
+    if (this.#stateRejected) return 'state_rejected'
     return {
       inputRequests: { [INPUT_NAME]: { method: 'elicitation/create', params: question(this.#asked) } },
       requestState: this.#states.issue(ownerOf(this.#asked.principal), this.#asked),

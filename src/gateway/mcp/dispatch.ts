@@ -15,6 +15,7 @@ import {
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { resultView, toolsJson } from '../tool-view.ts'
+import type { PendingInput } from './confirm.ts'
 import {
   errorMessage,
   INVALID_PARAMS,
@@ -40,7 +41,7 @@ export interface Conversation {
   readonly cancellation: Cancellation
   readonly extras: RunExtras
   /** Modern era: what a client is asked when a call waits for a confirmation. */
-  readonly pendingInput?: () => { readonly inputRequests: object; readonly requestState: string } | undefined
+  readonly pendingInput?: () => PendingInput | undefined
 }
 
 /** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
@@ -218,6 +219,13 @@ export class Dispatcher {
     }
     if (refusal.reason === 'confirmation_pending') {
       const input = conversation.pendingInput?.()
+      if (input === 'state_rejected') {
+        return fault(
+          id,
+          INVALID_PARAMS,
+          'requestState is not one this server gave out for this call, or has expired. Call again without it.',
+        )
+      }
       if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
     }
     return {

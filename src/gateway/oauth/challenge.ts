@@ -1,7 +1,10 @@
 /** The `WWW-Authenticate` values of 401 and 403 (mcp-wire §3). It decides nothing and sends nothing. */
 
-/** What a client should ask for first. Without it clients ask for every scope there is, admin included. */
-export const FIRST_SCOPES: readonly string[] = ['openid', 'read']
+/**
+ * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would
+ * list no tool, because a list holds only what the caller may call, and nothing would then tell the client to ask for more.
+ */
+export const FIRST_SCOPES: readonly string[] = ['openid', 'read', 'execute']
 
 export interface Challenge {
   /** Absolute address of the protected-resource document (RFC 9728 §5.1). */

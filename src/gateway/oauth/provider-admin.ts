@@ -153,3 +153,29 @@ function clientIn(bytes: Uint8Array, clientId: string): FoundClient | undefined 
     attributes: typeof attributes === 'object' ? (attributes ?? {}) : {},
   }
 }
+
+export interface ProviderAdminSettings {
+  readonly issuer: string
+  readonly adminClientId: string | undefined
+  readonly adminClientSecret: string | undefined
+  readonly adminUrl: string | undefined
+  readonly egress: Egress
+  readonly nowMs: () => number
+}
+
+/** undefined when the deployment gave no admin client (contract §1, `AUTH_ADMIN_*`): clients are then left as the provider made them. */
+export function providerAdminOf(settings: ProviderAdminSettings): ProviderAdmin | undefined {
+  const { issuer, adminClientId, adminClientSecret, egress, nowMs } = settings
+  const adminUrl = settings.adminUrl ?? adminUrlOf(issuer)
+  if (adminClientId === undefined || adminClientSecret === undefined || adminUrl === undefined)
+    return undefined
+  const tokenEndpoint = `${issuer}/protocol/openid-connect/token`
+  return keycloakAdmin({
+    egress,
+    adminUrl,
+    tokenEndpoint,
+    clientId: adminClientId,
+    clientSecret: adminClientSecret,
+    nowMs,
+  })
+}

@@ -4,9 +4,9 @@ import type { Call } from '../call.ts'
 import type { OAuthAnswer } from './answer.ts'
 import type { OAuthFront } from './front.ts'
 import { DOCUMENT_PREFLIGHT } from './metadata.ts'
+import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
 import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
 
-const MAX_REGISTRATION_BYTES = 64 * 1024
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 
 export interface OAuthRoute {

@@ -36,7 +36,7 @@ describe('refusals', () => {
   it('challenge without error when no token was shown, and always with scope and metadata', () => {
     const value = headerOf(refusalHeaders(refuse('token_missing'), CONTEXT), 'www-authenticate')!
     expect(value).toMatch(
-      /^Bearer resource_metadata="http:\/\/gw\/\.well-known\/oauth-protected-resource\/mcp\/sse", scope="openid platform:read"$/,
+      /^Bearer resource_metadata="http:\/\/gw\/\.well-known\/oauth-protected-resource\/mcp\/sse", scope="openid platform:read platform:execute"$/,
     )
     expect(value).not.toContain('error=')
     expect(value).not.toContain('admin')

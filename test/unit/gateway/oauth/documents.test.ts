@@ -174,9 +174,9 @@ describe('challenges', () => {
       scopes: FIRST_SCOPES,
     })
     expect(header).toBe(
-      `Bearer resource_metadata="${GATEWAY}/.well-known/oauth-protected-resource/mcp/sse", scope="openid platform:read"`,
+      `Bearer resource_metadata="${GATEWAY}/.well-known/oauth-protected-resource/mcp/sse", scope="openid platform:read platform:execute"`,
     )
-    expect(params(header)).toMatchObject({ scope: 'openid platform:read' })
+    expect(params(header)).toMatchObject({ scope: 'openid platform:read platform:execute' })
     expect(String(params(header).resourceMetadataUrl)).toBe(
       `${GATEWAY}/.well-known/oauth-protected-resource/mcp/sse`,
     )

@@ -1,0 +1,42 @@
+/** Tools of a control-plane API: its OpenAPI document read as a tool-set of its tenant (contract §5, `spec`). It stores nothing. */
+import type { Api } from '../model/api.ts'
+import type { Tenant } from '../model/tenant.ts'
+import type { Tool } from '../model/tool.ts'
+import type { ToolSet } from '../model/tool-set.ts'
+import type { ToolSetCompiler } from './sync/compile-job.ts'
+
+const TIMEOUT_MS = 30_000
+
+/** @throws Error with the reason when the document is of no use */
+export async function apiTools(
+  api: Api,
+  tenant: Tenant,
+  compiler: ToolSetCompiler,
+): Promise<readonly Tool[]> {
+  if (api.spec === null) return []
+  const parsed: unknown = JSON.parse(api.spec)
+  // a document that was given as text is kept as a JSON string
+  const text = typeof parsed === 'string' ? parsed : api.spec
+  const outcome = await compiler.compile({ document: text, toolSet: toolSetOf(api, tenant) })
+  if (outcome.kind === 'fault') throw new Error(outcome.message)
+  return outcome.kind === 'compiled' ? outcome.result.tools : []
+}
+
+function toolSetOf(api: Api, tenant: Tenant): ToolSet {
+  return {
+    name: api.id,
+    namespace: `tenant-${tenant.name}`,
+    displayName: api.name.slice(0, 64),
+    baseURL: api.upstreamUrl,
+    selector: {},
+    toolDefaults: { tags: [], timeoutMs: TIMEOUT_MS, authentication: { type: 'none' }, outputSchema: false },
+    // the path is unique in the tenant, so names of two APIs cannot meet
+    naming: {
+      prefix: `${api.path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}_`,
+      suffix: '',
+      useOperationId: true,
+    },
+    enabled: true,
+    apiId: api.id,
+  }
+}

@@ -1,0 +1,194 @@
+/** The walk of a tenant through the control plane, seen at the gateway: API, subscription, key, proxied calls, tools, usage, revocation. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Deployment, deploy, read } from '../fixtures/deployment.ts'
+
+let gateway: Deployment
+let admin: string
+let upstream: Server
+let upstreamUrl: string
+const seen: { method: string; url: string; headers: Record<string, unknown>; body: string }[] = []
+
+beforeAll(async () => {
+  upstream = createServer((request, response) => {
+    let body = ''
+    request.on('data', chunk => {
+      body += chunk
+    })
+    request.on('end', () => {
+      seen.push({ method: request.method!, url: request.url!, headers: request.headers, body })
+      if (request.url!.startsWith('/base/slow')) return
+      response.writeHead(request.url!.includes('broken') ? 503 : 200, {
+        'content-type': 'text/plain',
+        'x-upstream': 'yes',
+        connection: 'x-hop',
+        'x-hop': '1',
+      })
+      response.write('first ')
+      setTimeout(() => response.end(`${request.method} ${body.length}`), 20)
+    })
+  })
+  await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+  upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+  gateway = await deploy({ DATABASE_URL: 'pglite:memory' })
+  admin = await gateway.token('demo-admin')
+})
+afterAll(async () => {
+  await gateway.stop()
+  upstream.closeAllConnections()
+  await new Promise(resolve => upstream.close(resolve))
+})
+
+async function api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const answer = await fetch(`${gateway.running.addresses.api_url}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return read(answer)
+}
+const as = (tenant: string) => ({ 'x-tenant-id': tenant })
+const call = async (path: string, init: RequestInit = {}) => read(await fetch(`${gateway.url}${path}`, init))
+
+it('serves health, the OpenAPI document and its pages on the API port', async () => {
+  const { api_url } = gateway.running.addresses
+  expect((await fetch(`${api_url}/health`)).status).toBe(200)
+  expect(((await (await fetch(`${api_url}/openapi.json`)).json()) as { openapi: string }).openapi).toMatch(
+    /^3\.1/,
+  )
+  expect((await fetch(`${api_url}/docs`)).status).toBe(200)
+})
+
+it('walks from tenant to revoked key', async () => {
+  const tenant = await api('POST', '/tenants', {
+    name: 'acme',
+    tier: 'business',
+    admin_email: 'ops@acme.example',
+  })
+  expect([tenant.status, tenant.json.gateway_url]).toEqual([201, `${gateway.url}/t/acme`])
+  const tenantId = tenant.json.id
+  const created = await api(
+    'POST',
+    `/tenants/${tenantId}/apis`,
+    {
+      name: 'Echo',
+      upstream_url: `${upstreamUrl}/base`,
+      path: '/echo',
+      version: '1',
+      auth_required: true,
+      spec: {
+        openapi: '3.1.0',
+        info: { title: 'Echo', version: '1' },
+        paths: {
+          '/hello': {
+            get: {
+              operationId: 'sayHello',
+              summary: 'Says hello',
+              responses: { 200: { description: 'ok' } },
+            },
+          },
+        },
+      },
+    },
+    as('acme'),
+  )
+  expect([created.status, created.json.public_url]).toEqual([201, `${gateway.url}/t/acme/echo`])
+  await expect.poll(async () => (await call('/t/acme/echo')).status, { timeout: 5000 }).toBe(401)
+
+  const subscription = await api(
+    'POST',
+    `/tenants/${tenantId}/subscriptions`,
+    { api_id: created.json.id, plan: 'gold', application: 'shop-front' },
+    as('acme'),
+  )
+  expect([subscription.status, subscription.json.status, subscription.json.api_key]).toEqual([
+    201,
+    'pending_approval',
+    null,
+  ])
+  const approved = await api(
+    'POST',
+    `/tenants/${tenantId}/subscriptions/${subscription.json.id}/approve`,
+    {},
+    as('acme'),
+  )
+  const key: string = approved.json.api_key
+  expect(key).toMatch(/^tgk_[A-Za-z0-9]{8}_?[A-Za-z0-9]{32}/)
+
+  const withKey = {
+    headers: { 'x-api-key': key, authorization: '', 'x-forwarded-for': '6.6.6.6', cookie: 'secret=1' },
+  }
+  await expect
+    .poll(async () => (await call('/t/acme/echo/things?q=a%20b', withKey)).status, { timeout: 5000 })
+    .toBe(200)
+  const answer = await call('/t/acme/echo/things?q=a%20b', {
+    ...withKey,
+    method: 'POST',
+    body: 'x'.repeat(300_000),
+  })
+  expect([answer.status, answer.text, answer.headers.get('x-upstream'), answer.headers.get('x-hop')]).toEqual(
+    [200, 'first POST 300000', 'yes', null],
+  )
+  expect(answer.headers.get('x-ratelimit-limit')).toBe('100')
+  const arrived = seen.at(-1)!
+  expect(arrived).toMatchObject({
+    method: 'POST',
+    url: '/base/things?q=a%20b',
+    headers: { 'x-forwarded-prefix': '/t/acme/echo', 'x-tenant-id': 'acme' },
+  })
+  expect(JSON.stringify(arrived.headers)).not.toContain(key)
+  expect(arrived.headers.cookie).toBeUndefined()
+  expect(arrived.headers['x-forwarded-for']).toBe('127.0.0.1')
+  expect(arrived.headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+  expect((await call('/t/acme/echo/broken', withKey)).status).toBe(503)
+  expect((await call('/t/acme/echo', { headers: { 'x-api-key': `${key.slice(0, -1)}!` } })).status).toBe(401)
+
+  const agent = await gateway.token('demo-agent')
+  expect((await call('/t/acme/echo', { headers: { authorization: `Bearer ${agent}` } })).json).toMatchObject({
+    error: 'forbidden',
+  })
+  const tools = await gateway.post('/mcp/v1/tools', {}, admin)
+  expect(tools.json.tools.map((tool: { name: string }) => tool.name)).toContain('echo_sayHello')
+
+  await expect
+    .poll(
+      async () =>
+        (
+          await api(
+            'GET',
+            `/tenants/${tenantId}/subscriptions/${subscription.json.id}/usage`,
+            undefined,
+            as('acme'),
+          )
+        ).json.requests,
+      { timeout: 15_000 },
+    )
+    .toBeGreaterThanOrEqual(3)
+
+  const keys = await api('GET', `/tenants/${tenantId}/apikeys`, undefined, as('acme'))
+  expect(
+    (await api('DELETE', `/tenants/${tenantId}/apikeys/${keys.json.items[0].id}`, undefined, as('acme')))
+      .status,
+  ).toBe(204)
+  const revokedAt = performance.now()
+  await expect
+    .poll(async () => (await call('/t/acme/echo', withKey)).status, { timeout: 5000, interval: 20 })
+    .toBe(401)
+  expect(performance.now() - revokedAt).toBeLessThan(1000)
+})
+
+it('lets anybody call an API that asks for no authentication, and nobody one that is gone', async () => {
+  const { id: tenantId } = (await api('GET', '/tenants')).json.items[0]
+  const open = await api(
+    'POST',
+    `/tenants/${tenantId}/apis`,
+    { name: 'Open', upstream_url: `${upstreamUrl}/base`, path: '/open', version: '1', auth_required: false },
+    as('acme'),
+  )
+  await expect.poll(async () => (await call('/t/acme/open/x')).status, { timeout: 5000 }).toBe(200)
+  expect(
+    (await api('DELETE', `/tenants/${tenantId}/apis/${open.json.id}`, undefined, as('acme'))).status,
+  ).toBe(204)
+  await expect.poll(async () => (await call('/t/acme/open/x')).status, { timeout: 5000 }).toBe(404)
+})
