@@ -3,11 +3,14 @@
  * - the native request: the parser; it is read by the constructor of `UwsRequest` inside the request callback and by nothing else;
  * - the native response: one `UwsTurn`, until the answer is complete, the connection is closed or the abort callback runs;
  * - a body chunk: uWS; `body.ts` copies it before the data callback returns, when it is detached;
- * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`.
+ * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`. Node aborts the whole process when
+ *   a worker thread ends with either open: a thread that ends by itself closes first, but `terminate()` leaves it no time, so
+ *   whoever owns the thread tells it to close before.
  * Known limits of the native parser, which no guard can mend: a head that is not HTTP/1.1 is not answered but timed out after
  * 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty header name hides the headers
  * behind it; bytes beyond ASCII at the ends of a header value are cut off; a request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
  */
+import { isMainThread } from 'node:worker_threads'
 import { renderHead } from '../answer-head.ts'
 import { Deadlines } from '../deadlines.ts'
 import { checkHead, statusOf } from '../guard.ts'
@@ -41,6 +44,7 @@ export class UwsListener implements Listener {
   readonly #app: NativeApp
   readonly #context: UwsContext
   #socket: unknown
+  readonly #closeAtExit = (): void => void this.close()
 
   constructor(native: NativeModule, options: ListenerOptions) {
     this.#native = native
@@ -52,6 +56,7 @@ export class UwsListener implements Listener {
       bodies: new Deadlines<UwsTurn>(options.limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
       draining: false,
     }
+    if (!isMainThread) process.on('exit', this.#closeAtExit)
     this.#app = native.App()
     // The router knows the method already; asking the request for it would make one more string.
     for (const [route, method] of ROUTES) {
@@ -79,6 +84,7 @@ export class UwsListener implements Listener {
     this.stopAccepting()
     this.#context.bodies.stop()
     this.#app.close()
+    process.off('exit', this.#closeAtExit)
   }
 
   /** @returns the port taken. */

@@ -1,8 +1,6 @@
 /** Connections: pipelining, split heads, many at once, the port, aborts, draining and closing. */
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
-import { createRequire } from 'node:module'
-import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
@@ -149,24 +147,8 @@ onEachListener('connections', kind => {
 
   if (kind === 'uws') {
     it('shares its port between worker threads', async () => {
-      const module = new URL('../../../src/server/', import.meta.url).href
-      const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api')).href
-      const script = `
-        const { parentPort, threadId, workerData } = require('node:worker_threads')
-        import(workerData.tsx)
-          .then(tsx => tsx.register())
-          .then(() => Promise.all([import(workerData.module + 'create.ts'), import(workerData.module + 'listener.ts')]))
-          .then(async ([{ createListener }, { DEFAULT_LISTENER_LIMITS }]) => {
-          const listener = createListener('uws', { host: '127.0.0.1', port: workerData.port, limits: DEFAULT_LISTENER_LIMITS, allowChunkedRequests: false,
-            sharePort: true, onRefused() {}, handler: (request, response) => response.send(200, [], 'thread ' + threadId) })
-          parentPort.postMessage(await listener.listen())
-        })`
       const start = async (port: number): Promise<{ readonly worker: Worker; readonly port: number }> => {
-        const worker = new Worker(script, {
-          eval: true,
-          execArgv: ['--import', 'tsx'],
-          workerData: { module, port },
-        })
+        const worker = new Worker(new URL('sharing-thread.mjs', import.meta.url), { workerData: port })
         const [taken] = (await once(worker, 'message')) as [{ readonly port: number }]
         return { worker, port: taken.port }
       }
@@ -175,11 +157,17 @@ onEachListener('connections', kind => {
       const seen = new Set<string>()
       for (let n = 0; n < 200 && seen.size < 2; n++) {
         const client = new RawClient(first.port).send(head('GET / HTTP/1.1'))
-        seen.add(/thread \d+/.exec(await client.until(/thread \d+/))![0])
+        seen.add(/thread \d+;/.exec(await client.until(/thread \d+;/))![0])
         client.socket.destroy()
       }
-      await Promise.all([first, second].map(({ worker }) => worker.terminate()))
       expect(seen.size).toBe(2)
+      // A thread that dies of an error must not take the process along, which open native handles would.
+      first.worker.postMessage('throw')
+      const [error] = (await once(first.worker, 'error')) as [Error]
+      expect(error.message).toBe('a bug in the thread')
+      await new RawClient(first.port).send(head('GET / HTTP/1.1')).until('thread')
+      second.worker.postMessage('close')
+      expect(await once(second.worker, 'exit')).toEqual([0])
     })
 
     it('shares its port where both sides want it', async () => {
