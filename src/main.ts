@@ -24,8 +24,9 @@ import { createKernel } from './kernel/create.ts'
 import { Clock } from './main/clock.ts'
 import { embedControlPlane } from './main/embedded-control-plane.ts'
 import { compose } from './pipeline/compose.ts'
+import { createOpaHttpEngine } from './policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from './policy/opa-wasm/engine.ts'
-import { createMemoryQuota } from './quota/memory/memory-quota.ts'
+import { openJournalQuota } from './quota/journal/journal-quota.ts'
 import { readPlans } from './quota/plans.ts'
 import { createListener } from './server/create.ts'
 import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from './server/listener.ts'
@@ -143,11 +144,22 @@ async function wire(
   closers.add('token verifier', () => tokens.close())
 
   // ---- what they may do, and how much of it
-  const bundle = readFileSync(settings.policy.bundle)
-  const policyEngine = createOpaWasmEngine({ log })
+  const { engine, url: policyUrl, bundle: bundleFile } = settings.policy
+  const policyEngine =
+    engine === 'opa-http'
+      ? createOpaHttpEngine({ url: policyUrl!, egress, log })
+      : createOpaWasmEngine({ log })
+  const bundle = engine === 'opa-http' ? new Uint8Array() : readFileSync(bundleFile)
   const policy = await policyEngine.prepare(bundle)
   closers.add('policy', () => policy.close())
-  const quota = createMemoryQuota()
+  const quota = openJournalQuota({
+    dir: join(settings.dataDir, 'quota'),
+    onFault: error =>
+      log.error(
+        { err: error },
+        'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
+      ),
+  })
   closers.add('quota', () => quota.close())
   const { sessions, keys } = await openSessions({
     dataDir: settings.dataDir,
