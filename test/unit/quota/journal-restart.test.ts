@@ -156,7 +156,7 @@ describe('after a crash', () => {
           expect(admitted).toBeLessThanOrEqual(day)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 
@@ -196,7 +196,7 @@ describe('after a crash', () => {
           expect(mostInWindow(admitted, 60_000)).toBeLessThanOrEqual(minute)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 
@@ -217,10 +217,12 @@ describe('after a crash', () => {
 
   test('a reservation is small, and smaller under small limits', () => {
     expect(reservation({}, 0)).toBe(1)
-    expect(reservation({}, 12_800)).toBe(101)
+    expect(reservation({}, 320)).toBe(11)
     expect(reservation({}, 1e9)).toBe(MOST_RESERVED)
-    expect(reservation({ perDay: 10_000 }, 1e6)).toBe(100)
-    expect(reservation({ perDay: 50 }, 1e6)).toBe(1)
-    expect(reservation({ perMinute: 60, perDay: 10_000 }, 1e6)).toBe(7)
+    expect(reservation({ perDay: 2_000 }, 1_500)).toBe(20)
+    expect(reservation({ perDay: 10_000 }, 9_990)).toBe(10)
+    expect(reservation({ perDay: 50 }, 40)).toBe(1)
+    expect(reservation({ perMonth: 5_000 }, 4_000)).toBe(32)
+    expect(reservation({ perMinute: 60, perDay: 10_000 }, 5_000)).toBe(7)
   })
 })
