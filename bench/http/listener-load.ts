@@ -1,6 +1,7 @@
 /**
- * Load test of the listeners: a JSON-RPC POST echoed by bare uWS, by our uWS listener and by our node listener, each in a fresh
- * process, in turns, under autocannon. Every answer is checked; a run with one wrong answer does not count.
+ * Load test of the listeners: a JSON-RPC POST echoed by bare uWS, by our uWS listener and by our node listener,
+ * each in a fresh process, in turns, under autocannon. Every answer is checked; a run with one wrong answer
+ * does not count.
  */
 import autocannon from 'autocannon'
 import { BODY, CASES, HEADERS, type ListenerCase, startEchoServer } from './listener-process.ts'

@@ -1,4 +1,7 @@
-/** Starts the echo servers of the listener benches in processes of their own, and holds the request both benches send. It measures nothing. */
+/**
+ * Starts the echo servers of the listener benches in processes of their own, and holds the request both benches
+ * send. It measures nothing.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

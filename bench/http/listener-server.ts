@@ -1,4 +1,7 @@
-/** One echo server in a process of its own, for the listener bench: bare uWS or one of our listeners. It measures nothing but its CPU. */
+/**
+ * One echo server in a process of its own, for the listener bench: bare uWS or one of our listeners. It
+ * measures nothing but its CPU.
+ */
 import { createListener } from '../../src/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS } from '../../src/server/listener.ts'
 import { loadNative } from '../../src/server/uws/native.ts'

@@ -2,7 +2,10 @@
 
 export const NOT_WATCHED = -1
 
-/** What can be watched carries its own place in the list: a Map costs 0.4 µs a request where this costs a few stores. */
+/**
+ * What can be watched carries its own place in the list: a Map costs 0.4 µs a request where this costs a few
+ * stores.
+ */
 export interface Watched {
   /** `NOT_WATCHED` at first; afterwards ours to write. */
   watchedSinceMs: number

@@ -1,11 +1,14 @@
 /**
- * What a request head must look like before anything else looks at it, the same for every listener; pure, and it answers
- * nobody. It stands in front of request smuggling: a head two parties could read differently is refused, never repaired
- * (RFC 9112 §3.2, §6.1, §6.3).
+ * What a request head must look like before anything else looks at it, the same for every listener; pure, and
+ * it answers nobody. It stands in front of request smuggling: a head two parties could read differently is
+ * refused, never repaired (RFC 9112 §3.2, §6.1, §6.3).
  */
 import type { ListenerLimits, ListenerRefusal } from './listener.ts'
 
-/** A body follows only these; DELETE, GET, HEAD and OPTIONS with one are refused (RFC 9110 §9.3: no generally defined meaning). */
+/**
+ * A body follows only these; DELETE, GET, HEAD and OPTIONS with one are refused (RFC 9110 §9.3: no generally
+ * defined meaning).
+ */
 const METHODS: ReadonlyMap<string, boolean> = new Map([
   ['POST', true],
   ['GET', false],
@@ -23,7 +26,9 @@ const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$
 // One flag per character code. A loop over codes costs a third of a regular expression on strings this short.
 /** RFC 9110 §5.6.2 `token`, lower case. */
 const TOKEN = flags("abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
-/** A request target is visible ASCII without a fragment (RFC 9112 §3.2.1); what else arrives was never a URL. */
+/**
+ * A request target is visible ASCII without a fragment (RFC 9112 §3.2.1); what else arrives was never a URL.
+ */
 const TARGET = flags(
   Array.from({ length: 94 }, (_, at) => String.fromCharCode(0x21 + at)).filter(one => one !== '#'),
 )
@@ -37,7 +42,10 @@ export interface RequestHead {
   readonly rawHeaders: readonly string[]
 }
 
-/** Refusals whose head is sound but too big: they may be answered (414, 431); for all others the connection is closed unanswered. */
+/**
+ * Refusals whose head is sound but too big: they may be answered (414, 431); for all others the connection is
+ * closed unanswered.
+ */
 export function statusOf(refusal: ListenerRefusal): number | undefined {
   if (refusal === 'url_too_long') return 414
   return refusal === 'headers_too_large' ? 431 : undefined

@@ -14,7 +14,9 @@ export function portTaken(
   )
 }
 
-/** For listeners without `onHandlerError`: an error nobody handles must end loudly, not be lost in a callback. */
+/**
+ * For listeners without `onHandlerError`: an error nobody handles must end loudly, not be lost in a callback.
+ */
 export function throwUncaught(error: unknown): void {
   setImmediate(() => {
     throw error

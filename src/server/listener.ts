@@ -1,9 +1,13 @@
 /**
- * The interface between HTTP and the gateway, and nothing native: `uws/` and `node/` implement it, `guard.ts` checks heads for both.
- * Every value a request hands out is a copy: it stays valid after the callback and after the connection.
+ * The interface between HTTP and the gateway, and nothing native: `uws/` and `node/` implement it, `guard.ts`
+ * checks heads for both. Every value a request hands out is a copy: it stays valid after the callback and after
+ * the connection.
  */
 
-/** The head of a request. Names of headers are lower case; a repeated header is joined with `, ` (RFC 9110 §5.2). */
+/**
+ * The head of a request. Names of headers are lower case; a repeated header is joined with `, ` (RFC 9110
+ * §5.2).
+ */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
@@ -24,38 +28,43 @@ export interface HttpRequest {
   readonly contentLength: number
 
   /**
-   * Reads the whole body and hands it over once. Must be called synchronously in the handler.
-   * A body over `maxBytes` (declared, or counted while reading) is never delivered: `tooLarge` is called instead, once.
+   * Reads the whole body and hands it over once. Must be called synchronously in the handler. A body over
+   * `maxBytes` (declared, or counted while reading) is never delivered: `tooLarge` is called instead, once.
    * Neither is called when the client goes away. An absent or over-declared body is told before this returns.
    */
   readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void
   /**
    * Hands the body over piece by piece; each piece is a copy. Must be called synchronously in the handler.
-   * `pause`/`resume` of the returned object hold the sender back (TCP backpressure); the time paused does not count
-   * against `bodyTimeoutMs`. `end` is not called when the client goes away: `onAbort` tells.
+   * `pause`/`resume` of the returned object hold the sender back (TCP backpressure); the time paused does not
+   * count against `bodyTimeoutMs`. `end` is not called when the client goes away: `onAbort` tells.
    */
   streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void }
 }
 
 /**
- * Headers of an answer, flat: name, value, name, value … Names lower case, values ISO 8859-1 without control characters.
- * The listener sets Content-Length, Transfer-Encoding, Connection and Date; naming one of them throws.
+ * Headers of an answer, flat: name, value, name, value … Names lower case, values ISO 8859-1 without control
+ * characters. The listener sets Content-Length, Transfer-Encoding, Connection and Date; naming one of them
+ * throws.
  */
 export type HeaderList = readonly string[]
 
 /** An answer whose body is sent piece by piece (SSE, proxied bodies). */
 export interface ResponseStream {
   /**
-   * Sends a piece; the bytes belong to the stream from then on. Returns false when the client reads too slowly and the
-   * piece was **kept** in our buffer: stop until `onDrain`. A piece that would take what is kept beyond `maxBufferedBytes`
-   * (256 KiB) closes the connection instead, and `onAbort` tells. With nothing kept, one piece of any size is taken.
+   * Sends a piece; the bytes belong to the stream from then on. Returns false when the client reads too slowly
+   * and the piece was **kept** in our buffer: stop until `onDrain`. A piece that would take what is kept beyond
+   * `maxBufferedBytes` (256 KiB) closes the connection instead, and `onAbort` tells. With nothing kept, one
+   * piece of any size is taken.
    */
   write(chunk: string | Uint8Array): boolean
   /** Bytes accepted but not yet taken by the operating system. */
   readonly bufferedBytes: number
   /** Told each time everything kept has left; one listener, the last one set. */
   onDrain(listener: () => void): void
-  /** Ends the answer. One that is shorter than its declared length ends with the connection instead; what is beyond it is dropped. */
+  /**
+   * Ends the answer. One that is shorter than its declared length ends with the connection instead; what is
+   * beyond it is dropped.
+   */
   end(lastChunk?: string | Uint8Array): void
 }
 
@@ -63,20 +72,20 @@ export interface HttpResponse {
   /** True once the client has gone or the answer is complete; every method is then a no-op. */
   readonly closed: boolean
   /**
-   * Told once when the exchange ends without the handler's answer: the client went away, was cut for reading or sending
-   * too slowly, or the listener closed. Never after `send`/`end`; at once when it has happened already.
+   * Told once when the exchange ends without the handler's answer: the client went away, was cut for reading or
+   * sending too slowly, or the listener closed. Never after `send`/`end`; at once when it has happened already.
    */
   onAbort(listener: () => void): void
   /**
-   * Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none.
-   * A client that stops reading is cut after about 10 s without progress; until then the body is held, not copied.
-   * Once `stream` has begun an answer, another one closes the connection: half an answer must not look whole.
+   * Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
+   * reading is cut after about 10 s without progress; until then the body is held, not copied. Once `stream`
+   * has begun an answer, another one closes the connection: half an answer must not look whole.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
   send(status: number, headers: HeaderList, body?: string | Uint8Array): void
   /**
-   * Starts a streamed answer. `contentLength` when it is known; else chunked. The head may wait for the first piece, so an
-   * event stream begins with a comment.
+   * Starts a streamed answer. `contentLength` when it is known; else chunked. The head may wait for the first
+   * piece, so an event stream begins with a comment.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
   stream(status: number, headers: HeaderList, contentLength?: number): ResponseStream
@@ -114,9 +123,14 @@ export interface ListenerOptions {
   readonly handler: HttpHandler
   readonly limits: ListenerLimits
   readonly allowChunkedRequests: boolean
-  /** True lets several listeners of this process share the port (worker threads); else the port is taken exclusively. */
+  /**
+   * True lets several listeners of this process share the port (worker threads); else the port is taken
+   * exclusively.
+   */
   readonly sharePort: boolean
-  /** Told of anything the handler threw; the request was answered 500. Without it the error is thrown uncaught. */
+  /**
+   * Told of anything the handler threw; the request was answered 500. Without it the error is thrown uncaught.
+   */
   readonly onHandlerError?: (error: unknown) => void
   /** Told of every connection the guard closed and every slow reader or sender that was cut; for metrics. */
   readonly onRefused: (reason: ListenerRefusal) => void

@@ -1,6 +1,7 @@
 /**
- * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: bodies bounded, aborts
- * propagated, streamed answers held back with the client. For the control plane; the data plane reads the listener's own types.
+ * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: bodies
+ * bounded, aborts propagated, streamed answers held back with the client. For the control plane; the data plane
+ * reads the listener's own types.
  */
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 
@@ -11,7 +12,10 @@ export interface WebMountOptions {
   readonly maxBodyBytes: number
   /** Scheme of the URLs the handler sees; the authority is the request's Host. */
   readonly scheme: 'http' | 'https'
-  /** Told of what the handler or its body stream threw; the client got 500, or a broken connection once the answer had begun. */
+  /**
+   * Told of what the handler or its body stream threw; the client got 500, or a broken connection once the
+   * answer had begun.
+   */
   readonly onError: (error: unknown) => void
 }
 

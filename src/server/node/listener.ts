@@ -1,6 +1,7 @@
 /**
- * The strict listener, on node:http: for platforms without a native build and for networks without a normalizing proxy in
- * front. Same guard and same limits as the fast one; what node's parser refuses is answered here and never repaired.
+ * The strict listener, on node:http: for platforms without a native build and for networks without a
+ * normalizing proxy in front. Same guard and same limits as the fast one; what node's parser refuses is
+ * answered here and never repaired.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,4 +1,6 @@
-/** One request of the node:http listener, read from the strict parser. It decides nothing and answers nobody. */
+/**
+ * One request of the node:http listener, read from the strict parser. It decides nothing and answers nobody.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from '../listener.ts'
 import type { NodeTurn } from './turn.ts'

@@ -1,4 +1,7 @@
-/** Answers of the node:http listener, with the count of what a client makes us hold. It knows nothing of requests. */
+/**
+ * Answers of the node:http listener, with the count of what a client makes us hold. It knows nothing of
+ * requests.
+ */
 import type { ServerResponse } from 'node:http'
 import { checkHeaders, isBodiless, statusLine } from '../answer-head.ts'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'

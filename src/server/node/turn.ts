@@ -1,6 +1,6 @@
 /**
- * One request-and-answer turn on a node:http connection: who is still there, whose time is up, and how it ends. It renders no
- * answer but 408 and 500.
+ * One request-and-answer turn on a node:http connection: who is still there, whose time is up, and how it ends.
+ * It renders no answer but 408 and 500.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,15 +13,24 @@ export interface NodeContext {
   readonly onRefused: (reason: ListenerRefusal) => void
   readonly onHandlerError: (error: unknown) => void
   readonly bodies: Deadlines<NodeTurn>
-  /** Connections that have had their last answer: node's parser goes on with what was pipelined behind it, we do not. */
+  /**
+   * Connections that have had their last answer: node's parser goes on with what was pipelined behind it, we do
+   * not.
+   */
   readonly closing: WeakSet<Socket>
   draining: boolean
 }
 
 const EMPTY_BODY = ['content-length', '0']
-/** A client that takes nothing for this long is cut; node looks at progress once per period, so it takes 8 to 16 s, uWS 8 to 12. */
+/**
+ * A client that takes nothing for this long is cut; node looks at progress once per period, so it takes 8 to 16
+ * s, uWS 8 to 12.
+ */
 const STALL_MS = 8_000
-/** How long an answered client may go on sending a body that nobody reads, so that a reset does not overtake the answer. */
+/**
+ * How long an answered client may go on sending a body that nobody reads, so that a reset does not overtake the
+ * answer.
+ */
 const LINGER_MS = 2_000
 
 export class NodeTurn implements Watched {

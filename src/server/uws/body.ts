@@ -1,4 +1,7 @@
-/** Reads request bodies off the uWS parser, piece by piece and counted. A chunk is copied before its callback returns: it is detached then. */
+/**
+ * Reads request bodies off the uWS parser, piece by piece and counted. A chunk is copied before its callback
+ * returns: it is detached then.
+ */
 import type { BodyTaker, UwsTurn } from './turn.ts'
 
 const EMPTY = new Uint8Array(0)

@@ -1,6 +1,7 @@
 /**
- * Finds and loads the native build of `uWebSockets.js`, and names the few native calls we make. It never falls back: the
- * package's own entry replaces a build that does not load by a JavaScript imitation, so the addon is loaded without it.
+ * Finds and loads the native build of `uWebSockets.js`, and names the few native calls we make. It never falls
+ * back: the package's own entry replaces a build that does not load by a JavaScript imitation, so the addon is
+ * loaded without it.
  */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,7 +14,9 @@ export interface NativeRequest {
   forEach(visit: (name: string, value: string) => void): void
 }
 
-/** Until the answer is complete, `close` is called or the abort callback has run; any call afterwards throws. */
+/**
+ * Until the answer is complete, `close` is called or the abort callback has run; any call afterwards throws.
+ */
 export interface NativeResponse {
   writeStatus(status: string | Uint8Array): NativeResponse
   /** False: the system took less than all of it, and the rest is buffered natively. */

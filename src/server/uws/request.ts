@@ -1,6 +1,6 @@
 /**
- * One request of the uWS listener: copies of what the parser showed. It holds no native request, because that is stack memory
- * which dies when the callback returns.
+ * One request of the uWS listener: copies of what the parser showed. It holds no native request, because that
+ * is stack memory which dies when the callback returns.
  */
 import { SocketAddress } from 'node:net'
 import type { HttpRequest } from '../listener.ts'

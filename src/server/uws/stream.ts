@@ -1,6 +1,7 @@
 /**
- * A streamed answer of the uWS listener with its own count of what a client makes us hold: natively the first sign of a client
- * that does not read comes after 4 MB in the kernel, and everything later would be buffered without end.
+ * A streamed answer of the uWS listener with its own count of what a client makes us hold: natively the first
+ * sign of a client that does not read comes after 4 MB in the kernel, and everything later would be buffered
+ * without end.
  */
 import type { ResponseStream } from '../listener.ts'
 import type { NativeResponse } from './native.ts'

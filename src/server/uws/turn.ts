@@ -1,8 +1,8 @@
 /**
- * One request-and-answer turn on a uWS connection, and the only holder of its native response. The rule of ownership: the
- * native response is ours from the request callback until the answer is complete, the connection is closed or the abort
- * callback runs; `#native` is emptied in that same step, so nothing can touch it afterwards. It decides nothing about a
- * request and renders no answer but 408 and 500.
+ * One request-and-answer turn on a uWS connection, and the only holder of its native response. The rule of
+ * ownership: the native response is ours from the request callback until the answer is complete, the connection
+ * is closed or the abort callback runs; `#native` is emptied in that same step, so nothing can touch it
+ * afterwards. It decides nothing about a request and renders no answer but 408 and 500.
  */
 import { renderHead } from '../answer-head.ts'
 import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
@@ -18,7 +18,10 @@ export interface UwsContext {
   draining: boolean
 }
 
-/** uWS cuts a connection without progress after 10 s, on timers with a grain of 4 s; an end later than this was such a cut. */
+/**
+ * uWS cuts a connection without progress after 10 s, on timers with a grain of 4 s; an end later than this was
+ * such a cut.
+ */
 const NATIVE_CUT_MS = 7_500
 
 /** Takes the pieces of a body; a chunk is detached when `take` returns. */
@@ -88,7 +91,9 @@ export class UwsTurn implements Watched {
     else native.cork(() => run(native))
   }
 
-  /** Sends a whole small answer without asking whether the system takes it; what it does not take, uWS buffers. */
+  /**
+   * Sends a whole small answer without asking whether the system takes it; what it does not take, uWS buffers.
+   */
   end(head: string | Uint8Array, body: string | Uint8Array): void {
     const native = this.#native
     if (native === undefined) return
@@ -106,8 +111,8 @@ export class UwsTurn implements Watched {
   }
 
   /**
-   * Answers and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would still be run,
-   * while an unanswered turn makes uWS close on it.
+   * Answers and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would
+   * still be run, while an unanswered turn makes uWS close on it.
    */
   endAndClose(head: string | Uint8Array, body: string | Uint8Array): void {
     this.markAnswered()
@@ -124,8 +129,8 @@ export class UwsTurn implements Watched {
   }
 
   /**
-   * Sends a head that ends with a line break and closes. With the one uWS adds, the answer is whole on the wire while uWS takes
-   * it for begun, so that no other request is run.
+   * Sends a head that ends with a line break and closes. With the one uWS adds, the answer is whole on the wire
+   * while uWS takes it for begun, so that no other request is run.
    */
   endBodilessAndClose(head: string | Uint8Array): void {
     this.markAnswered()
@@ -223,7 +228,9 @@ export class UwsTurn implements Watched {
     this.context.onHandlerError(error)
   }
 
-  /** Ends the request callback. A turn still open must have an abort callback by then, or uWS ends the process. */
+  /**
+   * Ends the request callback. A turn still open must have an abort callback by then, or uWS ends the process.
+   */
   leaveHandler(): void {
     this.#inCallback = false
     this.#native?.onAborted(() => this.#abort())

@@ -1,4 +1,7 @@
-/** Answers in one piece, as every listener must send them: framed exactly, without injected headers, never after the end. */
+/**
+ * Answers in one piece, as every listener must send them: framed exactly, without injected headers, never after
+ * the end.
+ */
 import { expect, it } from 'vitest'
 import type { HttpResponse } from '../../../src/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'

@@ -1,4 +1,7 @@
-/** Request bodies, as every listener must hand them over: exact, bounded, timed, and never after the client has gone. */
+/**
+ * Request bodies, as every listener must hand them over: exact, bounded, timed, and never after the client has
+ * gone.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'

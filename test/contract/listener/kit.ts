@@ -1,4 +1,7 @@
-/** What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes. It holds no test. */
+/**
+ * What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes.
+ * It holds no test.
+ */
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe } from 'vitest'
 import { createListener, type ListenerKind, listenerSupport } from '../../../src/server/create.ts'

@@ -1,4 +1,7 @@
-/** Sizes of URL and headers: what fits is served, what is too big is told so where that is safe, and nothing behind it is run. */
+/**
+ * Sizes of URL and headers: what fits is served, what is too big is told so where that is safe, and nothing
+ * behind it is run.
+ */
 import { expect, it } from 'vitest'
 import { head, onEachListener, openListener, pause, RawClient } from './kit.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A worker thread that listens on a shared port, answers with its id, and closes or throws when told to. JavaScript, because a
- * thread does not inherit the loader of the tests.
+ * A worker thread that listens on a shared port, answers with its id, and closes or throws when told to.
+ * JavaScript, because a thread does not inherit the loader of the tests.
  */
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { register } from 'tsx/esm/api'

@@ -1,4 +1,7 @@
-/** Streamed answers, as every listener must send them: in order, held back with the client, bounded when it does not read. */
+/**
+ * Streamed answers, as every listener must send them: in order, held back with the client, bounded when it does
+ * not read.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { HttpResponse, ResponseStream } from '../../../src/server/listener.ts'

@@ -1,4 +1,7 @@
-/** What is cut after 10 s without progress: a reader that stops, a sender that trickles, a head that never ends. Takes as long. */
+/**
+ * What is cut after 10 s without progress: a reader that stops, a sender that trickles, a head that never ends.
+ * Takes as long.
+ */
 import { expect, it } from 'vitest'
 import { head, onEachListener, openListener, RawClient, waitFor } from './kit.ts'
 

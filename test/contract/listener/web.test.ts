@@ -1,4 +1,7 @@
-/** A web-standard handler on every listener: the same requests in, the same answers out, bounded and cancelled alike. */
+/**
+ * A web-standard handler on every listener: the same requests in, the same answers out, bounded and cancelled
+ * alike.
+ */
 import { expect, it } from 'vitest'
 import { mountWeb, type WebHandler, type WebMountOptions } from '../../../src/server/web.ts'
 import { head, type OpenListener, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'

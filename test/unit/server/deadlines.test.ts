@@ -1,4 +1,6 @@
-/** The common timer: nothing is late before its time, nothing is forgotten, and what was forgotten never fires. */
+/**
+ * The common timer: nothing is late before its time, nothing is forgotten, and what was forgotten never fires.
+ */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Deadlines, NOT_WATCHED, type Watched } from '../../../src/server/deadlines.ts'
 
