@@ -1,4 +1,4 @@
-/** A process that takes from a journal quota as fast as it can, one byte on stdout for every call it was granted, until it is killed. */
+/** A process that takes from a journal quota as fast as it can, a line when it begins and a dot for every call it was granted, until it is killed. */
 import { writeSync } from 'node:fs'
 import { openJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
 
@@ -27,5 +27,6 @@ function say(text: string): void {
     }
 }
 
+say('\n')
 load()
 setInterval(() => {}, 1000)

@@ -18,7 +18,7 @@ async function round(dir: string, lifeMs: number): Promise<number> {
   const ended = new Promise(resolve => child.once('close', resolve))
   await new Promise<void>(resolve =>
     child.stdout.on('data', (data: Buffer) => {
-      granted += data.length
+      granted += data.toString('latin1').replaceAll('\n', '').length
       resolve()
     }),
   )
