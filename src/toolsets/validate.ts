@@ -30,6 +30,8 @@ function ajvWith(options: Options): Ajv2020 {
     validateSchema: false,
     addUsedSchema: false,
     ownProperties: true,
+    // Large schemas that many places refer to would be copied into each of them.
+    inlineRefs: 10,
     code: { regExp },
     ...options,
   })
@@ -38,17 +40,30 @@ function ajvWith(options: Options): Ajv2020 {
   return ajv
 }
 
-const first = ajvWith({ allErrors: false })
-const all = ajvWith({ allErrors: true })
+/** Ajv keeps what it compiled for ever, so an instance serves this many schemas; it goes when the last of their tools goes. */
+const SCHEMAS_PER_AJV = 50
 
-function compileWith(ajv: Ajv2020, schema: JsonSchema): ValidateFunction {
-  try {
-    return ajv.compile(schema)
-  } finally {
-    // Ajv remembers every schema for ever otherwise, and tools come and go.
-    ajv.removeSchema(schema)
+class SchemaCompiler {
+  readonly #options: Options
+  #ajv: Ajv2020 | undefined
+  #used = 0
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  compile(schema: JsonSchema): ValidateFunction {
+    if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
+      this.#ajv = ajvWith(this.#options)
+      this.#used = 0
+    }
+    this.#used++
+    return this.#ajv.compile(schema)
   }
 }
+
+const first = new SchemaCompiler({ allErrors: false })
+const all = new SchemaCompiler({ allErrors: true })
 
 /**
  * @returns faults by JSON Pointer, empty when the arguments fit; a schema that cannot be compiled refuses every call.
@@ -61,10 +76,10 @@ export function compileValidator(schema: JsonSchema): (args: unknown) => readonl
       const size = measure(args)
       if (size === undefined)
         return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
-      quick ??= compileWith(first, schema)
+      quick ??= first.compile(schema)
       if (quick(args)) return NO_FAULTS
       if (size > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
-      thorough ??= compileWith(all, schema)
+      thorough ??= all.compile(schema)
       thorough(args)
       return faultsOf(thorough.errors)
     } catch (error) {

@@ -5,8 +5,9 @@ import { type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { isDict, own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
 import { toolName, uniqueNames } from './names.ts'
-import { compileOperation, type OperationParts, SkippedOperation, schemas } from './operation.ts'
+import { compileOperation, type OperationParts, schemas } from './operation.ts'
 import { isSelected } from './select.ts'
+import { SkippedOperation } from './skipped.ts'
 
 export interface SkippedReport {
   /** operationId, else `{METHOD} {path}`. */

@@ -1,6 +1,6 @@
 /** One operation of an OpenAPI document → one Tool. It throws SkippedOperation with the reason when that cannot be. */
 import type { ObjectSchema } from '../../model/json-schema.ts'
-import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { annotationsOf } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
@@ -9,15 +9,14 @@ import { Bundler } from './bundle.ts'
 import { type Dict, own, strings, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { readParameters } from './parameters.ts'
+import { requestTemplate } from './request-template.ts'
 import { readResponses } from './responses.ts'
 import { type Direction, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
+import { SkippedOperation } from './skipped.ts'
 import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
-
-/** Why an operation did not become a tool. */
-export class SkippedOperation extends Error {}
 
 /** What all operations of one compilation share. */
 export interface OperationParts {
@@ -76,44 +75,13 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(raw.method, firstLine(title)),
     tags: [...new Set([...strings(own(operation, 'tags')), ...defaults.tags])],
-    request: template(raw, server.baseUrl, args.parameters, args.body, responses.accept),
+    request: requestTemplate(raw, server.baseUrl, args, responses.accept),
     authentication,
     timeoutMs: defaults.timeoutMs,
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }
-}
-
-/** The path without the fragment some authors tell operations apart by (`/#Action=Create`), and with its query apart. */
-function template(
-  raw: RawOperation,
-  baseUrl: string,
-  parameters: RequestTemplate['parameters'],
-  body: RequestTemplate['body'],
-  accept: string,
-): RequestTemplate {
-  const withoutFragment = raw.path.split('#', 1)[0]!
-  const at = withoutFragment.indexOf('?')
-  const path = at < 0 ? withoutFragment : withoutFragment.slice(0, at)
-  if (path.split('/').some(segment => /^(\.|%2e){1,2}$/i.test(segment))) {
-    throw new SkippedOperation('its path holds a dot segment')
-  }
-  const query = at < 0 ? '' : withoutFragment.slice(at + 1)
-  if (/[{}]/.test(query)) throw new SkippedOperation('its path has placeholders in the query')
-  return {
-    method: raw.method,
-    baseUrl,
-    path,
-    ...(query === '' ? {} : { query: encodeURI(decodeSafely(query)) }),
-    parameters,
-    ...(body === undefined ? {} : { body }),
-    accept,
-  }
-}
-
-function decodeSafely(query: string): string {
-  return query.replace(/[\r\n\t ]+/g, '%20')
 }
 
 /** Summary, then description, never empty; deprecation is said first because it changes what an agent should choose. */

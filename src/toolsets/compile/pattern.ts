@@ -5,6 +5,7 @@ import { RE2JS } from 're2js'
 const MAX_PATTERN_LENGTH = 2_000
 /** Verdicts are remembered; documents repeat the same few patterns thousands of times. */
 const MAX_REMEMBERED = 10_000
+const MAX_COUNT = 1_000
 const remembered = new Map<string, string | undefined>()
 
 /**
@@ -16,7 +17,7 @@ export function usablePattern(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined
   if (remembered.has(pattern)) return remembered.get(pattern)
   if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-  const usable = [pattern, withoutDelimiters(pattern), withoutNeedlessEscapes(pattern)].find(
+  const usable = repairs(pattern).find(
     candidate => candidate !== '' && isUnicodeRegExp(candidate) && linearMatcher(candidate) !== undefined,
   )
   remembered.set(pattern, usable)
@@ -28,11 +29,19 @@ export function linearMatcher(pattern: string): { test(text: string): boolean } 
   // The engine takes back references for literals instead of refusing them.
   if (/\\[1-9]|\\k</.test(pattern)) return undefined
   try {
-    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(withSmallCounts(pattern)))
     return { test: text => compiled.matcher(text).find() }
   } catch {
     return undefined
   }
+}
+
+/** The engine counts to 1,000: what may repeat more often may repeat without end (the schema's `maxLength` still holds). */
+function withSmallCounts(pattern: string): string {
+  return pattern.replace(/(?<!\\)\{(\d+)(,(\d*))?\}/g, (count, from: string, range?: string, to?: string) => {
+    const most = Number(range === undefined ? from : to)
+    return most > MAX_COUNT ? `{${Math.min(Number(from), MAX_COUNT)},}` : count
+  })
 }
 
 function isUnicodeRegExp(pattern: string): boolean {
@@ -43,12 +52,56 @@ function isUnicodeRegExp(pattern: string): boolean {
   }
 }
 
-/** `/^a$/i` as some authors write it. */
-function withoutDelimiters(pattern: string): string {
-  return /^\/(.+)\/[a-z]*$/s.exec(pattern)?.[1] ?? ''
+/** The pattern itself, then what its author may have meant. */
+function repairs(pattern: string): string[] {
+  // `/^a$/i`, as it stands in a program.
+  const bare = /^\/(\^.+\$)\/[a-z]*$/s.exec(pattern)?.[1] ?? pattern
+  const plain = withoutNeedlessEscapes(bare)
+  const hyphens = withHyphensEscaped(plain)
+  return [bare, plain, hyphens, withBracesEscaped(hyphens)]
 }
 
 /** `\_`, `\:` and the like are errors under the `u` flag and mean the character itself. */
 function withoutNeedlessEscapes(pattern: string): string {
   return pattern.replace(/\\([^\w^$\\.*+?()[\]{}|/-]|_)/g, '$1')
+}
+
+/** A brace that begins no count means itself, which the `u` flag wants escaped. */
+function withBracesEscaped(pattern: string): string {
+  const parts = /\\[pPuk]\{[^}]*\}|\\[\s\S]|\[(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|[{}]/g
+  return pattern.replace(parts, part => (part === '{' || part === '}' ? `\\${part}` : part))
+}
+
+/** In `[\w-.]` and `[a-z0-9-_]` the hyphen after a class or a range means itself, which the `u` flag wants escaped. */
+function withHyphensEscaped(pattern: string): string {
+  return pattern.replace(/\[((?:\\.|[^\]\\])*)\]/g, (_, inside: string) => `[${escapeHyphens(inside)}]`)
+}
+
+function escapeHyphens(inside: string): string {
+  const tokens = inside.match(/\\p\{[^}]*\}|\\.|[\s\S]/gu) ?? []
+  let out = ''
+  // Whether the token before can begin a range: the end of one and a class cannot.
+  let open = false
+  for (let i = 0; i < tokens.length; i++) {
+    const token = tokens[i]!
+    const next = tokens[i + 1]
+    if (token === '-' && i > 0 && next !== undefined) {
+      if (open && !isClass(next)) {
+        out += `-${next}`
+        i++
+        open = false
+      } else {
+        out += '\\-'
+        open = false
+      }
+    } else {
+      out += token
+      open = !isClass(token) && !(i === 0 && token === '^')
+    }
+  }
+  return out
+}
+
+function isClass(token: string): boolean {
+  return /^\\[wWdDsSpP]/.test(token)
 }

@@ -112,7 +112,6 @@ function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined
     const fitted = [
       ...new Map(values.map(value => coerced(value, types)).map(v => [JSON.stringify(v), v])).values(),
     ]
-    if (types?.includes('null') && !fitted.includes(null)) fitted.push(null)
     if (JSON.stringify(fitted).length <= MAX_ENUM_TEXT) out.enum = fitted
   }
   if (Object.hasOwn(node, 'const')) out.const = node.const

@@ -16,7 +16,7 @@ describe('keywords', () => {
     [
       'nullable enum',
       { type: 'string', nullable: true, enum: ['a'] },
-      { type: ['string', 'null'], enum: ['a', null] },
+      { type: ['string', 'null'], enum: ['a'] },
     ],
     [
       'exclusiveMinimum true',
@@ -62,6 +62,15 @@ describe('keywords', () => {
   it('keep a pattern, repair one, and leave out one that could not run in linear time', () => {
     expect(offered({ type: 'string', pattern: '^(a+)+$' })).toEqual({ type: 'string', pattern: '^(a+)+$' })
     expect(offered({ type: 'string', pattern: '^a\\_b$' })).toEqual({ type: 'string', pattern: '^a_b$' })
+    expect(offered({ type: 'string', pattern: '^[\\w-.]+$' })).toEqual({
+      type: 'string',
+      pattern: '^[\\w\\-.]+$',
+    })
+    expect(offered({ type: 'string', pattern: '/^a$/i' })).toEqual({ type: 'string', pattern: '^a$' })
+    expect(offered({ type: 'string', pattern: '^a{0,1023}$' })).toEqual({
+      type: 'string',
+      pattern: '^a{0,1023}$',
+    })
     expect(offered({ type: 'string', pattern: '^(?=.*a)(a|a)+$' })).toEqual({ type: 'string' })
     expect(offered({ type: 'string', pattern: '(unclosed' })).toEqual({ type: 'string' })
   })
