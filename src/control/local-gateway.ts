@@ -71,22 +71,29 @@ export class LocalGateway {
     return local
   }
 
-  /** Applies what is new and acknowledges it; calls run one after the other. */
+  /** Applies what is new, or could not be applied before, and acknowledges it; calls run one after the other. */
   synchronize(): Promise<void> {
     return this.#next(async () => {
-      const whole = this.#resync !== null
-      const update = this.#publisher.updateFrom(whole ? null : this.#version)
-      if (update === undefined || this.#publisher.share.version === '') return
-      const fault = await this.#options.apply(update)
-      this.#error = fault ?? null
-      if (fault === undefined) this.#version = update.version
-      await this.#send()
+      if (await this.#apply()) await this.#send()
     })
   }
 
   /** Hands in what has happened since the last time. */
   report(): Promise<void> {
-    return this.#next(() => this.#send())
+    return this.#next(async () => {
+      await this.#apply()
+      await this.#send()
+    })
+  }
+
+  /** True when there was something to apply, whether or not it could be. */
+  async #apply(): Promise<boolean> {
+    const update = this.#publisher.updateFrom(this.#resync === null ? this.#version : null)
+    if (update === undefined || this.#publisher.share.version === '') return false
+    const fault = await this.#options.apply(update)
+    this.#error = fault ?? null
+    if (fault === undefined) this.#version = update.version
+    return true
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,8 @@
 /** Who sees what, how much of it, and what happens when several ask at once: catalog, exports, plans, tier limits, names, deletion. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { assignPlan } from '../../../src/control/service/consumers.ts'
+import { seedTenants } from '../../../src/control/service/seed.ts'
+import { EVERY_TENANT } from '../../../src/store/store.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 
@@ -165,6 +168,25 @@ describe.each(DATABASES)('the control plane on $name', database => {
       await plane.control.settle()
       expect((await plane.call('platform', 'GET', `/v1/tenants/${id}`)).status).toBe(404)
       expect((await plane.call('platform', 'POST', '/v1/tenants', { name: 'leaving' })).status).toBe(201)
+    })
+
+    it('seeds tenants and consumers once, and leaves alone what was changed since', async () => {
+      const seed = [
+        { name: 'seeded', tier: 'enterprise', consumers: { one: 'gold', two: 'community' } },
+      ] as const
+      await seedTenants(plane.store, seed)
+      const tenant = await plane.store.read(EVERY_TENANT, tx => tx.tenants.resolve('seeded'))
+      const plans = () =>
+        plane.store.read(tenant!.id, async tx => [
+          (await tx.consumers.bySubject('one'))?.plan,
+          (await tx.consumers.bySubject('two'))?.plan,
+        ])
+      expect(await plans()).toEqual(['gold', 'community'])
+      await plane.store.write(tenant!.id, async tx =>
+        assignPlan(tx, (await tx.consumers.bySubject('one'))!, 'silver'),
+      )
+      await seedTenants(plane.store, seed)
+      expect(await plans()).toEqual(['silver', 'community'])
     })
 
     it('answers the addresses outside the table: health, unknown ones, other methods', async () => {

@@ -12,6 +12,11 @@ export interface Served {
 /** Hands each request to `fetch` and streams the answer back. */
 export async function serve(control: Pick<ControlPlane, 'fetch'>): Promise<Served> {
   const server = createServer((incoming, outgoing) => {
+    // Fetch forbids them (WHATWG Fetch §2.2.1); the real listener refuses them as well.
+    if (/^(TRACE|TRACK|CONNECT)$/.test(incoming.method!)) {
+      outgoing.writeHead(405).end()
+      return
+    }
     const gone = new AbortController()
     outgoing.on('close', () => gone.abort())
     const headers = new Headers()
