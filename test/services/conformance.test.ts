@@ -4,26 +4,31 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { findOpa, OPA_VERSION } from '../../src/policy/workshop/opa.ts'
+import { deployConformance } from '../fixtures/conformance/deploy.ts'
+import type { Deployment } from '../fixtures/deployment.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
 import { startTokenProxy, type TokenProxy } from '../fixtures/token-proxy.ts'
 
 const TOOLS = resolve('.tools/conformance/node_modules')
 const NODE = join(TOOLS, 'node/bin/node')
 const COMMAND = join(TOOLS, '@modelcontextprotocol/conformance/dist/index.js')
-const missing = !existsSync(COMMAND) && !servicesRequired()
+const opa = await findOpa(resolve('.tools/bin'), process.env)
+const missing = (!existsSync(COMMAND) || opa === undefined) && !servicesRequired()
+const HINT = `needs the suite (scripts/services.sh conformance) and opa ${OPA_VERSION} (npm run policy:test)`
 
-describe.skipIf(missing)('conformance (needs the suite: scripts/services.sh conformance)', () => {
+describe.skipIf(missing)(`conformance: ${HINT}`, () => {
   let gateway: Deployment
   let proxy: TokenProxy
   const output = mkdtempSync(join(tmpdir(), 'conformance-'))
   beforeAll(async () => {
-    gateway = await deploy({ SSE_LIMITER_ENABLED: 'false' })
+    if (opa === undefined) throw new Error(HINT)
+    gateway = await deployConformance(opa)
     proxy = await startTokenProxy(gateway.url, await gateway.token('demo-admin'))
-  })
+  }, 60_000)
   afterAll(async () => {
-    await proxy.close()
-    await gateway.stop()
+    await proxy?.close()
+    await gateway?.stop()
     rmSync(output, { recursive: true, force: true })
   })
 
