@@ -203,8 +203,12 @@ export class Dispatcher {
     refusal: Refusal,
   ): RpcAnswer {
     const { call, version } = conversation
-    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
-    if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25') {
+    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling");
+    // a user's "no" is the outcome of the call, and the model must read it too
+    if (
+      refusal.reason === 'confirmation_declined' ||
+      (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
+    ) {
       const result = { content: [{ type: 'text', text: refusal.message }], isError: true }
       return writer.complete(id, JSON.stringify(result), rateLimitHeaders(ended.exchange))
     }
