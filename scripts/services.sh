@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [redis] [postgresql] [keycloak] [conformance]   (without arguments: all; what is there is left alone)
-# Servers come from Debian's packages (needs root); Keycloak comes over Maven and the MCP conformance suite over npm, into .tools/.
+# Usage: scripts/services.sh [redis] [postgresql] [keycloak] [conformance] [python-mcp]   (without arguments: all; what is there is left alone)
+# Servers come from Debian's packages (needs root); Keycloak comes over Maven, the MCP conformance suite over npm and the Python MCP client over pip, into .tools/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,6 +9,9 @@ DENY_START=/usr/sbin/policy-rc.d
 CONFORMANCE=0.2.0-alpha.12
 # the suite needs a newer Node than we do
 CONFORMANCE_NODE=24.21.0
+# the client of the second generation, for the matrix of clients
+MCP_CLIENT=2.4.0
+MCP_PYTHON=2.3.0
 
 packages=()
 steps=()
@@ -26,8 +29,16 @@ want_keycloak() {
 
 want_conformance() {
   local installed=.tools/conformance/node_modules/@modelcontextprotocol/conformance/package.json
-  [[ -x .tools/conformance/node_modules/node/bin/node ]] && grep -qs "\"version\": \"$CONFORMANCE\"" "$installed" && return
+  [[ -x .tools/conformance/node_modules/node/bin/node && -d .tools/conformance/node_modules/@modelcontextprotocol/client ]] &&
+    grep -qs "\"version\": \"$CONFORMANCE\"" "$installed" && return
   steps+=(fetch_conformance)
+}
+
+want_python_mcp() {
+  .tools/python/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON'" 2>/dev/null && return
+  # Debian has venv's pip in a package of its own
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+  steps+=(fetch_python_mcp)
 }
 
 fetch_keycloak() { node scripts/keycloak.mjs fetch; }
@@ -35,7 +46,12 @@ fetch_keycloak() { node scripts/keycloak.mjs fetch; }
 fetch_conformance() {
   mkdir -p .tools/conformance
   npm install --prefix .tools/conformance --save-exact --no-audit --no-fund --loglevel=error \
-    "@modelcontextprotocol/conformance@$CONFORMANCE" "node@$CONFORMANCE_NODE"
+    "@modelcontextprotocol/conformance@$CONFORMANCE" "@modelcontextprotocol/client@$MCP_CLIENT" "node@$CONFORMANCE_NODE"
+}
+
+fetch_python_mcp() {
+  python3 -m venv .tools/python
+  .tools/python/bin/python -m pip install --quiet --disable-pip-version-check "mcp==$MCP_PYTHON"
 }
 
 # The packages would start a server of their own on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
@@ -56,12 +72,12 @@ install_packages() {
   return "$code"
 }
 
-(($# > 0)) || set -- redis postgresql keycloak conformance
+(($# > 0)) || set -- redis postgresql keycloak conformance python-mcp
 for name in "$@"; do
   case $name in
-    redis | postgresql | keycloak | conformance) "want_$name" ;;
+    redis | postgresql | keycloak | conformance | python-mcp) "want_${name//-/_}" ;;
     *)
-      printf 'services.sh: there is no "%s"; use redis, postgresql, keycloak or conformance\n' "$name" >&2
+      printf 'services.sh: there is no "%s"; use redis, postgresql, keycloak, conformance or python-mcp\n' "$name" >&2
       exit 64
       ;;
   esac
