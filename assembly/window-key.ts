@@ -2,15 +2,24 @@
  * The hash of a quota key: SipHash-1-3 with 128 bits of result and a secret seed, so that nobody can make two
  * consumers share a counter. It reads the bytes it is given and nothing else.
  */
-import { HEAD_SEED } from './window-abi'
+import { HASHED, HEAD_SEED } from './window-abi'
 
 /** Result of the last `hashKey` of this instance; both never 0 at once. */
 export let keyLow: u64 = 0
 export let keyHigh: u64 = 0
 
-export function setKey(low: u64, high: u64): void {
-  keyLow = low
-  keyHigh = high
+/** Makes a key given as bytes (at `bytes` of the scratch area) or as a hash (at `hash`) the one these two speak of. */
+export function useKey(base: usize, scratch: usize, length: i32, bytes: usize, hash: usize): void {
+  if (length != HASHED) return hashKey(base, scratch + bytes, length)
+  keyLow = load<u64>(scratch + hash)
+  keyHigh = load<u64>(scratch + hash, 8)
+}
+
+/** Half of a bucket's key, from that half of a tool's and a consumer's. Both are secret, so sums collide no more often than they do. */
+// @ts-ignore: decorator
+@inline
+export function ofTool(tool: u64, consumer: u64): u64 {
+  return tool + rotl(consumer, 32)
 }
 
 /** Rounds after the last word, for each half of the result. */
@@ -33,10 +42,10 @@ export function hashKey(base: usize, at: usize, length: u32): void {
   for (let i: u32 = 0; i < rounds; i++) {
     let word: u64 = 0
     if (i < words) {
-      word = load<u64>(at + (<usize>i << 3))
+      word = load<u64>(at + ((<usize>i) << 3))
     } else if (i == words) {
       const kept: u64 = (<u64>length & 7) << 3
-      word = (load<u64>(at + (<usize>i << 3)) & (((<u64>1) << kept) - 1)) | ((<u64>length) << 56)
+      word = (load<u64>(at + ((<usize>i) << 3)) & (((<u64>1) << kept) - 1)) | ((<u64>length) << 56)
     }
     v3 ^= word
     v0 += v1

@@ -78,6 +78,12 @@ function entryOf(slot: u32, high: u64): u32 {
   return (<u32>(high >> 53) << SLOT_BITS) | (slot + 1)
 }
 
+// @ts-ignore: decorator
+@inline
+export function holds(slot: usize, low: u64, high: u64): bool {
+  return load<u64>(slot, SLOT_KEY) == low && load<u64>(slot, SLOT_KEY + 8) == high
+}
+
 /** Address of the slot that holds the key, 0 when there is none. */
 export function find(table: usize, low: u64, high: u64): usize {
   const index = base + load<u32>(table, TABLE_INDEX)
@@ -89,7 +95,7 @@ export function find(table: usize, low: u64, high: u64): usize {
     if (entry == 0) return 0
     if (entry >>> SLOT_BITS == tag) {
       const slot = slotAt(table, (entry & SLOT_MASK) - 1)
-      if (load<u64>(slot, SLOT_KEY) == low && load<u64>(slot, SLOT_KEY + 8) == high) return slot
+      if (holds(slot, low, high)) return slot
     }
     at = (at + 1) & mask
   }
