@@ -11,7 +11,9 @@ declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array)
     static exports(module: Module): { readonly name: string; readonly kind: string }[]
-    static imports(module: Module): { readonly module: string; readonly name: string; readonly kind: string }[]
+    static imports(
+      module: Module,
+    ): { readonly module: string; readonly name: string; readonly kind: string }[]
   }
 
   class Instance {
