@@ -1,0 +1,37 @@
+/** What a bench file default-exports. It measures nothing: `measure.ts` does, and `run.ts` finds every `*.bench.ts` by its name. */
+
+/** One row of the table. */
+export interface BenchCase {
+  /** Lower case, parts divided by `/`, its variant last: `clean/wasm`. `budgets.json` names it behind the suite's id. */
+  readonly id: string
+  /** Operations that one `run` makes; times are shown per operation. Short ones need many, the clock being 40 ns wide. */
+  readonly perRun: number
+  /** Not timed, before each run: fresh inputs, as a request brings them. */
+  prepare?(): void
+  /** Timed. Checks its own answers and throws on a wrong one: a fast wrong answer is no figure. */
+  run(): void | Promise<void>
+}
+
+export interface Suite {
+  /** Path of the file below bench/, without its ending: `kernel/normalize`. */
+  readonly id: string
+  /** One line above the table: what is measured, on what input. */
+  readonly title: string
+  /** Called once, in a process of its own. */
+  cases(): readonly BenchCase[] | Promise<readonly BenchCase[]>
+}
+
+/** What was measured of one case: nanoseconds per operation. */
+export interface Figures {
+  /** Suite and case: `kernel/normalize/clean/wasm`. */
+  readonly id: string
+  /** Median of the rounds' medians. */
+  readonly medianNs: number
+  /** Median of the rounds' 99th percentiles (of runs, each the mean of its operations). */
+  readonly p99Ns: number
+  /** Smallest and largest of the rounds' medians. */
+  readonly minNs: number
+  readonly maxNs: number
+  /** Timed runs of all rounds. */
+  readonly samples: number
+}
