@@ -78,6 +78,8 @@ export const RESULT_REFUSED_AT: i32 = 20
 export const RESULT_PARAMS: i32 = 64
 /** The search's stack: MAX_SEGMENTS × 2 entries of 16 bytes. */
 export const ARENA_STACK: i32 = 512
+/** Byte classes (path.ts), written by `init`. */
+export const ARENA_CLASSES: i32 = 3072
 /** The window the host writes the path into; 64 bytes beyond its end may be read, never written. */
 export const ARENA_INPUT: i32 = 4096
 /** The normalized path when it differs; one byte may become three. */
@@ -85,30 +87,40 @@ export const ARENA_OUTPUT: i32 = 12544
 /** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
 export const ARENA_SIZE: i32 = 40960
 
-// ── Route table: written by the host, only read here (offsets from the table's base) ────────────────────────
+// ── Route table: written by the host, only read here. All links are addresses, 0 for none ───────────────────
 //
-//   node                        edge (a slot of its parent's hash table)      leaf
-//   +0  u32 first edge slot     +0  16 B segment, zero padded                 +0  u32 bit per method it has
-//   +4  u32 slots − 1           +16 u32 length of the segment                 +4  pairs { i32 route, i32 bucket or −1 },
-//   +8  u32 {param} node or 0   +20 u32 where the whole segment stands            one per bit, lowest first
-//   +12 u32 leaf or 0           +24 u32 node or 0: the slot is empty
-//   +16 u32 leaf of `/*` or 0
+// A node is one cache line, so a step of the search touches one. The literal children of a node are an array of
+// nodes, hashed by their own segment with linear probing.
+//
+//    0  u64 first 8 bytes of the segment that leads here ┐ of a segment shorter than 8 bytes both are the same:
+//    8  u64 last 8 bytes of it                           ┘ its bytes, then zeros
+//   16  i32 its length, −1: the slot is empty     32  u32 {param} child
+//   20  u32 address of its middle, see below      36  u32 `*` child
+//   24  u32 literal children                      40  u32 bit per method of the routes that end here
+//   28  u32 their slots − 1, or −1: none          44  u32 their pairs { i32 route, i32 bucket or −1 }, lowest bit first
+//   56  u32 address of its run                    48  the pair, when there is one; the address before points here
+//   60  u32 length of its run, or 0
+//
+// Of a segment longer than 16 bytes, what lies between its first and last 8 stands elsewhere.
+// A run is what must follow the node's segment in any case: the segments of only children that no route ends at, each
+// with its slash behind it. Middles and runs are padded to a multiple of 8.
 
-/** The root node. Offset 0 is nobody's, so that 0 can mean "none". */
-export const TABLE_ROOT: i32 = 64
-export const NODE_SIZE: i32 = 32
-export const NODE_EDGES: i32 = 0
-export const NODE_EDGE_MASK: i32 = 4
-export const NODE_PARAM: i32 = 8
-export const NODE_LEAF: i32 = 12
-export const NODE_CATCH_ALL: i32 = 16
-export const EDGE_SIZE: i32 = 32
-export const EDGE_LENGTH: i32 = 16
-export const EDGE_SEGMENT: i32 = 20
-export const EDGE_NODE: i32 = 24
-export const LEAF_METHODS: i32 = 0
-export const LEAF_ROUTES: i32 = 4
-export const LEAF_ROUTE_SIZE: i32 = 8
+export const NODE_SIZE: i32 = 64
+export const NODE_FIRST: i32 = 0
+export const NODE_LAST: i32 = 8
+export const NODE_LENGTH: i32 = 16
+export const NODE_SEGMENT: i32 = 20
+export const NODE_CHILDREN: i32 = 24
+export const NODE_CHILD_MASK: i32 = 28
+export const NODE_PARAM: i32 = 32
+export const NODE_CATCH_ALL: i32 = 36
+export const NODE_METHODS: i32 = 40
+export const NODE_ROUTES: i32 = 44
+export const NODE_ROUTE: i32 = 48
+export const NODE_RUN: i32 = 56
+export const NODE_RUN_LENGTH: i32 = 60
+/** Bytes of a route's pair. */
+export const ROUTE_SIZE: i32 = 8
 
 // ── Token bucket: one slot ──────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
 /** The whole admission of a request in one crossing: normalize, match, take a token from the route's bucket. It holds no state. */
 import { BUCKET_EMPTY, RESULT_RETRY_AFTER } from './abi'
-import { takeTokens } from './bucket'
+import { spend, waitMs } from './bucket'
 import { arena } from './memory'
 import { normalize } from './path'
 import { match, routeBucket } from './route'
@@ -16,8 +16,8 @@ export function admit(length: i32, method: u32, nowMs: f64): i32 {
   if (status != 0) return status
   const route = match(method)
   if (route < 0 || routeBucket < 0) return route
-  const left = takeTokens(routeBucket, 1, nowMs)
-  if (left >= 0) return route
-  store<i32>(arena + RESULT_RETRY_AFTER, left == i32.MIN_VALUE ? i32.MAX_VALUE : -left)
+  const short = spend(routeBucket, 1, nowMs)
+  if (short == 0) return route
+  store<i32>(arena + RESULT_RETRY_AFTER, waitMs(short))
   return BUCKET_EMPTY
 }

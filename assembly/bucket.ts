@@ -10,14 +10,10 @@ import { bucketCount, buckets } from './memory'
 
 const NS_PER_MS: i64 = 1_000_000
 /** Never: a slot that does not exist, or more tokens than the bucket holds. */
-const NEVER: i32 = i32.MIN_VALUE
+export const NEVER: i64 = i64.MAX_VALUE
 
-/**
- * Takes `tokens` from a slot, all or none.
- * @param nowMs Unix milliseconds; fractions are dropped. Going backwards never gives a token twice.
- * @returns whole tokens left; or, below zero, minus the milliseconds (rounded up) until they can be had.
- */
-export function takeTokens(slot: u32, tokens: u32, nowMs: f64): i32 {
+/** Nanoseconds by which the last call found the bucket short; NEVER; or 0: it took the tokens. */
+export function spend(slot: u32, tokens: u32, nowMs: f64): i64 {
   if (slot >= bucketCount) return NEVER
   const bucket = buckets + slot * BUCKET_SIZE
   const now = <i64>nowMs * NS_PER_MS
@@ -28,15 +24,38 @@ export function takeTokens(slot: u32, tokens: u32, nowMs: f64): i32 {
   if (cost > capacity || interval == 0) return NEVER
   let fullAt = atomic.load<i64>(bucket, BUCKET_FULL_AT)
   while (true) {
-    const spent = max(fullAt, now) + cost - now
-    if (spent > capacity) return refusal(spent - capacity)
-    const seen = atomic.cmpxchg<i64>(bucket, fullAt, now + spent, BUCKET_FULL_AT)
-    if (seen == fullAt) return <i32>((capacity - spent) / interval)
+    const next = max(fullAt, now) + cost
+    const short = next - now - capacity
+    if (short > 0) return short
+    const seen = atomic.cmpxchg<i64>(bucket, fullAt, next, BUCKET_FULL_AT)
+    if (seen == fullAt) return 0
     fullAt = seen
   }
 }
 
-/** Minus the milliseconds, rounded up, that `ns` nanoseconds take; saturated. */
-function refusal(ns: i64): i32 {
-  return -(<i32>min<i64>((ns + NS_PER_MS - 1) / NS_PER_MS, i32.MAX_VALUE))
+/** Milliseconds, rounded up, until what is short has come back. */
+export function waitMs(short: i64): i32 {
+  return short == NEVER ? i32.MAX_VALUE : <i32>min<i64>((short + NS_PER_MS - 1) / NS_PER_MS, i32.MAX_VALUE)
+}
+
+/**
+ * Takes `tokens` from a slot, all or none.
+ * @param nowMs Unix milliseconds; fractions are dropped. Going backwards never gives a token twice.
+ * @returns 0; or, below zero, minus the milliseconds until they can be had (minus 2³¹−1: never).
+ */
+export function takeTokens(slot: u32, tokens: u32, nowMs: f64): i32 {
+  const short = spend(slot, tokens, nowMs)
+  return short == 0 ? 0 : -waitMs(short)
+}
+
+/** Whole tokens that a slot holds; 0 for one that does not exist. It takes none. */
+export function tokensLeft(slot: u32, nowMs: f64): i32 {
+  if (slot >= bucketCount) return 0
+  const bucket = buckets + slot * BUCKET_SIZE
+  const now = <i64>nowMs * NS_PER_MS
+  const capacity = atomic.load<i64>(bucket, BUCKET_CAPACITY)
+  const interval = atomic.load<i64>(bucket, BUCKET_INTERVAL)
+  if (interval == 0) return 0
+  const spent = max(atomic.load<i64>(bucket, BUCKET_FULL_AT) - now, 0)
+  return <i32>min<i64>(max<i64>(capacity - spent, 0) / interval, i32.MAX_VALUE)
 }

@@ -1,7 +1,7 @@
 /** The whole export surface of the kernel, and nothing else. */
 
 export { admit } from './admit'
-export { takeTokens } from './bucket'
+export { takeTokens, tokensLeft } from './bucket'
 export { init } from './memory'
 export { normalize } from './path'
 export { match, segmentHash, useTable } from './route'

@@ -23,6 +23,7 @@
  */
 
 import { ABI_VERSION } from './abi'
+import { writeClasses } from './path'
 
 /** Base of this thread's arena (abi.ts: ARENA_…, RESULT_…). */
 export let arena: usize = 0
@@ -39,5 +40,6 @@ export function init(arenaBase: usize, bucketBase: usize, slots: u32): i32 {
   arena = arenaBase
   buckets = bucketBase
   bucketCount = slots
+  writeClasses()
   return ABI_VERSION
 }

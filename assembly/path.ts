@@ -7,6 +7,7 @@
  * (`"<>[]^`{|}` and grave) to their escapes. Everything that two readers may understand differently is refused (abi.ts).
  */
 import {
+  ARENA_CLASSES,
   ARENA_INPUT,
   ARENA_OUTPUT,
   MAX_PATH_BYTES,
@@ -20,6 +21,7 @@ import {
   PATH_NOT_ASCII,
   PATH_NUL,
   PATH_TOO_LONG,
+  RESULT_PARAM_COUNT,
   RESULT_PATH,
   RESULT_PATH_LENGTH,
   RESULT_REFUSED_AT,
@@ -33,13 +35,15 @@ const DOT: u32 = 0x2e
 export let path: usize = 0
 /** Its length in bytes. */
 export let pathLength: i32 = 0
+/** Bit per slash among its first 64 bytes, and one for its end if that is among them. */
+export let segmentEnds: u64 = 0
 
 /** Normalizes the first `length` bytes of INPUT. @returns 0, or a PATH_… status. */
 export function normalize(length: i32): i32 {
   const input = arena + ARENA_INPUT
   if (length > MAX_PATH_BYTES) return refuse(input, input + MAX_PATH_BYTES, PATH_TOO_LONG)
   if (length < 1 || load<u8>(input) != SLASH) return refuse(input, input, PATH_NOT_ABSOLUTE)
-  if (isClean(input, length)) return accept(input, length)
+  if (scan(input, length)) return accept(input, length)
   return rewrite(input, input + length)
 }
 
@@ -53,49 +57,67 @@ function accept(at: usize, length: i32): i32 {
 
 function refuse(input: usize, at: usize, status: i32): i32 {
   accept(input, 0)
+  store<u32>(arena + RESULT_PARAM_COUNT, 0)
   store<u32>(arena + RESULT_REFUSED_AT, <u32>(at - input))
   return status
 }
 
 /**
- * Bit per byte of the block at `at` that is not a URI path character (RFC 3986 §3.3 pchar, or the slash).
- * Two table look-ups per byte: the low half of a byte gives the set of high halves (bit n: 0x2 + n) it is allowed with.
+ * Writes the class tables to the arena, once: there a load fetches one, while each vector constant in code takes four
+ * instructions to build. The low half of a byte gives the set of high halves (bit n: 0x2 + n) with which it is a URI
+ * path character (RFC 3986 §3.3 pchar) or the slash.
  */
-function foreignBytes(block: v128): v128 {
-  const low = i8x16.swizzle(
+export function writeClasses(): void {
+  const classes = arena + ARENA_CLASSES
+  v128.store(
+    classes,
     i8x16(0x2e, 0x3f, 0x3e, 0x3e, 0x3f, 0x3e, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x17, 0x15, 0x17, 0x35, 0x1d),
-    v128.and(block, i8x16.splat(0x0f)),
   )
-  const high = i8x16.swizzle(
-    i8x16(0, 0, 1, 2, 4, 8, 16, 32, 0, 0, 0, 0, 0, 0, 0, 0),
-    v128.and(i16x8.shr_u(block, 4), i8x16.splat(0x0f)),
-  )
-  return i8x16.eq(v128.and(low, high), i8x16.splat(0))
+  v128.store(classes, i8x16(0, 0, 1, 2, 4, 8, 16, 32, 0, 0, 0, 0, 0, 0, 0, 0), 16)
+  v128.store(classes, i8x16.splat(0x0f), 32)
+  v128.store(classes, i8x16.splat(<i8>SLASH), 48)
+  v128.store(classes, i8x16.splat(<i8>DOT), 64)
 }
 
-/** True when the path is canonical as it stands. May be false for one that is (`/.well-known`): rewriting finds out. */
-function isClean(input: usize, length: i32): bool {
-  let at = input
-  let left = length
-  while (true) {
-    const block = v128.load(at)
-    const next = v128.load(at, 1)
-    const foreign = foreignBytes(block)
-    // A slash before a slash or a dot: perhaps an empty or a dot segment.
-    const pair = v128.and(
-      i8x16.eq(block, i8x16.splat(<i8>SLASH)),
-      v128.or(i8x16.eq(next, i8x16.splat(<i8>SLASH)), i8x16.eq(next, i8x16.splat(<i8>DOT))),
-    )
-    if (left <= 16) {
-      // What stands behind the end is left over from another path: the last byte has no follower.
-      const last = 1 << (left - 1)
-      const inside = (last - 1) | last
-      return ((i8x16.bitmask(foreign) & inside) | (i8x16.bitmask(pair) & (last - 1))) == 0
+/** Bit per byte of a block that no URI path holds. */
+function foreignBytes(block: v128, lowTable: v128, highTable: v128, nibble: v128): i32 {
+  const low = i8x16.swizzle(lowTable, v128.and(block, nibble))
+  const high = i8x16.swizzle(highTable, v128.and(i16x8.shr_u(block, 4), nibble))
+  return i8x16.bitmask(i8x16.eq(v128.and(low, high), i8x16.splat(0)))
+}
+
+/**
+ * Sets `segmentEnds`, and says whether the path is canonical as it stands. The answer may be false for one that is
+ * (`/.well-known`: a dot behind a slash); rewriting it finds out.
+ */
+function scan(start: usize, length: i32): bool {
+  const classes = arena + ARENA_CLASSES
+  const lowTable = v128.load(classes)
+  const highTable = v128.load(classes, 16)
+  const nibble = v128.load(classes, 32)
+  const slash = v128.load(classes, 48)
+  const dot = v128.load(classes, 64)
+  let suspects: u64 = 0
+  let afterSlash: u64 = 0
+  for (let from = 0; from < length; from += 64) {
+    let foreign: u64 = 0
+    let slashes: u64 = 0
+    let dots: u64 = 0
+    const left = length - from
+    for (let at = 0; at < min(left, 64); at += 16) {
+      const block = v128.load(start + from + at)
+      foreign |= <u64>foreignBytes(block, lowTable, highTable, nibble) << at
+      slashes |= <u64>i8x16.bitmask(i8x16.eq(block, slash)) << at
+      dots |= <u64>i8x16.bitmask(i8x16.eq(block, dot)) << at
     }
-    if (v128.any_true(v128.or(foreign, pair))) return false
-    at += 16
-    left -= 16
+    // What stands behind the end is left over from another path.
+    const inside = left < 64 ? (<u64>1 << left) - 1 : u64.MAX_VALUE
+    slashes &= inside
+    suspects |= (foreign | (((slashes << 1) | afterSlash) & (slashes | dots))) & inside
+    afterSlash = slashes >> 63
+    if (from == 0) segmentEnds = slashes | (left < 64 ? <u64>1 << left : 0)
   }
+  return suspects == 0
 }
 
 /** Writes the canonical path to OUTPUT. */
@@ -104,12 +126,17 @@ function rewrite(input: usize, end: usize): i32 {
   let from = input + 1
   let to = output + 1
   let segment = to
+  const classes = arena + ARENA_CLASSES
+  const lowTable = v128.load(classes)
+  const highTable = v128.load(classes, 16)
+  const nibble = v128.load(classes, 32)
   store<u8>(output, SLASH)
   while (true) {
     // Plain bytes in one go; the store may write 15 bytes too many, which the next one covers.
     const block = v128.load(from)
     v128.store(to, block)
-    let stops = i8x16.bitmask(v128.or(foreignBytes(block), i8x16.eq(block, i8x16.splat(<i8>SLASH))))
+    let stops =
+      foreignBytes(block, lowTable, highTable, nibble) | i8x16.bitmask(i8x16.eq(block, i8x16.splat(<i8>SLASH)))
     const left = <i32>(end - from)
     if (left < 16) stops |= 1 << left
     if (stops == 0) {
@@ -163,7 +190,9 @@ function rewrite(input: usize, end: usize): i32 {
       from++
     }
   }
-  return accept(output, <i32>(to - output))
+  const length = <i32>(to - output)
+  scan(output, length)
+  return accept(output, length)
 }
 
 /** The byte that the escape at `at` stands for, or PATH_BAD_ESCAPE. */

@@ -10,7 +10,8 @@ const MAX_TOKENS = 2 ** 31 - 1
 
 export class Buckets {
   readonly #words: BigInt64Array
-  readonly #count: number
+  /** Slots there are. */
+  readonly count: number
 
   constructor(memory: WebAssembly.Memory, layout: Layout) {
     this.#words = new BigInt64Array(
@@ -18,7 +19,7 @@ export class Buckets {
       layout.bucketBase,
       (layout.bucketCount * BUCKET_SIZE) / BigInt64Array.BYTES_PER_ELEMENT,
     )
-    this.#count = layout.bucketCount
+    this.count = layout.bucketCount
   }
 
   setRate(slot: number, rate: BucketRate): void {
@@ -46,13 +47,13 @@ export class Buckets {
 
   /** The numbers of one slot, for the twin. */
   words(slot: number): { readonly words: BigInt64Array; readonly at: number } | undefined {
-    return slot < this.#count ? { words: this.#words, at: (slot * BUCKET_SIZE) / 8 } : undefined
+    return slot >= 0 && slot < this.count ? { words: this.#words, at: (slot * BUCKET_SIZE) / 8 } : undefined
   }
 
   #word(slot: number): number {
-    if (!Number.isInteger(slot) || slot < 0 || slot >= this.#count)
+    if (!Number.isInteger(slot) || slot < 0 || slot >= this.count)
       throw new RangeError(
-        `bucket slot ${slot} does not exist; there are ${this.#count} (layout option "buckets")`,
+        `bucket slot ${slot} does not exist; there are ${this.count} (layout option "buckets")`,
       )
     return (slot * BUCKET_SIZE) / 8
   }

@@ -15,6 +15,7 @@ export interface KernelExports {
   useTable(base: number): void
   segmentHash(at: number, size: number): number
   takeTokens(slot: number, tokens: number, nowMs: number): number
+  tokensLeft(slot: number, nowMs: number): number
 }
 
 let compiled: WebAssembly.Module | undefined

@@ -73,12 +73,18 @@ export interface Kernel {
   /** The second part, on the path normalized last. @returns the route's number, NOT_FOUND or METHOD_NOT_ALLOWED. */
   match(method: number): number
 
-  /** The canonical path; '' after a refused one. The very string that was passed in when nothing had to change. */
-  normalizedPath(): string
-  /** Parameters of the route found last, `*` included. */
+  /**
+   * The canonical path; '' after a refused one.
+   * @param given the path that was passed in, returned as it is when nothing had to change: the kernel keeps no string.
+   */
+  normalizedPath(given?: string): string
+  /** Parameters of the route that was found, `*` included; 0 when none was. */
   readonly paramCount: number
-  /** Value of the nth parameter in canonical spelling: percent-escapes stay, and always decode. '' when there is none. */
-  param(index: number): string
+  /**
+   * Value of the nth parameter in canonical spelling: percent-escapes stay, and always decode. '' when there is none.
+   * @param given as for `normalizedPath`; saves making the string from bytes.
+   */
+  param(index: number, given?: string): string
   /** Bit per METHOD_… that the path has, after METHOD_NOT_ALLOWED; bit METHOD_ANY never. */
   readonly allowedMethods: number
   /** Milliseconds until the bucket has a token, after BUCKET_EMPTY; 2³¹−1 when it never will. */
@@ -92,7 +98,10 @@ export interface Kernel {
   fillBucket(slot: number): void
   /**
    * Takes `tokens` (at least 1), all or none.
-   * @returns whole tokens left; below zero: minus the milliseconds until they can be had; −2³¹ when they never can.
+   * @returns 0; below zero: minus the milliseconds, rounded up, until they can be had (−(2³¹−1): never, as from a bucket
+   *   without a rate).
    */
   takeTokens(slot: number, tokens: number, nowMs: number): number
+  /** Whole tokens a bucket holds; it takes none. */
+  tokensLeft(slot: number, nowMs: number): number
 }

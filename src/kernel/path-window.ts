@@ -21,13 +21,16 @@ export class PathWindow {
   }
 
   /**
-   * Writes a path of at most MAX_PATH_BYTES characters. A character outside ASCII arrives as bytes above 7F, at the
-   * same index, which the kernel refuses; nothing before it is changed or lost.
-   * @returns bytes to look at.
+   * Writes a path of at most MAX_PATH_BYTES characters; as many bytes are to be looked at. A character outside ASCII
+   * arrives as bytes above 7F, the first of them at the character's own index: the kernel refuses it there, and what
+   * stands before it is neither changed nor cut off.
    */
-  write(path: string): number {
+  write(path: string): void {
     const length = path.length
-    if (length > SHORT) return this.#encode(path)
+    if (length > SHORT) {
+      encoder.encodeInto(path, this.#bytes)
+      return
+    }
     const words = this.#words
     let seen = 0
     let at = 0
@@ -48,11 +51,6 @@ export class PathWindow {
     }
     words[word] = rest
     // A code unit above FF would have written its low byte as another character: U+012F as a slash.
-    return seen > 0x7f ? this.#encode(path) : length
-  }
-
-  #encode(path: string): number {
-    const { written } = encoder.encodeInto(path, this.#bytes)
-    return Math.min(written, MAX_PATH_BYTES)
+    if (seen > 0x7f) encoder.encodeInto(path, this.#bytes)
   }
 }

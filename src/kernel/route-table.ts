@@ -1,114 +1,152 @@
-/** Writes a route tree as the flat structs that assembly/route.ts walks (drawn in assembly/abi.ts). It matches nothing. */
+/** Writes a route tree as the nodes that assembly/route.ts walks (drawn in assembly/abi.ts). It matches nothing. */
 import {
-  EDGE_LENGTH,
-  EDGE_NODE,
-  EDGE_SEGMENT,
-  EDGE_SIZE,
-  LEAF_METHODS,
-  LEAF_ROUTE_SIZE,
-  LEAF_ROUTES,
   NODE_CATCH_ALL,
-  NODE_EDGE_MASK,
-  NODE_EDGES,
-  NODE_LEAF,
+  NODE_CHILD_MASK,
+  NODE_CHILDREN,
+  NODE_FIRST,
+  NODE_LAST,
+  NODE_LENGTH,
+  NODE_METHODS,
   NODE_PARAM,
+  NODE_ROUTE,
+  NODE_ROUTES,
+  NODE_RUN,
+  NODE_RUN_LENGTH,
+  NODE_SEGMENT,
   NODE_SIZE,
-  TABLE_ROOT,
+  ROUTE_SIZE,
 } from './abi.ts'
 import type { RouteDefinition } from './kernel.ts'
 import type { Leaf, RouteNode } from './route-tree.ts'
 
-const NO_EDGES = 0xffff_ffff
-/** An edge keeps this much of its segment beside it; a longer one stands elsewhere as well. */
-const EDGE_HEAD_BYTES = 16
+const NONE = -1
+const WORD_BYTES = 8
 
 /** The kernel's own hash of a segment, so that there is only one. */
 export type SegmentHash = (segment: string) => number
 
 export class RouteTableWriter {
-  readonly #bytes: Uint8Array
   readonly #view: DataView
+  readonly #base: number
+  readonly #bytes: number
   readonly #hash: SegmentHash
-  #end = TABLE_ROOT
+  #end: number
 
-  /** @param bytes where the table goes. */
-  constructor(bytes: Uint8Array, hash: SegmentHash) {
+  /** @param base address of the table, at a multiple of 64; `bytes` is the room it has. */
+  constructor(memory: WebAssembly.Memory, base: number, bytes: number, hash: SegmentHash) {
+    this.#view = new DataView(memory.buffer)
+    this.#base = base
     this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#hash = hash
+    this.#end = base
   }
 
-  /** @returns bytes used. @throws RangeError when there is no room. */
+  /** @returns address of the root node. @throws RangeError when there is no room. */
   write(root: RouteNode, routes: readonly RouteDefinition[]): number {
-    this.#node(this.#reserve(NODE_SIZE, 32), root, routes)
-    return this.#end
+    const at = this.#reserve(1)
+    this.#node(at, root, routes)
+    return at
   }
 
+  /** Everything of a node but its segment. Children come after their parent, so that one way lies close together. */
   #node(at: number, node: RouteNode, routes: readonly RouteDefinition[]): void {
-    const { literals, param, leaf, catchAll } = node
-    const paramAt = param === undefined ? 0 : this.#reserve(NODE_SIZE, 32)
-    this.#set(at + NODE_EDGES, 0)
-    this.#set(at + NODE_EDGE_MASK, NO_EDGES)
-    this.#set(at + NODE_PARAM, paramAt)
-    this.#set(at + NODE_LEAF, leaf === undefined ? 0 : this.#leaf(leaf, routes))
-    this.#set(at + NODE_CATCH_ALL, catchAll === undefined ? 0 : this.#leaf(catchAll, routes))
-    if (literals.size > 0) this.#edges(at, literals, routes)
-    if (param !== undefined) this.#node(paramAt, param, routes)
+    this.#leaf(at, node.leaf, routes)
+    const { run, last } = runOf(node)
+    this.#set(at + NODE_RUN_LENGTH, run.length)
+    if (run !== '') this.#set(at + NODE_RUN, this.#bytesOf(run))
+    const { literals, param, catchAll } = last
+    this.#set(at + NODE_CATCH_ALL, 0)
+    if (catchAll !== undefined) {
+      const child = this.#reserve(1)
+      this.#set(at + NODE_CATCH_ALL, child)
+      this.#leaf(child, catchAll, routes)
+    }
+    this.#set(at + NODE_PARAM, 0)
+    if (param !== undefined) {
+      const child = this.#reserve(1)
+      this.#set(at + NODE_PARAM, child)
+      this.#node(child, param, routes)
+    }
+    this.#set(at + NODE_CHILD_MASK, NONE)
+    if (literals.size > 0) this.#children(at, literals, routes)
   }
 
-  #edges(node: number, literals: RouteNode['literals'], routes: readonly RouteDefinition[]): void {
-    // At least a third of the slots stays empty: a search ends at the first empty one.
-    const slots = 2 ** Math.ceil(Math.log2(literals.size * 1.5))
-    const edges = this.#reserve(slots * EDGE_SIZE, 32)
-    this.#bytes.fill(0, edges, edges + slots * EDGE_SIZE)
-    this.#set(node + NODE_EDGES, edges)
-    this.#set(node + NODE_EDGE_MASK, slots - 1)
-    for (const [segment, child] of literals) {
+  #children(at: number, literals: RouteNode['literals'], routes: readonly RouteDefinition[]): void {
+    // A third of the slots stays empty, which keeps misses short; an only child needs no second slot.
+    const slots = literals.size === 1 ? 1 : 2 ** Math.ceil(Math.log2(literals.size * 1.5))
+    const children = this.#reserve(slots)
+    for (let slot = 0; slot < slots; slot++) this.#set(children + slot * NODE_SIZE + NODE_LENGTH, NONE)
+    this.#set(at + NODE_CHILDREN, children)
+    this.#set(at + NODE_CHILD_MASK, slots - 1)
+    for (const [segment, node] of literals) {
       let slot = this.#hash(segment) & (slots - 1)
-      while (this.#view.getUint32(edges + slot * EDGE_SIZE + EDGE_NODE, true) !== 0)
+      while (this.#view.getInt32(children + slot * NODE_SIZE + NODE_LENGTH, true) !== NONE)
         slot = (slot + 1) & (slots - 1)
-      const edge = edges + slot * EDGE_SIZE
-      const childAt = this.#reserve(NODE_SIZE, 32)
-      const segmentAt =
-        segment.length > EDGE_HEAD_BYTES ? this.#text(segment, this.#reserve(segment.length, 1)) : 0
-      this.#text(segment.slice(0, EDGE_HEAD_BYTES), edge)
-      this.#set(edge + EDGE_LENGTH, segment.length)
-      this.#set(edge + EDGE_SEGMENT, segmentAt)
-      this.#set(edge + EDGE_NODE, childAt)
-      this.#node(childAt, child, routes)
+      const child = children + slot * NODE_SIZE
+      this.#segment(child, segment)
+      this.#node(child, node, routes)
     }
   }
 
-  #leaf(leaf: Leaf, routes: readonly RouteDefinition[]): number {
-    const rows = [...leaf].sort(([a], [b]) => a - b)
-    const at = this.#reserve(LEAF_ROUTES + rows.length * LEAF_ROUTE_SIZE, 4)
+  #segment(at: number, segment: string): void {
+    const { length } = segment
+    this.#text(at + NODE_FIRST, segment.slice(0, WORD_BYTES).padEnd(WORD_BYTES, '\0'))
+    this.#text(at + NODE_LAST, segment.slice(-WORD_BYTES).padEnd(WORD_BYTES, '\0'))
+    this.#set(at + NODE_LENGTH, length)
+    if (length > 2 * WORD_BYTES)
+      this.#set(at + NODE_SEGMENT, this.#bytesOf(segment.slice(WORD_BYTES, -WORD_BYTES)))
+  }
+
+  #bytesOf(text: string): number {
+    const at = this.#reserve(Math.ceil(text.length / NODE_SIZE))
+    this.#text(at, text)
+    return at
+  }
+
+  #leaf(at: number, leaf: Leaf | undefined, routes: readonly RouteDefinition[]): void {
+    const rows = [...(leaf ?? [])].sort(([a], [b]) => a - b)
     this.#set(
-      at + LEAF_METHODS,
+      at + NODE_METHODS,
       rows.reduce((bits, [method]) => bits | (1 << method), 0),
     )
+    const pairs =
+      rows.length > 1 ? this.#reserve(Math.ceil((rows.length * ROUTE_SIZE) / NODE_SIZE)) : at + NODE_ROUTE
+    this.#set(at + NODE_ROUTES, pairs)
     for (const [index, [, row]] of rows.entries()) {
-      this.#set(at + LEAF_ROUTES + index * LEAF_ROUTE_SIZE, row)
-      this.#set(at + LEAF_ROUTES + index * LEAF_ROUTE_SIZE + 4, routes[row]!.bucket ?? -1)
+      this.#set(pairs + index * ROUTE_SIZE, row)
+      this.#set(pairs + index * ROUTE_SIZE + 4, routes[row]!.bucket ?? NONE)
     }
-    return at
   }
 
-  #text(text: string, at: number): number {
-    for (let i = 0; i < text.length; i++) this.#bytes[at + i] = text.charCodeAt(i)
-    return at
+  #text(at: number, text: string): void {
+    for (let i = 0; i < text.length; i++) this.#view.setUint8(at + i, text.charCodeAt(i))
   }
 
   #set(at: number, value: number): void {
-    this.#view.setUint32(at, value >>> 0, true)
+    this.#view.setInt32(at, value, true)
   }
 
-  #reserve(size: number, align: number): number {
-    const at = Math.ceil(this.#end / align) * align
-    if (at + size > this.#bytes.length)
+  /** Whole cache lines. */
+  #reserve(lines: number): number {
+    const at = this.#end
+    this.#end += lines * NODE_SIZE
+    if (this.#end > this.#base + this.#bytes)
       throw new RangeError(
-        `the route table does not fit in ${this.#bytes.length} bytes; raise the layout option routeTableBytes`,
+        `the route table does not fit in ${this.#bytes} bytes; raise the layout option routeTableBytes`,
       )
-    this.#end = at + size
     return at
   }
+}
+
+/** What must follow a node's segment in any case (abi.ts), and the node at which there is a choice again. */
+function runOf(node: RouteNode): { run: string; last: RouteNode } {
+  let run = ''
+  let last = node
+  while (last.literals.size === 1 && last.param === undefined && last.catchAll === undefined) {
+    const [segment, child] = [...last.literals][0]!
+    if (child.leaf !== undefined) break
+    run += `${segment}/`
+    last = child
+  }
+  return { run, last }
 }

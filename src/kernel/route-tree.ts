@@ -16,13 +16,19 @@ export interface RouteNode {
   catchAll: Leaf | undefined
 }
 
-/** @throws Error naming the row and its fault. */
-export function buildRouteTree(routes: readonly RouteDefinition[]): RouteNode {
+/**
+ * @param bucketCount slots there are.
+ * @throws Error naming the row and its fault.
+ */
+export function buildRouteTree(routes: readonly RouteDefinition[], bucketCount: number): RouteNode {
   const root = emptyNode()
   for (const [row, route] of routes.entries()) {
     const method = routeMethodNumber(route.method)
     if (method === undefined)
       throw fault(row, route, 'its method is none of RFC 9110 or PATCH in upper case; or give *')
+    const { bucket } = route
+    if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
+      throw fault(row, route, `bucket slot ${bucket} does not exist; there are ${bucketCount}`)
     const leaf = leafOf(root, patternSegments(row, route))
     const other = leaf.get(method)
     if (other !== undefined)

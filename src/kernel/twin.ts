@@ -1,15 +1,12 @@
 /** The kernel in plain JavaScript: the oracle of the property tests, and what runs where WebAssembly cannot. Same memory, same answers. */
-import { BUCKET_EMPTY, NOT_FOUND } from './abi.ts'
+import { BUCKET_EMPTY, METHOD_NOT_ALLOWED, NOT_FOUND } from './abi.ts'
 import { Buckets } from './buckets.ts'
 import type { BucketRate, Kernel, RouteDefinition, RouteTable } from './kernel.ts'
 import type { SharedMemory } from './layout.ts'
 import { buildRouteTree, type RouteNode } from './route-tree.ts'
-import { takeTokens } from './twin-bucket.ts'
+import { takeTokens, tokensLeft } from './twin-bucket.ts'
 import { normalizePath } from './twin-path.ts'
 import { Search } from './twin-route.ts'
-
-const NEVER = -(2 ** 31)
-const MOST_MS = 2 ** 31 - 1
 
 export class TwinKernel implements Kernel {
   readonly engine = 'twin'
@@ -18,7 +15,7 @@ export class TwinKernel implements Kernel {
   retryAfterMs = 0
   refusedAt = 0
   readonly #buckets: Buckets
-  #tree: RouteNode = buildRouteTree([])
+  #tree: RouteNode = buildRouteTree([], 0)
   #path = ''
   #params: readonly string[] = []
 
@@ -27,7 +24,7 @@ export class TwinKernel implements Kernel {
   }
 
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
-    this.#tree = buildRouteTree(routes)
+    this.#tree = buildRouteTree(routes, this.#buckets.count)
     this.table = Object.freeze({ routes: Object.freeze([...routes]) })
     return this.table
   }
@@ -39,8 +36,8 @@ export class TwinKernel implements Kernel {
     const bucket = this.table.routes[route]?.bucket
     if (bucket === undefined) return route
     const left = this.takeTokens(bucket, 1, nowMs)
-    if (left >= 0) return route
-    this.retryAfterMs = left === NEVER ? MOST_MS : -left
+    if (left === 0) return route
+    this.retryAfterMs = -left
     return BUCKET_EMPTY
   }
 
@@ -51,16 +48,18 @@ export class TwinKernel implements Kernel {
       return 0
     }
     this.#path = ''
+    this.#params = []
     this.refusedAt = result.at
     return result.status
   }
 
   match(method: number): number {
+    this.#params = []
     if (this.#path === '') return NOT_FOUND
     const search = new Search(this.#path, method)
     const route = search.find(this.#tree)
     if (route >= 0) this.#params = search.params
-    else if (route !== NOT_FOUND) this.allowedMethods = search.allowed
+    else if (route === METHOD_NOT_ALLOWED) this.allowedMethods = search.allowed
     return route
   }
 
@@ -86,5 +85,9 @@ export class TwinKernel implements Kernel {
 
   takeTokens(slot: number, tokens: number, nowMs: number): number {
     return takeTokens(this.#buckets, slot, tokens, nowMs)
+  }
+
+  tokensLeft(slot: number, nowMs: number): number {
+    return tokensLeft(this.#buckets, slot, nowMs)
   }
 }

@@ -33,7 +33,6 @@ export class WasmKernel implements Kernel {
   readonly #tables: readonly [number, number]
   readonly #shared: SharedMemory
   #inUse: 0 | 1 = 1
-  #source = ''
 
   constructor(shared: SharedMemory, thread: number) {
     const { memory, layout } = shared
@@ -49,53 +48,53 @@ export class WasmKernel implements Kernel {
   }
 
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
-    const tree = buildRouteTree(routes)
+    const tree = buildRouteTree(routes, this.#buckets.count)
     const free = this.#inUse === 0 ? 1 : 0
     const base = this.#tables[free]
     const { memory, layout } = this.#shared
-    const bytes = new Uint8Array(memory.buffer, base, layout.routeTableBytes)
-    new RouteTableWriter(bytes, segment => this.#hash(segment)).write(tree, routes)
-    this.exports.useTable(base)
+    const writer = new RouteTableWriter(memory, base, layout.routeTableBytes, segment => this.#hash(segment))
+    this.exports.useTable(writer.write(tree, routes))
     this.#inUse = free
     this.table = Object.freeze({ routes: Object.freeze([...routes]) })
     return this.table
   }
 
   admit(path: string, method: number, nowMs: number): number {
-    this.#source = path
     if (path.length > MAX_PATH_BYTES) return this.#tooLong()
-    return this.exports.admit(this.#window.write(path), method, nowMs)
+    this.#window.write(path)
+    return this.exports.admit(path.length, method, nowMs)
   }
 
   normalize(path: string): number {
-    this.#source = path
     if (path.length > MAX_PATH_BYTES) return this.#tooLong()
-    return this.exports.normalize(this.#window.write(path))
+    this.#window.write(path)
+    return this.exports.normalize(path.length)
   }
 
   match(method: number): number {
     return this.exports.match(method)
   }
 
-  normalizedPath(): string {
+  normalizedPath(given?: string): string {
     const at = this.#result[RESULT_PATH / 4]!
     const length = this.#result[RESULT_PATH_LENGTH / 4]!
-    // Nothing had to change: the string at hand is the canonical path.
-    if (at === ARENA_INPUT && length === this.#source.length) return this.#source
-    return this.#arena.toString('latin1', at, at + length)
+    return given !== undefined && at === ARENA_INPUT && length > 0
+      ? given
+      : this.#arena.toString('latin1', at, at + length)
   }
 
   get paramCount(): number {
     return this.#result[RESULT_PARAM_COUNT / 4]!
   }
 
-  param(index: number): string {
+  param(index: number, given?: string): string {
     if (!(index >= 0 && index < this.paramCount)) return ''
     const from = this.#result[RESULT_PARAMS / 4 + index * 2]!
     const to = this.#result[RESULT_PARAMS / 4 + index * 2 + 1]!
     const at = this.#result[RESULT_PATH / 4]!
-    if (at === ARENA_INPUT) return this.#source.slice(from, to)
-    return this.#arena.toString('latin1', at + from, at + to)
+    return given !== undefined && at === ARENA_INPUT
+      ? given.slice(from, to)
+      : this.#arena.toString('latin1', at + from, at + to)
   }
 
   get allowedMethods(): number {
@@ -122,9 +121,12 @@ export class WasmKernel implements Kernel {
     return this.exports.takeTokens(slot, tokens, nowMs)
   }
 
+  tokensLeft(slot: number, nowMs: number): number {
+    return this.exports.tokensLeft(slot, nowMs)
+  }
+
   /** Said here, because such a path does not fit into the window. */
   #tooLong(): number {
-    this.#source = ''
     this.exports.normalize(0)
     this.#result[RESULT_REFUSED_AT / 4] = MAX_PATH_BYTES
     return PATH_TOO_LONG
