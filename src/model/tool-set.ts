@@ -62,6 +62,8 @@ export interface ToolSet {
   readonly enabled: boolean
   /** Control-plane API the tools belong to. */
   readonly apiId?: string
+  /** Annotation `<api_group>/accepted-spec-hash`: the operator has looked at what this document changed. */
+  readonly acceptedSpecHash?: string
 }
 
 export type ToolSetPhase = 'Pending' | 'Syncing' | 'Ready' | 'Error' | 'Disabled'
@@ -86,6 +88,8 @@ export interface ToolSetStatus {
   readonly specHash?: string
   readonly lastError?: string
   readonly conditions: readonly Condition[]
+  /** What callers of the tools before the last change would stumble over; absent when nothing. */
+  readonly breakingChanges?: readonly string[]
 }
 
 /** Tenant whose callers see a namespace; null = everybody; undefined = no caller would ever see it. */

@@ -3,6 +3,8 @@ import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { CompileResult } from './compile/compile-tool-set.ts'
+import type { DefinitionStore } from './sync/definition-store.ts'
+import { type Ledger, nextLedger } from './sync/definitions.ts'
 import { type HandTool, NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, statusOf } from './sync/status.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
@@ -15,6 +17,7 @@ export interface StatusWriter {
 
 export interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
+  readonly definitions: DefinitionStore
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number
@@ -56,6 +59,8 @@ interface Entry {
   clash: string | undefined
   syncing: boolean
   lastSyncedAt: string | undefined
+  /** What the tools meant before; undefined = never seen. */
+  ledger: Ledger | undefined
   status: ToolSetStatus
   writing: Promise<void>
 }
@@ -109,6 +114,7 @@ export class Reconciler {
       await entry.sync?.close()
       await entry.writing
       await this.#parts.documents.remove(entry.namespace, entry.name)
+      await this.#parts.definitions.remove(entry.namespace, entry.name)
       await this.#parts.statuses.remove(entry).catch(error => this.#logFailure(entry, error))
     }
   }
@@ -129,6 +135,7 @@ export class Reconciler {
     }
     entry.spec = spec
     if (entry.sync === undefined) {
+      entry.ledger = await this.#parts.definitions.read(entry.namespace, entry.name)
       entry.sync = new ToolSetSync(
         toolSet,
         this.#parts,
@@ -155,6 +162,7 @@ export class Reconciler {
         clash: undefined,
         syncing: false,
         lastSyncedAt: undefined,
+        ledger: undefined,
         status: PENDING,
         writing: Promise.resolve(),
       }
@@ -226,6 +234,23 @@ export class Reconciler {
     entry.served = entry.waiting
     entry.waiting = undefined
     entry.clash = undefined
+    this.#compare(entry)
+  }
+
+  /** Compares the tools now served with those before, and keeps what they mean. */
+  #compare(entry: Entry): void {
+    const { served, namespace, name } = entry
+    const accepted = entry.sync?.toolSet.acceptedSpecHash
+    const ledger = nextLedger(
+      entry.ledger,
+      served?.tools ?? [],
+      accepted !== undefined && accepted === served?.specHash,
+    )
+    if (JSON.stringify(ledger) === JSON.stringify(entry.ledger)) return
+    entry.ledger = ledger
+    entry.writing = entry.writing
+      .then(() => this.#parts.definitions.write(namespace, name, ledger))
+      .catch(error => this.#logFailure(entry, error))
   }
 
   #report(entry: Entry): void {
@@ -249,6 +274,8 @@ export class Reconciler {
       lastSyncedAt,
       lastError: error,
       result: entry.served?.result,
+      changed: entry.ledger?.changed ?? [],
+      breaking: entry.ledger?.breaking ?? [],
     } as const
     const status = statusOf(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return

@@ -5,6 +5,7 @@ import type { Log } from '../../telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
 import type { ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
+import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { desiredFrom } from './desired.ts'
 import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
@@ -60,6 +61,7 @@ class DirectorySource implements ToolSource {
         references: fileReferences(options.directory),
         compiler: this.#compiler,
         documents: new DocumentStore(options.dataDir),
+        definitions: new DefinitionStore(options.dataDir),
         egress: options.egress,
         random: Math.random,
         statuses: this.#statuses,

@@ -1,7 +1,7 @@
 /** The envelope of a resource: apiVersion, kind, metadata, and which reader its spec gets. It reads no file and keeps nothing. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
-import { type Dict, isDict, own } from '../compile/dict.ts'
+import { type Dict, isDict, own, text } from '../compile/dict.ts'
 import { type FieldFault, Fields } from './fields.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
@@ -9,6 +9,8 @@ import { readToolSet } from './tool-set-resource.ts'
 export interface ResourceMeta {
   readonly name: string
   readonly namespace: string
+  /** Value of the annotation `<api_group>/accepted-spec-hash`. */
+  readonly acceptedSpecHash?: string
 }
 
 export type Resource =
@@ -47,7 +49,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   }
   const kind = root.oneOf('kind', ['ToolSet', 'Tool'] as const)
   if (!root.has('kind')) root.fault('kind', 'is missing', 'write ToolSet or Tool')
-  const meta = readMeta(root, kind === 'Tool')
+  const meta = readMeta(root, kind === 'Tool', apiGroup)
   root.raw('status')
   const spec = root.object('spec')
   if (!root.has('spec')) root.fault('spec', 'is missing', 'describe the resource under spec')
@@ -60,7 +62,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   return { ok: false, faults, kind, meta }
 }
 
-function readMeta(root: Fields, isTool: boolean): ResourceMeta | undefined {
+function readMeta(root: Fields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
   const metadata = root.object('metadata')
   if (metadata === undefined) {
     if (!root.has('metadata')) root.fault('metadata', 'is missing', 'give name and namespace')
@@ -85,7 +87,10 @@ function readMeta(root: Fields, isTool: boolean): ResourceMeta | undefined {
       'write tenant-{name}, or platform for all tenants',
     )
   }
-  return name === undefined || namespace === undefined ? undefined : { name, namespace }
+  if (name === undefined || namespace === undefined) return undefined
+  const annotations = metadata.raw('annotations')
+  const accepted = isDict(annotations) ? text(own(annotations, `${apiGroup}/accepted-spec-hash`)) : undefined
+  return { name, namespace, ...(accepted === undefined ? {} : { acceptedSpecHash: accepted }) }
 }
 
 function show(value: unknown): string {

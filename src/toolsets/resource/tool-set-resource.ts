@@ -43,6 +43,7 @@ export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
     toolDefaults: readToolDefaults(spec.object('toolDefaults')),
     naming: readNaming(spec.object('naming')),
     enabled: spec.boolean('enabled') ?? true,
+    ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
   }
   spec.close()
   return toolSet

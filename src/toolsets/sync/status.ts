@@ -13,6 +13,9 @@ export interface StatusInput {
   readonly lastError: string | undefined
   /** Of the compilation whose tools are served. */
   readonly result: CompileResult | undefined
+  /** Tools that changed their meaning and were not accepted; what broke with the last change. */
+  readonly changed: readonly string[]
+  readonly breaking: readonly string[]
 }
 
 export const PENDING: ToolSetStatus = Object.freeze({
@@ -33,6 +36,7 @@ export function statusOf(input: StatusInput, previous: ToolSetStatus, nowMs: num
     ...(lastSyncedAt === undefined ? {} : { lastSyncedAt }),
     ...(specHash === undefined ? {} : { specHash }),
     ...(lastError === undefined ? {} : { lastError }),
+    ...(input.breaking.length === 0 ? {} : { breakingChanges: input.breaking }),
     conditions: conditionsOf(input).map(condition => stamped(condition, previous.conditions, now)),
   }
 }
@@ -40,7 +44,7 @@ export function statusOf(input: StatusInput, previous: ToolSetStatus, nowMs: num
 type Bare = Omit<Condition, 'lastTransitionTime'>
 
 function conditionsOf(input: StatusInput): Bare[] {
-  return [readyCondition(input), syncedCondition(input), degradedCondition(input)]
+  return [readyCondition(input), syncedCondition(input), degradedCondition(input), changedCondition(input)]
 }
 
 function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
@@ -77,6 +81,28 @@ function degradedCondition({ result }: StatusInput): Bare {
   const rest = skipped.length > MAX_NAMED ? ` and ${skipped.length - MAX_NAMED} more` : ''
   const message = `${skipped.length} operations did not become tools (${named.join('; ')}${rest})`
   return { type, status: 'True', reason: 'OperationsSkipped', message }
+}
+
+/** A tool must not change its meaning unseen: the condition stays until the document is accepted. */
+function changedCondition({ changed, specHash }: StatusInput): Bare {
+  const type = 'DefinitionChanged'
+  if (changed.length === 0) {
+    return {
+      type,
+      status: 'False',
+      reason: 'Unchanged',
+      message: 'descriptions and annotations are as before',
+    }
+  }
+  const named = changed.slice(0, MAX_NAMED).join(', ')
+  const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
+  const mend = `to accept, set the annotation accepted-spec-hash of the API group to ${specHash ?? 'the specHash'}`
+  return {
+    type,
+    status: 'True',
+    reason: 'MeaningChanged',
+    message: `description or annotations changed: ${named}${rest}; ${mend}`,
+  }
 }
 
 function stamped(condition: Bare, previous: readonly Condition[], now: string): Condition {

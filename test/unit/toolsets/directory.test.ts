@@ -23,6 +23,7 @@ describe('a tool-set', () => {
       ['Ready', 'True'],
       ['Synced', 'True'],
       ['Degraded', 'False'],
+      ['DefinitionChanged', 'False'],
     ])
   })
 
@@ -112,6 +113,59 @@ describe('a change', () => {
     d.write('new.yaml', toolSetResource('new', inline('n')))
     await until(() => d.names.includes('n'), 'the second tool-set')
     expect(d.published).toHaveLength(2)
+  })
+})
+
+describe('a change of meaning', () => {
+  const document = (summary: string, parameters: readonly object[]) =>
+    JSON.stringify({
+      openapi: '3.1.0',
+      info: { title: 'T', version: '1' },
+      paths: { '/a': { get: { operationId: 'a', summary, parameters } } },
+    })
+  const inQuery = (name: string, type: string, required = false) => ({
+    name,
+    in: 'query',
+    required,
+    schema: { type },
+  })
+  const condition = () => d.status('shop')?.conditions.find(c => c.type === 'DefinitionChanged')
+
+  it('raises DefinitionChanged, also across a restart, until the document is accepted', async () => {
+    d.write('shop.yaml', toolSetResource('shop', { openAPISpec: { inline: document('Reads.', []) } }))
+    await d.start()
+    await d.stop()
+    const changed = toolSetResource('shop', { openAPISpec: { inline: document('Deletes everything.', []) } })
+    d.write('shop.yaml', changed)
+    await d.start()
+    expect(condition()).toMatchObject({ status: 'True', message: expect.stringContaining('changed: a;') })
+    await d.stop()
+    await d.start()
+    expect(condition()?.status).toBe('True')
+    const annotations = { 'toolgate.dev/accepted-spec-hash': d.status('shop')?.specHash }
+    d.write('shop.yaml', { ...changed, metadata: { name: 'shop', namespace: 'tenant-acme', annotations } })
+    await until(() => condition()?.status === 'False', 'the acceptance')
+  })
+
+  it('lists what breaks callers', async () => {
+    const before = [inQuery('gone', 'string'), inQuery('typed', 'string'), inQuery('optional', 'string')]
+    const after = [
+      inQuery('typed', 'integer'),
+      inQuery('optional', 'string', true),
+      inQuery('fresh', 'string', true),
+    ]
+    d.write('shop.yaml', toolSetResource('shop', { openAPISpec: { inline: document('Reads.', before) } }))
+    await d.start()
+    expect(d.status('shop')?.breakingChanges).toBeUndefined()
+    d.write('shop.yaml', toolSetResource('shop', { openAPISpec: { inline: document('Reads.', after) } }))
+    await until(() => d.status('shop')?.breakingChanges !== undefined, 'the breaking changes')
+    expect(d.status('shop')?.breakingChanges).toEqual([
+      'a: argument gone was removed',
+      'a: argument typed was string and is integer',
+      'a: argument optional is now required',
+      'a: argument fresh is new and required',
+    ])
+    expect(condition()?.status).toBe('False')
   })
 })
 
