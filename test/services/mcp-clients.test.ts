@@ -1,0 +1,146 @@
+/** The official TypeScript clients, each transport and era, on both paths: what a client does in its life, and what becomes of a call it loses. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { existsSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { connectClient, type McpClient, SECOND_GENERATION } from '../fixtures/mcp-clients.ts'
+import { servicesRequired } from '../fixtures/redis-server.ts'
+
+const REPORT = 'shop_runSalesReport'
+const PATHS = ['/mcp', '/mcp/sse']
+
+/** What a client of this kind can expect when its connection breaks in mid-call. */
+type AfterDrop = 'resumes' | 'loses the call and lets go of the backend' | 'works on in a new session'
+
+type Connect = (url: string, token: string) => Promise<McpClient>
+const FIRST: readonly (readonly [string, AfterDrop, Connect])[] = [
+  ['v1 streamable', 'resumes', (url, token) => connectClient(1, 'streamable', url, token)],
+  ['v1 SSE', 'works on in a new session', (url, token) => connectClient(1, 'sse', url, token)],
+]
+const SECOND: readonly (readonly [string, AfterDrop, Connect])[] = [
+  ['v2 streamable legacy', 'resumes', (url, token) => connectClient(2, 'streamable', url, token, 'legacy')],
+  [
+    'v2 streamable auto',
+    'loses the call and lets go of the backend',
+    (url, token) => connectClient(2, 'streamable', url, token, 'auto'),
+  ],
+  [
+    'v2 streamable pinned to 2026-07-28',
+    'loses the call and lets go of the backend',
+    (url, token) => connectClient(2, 'streamable', url, token, { pin: '2026-07-28' }),
+  ],
+  ['v2 SSE', 'works on in a new session', (url, token) => connectClient(2, 'sse', url, token)],
+]
+
+let gateway: Deployment
+let proxy: CuttingProxy
+let token: string
+let client: McpClient | undefined
+/** Reports the example's server works on now, seen on its own side. */
+const running = new Set<ServerResponse>()
+function watch(message: unknown): void {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+  if (!request.url!.includes('report')) return
+  running.add(response)
+  response.once('close', () => running.delete(response))
+}
+
+beforeAll(async () => {
+  subscribe('http.server.request.start', watch)
+  gateway = await deploy({ SSE_LIMITER_ENABLED: 'false' })
+  token = await gateway.token('demo-agent')
+})
+afterAll(async () => {
+  unsubscribe('http.server.request.start', watch)
+  await gateway.stop()
+})
+beforeEach(async () => {
+  client = undefined
+  proxy = await startCuttingProxy(gateway.url)
+})
+afterEach(async () => {
+  await client?.end().catch(() => undefined)
+  await proxy.close()
+})
+
+/** A report that would take long enough to be lost. */
+function longReport(options: Parameters<McpClient['call']>[2], stepMs = 2000): ReturnType<McpClient['call']> {
+  return client!.call(REPORT, { stepMs }, options)
+}
+
+async function life(connect: Connect, path: string): Promise<void> {
+  client = await connect(`${proxy.url}${path}`, token)
+  expect(await client.list()).toContain(REPORT)
+  expect(await client.call('shop_listProducts', { limit: 1 })).toMatchObject({ isError: false })
+  await expect(client.call('shop_noSuchTool', {})).rejects.toMatchObject({ code: -32602 })
+
+  const steps: number[] = []
+  const report = await client.call(
+    REPORT,
+    { stepMs: 50 },
+    { onprogress: ({ progress }) => steps.push(progress) },
+  )
+  expect(report.isError).toBe(false)
+  expect(steps.length).toBeGreaterThanOrEqual(3)
+  expect(steps).toEqual([...new Set(steps)].sort((a, b) => a - b))
+
+  const cancel = new AbortController()
+  const cancelled = longReport({ signal: cancel.signal })
+  const outcome = expect(cancelled).rejects.toThrow()
+  await vi.waitFor(() => expect(running.size).toBe(1), 3000)
+  cancel.abort()
+  await outcome
+  await vi.waitFor(() => expect(running.size).toBe(0), 1000)
+
+  const sessionId = client.sessionId()
+  await client.end()
+  if (sessionId === undefined) return
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  expect((await gateway.post(path, ping, token, { 'mcp-session-id': sessionId })).status).toBe(404)
+}
+
+async function drop(connect: Connect, path: string, after: AfterDrop): Promise<void> {
+  client = await connect(`${proxy.url}${path}`, token)
+  let told = 0
+  const call = longReport({ onprogress: () => told++, timeout: after === 'resumes' ? 15_000 : 2000 }, 400)
+  const outcome = call.then(
+    result => result,
+    (error: unknown) => error,
+  )
+  await vi.waitFor(() => expect(told).toBeGreaterThan(0), 5000)
+  proxy.cut()
+  if (after === 'resumes') {
+    expect(await outcome).toMatchObject({ isError: false })
+    expect(JSON.stringify(await outcome)).toContain('report')
+    return
+  }
+  if (after === 'loses the call and lets go of the backend')
+    await vi.waitFor(() => expect(running.size).toBe(0), 1000)
+  expect(await outcome).toBeInstanceOf(Error)
+  // an EventSource comes back after three seconds, to a session that was never initialized
+  await vi.waitFor(async () => expect(await client!.list()).toContain(REPORT), {
+    timeout: 8000,
+    interval: 300,
+  })
+}
+
+for (const [generation, missing, rows] of [
+  ['the first generation (@modelcontextprotocol/sdk)', false, FIRST],
+  [
+    'the second generation (@modelcontextprotocol/client, brought by scripts/services.sh conformance)',
+    !existsSync(SECOND_GENERATION) && !servicesRequired(),
+    SECOND,
+  ],
+] as const) {
+  describe.skipIf(missing)(generation, { timeout: 30_000 }, () => {
+    for (const [name, after, connect] of rows) {
+      for (const path of PATHS) {
+        it(`${name} at ${path} connects, lists, calls, hears progress, cancels and ends`, () =>
+          life(connect, path))
+        it(`${name} at ${path}: after a drop in mid-call it ${after}`, () => drop(connect, path, after))
+      }
+    }
+  })
+}
