@@ -20,6 +20,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'lint or render a tool-set or an OpenAPI document',
     load: async () => (await import('./toolset.ts')).toolset,
   },
+  db: {
+    summary: 'migrate the database of the control plane, or show its state',
+    load: async () => (await import('./db.ts')).db,
+  },
   policy: {
     summary: 'build, test and evaluate the policy',
     load: async () => (await import('./policy.ts')).policy,
