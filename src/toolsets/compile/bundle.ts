@@ -8,7 +8,9 @@ const INLINE_CHARS = 6_000
 /** In a larger or recursive schema, definitions up to this length are still written in place. */
 const SMALL_CHARS = 400
 /** Definitions beyond this sum are replaced by open ones: an agent cannot use a schema of megabytes. */
-const MAX_SCHEMA_CHARS = 60_000
+const MAX_SCHEMA_CHARS = 40_000
+/** A validator compiles definitions inside one another: more of them in one chain overflow its stack. */
+const MAX_DEFINITIONS = 100
 
 const DEFINITION = '#/$defs/'
 /** Siblings of a reference that say nothing about which values are valid. */
@@ -56,7 +58,7 @@ export class Bundler {
     for (let i = 0; i < queue.length; i++) {
       const name = queue[i]!
       const definition = this.#prepare(name)
-      if (definition.chars > budget) {
+      if (definition.chars > budget || i >= MAX_DEFINITIONS) {
         definitions[name] = opened(definition.schema)
         left++
         continue

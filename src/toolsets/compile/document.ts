@@ -124,19 +124,23 @@ export class OpenDocument {
 }
 
 function dialectOf(root: Dict): Dialect {
-  const swagger = own(root, 'swagger')
-  const openapi = own(root, 'openapi')
-  if (swagger !== undefined && String(swagger).startsWith('2')) return '2.0'
-  const version = openapi === undefined ? undefined : String(openapi)
+  const swagger = versionText(own(root, 'swagger'))
+  const version = versionText(own(root, 'openapi'))
+  if (swagger?.startsWith('2') === true) return '2.0'
   if (version !== undefined) {
     if (/^3\.[12]/.test(version)) return '3.1'
     if (/^3(\.0|$)/.test(version)) return '3.0'
     throw new DocumentError(`openapi is "${version.slice(0, 20)}": versions 2.0, 3.0, 3.1 and 3.2 are known`)
   }
   if (swagger !== undefined) {
-    throw new DocumentError(`swagger is "${String(swagger).slice(0, 20)}": version 2.0 is known`)
+    throw new DocumentError(`swagger is "${swagger.slice(0, 20)}": version 2.0 is known`)
   }
   throw new DocumentError('the document has neither "openapi" nor "swagger": give an OpenAPI document')
+}
+
+/** YAML reads `3.0` without quotes as a number. */
+function versionText(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
 function unescapeToken(token: string): string {

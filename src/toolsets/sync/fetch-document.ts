@@ -35,8 +35,8 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
       : new DocumentError(`${url} cannot be fetched: ${answer.message}`)
   }
   if (answer.status === 304 && etag !== undefined) return { kind: 'unmodified' }
-  if (answer.status >= 300 && answer.status < 400) {
-    const target = answer.headers.get('location').slice(0, 200)
+  const target = answer.headers.get('location').slice(0, 200)
+  if (answer.status >= 300 && answer.status < 400 && target !== '') {
     throw new DocumentError(
       `${url} redirects to ${target}: redirects are not followed, set openAPISpec.url to the final address`,
     )
