@@ -7,10 +7,12 @@
 
 /** u32, atomic: threads that attached so far; each gets a scratch area. */
 export const HEAD_THREADS: i32 = 0
-/** u32: which grants also need a reserved unit (`SLOT_TOKENS`): RESERVING_CONSUMERS | RESERVING_TOOLS. */
+/** u32: which grants also need a reserved unit (`SLOT_TOKENS`): RESERVING_… flags. */
 export const HEAD_RESERVING: i32 = 4
 export const RESERVING_CONSUMERS: i32 = 1
 export const RESERVING_TOOLS: i32 = 2
+/** A call in flight beyond the reserved share of its limit has to ask for more. */
+export const RESERVING_BURST: i32 = 4
 /** u64, atomic: rank of the last change that was written down. */
 export const HEAD_SEQUENCE: i32 = 8
 /** Two u64: the secret of the key hash. */
@@ -69,8 +71,9 @@ export const SLOT_UNTIL: i32 = 60
 
 // ── Consumer slot ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** u32, atomic: calls in flight. */
+/** u32, atomic: calls in flight in the lower half; in the upper, how many may be, where that has to be reserved. */
 export const SLOT_IN_FLIGHT: i32 = 28
+export const IN_FLIGHT_MASK: i32 = 65_535
 /** u16 days and u16 months since 1970-01 (UTC) that the counts below belong to. */
 export const SLOT_DAY: i32 = 32
 export const SLOT_MONTH: i32 = 34
@@ -159,6 +162,8 @@ export const READ_MINUTE_QUANTUM: i32 = 52
 export const READ_SEQUENCE: i32 = 56
 /** u32: pairs (age in ms, units), two u32 each, from SCRATCH_KEY on: what the rolling minute holds. */
 export const READ_PAIRS: i32 = 104
+/** u32: the reserved share of calls in flight. */
+export const READ_SHARE: i32 = 108
 
 // ── Kinds, in the order of `LimitKind` ──────────────────────────────────────────────────────────────────────
 
@@ -178,6 +183,8 @@ export const TAKE_REFUSED: i32 = 1
 /** The windows would admit it, but the consumer (or, for the second, the tool bucket) has no reserved unit. */
 export const TAKE_UNRESERVED: i32 = 2
 export const TAKE_TOOL_UNRESERVED: i32 = 3
+/** The limit on calls in flight would admit it, but not the reserved share of it. */
+export const TAKE_BURST_UNRESERVED: i32 = 6
 /** No slot is idle. */
 export const TAKE_FULL: i32 = 4
 /** A lock is not free; OUT_STUCK is its address. Wait for it to change and call again. */

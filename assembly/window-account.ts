@@ -2,6 +2,7 @@
 import {
   BUSY,
   HEAD_CONSUMERS,
+  IN_FLIGHT_MASK,
   OUT_STUCK,
   READ_DAY,
   READ_DAY_COUNT,
@@ -15,6 +16,7 @@ import {
   READ_RESERVED,
   READ_SECOND,
   READ_SECOND_QUANTUM,
+  READ_SHARE,
   READ_TOKENS,
   RING_QUANTUM,
   SCRATCH_HASH,
@@ -82,7 +84,9 @@ export function describe(slot: usize): void {
   store<u32>(scratch, load<u32>(slot, SLOT_MONTH_COUNT), READ_MONTH_COUNT)
   store<u32>(scratch, load<u32>(slot, SLOT_DAY_LIMIT), READ_DAY_LIMIT)
   store<u32>(scratch, load<u32>(slot, SLOT_MONTH_LIMIT), READ_MONTH_LIMIT)
-  store<u32>(scratch, atomic.load<u32>(slot + SLOT_IN_FLIGHT), READ_IN_FLIGHT)
+  const flight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  store<u32>(scratch, flight & IN_FLIGHT_MASK, READ_IN_FLIGHT)
+  store<u32>(scratch, flight >>> 16, READ_SHARE)
   store<u32>(scratch, load<u32>(slot, SLOT_RESERVED), READ_RESERVED)
   store<u32>(scratch, load<u32>(slot, SLOT_TOKENS), READ_TOKENS)
   store<u32>(scratch, held(slot + SLOT_SECOND), READ_SECOND)

@@ -5,6 +5,7 @@ import {
   BUCKET_RATE,
   BUCKET_TOKEN,
   HEAD_RESERVING,
+  IN_FLIGHT_MASK,
   KIND_BURST,
   KIND_DAY,
   KIND_MINUTE,
@@ -19,6 +20,7 @@ import {
   OUT_RETRY,
   OUT_TOKENS,
   OUT_USED,
+  RESERVING_BURST,
   RESERVING_CONSUMERS,
   RESERVING_TOOLS,
   SLOT_CLOCK,
@@ -38,6 +40,7 @@ import {
   SLOT_SECOND_RING,
   SLOT_TOKENS,
   SLOT_UNTIL,
+  TAKE_BURST_UNRESERVED,
   TAKE_GRANTED,
   TAKE_REFUSED,
   TAKE_TOOL_UNRESERVED,
@@ -210,7 +213,8 @@ export function decide(
   const monthAt = countAt(slot, <u32>load<u16>(slot, SLOT_MONTH), month, SLOT_MONTH_COUNT, SLOT_MONTH_BEFORE)
   const ofDay = dayAt == 0 ? perDay : load<u32>(dayAt)
   const ofMonth = monthAt == 0 ? perMonth : load<u32>(monthAt)
-  const inFlight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  const flight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  const inFlight = flight & IN_FLIGHT_MASK
 
   // The longest wait first: it is the one the caller has to hear of.
   if (perMonth != 0 && ofMonth >= perMonth) {
@@ -245,11 +249,13 @@ export function decide(
       return refuse(KIND_TOOL, toolBurst, toolBurst, wait, secsAfter(unixMs, wait))
     }
   }
-  if (burst != 0 && inFlight >= burst)
+  // One more would run over into the share.
+  if ((burst != 0 && inFlight >= burst) || inFlight == IN_FLIGHT_MASK)
     return refuse(KIND_BURST, inFlight, burst, 1, secsAfter(unixMs, 0))
 
   const reserving = load<u32>(base, HEAD_RESERVING)
   if (reserving != 0) {
+    if (burst != 0 && (reserving & RESERVING_BURST) != 0 && inFlight >= flight >>> 16) return TAKE_BURST_UNRESERVED
     const counted = (perSecond | perMinute | perDay | perMonth) != 0 && (reserving & RESERVING_CONSUMERS) != 0
     if (counted && unreserved(slot, nowMs)) return TAKE_UNRESERVED
     const bucket = tool != 0 && (reserving & RESERVING_TOOLS) != 0

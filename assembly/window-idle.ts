@@ -5,6 +5,7 @@ import {
   BUCKET_RATE,
   BUCKET_TOKEN,
   CONSUMER_STRIDE,
+  IN_FLIGHT_MASK,
   SLOT_CLOCK,
   SLOT_DAY,
   SLOT_DAY_COUNT,
@@ -35,7 +36,7 @@ export function idle(table: usize, slot: usize, nowMs: i64, day: u32, month: u32
           load<u32>(slot, BUCKET_RATE) >=
       <i64>load<u32>(slot, BUCKET_BURST) * BUCKET_TOKEN
     )
-  if (atomic.load<u32>(slot + SLOT_IN_FLIGHT) != 0) return false
+  if ((atomic.load<u32>(slot + SLOT_IN_FLIGHT) & IN_FLIGHT_MASK) != 0) return false
   if (nowMs - clockMs(load<i64>(slot, SLOT_CLOCK)) < QUIET_MS) return false
   if (
     load<u32>(slot, SLOT_DAY_LIMIT) != 0 &&

@@ -30,14 +30,14 @@ import { busy, describe, open } from './window-account'
 import { setCalendar } from './window-calendar'
 import { settle, unreserved } from './window-decide'
 import { keyHigh, keyLow, ofTool, useKey } from './window-key'
-import { agoMinute, minuteStep } from './window-ring'
+import { agoMs, MINUTE_STEPS, minuteStep, secondStep } from './window-ring'
 import { base, find, holds, lock, scratch, unlock } from './window-table'
 
 /** What these calls return when there is no slot of the key (any more). */
-const UNKNOWN: i32 = -2
+export const UNKNOWN: i32 = -2
 
 /** Locks the slot of the consumer, or of its tool's bucket when `toolLength` is not 0; BUSY or UNKNOWN below zero. */
-function seize(keyLength: i32, toolLength: i32): i32 {
+export function seize(keyLength: i32, toolLength: i32): i32 {
   let low: u64 = 0
   let high: u64 = 0
   let table = base + HEAD_CONSUMERS
@@ -64,9 +64,17 @@ function rank(): void {
 
 /**
  * Raises what is reserved, unless somebody has just done so. READ_… says what to write down (consumers only).
+ * @param more not 0: also when there are units to spend
  * @returns 1; 0 when there are units to spend already; BUSY, UNKNOWN
  */
-export function quotaReserve(keyLength: i32, toolLength: i32, units: u32, monoMs: f64, unixMs: f64): i32 {
+export function quotaReserve(
+  keyLength: i32,
+  toolLength: i32,
+  units: u32,
+  more: i32,
+  monoMs: f64,
+  unixMs: f64,
+): i32 {
   const slot = seize(keyLength, toolLength)
   if (slot < 0) return slot
   const address = <usize>slot
@@ -74,7 +82,7 @@ export function quotaReserve(keyLength: i32, toolLength: i32, units: u32, monoMs
     setCalendar(<i64>unixMs)
     settle(address, <i64>monoMs)
   }
-  const needed = unreserved(address, <i64>monoMs)
+  const needed = more != 0 || unreserved(address, <i64>monoMs)
   if (needed) {
     store<u32>(address, load<u32>(address, SLOT_RESERVED) + units, SLOT_RESERVED)
     if (toolLength == 0) {
@@ -123,8 +131,35 @@ export function quotaSurrender(keyLength: i32, toolLength: i32): i32 {
 }
 
 /**
- * `quotaRead` for writing down: with the rank of the reading, and the rolling minute as pairs (age in ms, units) from
- * SCRATCH_KEY on. The ages are those of the ends of the sub-windows, so no unit looks older than it is.
+ * Writes what a rolling window holds to SCRATCH_KEY, as pairs (age in ms, units), oldest first. The ages are those of the
+ * ends of the sub-windows, so no unit looks older than it is.
+ * @param steps sub-windows of the second in one of this window's
+ */
+export function writePairs(slot: usize, state: usize, ring: usize, steps: i64): void {
+  const clock = load<i64>(slot, SLOT_CLOCK)
+  const step = steps == 1 ? secondStep(clock) : minuteStep(clock)
+  const quantum = load<u32>(state, RING_QUANTUM)
+  let pair = scratch + SCRATCH_KEY
+  let pairs: u32 = 0
+  for (let i: i64 = 0; i < RING_STEPS; i++) {
+    const units = <u32>load<u8>(ring + <usize>((step + i) % RING_STEPS)) * quantum
+    if (units == 0) continue
+    store<u32>(pair, <u32>agoMs(clock, (step - RING_STEPS + i + 1) * steps))
+    store<u32>(pair, units, 4)
+    pair += 8
+    pairs++
+  }
+  const now = load<u32>(state, RING_OPEN)
+  if (now != 0) {
+    store<u32>(pair, 0)
+    store<u32>(pair, now, 4)
+    pairs++
+  }
+  store<u32>(scratch, pairs, READ_PAIRS)
+}
+
+/**
+ * `quotaRead` for writing down: with the rank of the reading, and the rolling minute as pairs (`writePairs`).
  * @param surrender not 0: unspent units are taken back first
  */
 export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i32): i32 {
@@ -136,27 +171,7 @@ export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i3
   }
   describe(slot)
   rank()
-  const clock = load<i64>(slot, SLOT_CLOCK)
-  const step = minuteStep(clock)
-  const minute = slot + SLOT_MINUTE
-  const quantum = load<u32>(minute, RING_QUANTUM)
-  let pair = scratch + SCRATCH_KEY
-  let pairs: u32 = 0
-  for (let i: i64 = 0; i < RING_STEPS; i++) {
-    const units = <u32>load<u8>(slot + SLOT_MINUTE_RING + <usize>((step + i) % RING_STEPS)) * quantum
-    if (units == 0) continue
-    store<u32>(pair, <u32>agoMinute(clock, step - RING_STEPS + i + 1))
-    store<u32>(pair, units, 4)
-    pair += 8
-    pairs++
-  }
-  const now = load<u32>(minute, RING_OPEN)
-  if (now != 0) {
-    store<u32>(pair, 0)
-    store<u32>(pair, now, 4)
-    pairs++
-  }
-  store<u32>(scratch, pairs, READ_PAIRS)
+  writePairs(slot, slot + SLOT_MINUTE, slot + SLOT_MINUTE_RING, MINUTE_STEPS)
   unlock(slot + SLOT_LOCK)
   return 1
 }

@@ -17,7 +17,7 @@ import { RING_HELD, RING_OPEN, RING_QUANTUM, RING_STEPS } from './window-abi'
 /** Half milliseconds in a sub-window of the second. */
 const SECOND_TICKS: i64 = 25
 /** Sub-windows of the second in one of the minute. */
-const MINUTE_STEPS: i64 = 60
+export const MINUTE_STEPS: i64 = 60
 const STEPS: i64 = RING_STEPS
 const MOST: u64 = 255
 
@@ -69,9 +69,9 @@ export function untilMinute(clock: i64, step: i64): i64 {
   return untilSecond(clock, step * MINUTE_STEPS)
 }
 
-/** Milliseconds, rounded down and never below 0, from the start of a past sub-window of the minute to `clock`. */
-export function agoMinute(clock: i64, step: i64): i64 {
-  return max<i64>((((clock >> 16) - step * MINUTE_STEPS) * SECOND_TICKS + ((clock >> 11) & 31)) >> 1, 0)
+/** Milliseconds, rounded down and never below 0, from the start of a past sub-window of the second to `clock`. */
+export function agoMs(clock: i64, step: i64): i64 {
+  return max<i64>((((clock >> 16) - step) * SECOND_TICKS + ((clock >> 11) & 31)) >> 1, 0)
 }
 
 // @ts-ignore: decorator

@@ -12,6 +12,7 @@ import {
   HEAD_SCRATCH,
   HEAD_THREADS,
   HEAD_TOOLS,
+  IN_FLIGHT_MASK,
   OUT_NEW,
   OUT_SLOT,
   OUT_TOUCHED,
@@ -31,6 +32,7 @@ import { hashKey, keyHigh, keyLow, ofTool, useKey } from './window-key'
 import { attach, base, find, holds, insert, inserted, lock, scratch, unlock } from './window-table'
 
 export { quotaFind, quotaRead, quotaReset } from './window-account'
+export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
 export { quotaCredit, quotaExport, quotaReserve, quotaSurrender } from './window-reserve'
 export { quotaRestore, quotaRestored } from './window-restore'
 
@@ -142,7 +144,7 @@ function touch(slot: usize): void {
 /** Gives the concurrency of a granted call back; `slot` is its OUT_SLOT. A slot with a call in flight is never evicted. */
 export function quotaRelease(slot: usize): void {
   let inFlight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
-  while (inFlight != 0) {
+  while ((inFlight & IN_FLIGHT_MASK) != 0) {
     const seen = atomic.cmpxchg<u32>(slot + SLOT_IN_FLIGHT, inFlight, inFlight - 1)
     if (seen == inFlight) return
     inFlight = seen

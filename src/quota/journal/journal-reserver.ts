@@ -48,7 +48,7 @@ export class JournalReserver implements Reserver {
     const slot = kernel.quotaFind(HASHED)
     const units = this.#units(slot, request)
     table.writeKey(key)
-    const reserve = () => kernel.quotaReserve(HASHED, 0, units, this.#quota.monotonicMs(), request.nowMs)
+    const reserve = () => kernel.quotaReserve(HASHED, 0, units, 0, this.#quota.monotonicMs(), request.nowMs)
     const status = table.patiently(reserve, BUSY)
     if (status === BUSY) return unavailable('busy', request)
     // Another thread was faster, or the slot has been given away meanwhile: the next try will see.

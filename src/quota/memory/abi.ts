@@ -4,6 +4,7 @@ export const HEAD_THREADS = 0
 export const HEAD_RESERVING = 4
 export const RESERVING_CONSUMERS = 1
 export const RESERVING_TOOLS = 2
+export const RESERVING_BURST = 4
 export const HEAD_SEQUENCE = 8
 export const HEAD_SEED = 16
 export const HEAD_CONSUMERS = 64
@@ -55,7 +56,10 @@ export const READ_SECOND_QUANTUM = 48
 export const READ_MINUTE_QUANTUM = 52
 export const READ_SEQUENCE = 56
 export const READ_PAIRS = 104
+export const READ_SHARE = 108
 
+export const KIND_SECOND = 0
+export const KIND_MINUTE = 1
 export const NO_KIND = 6
 
 export const TAKE_GRANTED = 0
@@ -64,3 +68,4 @@ export const TAKE_UNRESERVED = 2
 export const TAKE_TOOL_UNRESERVED = 3
 export const TAKE_FULL = 4
 export const TAKE_BUSY = 5
+export const TAKE_BURST_UNRESERVED = 6

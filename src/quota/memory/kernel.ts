@@ -25,7 +25,14 @@ export interface QuotaKernel {
   quotaFind(keyLength: number): number
   quotaRead(slot: number, monoMs: number, unixMs: number): number
   quotaReset(keyLength: number, unixMs: number): number
-  quotaReserve(keyLength: number, toolLength: number, units: number, monoMs: number, unixMs: number): number
+  quotaReserve(
+    keyLength: number,
+    toolLength: number,
+    units: number,
+    more: number,
+    monoMs: number,
+    unixMs: number,
+  ): number
   quotaCredit(
     keyLength: number,
     toolLength: number,
@@ -36,6 +43,9 @@ export interface QuotaKernel {
   ): number
   quotaSurrender(keyLength: number, toolLength: number): number
   quotaExport(slot: number, monoMs: number, unixMs: number, surrender: number): number
+  quotaBegin(keyLength: number, toolLength: number, monoMs: number, unixMs: number): number
+  quotaPairs(slot: number, kind: number, monoMs: number, unixMs: number): number
+  quotaShare(keyLength: number, share: number): number
   quotaRestore(
     day: number,
     month: number,
