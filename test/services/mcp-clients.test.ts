@@ -1,12 +1,11 @@
 /** The official TypeScript clients, each transport and era, on both paths: what a client does in its life, and what becomes of a call it loses. */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { connectClient, type McpClient, SECOND_GENERATION } from '../fixtures/mcp-clients.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
+import { type RunningRequests, watchRequests } from '../fixtures/running-requests.ts'
 
 const REPORT = 'shop_runSalesReport'
 const PATHS = ['/mcp', '/mcp/sse']
@@ -38,22 +37,15 @@ let gateway: Deployment
 let proxy: CuttingProxy
 let token: string
 let client: McpClient | undefined
-/** Reports the example's server works on now, seen on its own side. */
-const running = new Set<ServerResponse>()
-function watch(message: unknown): void {
-  const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
-  if (!request.url!.includes('report')) return
-  running.add(response)
-  response.once('close', () => running.delete(response))
-}
+let reports: RunningRequests
 
 beforeAll(async () => {
-  subscribe('http.server.request.start', watch)
+  reports = watchRequests('report')
   gateway = await deploy({ SSE_LIMITER_ENABLED: 'false' })
   token = await gateway.token('demo-agent')
 })
 afterAll(async () => {
-  unsubscribe('http.server.request.start', watch)
+  reports.stop()
   await gateway.stop()
 })
 beforeEach(async () => {
@@ -89,10 +81,10 @@ async function life(connect: Connect, path: string): Promise<void> {
   const cancel = new AbortController()
   const cancelled = longReport({ signal: cancel.signal })
   const outcome = expect(cancelled).rejects.toThrow()
-  await vi.waitFor(() => expect(running.size).toBe(1), 3000)
+  await vi.waitFor(() => expect(reports.count).toBe(1), 3000)
   cancel.abort()
   await outcome
-  await vi.waitFor(() => expect(running.size).toBe(0), 1000)
+  await vi.waitFor(() => expect(reports.count).toBe(0), 1000)
 
   const sessionId = client.sessionId()
   await client.end()
@@ -104,7 +96,7 @@ async function life(connect: Connect, path: string): Promise<void> {
 async function drop(connect: Connect, path: string, after: AfterDrop): Promise<void> {
   client = await connect(`${proxy.url}${path}`, token)
   let told = 0
-  const call = longReport({ onprogress: () => told++, timeout: after === 'resumes' ? 15_000 : 2000 }, 400)
+  const call = longReport({ onprogress: () => told++, timeout: after === 'resumes' ? 15_000 : 1300 }, 400)
   const outcome = call.then(
     result => result,
     (error: unknown) => error,
@@ -117,7 +109,7 @@ async function drop(connect: Connect, path: string, after: AfterDrop): Promise<v
     return
   }
   if (after === 'loses the call and lets go of the backend')
-    await vi.waitFor(() => expect(running.size).toBe(0), 1000)
+    await vi.waitFor(() => expect(reports.count).toBe(0), 1000)
   expect(await outcome).toBeInstanceOf(Error)
   // an EventSource comes back after three seconds, to a session that was never initialized
   await vi.waitFor(async () => expect(await client!.list()).toContain(REPORT), {
