@@ -1,4 +1,5 @@
 /** `toolgate db migrate|status`: brings the schema up to date or tells what is missing. It serves nothing. */
+import { Reader } from '../settings/reader.ts'
 import { type OpenedStore, openStore } from '../store/open.ts'
 
 const USAGE = `Usage: toolgate db migrate|status [--json]
@@ -6,7 +7,7 @@ const USAGE = `Usage: toolgate db migrate|status [--json]
   migrate   applies what is missing, forward only, under the database's lock
   status    lists the migrations; exit code 1 when one is missing
 
-Reads DATABASE_URL (pglite: in DATA_DIR, pglite:<dir>, postgres://…) and DATA_DIR.`
+Reads DATABASE_URL or DATABASE_URL_FILE (pglite: in DATA_DIR, pglite:<dir>, postgres://…) and DATA_DIR.`
 
 /** Exit code: 0, 1 (found something wrong), 64 (usage), 78 (configuration). */
 export async function db(
@@ -23,11 +24,16 @@ export async function db(
     console.error(USAGE)
     return 64
   }
+  // Only these two: a migration job has no need of the settings of a server.
+  const read = new Reader(env)
+  const [url, dataDir] = [read.text('DATABASE_URL', 'pglite:'), read.text('DATA_DIR', './data')]
+  for (const { name, reason, mend } of read.faults) console.error(`${name} ${reason} ${mend}`)
+  if (read.faults.length > 0) return 78
   let opened: OpenedStore
   try {
     opened = await openStore({
-      url: env.DATABASE_URL ?? 'pglite:',
-      dataDir: env.DATA_DIR ?? './data',
+      url,
+      dataDir,
       now: Date.now,
       onFault: (message, error) => console.error(message, error),
     })

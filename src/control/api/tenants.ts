@@ -7,9 +7,9 @@ import {
   listOf,
   pageQuery,
   q,
+  shaped,
   shownId,
   shownMoment,
-  text,
   word,
   wordQuery,
 } from '../schema/fields.ts'
@@ -51,14 +51,12 @@ const adminEmail = z.email('must be an e-mail address.').max(254, 'must have at 
 
 const newTenant = z
   .strictObject({
-    name: text(63)
-      .regex(DNS_LABEL, 'must be a DNS label: a-z, 0-9 and -, not at the ends.')
-      .openapi({ example: 'acme' }),
+    name: shaped(DNS_LABEL, 63, 'must be a DNS label: a-z, 0-9 and -, not at the ends.').openapi({
+      example: 'acme',
+    }),
     tier: word(TIERS).default('free'),
     admin_email: adminEmail.optional(),
-    region: text(63)
-      .regex(/^[a-z0-9-]+$/, 'must consist of a-z, 0-9 and -.')
-      .default('default'),
+    region: shaped(/^[a-z0-9-]+$/, 63, 'must consist of a-z, 0-9 and -.').default('default'),
   })
   .openapi('NewTenant')
 

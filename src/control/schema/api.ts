@@ -1,6 +1,6 @@
 /** How APIs look in requests and answers: for their owner, and for the portal's visitors. No route lives here. */
 import { API_STATUSES, type Api, tenantGatewayUrl } from '../../model/api.ts'
-import { count, httpUrl, shownId, shownMoment, text, word } from './fields.ts'
+import { count, httpUrl, shaped, shownId, shownMoment, text, word } from './fields.ts'
 import { z } from './zod.ts'
 
 const rateLimit = z.strictObject({ requests_per_hour: count(1) })
@@ -20,12 +20,11 @@ const fields = {
   name: text(100).openapi({ example: 'Orders' }),
   description: text(4000, 0),
   upstream_url: httpUrl(),
-  path: text(255)
-    .regex(
-      PATH,
-      'must start with / and have segments of letters, digits, . _ ~ and -, no empty ones and none that start with a dot.',
-    )
-    .openapi({ example: '/orders' }),
+  path: shaped(
+    PATH,
+    255,
+    'must start with / and have segments of letters, digits, . _ ~ and -, no empty ones and none that start with a dot.',
+  ).openapi({ example: '/orders' }),
   version: text(50).openapi({ example: 'v1' }),
   auth_required: z.boolean('must be true or false.'),
   rate_limit: rateLimit.nullable(),

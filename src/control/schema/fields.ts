@@ -13,6 +13,11 @@ export function text(max: number, min = 1) {
     .regex(/^[^\u0000]*$/, 'must not contain a NUL character.')
 }
 
+/** Text of a given form; the form excludes NUL by itself. */
+export function shaped(form: RegExp, max: number, message: string) {
+  return z.string().max(max, `must have at most ${max} characters.`).regex(form, message)
+}
+
 export function count(min: number, max = MAX_INTEGER) {
   return z.int('must be an integer.').min(min, `must be at least ${min}.`).max(max, `must be at most ${max}.`)
 }

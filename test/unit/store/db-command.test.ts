@@ -68,6 +68,16 @@ describe('toolgate db', () => {
     expect(err.mock.calls[0]?.[0]).toContain('postgres://')
   })
 
+  it('takes the address from a file, but not from two places', async () => {
+    const file = join(dataDir, 'url')
+    writeFileSync(file, 'postgres://u:hunter2@127.0.0.1:1/d\n')
+    const err = vi.spyOn(console, 'error').mockImplementation(() => {})
+    expect(await db(['status'], { DATABASE_URL_FILE: file })).toBe(78)
+    expect(err.mock.calls[0]?.[0]).toMatch(/^the database at 127\.0\.0\.1:1 does not answer/)
+    expect(await db(['status'], { DATABASE_URL_FILE: file, DATABASE_URL: 'pglite:' })).toBe(78)
+    expect(err.mock.calls.flat().join(' ')).not.toContain('hunter2')
+  })
+
   it('leaves a directory alone that holds something else', async () => {
     const foreign = join(dataDir, 'foreign')
     mkdirSync(foreign)
