@@ -100,6 +100,22 @@ export class Reconciler {
     await Promise.all(local.map(entry => entry.sync?.sync()))
   }
 
+  /** The tools each tool-set made and serves, before anything written by hand. */
+  generated(): readonly {
+    readonly namespace: string
+    readonly name: string
+    readonly tools: readonly Tool[]
+  }[] {
+    return [...this.#entries.values()].map(({ namespace, name, served }) => {
+      return { namespace, name, tools: served?.tools ?? [] }
+    })
+  }
+
+  /** Writes every status again, for a writer that could not take them before. */
+  reportAll(): void {
+    for (const entry of this.#entries.values()) this.#write(entry)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     const entries = [...this.#entries.values()]
@@ -280,6 +296,11 @@ export class Reconciler {
     const status = statusOf(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
     entry.status = status
+    this.#write(entry)
+  }
+
+  #write(entry: Entry): void {
+    const { status } = entry
     entry.writing = entry.writing
       .then(() => this.#parts.statuses.write(entry, status))
       .catch(error_ => this.#logFailure(entry, error_))

@@ -37,7 +37,7 @@ export const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 
 /** Reads `spec`; faults go where the Fields report them. */
 export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {
   const fields = {
-    displayName: spec.string('displayName', { max: 64 }),
+    displayName: spec.string('displayName', { max: 120 }),
     description: spec.string('description', { max: 4096 }),
     endpoint: readEndpoint(spec),
     method: spec.oneOf('method', TOOL_METHODS),

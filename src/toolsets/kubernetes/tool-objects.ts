@@ -1,0 +1,150 @@
+/** Tool objects of a tool-set: what should be in the cluster, merged three ways so that fields edited by hand stay. Pure. */
+import { createHash } from 'node:crypto'
+import type { Tool } from '../../model/tool.ts'
+import { isDict } from '../compile/dict.ts'
+import type { KubeObject } from './api.ts'
+
+export interface Owner {
+  readonly name: string
+  readonly namespace: string
+  readonly uid: string
+}
+
+export interface ObjectPlan {
+  readonly create: readonly KubeObject[]
+  readonly replace: readonly KubeObject[]
+  readonly remove: readonly KubeObject[]
+}
+
+type Spec = { readonly [field: string]: unknown }
+
+/** The exact name of the tool; metadata.name must be a DNS name and is made from it. */
+export function toolNameOf(object: KubeObject, apiGroup: string): string {
+  return object.metadata.annotations?.[`${apiGroup}/tool-name`] ?? object.metadata.name
+}
+
+/**
+ * The fields somebody changed since the gateway wrote the object: for an object of its own making those that are not as it wrote them,
+ * for any other object all.
+ */
+export function editedFields(object: KubeObject, apiGroup: string): Spec {
+  const written = writtenHashes(object, apiGroup)
+  const spec = object.spec ?? {}
+  if (written === undefined) return spec
+  return Object.fromEntries(Object.entries(spec).filter(([field, value]) => written[field] !== hashOf(value)))
+}
+
+/** True for objects that the gateway wrote and therefore may delete. */
+export function isGenerated(object: KubeObject, apiGroup: string): boolean {
+  return writtenHashes(object, apiGroup) !== undefined
+}
+
+/** @param live objects owned by the tool-set */
+export function planObjects(
+  tools: readonly Tool[],
+  live: readonly KubeObject[],
+  owner: Owner,
+  apiGroup: string,
+): ObjectPlan {
+  const byTool = new Map(live.map(object => [toolNameOf(object, apiGroup), object]))
+  const create: KubeObject[] = []
+  const replace: KubeObject[] = []
+  for (const tool of tools) {
+    const generated = specOf(tool)
+    const current = byTool.get(tool.name)
+    byTool.delete(tool.name)
+    const object = objectFor(tool, generated, owner, apiGroup)
+    if (current === undefined) {
+      create.push(object)
+      continue
+    }
+    const spec = { ...generated, ...editedFields(current, apiGroup) }
+    const annotations = { ...current.metadata.annotations, ...object.metadata.annotations }
+    const isSame =
+      hashOf(spec) === hashOf(current.spec) && hashOf(annotations) === hashOf(current.metadata.annotations)
+    if (!isSame) replace.push({ ...current, metadata: { ...current.metadata, annotations }, spec })
+  }
+  return { create, replace, remove: [...byTool.values()].filter(object => isGenerated(object, apiGroup)) }
+}
+
+function objectFor(tool: Tool, spec: Spec, owner: Owner, apiGroup: string): KubeObject {
+  const apiVersion = `${apiGroup}/v1alpha1`
+  const { name, namespace, uid } = owner
+  const hashes = Object.fromEntries(Object.entries(spec).map(([field, value]) => [field, hashOf(value)]))
+  return {
+    apiVersion,
+    kind: 'Tool',
+    metadata: {
+      name: objectName(tool.name),
+      namespace,
+      labels: { [`${apiGroup}/tool-set`]: name.slice(0, 63) },
+      annotations: { [`${apiGroup}/tool-name`]: tool.name, [`${apiGroup}/written`]: JSON.stringify(hashes) },
+      ownerReferences: [
+        { apiVersion, kind: 'ToolSet', name, uid, controller: true, blockOwnerDeletion: true },
+      ] as never,
+    },
+    spec,
+  }
+}
+
+/** A DNS name; a hash keeps apart what lower case or replaced characters would bring together. */
+function objectName(tool: string): string {
+  const plain = tool
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, '-')
+    .replace(/^[.-]+|[.-]+$/g, '')
+  if (plain === tool) return plain
+  const hash = createHash('sha256').update(tool).digest('hex').slice(0, 8)
+  return `${plain === '' ? 'tool' : plain}-${hash}`
+}
+
+/** The tool in the words of the resource; fields that say nothing are left out. */
+function specOf(tool: Tool): Spec {
+  const { title: _, ...annotations } = tool.annotations
+  return {
+    ...(tool.title === undefined ? {} : { displayName: tool.title }),
+    description: tool.description,
+    endpoint: tool.request.baseUrl + tool.request.path,
+    method: tool.request.method,
+    inputSchema: tool.inputSchema,
+    ...(tool.outputSchema === undefined ? {} : { outputSchema: tool.outputSchema }),
+    annotations,
+    ...(tool.tags.length === 0 ? {} : { tags: tool.tags }),
+    timeout: `${tool.timeoutMs}ms`,
+    ...(tool.rateLimit === undefined ? {} : { rateLimit: tool.rateLimit }),
+    ...(tool.cache === undefined ? {} : { cache: { ttl: `${tool.cache.ttlMs}ms` } }),
+    enabled: true,
+  }
+}
+
+function writtenHashes(
+  object: KubeObject,
+  apiGroup: string,
+): { readonly [field: string]: unknown } | undefined {
+  const text = object.metadata.annotations?.[`${apiGroup}/written`]
+  if (text === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isDict(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Of the value in canonical form: the API server gives fields back in an order of its own. */
+function hashOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(canonical(value)) ?? '')
+    .digest('hex')
+    .slice(0, 16)
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (!isDict(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map(key => [key, canonical(value[key])]),
+  )
+}
