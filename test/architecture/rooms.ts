@@ -63,6 +63,7 @@ export const SIDEWAYS: readonly Exception[] = [
   { from: 'main/', to: 'settings.ts', reason: 'wiring is made from settings' },
   { from: 'cli/', to: 'main.ts', reason: 'serve starts the deployment' },
   { from: 'cli/', to: 'settings.ts', reason: 'commands read the same settings as the deployment' },
+  { from: 'cli/', to: 'settings/', reason: 'a command of its own reads only the settings it needs' },
   { from: 'settings.ts', to: 'settings/', reason: 'the reader of single values is its own file' },
   { from: 'quota/', to: 'kernel/', reason: 'the windows are counted in the memory of the kernel' },
   { from: 'webhooks/', to: 'control/', reason: 'deliveries tell of what the control plane changed' },
