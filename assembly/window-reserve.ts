@@ -95,8 +95,8 @@ export function quotaReserve(
 }
 
 /**
- * Ends a reservation of `reserved` units of which `units` may be spent: until `untilMs` (0: without end), and, for a
- * consumer, on the day they were written down for.
+ * Ends a reservation of `reserved` units of which `units` may be spent: until `untilMs` (0: without end, below: as long
+ * as those before), and, for a consumer, on the day they were written down for.
  * @returns 1; BUSY, UNKNOWN
  */
 export function quotaCredit(
@@ -113,7 +113,7 @@ export function quotaCredit(
   const kept = toolLength != 0 || <u32>load<u16>(address, SLOT_DAY) == ofDay ? units : 0
   store<u32>(address, load<u32>(address, SLOT_RESERVED) - reserved + kept, SLOT_RESERVED)
   store<u32>(address, load<u32>(address, SLOT_TOKENS) + kept, SLOT_TOKENS)
-  store<u32>(address, <u32>(<i64>untilMs >> 4), SLOT_UNTIL)
+  if (untilMs >= 0) store<u32>(address, <u32>(<i64>untilMs >> 4), SLOT_UNTIL)
   unlock(address + SLOT_LOCK)
   return 1
 }

@@ -13,7 +13,7 @@ import type { MemoryQuota } from '../memory/memory-quota.ts'
 import type { RegionOptions, RegionPlan } from '../memory/region.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
 import type { QuotaGrant, QuotaRefusal } from '../quota.ts'
-import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
+import { lockDirectory } from './directory-lock.ts'
 import { Journal } from './journal.ts'
 import { JournalReserver } from './journal-reserver.ts'
 import { type RestoreReport, restore } from './restore.ts'
@@ -42,28 +42,46 @@ export interface JournalQuota extends MemoryQuota {
 const SEED_FILE = 'seed'
 const SEED_BYTES = 16
 
-/**
- * Locks the directory, restores the counters and starts counting.
- * @throws Error naming the directory and the mend: in use by another process, not readable or writable
- */
-export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
+/** A table whose counts are kept in a directory. */
+export interface JournalParts {
+  readonly quota: TableQuota
+  /** Absent: nothing is kept. */
+  readonly journal?: Journal
+  readonly restored?: RestoreReport
+  readonly close: () => void
+}
+
+/** Locks the directory and restores the counters; nothing is reserved yet. @throws as `openJournalQuota` */
+export function openJournal(options: JournalQuotaOptions): Required<JournalParts> {
   const { dir, kernel } = options
   const lock = lockDirectory(dir)
   try {
-    const region = createQuotaRegion(options, kernel, seedOf(dir))
-    const quota = new TableQuota(region, options)
+    const quota = new TableQuota(createQuotaRegion(options, kernel, seedOf(dir)), options)
     const before = listSegments(dir)
     const restored = restore(quota, before)
     const journal = new Journal(quota, { ...settings(options), thread: 0 })
     // Whatever other threads of the last process wrote is in this one's first segment now.
     journal.begin()
     removeSegments(before)
-    quota.table.reserve(RESERVING_CONSUMERS)
-    return { ...surface(quota, journal, options, lock), restored, plan: region.plan }
+    function close(): void {
+      journal.close()
+      lock.release()
+    }
+    return { quota, journal, restored, close }
   } catch (error) {
     lock.release()
     throw error
   }
+}
+
+/**
+ * Locks the directory, restores the counters and starts counting.
+ * @throws Error naming the directory and the mend: in use by another process, not readable or writable
+ */
+export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
+  const { quota, journal, restored, close } = openJournal(options)
+  quota.table.reserve(RESERVING_CONSUMERS)
+  return { ...surface(quota, journal, options, close), restored, plan: quota.table.plan }
 }
 
 /**
@@ -78,7 +96,8 @@ export function joinJournalQuota(
   },
 ): MemoryQuota {
   const quota = new TableQuota(regionOf(options.kernel, options.plan), options)
-  return surface(quota, new Journal(quota, { ...settings(options), thread: options.thread }), options)
+  const journal = new Journal(quota, { ...settings(options), thread: options.thread })
+  return surface(quota, journal, options, () => journal.close())
 }
 
 function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 'syncMs' | 'onFault'>) {
@@ -90,7 +109,7 @@ function surface(
   quota: TableQuota,
   journal: Journal,
   { onFault = () => {} }: Pick<JournalQuotaOptions, 'onFault'>,
-  lock?: DirectoryLock,
+  close: () => void,
 ): MemoryQuota {
   quota.reserver = new JournalReserver(quota, journal, onFault)
   return {
@@ -107,8 +126,7 @@ function surface(
     health: () => quota.table.health(),
     advance: ms => quota.table.advance(ms),
     async close() {
-      journal.close()
-      lock?.release()
+      close()
     },
   }
 }

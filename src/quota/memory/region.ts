@@ -20,9 +20,10 @@ import {
 const MOST_SLOTS = 2 ** 21 - 2
 /** Length, then UTF-8 of the key as far as it fits. */
 export const NAME_BYTES = 128
-/** Header words of the host: Float64, milliseconds. */
+/** Header words of the host: Float64, milliseconds; BigUint64, number of the last lease asked for. */
 export const HEAD_EPOCH = 32
 export const HEAD_SKEW = 40
+export const HEAD_LEASES = 48
 
 /** How far back restored counters may lie: longer than the longest rolling window. */
 export const PAST_MS = 120_000

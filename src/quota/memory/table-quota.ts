@@ -23,11 +23,13 @@ import {
   OUT_RESET,
   OUT_RETRY,
   OUT_SLOT,
+  OUT_TOKENS,
   OUT_USED,
   READ_DAY_COUNT,
   READ_DAY_LIMIT,
   READ_MONTH_COUNT,
   READ_MONTH_LIMIT,
+  TAKE_BURST_UNRESERVED,
   TAKE_BUSY,
   TAKE_FULL,
   TAKE_GRANTED,
@@ -48,15 +50,30 @@ const GRAIN_MS = 13
 /** Other threads may spend what was reserved for this call; after so many times something is wrong. */
 const ATTEMPTS = 64
 
+/** By the status of a take. */
+const LACKING: { readonly [status: number]: Lacking | undefined } = {
+  [TAKE_UNRESERVED]: 'unit',
+  [TAKE_TOOL_UNRESERVED]: 'tool',
+  [TAKE_BURST_UNRESERVED]: 'burst',
+}
+
 export type Taken = QuotaGrant | QuotaRefusal
+
+/** What a call lacks although its limits would admit it: a unit of the consumer's, of the tool's, a place in flight. */
+export type Lacking = 'unit' | 'tool' | 'burst'
 
 export interface Reserver {
   /**
-   * Called when the windows would admit a call and no unit is reserved for it.
-   * @param ofTool the tool's bucket lacks the unit, not the consumer
+   * @param since `performance.now()` when the call began to wait for its first promise
    * @returns true: take again
    */
-  reserve(request: QuotaRequest, ofTool: boolean): true | QuotaRefusal | Promise<true | QuotaRefusal>
+  reserve(
+    request: QuotaRequest,
+    lacking: Lacking,
+    since: number | undefined,
+  ): true | QuotaRefusal | Promise<true | QuotaRefusal>
+  /** Told of every grant, and how many units the consumer has left to spend. */
+  granted?(request: QuotaRequest, unitsLeft: number): void
 }
 
 export interface Clocks {
@@ -64,6 +81,8 @@ export interface Clocks {
   readonly monotonicMs?: () => number
   /** Unix milliseconds for statistics, resets and notes. Default `Date.now`. */
   readonly unixMs?: () => number
+  /** Unix milliseconds that days and months follow, when not those of the request. */
+  readonly calendarMs?: (nowMs: number) => number
 }
 
 export class TableQuota {
@@ -72,6 +91,7 @@ export class TableQuota {
   readonly monotonicMs: () => number
   readonly unixMs: () => number
   reserver: Reserver | undefined = undefined
+  readonly #calendarMs: ((nowMs: number) => number) | undefined
   readonly #kernel: QuotaKernel
   readonly #out: Uint32Array
   readonly #firstSlot: number
@@ -84,19 +104,28 @@ export class TableQuota {
     this.#firstSlot = region.base + region.plan.consumerSlots
     this.monotonicMs = clocks.monotonicMs ?? (() => this.table.nowMs())
     this.unixMs = clocks.unixMs ?? Date.now
+    this.#calendarMs = clocks.calendarMs
   }
 
-  take(request: QuotaRequest): Taken | Promise<Taken> {
+  /** @param since when the call began to wait, if it has */
+  take(request: QuotaRequest, since?: number): Taken | Promise<Taken> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const status = this.#decide(request)
       const slot = this.#out[OUT_SLOT / 4]!
       if (this.#out[OUT_NEW / 4] === 1)
         this.names.write((slot - this.#firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
-      if (status === TAKE_GRANTED) return new Grant(this.#kernel, slot, this.#standing())
-      if (status !== TAKE_UNRESERVED && status !== TAKE_TOOL_UNRESERVED) return this.#refusal(status, request)
-      const reserved = this.reserver!.reserve(request, status === TAKE_TOOL_UNRESERVED)
-      if (reserved instanceof Promise)
-        return reserved.then(answer => (answer === true ? this.take(request) : answer))
+      if (status === TAKE_GRANTED) {
+        const grant = new Grant(this.#kernel, slot, this.#standing())
+        this.reserver?.granted?.(request, this.#out[OUT_TOKENS / 4]!)
+        return grant
+      }
+      const lacking = LACKING[status]
+      if (lacking === undefined) return this.#refusal(status, request)
+      const reserved = this.reserver!.reserve(request, lacking, since)
+      if (reserved instanceof Promise) {
+        const begun = since ?? performance.now()
+        return reserved.then(answer => (answer === true ? this.take(request, begun) : answer))
+      }
       if (reserved !== true) return reserved
     }
     return unavailable('busy', request)
@@ -135,7 +164,7 @@ export class TableQuota {
       keyLength,
       tool === undefined ? 0 : this.table.writeTool(tool.key, keyLength),
       this.monotonicMs(),
-      nowMs,
+      this.#calendarMs === undefined ? nowMs : this.#calendarMs(nowMs),
       clamp(limits.perSecond),
       clamp(limits.perMinute),
       clamp(limits.perDay),

@@ -157,10 +157,18 @@ export function quotaContract(
 
     test('many at once on one consumer: exactly the limit', async () => {
       const key = fresh()
-      const answers = await Promise.all(
-        Array.from({ length: 400 }, () => ask(key, { perDay: 130, perMinute: 200 })),
-      )
-      expect(answers.filter(answer => answer.granted)).toHaveLength(130)
+      let granted = 0
+      let calls = 400
+      // A busy machine may keep a store from answering in time; such a call is refused, and asked again here.
+      for (let round = 0; calls > 0 && round < 20; round++) {
+        const answers = await Promise.all(
+          Array.from({ length: calls }, () => ask(key, { perDay: 130, perMinute: 200 })),
+        )
+        granted += answers.filter(answer => answer.granted).length
+        calls = answers.filter(answer => !answer.granted && answer.cause !== undefined).length
+        if (calls > 0) await sleep(100)
+      }
+      expect(granted).toBe(130)
     })
   })
 }

@@ -1,0 +1,73 @@
+/** The connection to Redis: it answers or fails within 50 ms, and comes back by itself. It knows the scripts by name, not what they mean. */
+import { Redis } from 'ioredis'
+import { BEAT } from './lua-beat.ts'
+import { LEASE } from './lua-lease.ts'
+import { RESET, STATISTICS, TOOL } from './lua-tool.ts'
+
+/** Longest wait for an answer; a call under way waits no longer. */
+export const ANSWER_MS = 50
+const CONNECT_MS = 200
+const BACKOFF_MS = 250
+
+type Reply = readonly (string | number)[]
+type Argument = string | number
+
+/** Each takes its keys, then its arguments (lua-*.ts). */
+export interface Scripts {
+  quotaBeat(...keysAndArguments: readonly Argument[]): Promise<Reply>
+  quotaLease(...keysAndArguments: readonly Argument[]): Promise<Reply>
+  quotaTool(...keysAndArguments: readonly Argument[]): Promise<Reply>
+  quotaStatistics(...keysAndArguments: readonly Argument[]): Promise<Reply>
+  quotaReset(...keysAndArguments: readonly Argument[]): Promise<number>
+}
+
+export interface Connection extends Scripts {
+  zrange(key: string, from: number, to: number): Promise<string[]>
+  /** Messages of a channel, on a connection of its own; a subscription outlives the connection. */
+  listen(channel: string, onMessage: (text: string) => void): void
+  close(): void
+}
+
+/** Defaults of the library would hold a command for over 25 s while the server is stalled. */
+const FAST = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: CONNECT_MS,
+  retryStrategy: (attempt: number) => Math.min(attempt * 25, BACKOFF_MS),
+  lazyConnect: true,
+}
+
+/**
+ * Connects in the background.
+ * @param onFault told of what the library reports, repeated for every attempt
+ */
+export function connect(url: string, onFault: (error: Error) => void): Connection {
+  const redis = new Redis(url, { ...FAST, commandTimeout: ANSWER_MS })
+  redis.on('error', onFault)
+  for (const [name, lua, numberOfKeys] of [
+    ['quotaBeat', BEAT, 1],
+    ['quotaLease', LEASE, 3],
+    ['quotaTool', TOOL, 2],
+    ['quotaStatistics', STATISTICS, 1],
+    ['quotaReset', RESET, 2],
+  ] as const)
+    redis.defineCommand(name, { lua, numberOfKeys })
+  const begin = (client: Redis) => void client.connect().catch(() => {}) // told by the listener; the library goes on trying
+  begin(redis)
+  let listener: Redis | undefined
+  return Object.assign(redis as unknown as Scripts, {
+    zrange: (key: string, from: number, to: number) => redis.zrange(key, String(from), String(to)),
+    listen(channel: string, onMessage: (text: string) => void) {
+      listener = new Redis(url, FAST)
+      listener.on('error', () => {}) // the other connection tells
+      listener.on('ready', () => void listener?.subscribe(channel).catch(() => {})) // again with the next connection
+      listener.on('message', (_, text: string) => onMessage(text))
+      begin(listener)
+    },
+    close() {
+      redis.disconnect()
+      listener?.disconnect()
+    },
+  }) as unknown as Connection
+}

@@ -1,0 +1,41 @@
+/** Who this instance is towards the others: the same after a restart, so that its counts are told once and not twice. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface Instance {
+  readonly id: string
+  /** Starts of this instance; later ones' reports replace those of earlier ones. */
+  readonly incarnation: number
+}
+
+const FILE = 'instance'
+
+/**
+ * Reads and raises the incarnation in a directory that this process holds the lock of; without one, somebody new.
+ * @throws Error naming the file and the mend
+ */
+export function instanceIn(dir: string | undefined): Instance {
+  if (dir === undefined) return { id: newId(), incarnation: 1 }
+  const path = join(dir, FILE)
+  const before = existsSync(path) ? parse(readFileSync(path, 'utf8'), path) : { id: newId(), incarnation: 0 }
+  const instance = { id: before.id, incarnation: before.incarnation + 1 }
+  writeFileSync(`${path}.new`, JSON.stringify(instance), { mode: 0o600, flush: true })
+  renameSync(`${path}.new`, path)
+  return instance
+}
+
+function newId(): string {
+  return randomBytes(9).toString('base64url')
+}
+
+function parse(text: string, path: string): Instance {
+  try {
+    const { id, incarnation } = JSON.parse(text) as Partial<Instance>
+    if (typeof id === 'string' && id.length > 0 && Number.isSafeInteger(incarnation))
+      return { id, incarnation: incarnation! }
+  } catch {
+    // named below
+  }
+  throw new Error(`${path} is damaged; remove it, and this instance counts as a new one`)
+}

@@ -1,0 +1,253 @@
+/**
+ * Gets what a call lacks by leases, and keeps leases going for those who call: a call waits for Redis only when nothing
+ * is held and nothing is known, never longer than the connection may take to answer.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { HashedKey } from '../memory/table.ts'
+import {
+  clamp,
+  type Lacking,
+  nameOf,
+  type Reserver,
+  type TableQuota,
+  unavailable,
+} from '../memory/table-quota.ts'
+import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
+import { ANSWER_MS } from './connection.ts'
+import { ConsumerLease, refusalOf } from './consumer-lease.ts'
+import type { Leases } from './leases.ts'
+import type { Membership } from './membership.ts'
+import { ToolLease, type ToolLeases } from './tool-leases.ts'
+
+const SWEEP_MS = 50
+/** Units of a consumer that has been quiet so long are given back. */
+const QUIET_MS = 100
+/** A new lease is asked for when so little of the last is left, or of its time. */
+const PREFETCH = 0.4
+/** Counts that no lease has told are told after so long. */
+const TELL_MS = 1_000
+const FORGET_MS = 5_000
+const MOST_REMEMBERED = 100_000
+
+export interface ReserverOptions {
+  readonly quota: TableQuota
+  readonly leases: Leases
+  readonly tools: ToolLeases
+  readonly membership: Membership
+  readonly leaseMs: number
+  readonly maxCallMs: number
+}
+
+export class LeaseReserver implements Reserver {
+  readonly consumers = new Map<string, ConsumerLease>()
+  readonly #tools = new Map<string, ToolLease>()
+  readonly #options: ReserverOptions
+  readonly #sweeper: NodeJS.Timeout
+  /** Calls that waited for Redis, for the share decided without. */
+  waited = 0
+
+  constructor(options: ReserverOptions) {
+    this.#options = options
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS)
+    this.#sweeper.unref()
+  }
+
+  reserve(
+    request: QuotaRequest,
+    lacking: Lacking,
+    since: number | undefined,
+  ): true | QuotaRefusal | Promise<true | QuotaRefusal> {
+    const { quota, membership } = this.#options
+    const nowMs = quota.monotonicMs()
+    const lease = lacking === 'tool' ? this.#toolOf(request, nowMs) : this.#consumerOf(request, nowMs)
+    lease.asked++
+    lease.lastCallMs = nowMs
+    const refusal = this.#denied(lease, request, nowMs)
+    if (refusal !== undefined) return refusal
+    const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
+    if (!membership.up || leftMs <= 0) return unavailable('store_unavailable', request)
+    if (since === undefined) this.waited++
+    lease.pending ??= this.#fetch(lease, lacking)
+    return within(lease.pending, leftMs).then(done => {
+      if (!done) return unavailable('store_unavailable', request)
+      return (
+        this.#denied(lease, request, quota.monotonicMs()) ??
+        (membership.up ? true : unavailable('store_unavailable', request))
+      )
+    })
+  }
+
+  granted(request: QuotaRequest, unitsLeft: number): void {
+    const { quota, leaseMs } = this.#options
+    const nowMs = quota.monotonicMs()
+    const lease = this.#consumerOf(request, nowMs)
+    lease.asked++
+    lease.lastCallMs = nowMs
+    if (request.tool !== undefined) {
+      const tool = this.#tools.get(toolName(lease.name, nameOf(request.tool.key)))
+      if (tool !== undefined) {
+        tool.asked++
+        tool.lastCallMs = nowMs
+      }
+    }
+    const low = lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH
+    if (low && lease.pending === undefined && this.#mayAsk(lease, nowMs))
+      this.#ahead(lease, lease.wanted(nowMs, leaseMs))
+  }
+
+  /** Everything of the process's consumers in a bucket is told; false when something was not taken. */
+  async tellAll(names: Iterable<readonly [string, HashedKey]>): Promise<boolean> {
+    const { quota } = this.#options
+    let all = true
+    let batch: Promise<boolean>[] = []
+    for (const [name, key] of names) {
+      const nowMs = quota.monotonicMs()
+      const lease = this.consumers.get(name) ?? new ConsumerLease(name, key, {}, nowMs)
+      lease.heardMs = Number.NEGATIVE_INFINITY
+      batch.push(this.#tell(lease))
+      if (batch.length < 32) continue
+      all = (await Promise.all(batch)).every(Boolean) && all
+      batch = []
+    }
+    return (await Promise.all(batch)).every(Boolean) && all
+  }
+
+  /** Gives everything back. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    const nowMs = this.#options.quota.monotonicMs()
+    await Promise.all([
+      ...[...this.consumers.values()]
+        .filter(lease => lease.deadlineMs > nowMs || lease.share > 0)
+        .map(async lease => {
+          await lease.pending
+          await this.#options.leases.ask(lease, 0, 0, true)
+        }),
+      ...[...this.#tools.values()]
+        .filter(lease => lease.deadlineMs > nowMs)
+        .map(lease => this.#options.tools.ask(lease, 0, true)),
+    ])
+  }
+
+  async #tell(lease: ConsumerLease): Promise<boolean> {
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await lease.pending
+      if (await this.#options.leases.ask(lease, 0, 0)) return true
+      if (!this.#options.membership.up) return false
+      await sleep(2)
+    }
+    return false
+  }
+
+  #denied(lease: ConsumerLease | ToolLease, request: QuotaRequest, nowMs: number): QuotaRefusal | undefined {
+    const { denial } = lease
+    if (denial === undefined || nowMs >= denial.untilMs) return undefined
+    return refusalOf(denial, request, nowMs, this.#options.quota.unixMs())
+  }
+
+  async #fetch(lease: ConsumerLease | ToolLease, lacking: Lacking): Promise<void> {
+    const { quota, leases, tools, leaseMs } = this.#options
+    const nowMs = quota.monotonicMs()
+    try {
+      const asked =
+        lease instanceof ToolLease
+          ? await tools.ask(lease, tools.wanted(lease, nowMs))
+          : await leases.ask(lease, lacking === 'unit' ? lease.wanted(nowMs, leaseMs) : 0, 1)
+      // Another thread was asking, or the epoch has changed: it will be known in a moment.
+      if (!asked) await sleep(2)
+    } finally {
+      lease.pending = undefined
+    }
+  }
+
+  #ahead(lease: ConsumerLease, want: number, surrender = false): void {
+    const more = clamp(lease.limits.burst) > 0 && want > 0 ? 1 : 0
+    lease.pending = this.#options.leases.ask(lease, want, more, surrender).then(() => {
+      lease.pending = undefined
+    })
+  }
+
+  #mayAsk(lease: { readonly denial: ConsumerLease['denial'] }, nowMs: number): boolean {
+    return this.#options.membership.up && (lease.denial === undefined || nowMs >= lease.denial.untilMs)
+  }
+
+  #sweep(): void {
+    const { quota, leaseMs, maxCallMs, tools } = this.#options
+    const nowMs = quota.monotonicMs()
+    for (const lease of this.consumers.values()) {
+      if (lease.pending !== undefined || !this.#mayAsk(lease, nowMs)) continue
+      const quietMs = nowMs - lease.lastCallMs
+      const leftMs = lease.deadlineMs - nowMs
+      const toldMs = nowMs - lease.leasedMs
+      if (leftMs > 0 && quietMs > QUIET_MS) this.#ahead(lease, 0, true)
+      else if (leftMs > 0 && leftMs < leaseMs * PREFETCH) this.#ahead(lease, lease.wanted(nowMs, leaseMs))
+      else if (lease.share > 0 && toldMs > (quietMs > QUIET_MS ? QUIET_MS : maxCallMs / 4))
+        this.#ahead(lease, 0)
+      else if (lease.asked > 0 && toldMs > TELL_MS) this.#ahead(lease, 0)
+      else if (quietMs > FORGET_MS && lease.share === 0) this.consumers.delete(lease.name)
+    }
+    for (const [name, lease] of this.#tools) {
+      const quietMs = nowMs - lease.lastCallMs
+      if (lease.pending !== undefined || quietMs <= QUIET_MS) continue
+      if (lease.deadlineMs > nowMs) {
+        lease.pending = tools.ask(lease, 0, true).then(() => {
+          lease.pending = undefined
+        })
+      } else if (quietMs > FORGET_MS) this.#tools.delete(name)
+    }
+  }
+
+  #consumerOf(request: QuotaRequest, nowMs: number): ConsumerLease {
+    const name = nameOf(request.key)
+    let lease = this.consumers.get(name)
+    if (lease === undefined) {
+      lease = new ConsumerLease(name, this.#hashed(request.key), request.limits, nowMs)
+      this.consumers.set(name, bounded(this.consumers, lease))
+    }
+    lease.limits = request.limits
+    return lease
+  }
+
+  #toolOf(request: QuotaRequest, nowMs: number): ToolLease {
+    const { key, rateLimit } = request.tool!
+    const name = nameOf(request.key)
+    const tool = nameOf(key)
+    let lease = this.#tools.get(toolName(name, tool))
+    if (lease === undefined) {
+      lease = new ToolLease(name, this.#hashed(request.key), tool, this.#hashed(key), rateLimit, nowMs)
+      this.#tools.set(toolName(name, tool), bounded(this.#tools, lease))
+    }
+    lease.rate = rateLimit
+    return lease
+  }
+
+  #hashed(key: string | QuotaKey): HashedKey {
+    return typeof key === 'string' ? this.#options.quota.table.key(key) : (key as HashedKey)
+  }
+}
+
+function toolName(name: string, tool: string): string {
+  return `${name}\0${tool}`
+}
+
+/** Makes room by forgetting the oldest that nobody waits for; what it held lapses. */
+function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<string, L>, fresh: L): L {
+  if (map.size < MOST_REMEMBERED) return fresh
+  for (const [name, lease] of map) {
+    if (lease.pending !== undefined) continue
+    map.delete(name)
+    break
+  }
+  return fresh
+}
+
+/** Whether the promise settles in time. */
+function within(promise: Promise<void>, ms: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve(false), ms)
+    void promise.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+}

@@ -1,0 +1,164 @@
+/**
+ * This instance's part in the roll call of every bucket: beats, the epoch it knows, whether it may be granted units.
+ * It leases nothing: it says when everything has to be told again, and to whom a lease may be asked of.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Connection } from './connection.ts'
+import { BUCKETS, type Keys } from './keys.ts'
+import { MINUTE_MS } from './lua-common.ts'
+
+const BEAT_MS = 250
+const BEAT_DOWN_MS = 100
+/** So long the calendar counts of a member that vanished together with the data are waited for. */
+const ABSENT_MS = 600_000
+
+export interface Reset {
+  readonly n: string
+  readonly g: number
+}
+
+export interface MembershipOptions {
+  readonly connection: Connection
+  readonly keys: Keys
+  readonly instance: string
+  readonly leaseMs: number
+  /** True when counters of an earlier process have been restored: then a server that knows nothing has lost something. */
+  readonly history: boolean
+  /** Another thread of the instance beats for it. */
+  readonly observer: boolean
+  readonly monotonicMs: () => number
+  /** Tells everything that is known of the consumers of a bucket; true when all of it was taken. */
+  readonly tellAll: (bucket: number) => Promise<boolean>
+  readonly onReset: (reset: Reset) => void
+}
+
+interface Bucket {
+  epoch: string
+  state: string
+  version: number
+  admitted: boolean
+  told: string
+  members: readonly string[]
+  telling: boolean
+}
+
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #buckets: Bucket[]
+  /** Unix ms of Redis less monotonic ms here; never ahead of Redis. */
+  #offsetMs: number | undefined
+  #up = false
+  #closed = false
+  #beating: Promise<void> = Promise.resolve()
+
+  constructor(options: MembershipOptions) {
+    this.#options = options
+    this.#buckets = Array.from({ length: BUCKETS }, () => ({
+      epoch: '',
+      state: '',
+      version: 0,
+      admitted: false,
+      told: '',
+      members: [],
+      telling: false,
+    }))
+    this.#beating = this.#run()
+  }
+
+  /** Whether Redis answered last time. */
+  get up(): boolean {
+    return this.#up
+  }
+
+  /** Epoch to name in a script; '' when this instance has not heard of one. */
+  epoch(bucket: number): string {
+    return this.#buckets[bucket]!.epoch
+  }
+
+  /** Every bucket would grant to this instance. */
+  get open(): boolean {
+    return this.#up && this.#buckets.every(({ state, admitted }) => state === 'open' && admitted)
+  }
+
+  /** Calendar time by the clock of Redis, so that all instances change the day together; undefined before the first answer. */
+  get unixMs(): number | undefined {
+    return this.#offsetMs === undefined ? undefined : this.#options.monotonicMs() + this.#offsetMs
+  }
+
+  /** An answer has told the time. */
+  heard(nowMs: number): void {
+    this.#up = true
+    this.#offsetMs = nowMs - this.#options.monotonicMs()
+  }
+
+  /** A call has failed: nobody waits for Redis until a beat has been answered. */
+  failed(): void {
+    this.#up = false
+  }
+
+  /** A script has named another epoch. */
+  async refresh(bucket: number): Promise<void> {
+    await this.#beat(bucket)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#beating
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      await Promise.all(this.#buckets.map((_, bucket) => this.#beat(bucket)))
+      await sleep(this.#up ? BEAT_MS : BEAT_DOWN_MS, undefined, { ref: false })
+    }
+  }
+
+  async #beat(number: number): Promise<void> {
+    const bucket = this.#buckets[number]!
+    const { connection, keys, instance, observer, history, leaseMs } = this.#options
+    try {
+      const reply = await connection.quotaBeat(
+        keys.epoch(number),
+        instance,
+        bucket.epoch,
+        bucket.told,
+        bucket.version,
+        observer ? '1' : '0',
+        history && bucket.epoch === '' ? '1' : '0',
+        JSON.stringify(bucket.members),
+        MINUTE_MS,
+        leaseMs,
+        ABSENT_MS,
+      )
+      this.heard(Number(reply[4]))
+      bucket.epoch = String(reply[0])
+      bucket.state = String(reply[1])
+      bucket.version = Number(reply[2])
+      bucket.admitted = Number(reply[3]) === 1
+      bucket.members = list<string>(reply[5])
+      for (const reset of list<Reset>(reply[6])) this.#options.onReset(reset)
+      if (!observer && bucket.told !== bucket.epoch) void this.#tell(number)
+    } catch {
+      this.failed()
+    }
+  }
+
+  async #tell(number: number): Promise<void> {
+    const bucket = this.#buckets[number]!
+    if (bucket.telling) return
+    bucket.telling = true
+    const { epoch } = bucket
+    try {
+      if (await this.#options.tellAll(number)) bucket.told = epoch
+    } finally {
+      bucket.telling = false
+    }
+    if (bucket.told === bucket.epoch) await this.#beat(number)
+  }
+}
+
+/** Lua writes an empty list as an empty object. */
+function list<T>(json: string | number | undefined): readonly T[] {
+  const value: unknown = JSON.parse(String(json))
+  return Array.isArray(value) ? value : []
+}
