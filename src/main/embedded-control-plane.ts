@@ -1,5 +1,6 @@
 /** Wires the control plane into the process of its first gateway: database, HTTP, snapshots in, usage out. No rule of either plane. */
 import { createControlPlane } from '../control/control-plane.ts'
+import { type SeededTenant, seedTenants } from '../control/service/seed.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import type { PreparedPolicy } from '../policy/engine.ts'
 import type { HttpHandler } from '../server/listener.ts'
@@ -14,6 +15,15 @@ import { apiTools } from '../toolsets/api-tools.ts'
 import { createCompiler } from '../toolsets/sync/compiler.ts'
 import { VERSION } from '../version.ts'
 import type { Clock } from './clock.ts'
+
+/** The tenant and plans of the embedded provider's clients (contract §2). */
+const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
+  {
+    name: 'acme',
+    tier: 'enterprise',
+    consumers: { 'demo-agent': 'community', 'demo-viewer': 'community', 'demo-admin': 'enterprise' },
+  },
+]
 
 export interface EmbeddedControlPlaneParts {
   readonly settings: Settings
@@ -46,6 +56,7 @@ export async function embedControlPlane(parts: EmbeddedControlPlaneParts): Promi
     onFault,
   })
   closers.add('database', () => store.close())
+  if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
   const compiler = createCompiler()
   closers.add('compiler of API documents', () => compiler.close())
   const authConfig = { issuer: parts.issuer, audiences: settings.auth.allowedAudiences }

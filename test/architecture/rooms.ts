@@ -121,6 +121,16 @@ export const CHOOSERS: readonly Exception[] = [
     to: 'quota/memory/',
     reason: 'the same table in memory, with a journal beside it that outlives the process',
   },
+  {
+    from: 'quota/redis/',
+    to: 'quota/memory/',
+    reason: 'leases are spent in the table in memory',
+  },
+  {
+    from: 'quota/redis/',
+    to: 'quota/journal/',
+    reason: 'unreported use outlives the process in the same journal',
+  },
   { from: 'sessions/open.ts', to: 'sessions/', reason: 'REDIS_URL decides where sessions are kept' },
   {
     from: 'toolsets/inspect/',
@@ -141,6 +151,7 @@ export const VENDORS: readonly Vendor[] = [
   { package: '@assemblyscript/loader', rooms: ['kernel/'] },
   { package: '@asteasolutions/zod-to-openapi', rooms: ['control/'] },
   { package: '@electric-sql/pglite', rooms: ['store/pglite/'] },
+  { package: '@kubernetes/client-node', rooms: ['toolsets/kubernetes/'] },
   { package: '@open-policy-agent/opa-wasm', rooms: ['policy/opa-wasm/'] },
   { package: 'ajv', rooms: ['toolsets/'] },
   { package: 'ajv-formats', rooms: ['toolsets/'] },
@@ -180,4 +191,4 @@ export const CONSOLE_WRITERS: readonly string[] = ['cli/']
 export const MAX_LINES = 350
 export const MAX_TEST_LINES = 500
 /** Names that tell nothing of what a file holds. */
-export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|common|misc|stuff)([-./]|$)/
+export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./]|$)/

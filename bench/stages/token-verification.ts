@@ -161,7 +161,7 @@ function addApiKeys(add: Add): void {
   })
 }
 
-/** `npx tsx bench/stages/token.bench.ts` prints the table by itself. */
+/** `npx tsx bench/stages/token-verification.ts` prints the table by itself. */
 async function main(): Promise<void> {
   const { bench, rows } = await build()
   await bench.run()
