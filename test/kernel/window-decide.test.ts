@@ -258,6 +258,15 @@ describe('calls in flight', () => {
     expect(granted).toEqual([TAKE_GRANTED, TAKE_GRANTED, TAKE_REFUSED, TAKE_REFUSED])
   })
 
+  test('of one consumer are 65,535 at most, whatever its plan says', () => {
+    const made = smallTable()
+    for (let i = 0; i < 65_535; i++)
+      if (made.take('a', 1000, NOON, {}) !== TAKE_GRANTED) throw new Error(`refused at ${i}`)
+    expect(made.take('a', 1000, NOON, {})).toBe(TAKE_REFUSED)
+    made.kernel.quotaRelease(made.out[OUT_SLOT / 4]!)
+    expect(made.take('a', 1000, NOON, {})).toBe(TAKE_GRANTED)
+  })
+
   test('calls that began before a limit was set count against it', () => {
     const made = smallTable()
     made.take('a', 1000, NOON, {})
