@@ -6,7 +6,7 @@
  * Needs Java 17 or newer (JAVA_HOME or `java` on the PATH).
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -77,7 +77,7 @@ async function start(port) {
   )
   // A home of its own for each run: two runs do not see each other's realm, and nothing stays behind.
   const home = mkdtempSync(join(tmpdir(), 'keycloak-'))
-  cpSync(distribution, home, { recursive: true })
+  cpSync(realpathSync(distribution), home, { recursive: true })
   mkdirSync(join(home, 'data', 'import'), { recursive: true })
   copyFileSync(
     join(root, 'test', 'services', 'keycloak', 'realm.json'),
