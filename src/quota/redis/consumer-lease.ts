@@ -35,6 +35,8 @@ export class ConsumerLease {
   share = 0
   denial: Denial | undefined = undefined
   pending: Promise<void> | undefined = undefined
+  /** Set while somebody is about to ask, or asks, once a denial has ended: calls meanwhile are refused as before. */
+  renewal: Denial | undefined = undefined
   /** Used by the other instances in second, minute, day and month, as of the last answer. */
   others: readonly number[] = [0, 0, 0, 0]
 

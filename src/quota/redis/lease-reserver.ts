@@ -27,6 +27,8 @@ const PREFETCH = 0.4
 /** Counts that no lease has told are told after so long. */
 const TELL_MS = 1_000
 const FORGET_MS = 5_000
+/** A denial that lasts longer is asked about by the next call after it. */
+const MOST_RENEWAL_MS = 2_000
 const MOST_REMEMBERED = 100_000
 
 export interface ReserverOptions {
@@ -63,18 +65,20 @@ export class LeaseReserver implements Reserver {
     lease.asked++
     lease.lastCallMs = nowMs
     const refusal = this.#denied(lease, request, nowMs)
-    if (refusal !== undefined) return refusal
+    if (refusal !== undefined) {
+      if (lease instanceof ConsumerLease) this.#renewLater(lease, nowMs)
+      return refusal
+    }
+    if (lease instanceof ConsumerLease && lease.renewal !== undefined)
+      return refusalOf({ ...lease.renewal, untilMs: nowMs + 1 }, request, nowMs, quota.unixMs())
     const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
     if (!membership.up || leftMs <= 0) return unavailable('store_unavailable', request)
     if (since === undefined) this.waited++
     lease.pending ??= this.#fetch(lease, lacking)
-    return within(lease.pending, leftMs).then(done => {
-      if (!done) return unavailable('store_unavailable', request)
-      return (
-        this.#denied(lease, request, quota.monotonicMs()) ??
-        (membership.up ? true : unavailable('store_unavailable', request))
-      )
-    })
+    // Units or a denial have come: the next try finds either.
+    return within(lease.pending, leftMs).then(
+      done => (done && membership.up) || unavailable('store_unavailable', request),
+    )
   }
 
   granted(request: QuotaRequest, unitsLeft: number): void {
@@ -160,6 +164,25 @@ export class LeaseReserver implements Reserver {
     }
   }
 
+  /** Somebody goes on calling through a denial: when it ends the next lease is asked for, so that no call has to wait for it. */
+  #renewLater(lease: ConsumerLease, nowMs: number): void {
+    const { denial } = lease
+    if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
+    if (denial.kind === 'burst' || denial.untilMs - nowMs > MOST_RENEWAL_MS) return
+    lease.renewal = denial
+    const timer = setTimeout(async () => {
+      await lease.pending
+      const { quota, leaseMs } = this.#options
+      const laterMs = quota.monotonicMs()
+      if (this.#mayAsk(lease, laterMs)) {
+        this.#ahead(lease, lease.wanted(laterMs, leaseMs))
+        await lease.pending
+      }
+      lease.renewal = undefined
+    }, denial.untilMs - nowMs)
+    timer.unref()
+  }
+
   #ahead(lease: ConsumerLease, want: number, surrender = false): void {
     const more = clamp(lease.limits.burst) > 0 && want > 0 ? 1 : 0
     lease.pending = this.#options.leases.ask(lease, want, more, surrender).then(() => {
@@ -175,7 +198,7 @@ export class LeaseReserver implements Reserver {
     const { quota, leaseMs, maxCallMs, tools } = this.#options
     const nowMs = quota.monotonicMs()
     for (const lease of this.consumers.values()) {
-      if (lease.pending !== undefined || !this.#mayAsk(lease, nowMs)) continue
+      if (lease.pending !== undefined || lease.renewal !== undefined || !this.#mayAsk(lease, nowMs)) continue
       const quietMs = nowMs - lease.lastCallMs
       const leftMs = lease.deadlineMs - nowMs
       const toldMs = nowMs - lease.leasedMs

@@ -16,7 +16,7 @@ import { EPOCH, PRELUDE } from './lua-common.ts'
  * State: i instance → { q sequence, s, m flat pairs (time it is free again, units), d, dn, o, on, g, l leased until x,
  * b calls in flight until y, v seen }; z the same for units of leases that nobody reported; g generation; ld, lm the limits as last told.
  * Answer: 'ok', granted, lease ms, ms to midnight, now, generation, calls in flight granted, kind, used, limit, wait ms,
- * used by the others in second, minute, day, month. Kind is '' when units were granted or none were wanted.
+ * used by the others in second, minute, day, month. Kind is '' when none were wanted or more are left.
  */
 export const LEASE = `${PRELUDE}${EPOCH}
 local me, seq = ARGV[1], tonumber(ARGV[2])
@@ -45,10 +45,11 @@ end
 if report.g > state.g then state.g = report.g end
 own.q, own.v, own.l = seq, now, report.k
 own.x = now + lease
+-- Both clocks are cut to milliseconds: one more for each.
 local function freed(pairs_in, length)
   local out = {}
   for at = 1, #pairs_in, 2 do
-    out[at] = now - pairs_in[at] + length
+    out[at] = now + 2 - pairs_in[at] + length
     out[at + 1] = pairs_in[at + 1]
   end
   return out
@@ -119,24 +120,30 @@ local calendar = limits[3] > 0 or limits[4] > 0
 if not open_to(me) or (record.held > now and calendar) then
   if want > 0 or share > report.f then kind, wait = 'closed', 50 end
 elseif want > 0 then
-  local least = math.huge
+  local least, tightest = math.huge, 0
   for window = 4, 1, -1 do
     if limits[window] > 0 then
       local left = limits[window] - used[window] - leased
       if left <= 0 and which == 0 then which = window end
-      if left < least then least = left end
+      if left < least then least, tightest = left, window end
     end
+  end
+  if which == 0 then
+    -- Small when little is left: the last units must not lie idle with somebody.
+    local most = live > 1 and math.max(1, math.floor(least / (2 * live))) or least
+    granted = math.min(want, most)
+    own.l = own.l + granted
+    -- With the last units goes what is to be said when they are spent.
+    if granted == least then which = tightest end
   end
   if which > 0 then
     kind = ({ 'second', 'minute', 'day', 'month' })[which]
     wait = which < 3 and free[which] - now or DAY - now % DAY
     -- Held by somebody and not used: it may come back any moment.
     if used[which] < limits[which] and wait > 20 then wait = 20 end
-  else
-    -- Small when little is left: the last units must not lie idle with somebody.
-    if live > 1 then least = math.max(1, math.floor(least / (2 * live))) end
-    granted = math.min(want, least)
-    own.l = own.l + granted
+    -- What comes back one by one is fetched some at a time: less than one per cent of the window later.
+    if which == 1 then wait = math.max(wait, 6) elseif which == 2 then wait = math.max(wait, 100) end
+    used[which] = granted > 0 and limits[which] or used[which]
   end
 end
 local flight = 0

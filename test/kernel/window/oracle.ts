@@ -26,15 +26,16 @@ export interface Span {
 
 /** Most spans that lie wholly inside any window: surely admitted in it, whatever the threads' order was. */
 export function mostSurelyInside(spans: readonly Span[], lengthMs: number): number {
-  let most = 0
-  const starts = [...new Set(spans.map(span => span.from))].sort((a, b) => a - b)
   const byEnd = [...spans].sort((a, b) => a.to - b.to)
+  const starts = [...new Set(spans.map(span => span.from))].sort((a, b) => a - b)
+  let most = 0
+  let first = 0
   for (const start of starts) {
+    // A span that ends before the window begins does so for every later window too.
+    while (first < byEnd.length && byEnd[first]!.to < start) first++
     let count = 0
-    for (const span of byEnd) {
-      if (span.to >= start + lengthMs) break
-      if (span.from >= start) count++
-    }
+    for (let at = first; at < byEnd.length && byEnd[at]!.to < start + lengthMs; at++)
+      if (byEnd[at]!.from >= start) count++
     most = Math.max(most, count)
   }
   return most
