@@ -2,10 +2,8 @@
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
-import { challengeContext } from '../gateway.ts'
-import { refusalHeaders, restBody } from '../refusal-body.ts'
 import { authenticated, type McpParts } from './parts.ts'
-import { badRequest, notFound, sessionIdOfQuery } from './replies.ts'
+import { badRequest, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 
 export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): void {
   const { sessions } = parts.gateway
@@ -25,14 +23,7 @@ export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): voi
         if (ended instanceof Promise) void ended.then(tell)
         else tell(ended)
       },
-      refusal => {
-        if (refusal.reason === 'session_not_found') return notFound(call)
-        call.answer(
-          refusal.row.status,
-          restBody(refusal, call.requestId),
-          refusalHeaders(refusal, challengeContext(parts.gateway, call.request.path)),
-        )
-      },
+      refusal => refuse(parts.gateway, call, refusal),
     )
   }
   const found = sessions.find(id, call.receivedAtMs)

@@ -1,16 +1,13 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport (mcp-wire §2, step 1). */
 import type { Snapshot } from '../../pipeline/exchange.ts'
-import type { Refusal } from '../../pipeline/refusal.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
-import { challengeContext } from '../gateway.ts'
-import { refusalHeaders, restBody } from '../refusal-body.ts'
 import { versionOf } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { readEventId } from './post-answer.ts'
-import { methodNotAllowed, notFound, sessionIdOfQuery } from './replies.ts'
+import { methodNotAllowed, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
 import { OpenStream, type StreamEnd, type StreamOwner } from './streams.ts'
@@ -116,7 +113,7 @@ export class McpGet {
         if (created instanceof Promise) void created.then(open)
         else open(created)
       },
-      refusal => this.#refuse(call, refusal),
+      refusal => refuse(this.#parts.gateway, call, refusal),
     )
   }
 
@@ -167,12 +164,6 @@ export class McpGet {
     }
     call.answer(429, body, ['retry-after', '60'])
     return undefined
-  }
-
-  #refuse(call: Call, refusal: Refusal): void {
-    if (refusal.reason === 'session_not_found') return notFound(call)
-    const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
-    call.answer(refusal.row.status, restBody(refusal, call.requestId), headers)
   }
 }
 

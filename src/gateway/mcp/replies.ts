@@ -1,7 +1,8 @@
 /** Short answers that several files of the MCP endpoint give, and what they read off a head. No state. */
-import { refuse } from '../../pipeline/refusal.ts'
+import { type Refusal, refuse as refusalOf } from '../../pipeline/refusal.ts'
 import type { Call } from '../call.ts'
-import { rpcError } from '../refusal-body.ts'
+import { challengeContext, type GatewayParts } from '../gateway.ts'
+import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'
 import { errorMessage, INVALID_REQUEST } from './message.ts'
 
 export function acceptsStream(call: Call): boolean {
@@ -17,7 +18,7 @@ export function badRequest(call: Call, id: string | number | null, reason: strin
 }
 
 export function notFound(call: Call): void {
-  call.answer(404, errorMessage(null, rpcError(refuse('session_not_found'), call.requestId)))
+  call.answer(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
 }
 
 export function methodNotAllowed(call: Call): void {
@@ -26,4 +27,11 @@ export function methodNotAllowed(call: Call): void {
     { error: 'method_not_allowed', message: 'No event stream is offered here.', request_id: call.requestId },
     ['allow', 'POST, DELETE'],
   )
+}
+
+/** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */
+export function refuse(parts: GatewayParts, call: Call, refusal: Refusal): void {
+  if (refusal.reason === 'session_not_found') return notFound(call)
+  const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
+  call.answer(refusal.row.status, restBody(refusal, call.requestId), headers)
 }

@@ -10,6 +10,7 @@ import type {
   SessionStatistics,
   SessionStore,
 } from '../session-store.ts'
+import { SignalListeners } from '../signal-listeners.ts'
 import { ReplayBuffers } from './replay-buffers.ts'
 
 export interface MemorySessionOptions {
@@ -42,7 +43,7 @@ export class MemorySessionStore implements SessionStore {
   readonly #alive = new Map<string, Entry>()
   /** Ended ids, until their TTL would have run out anyway. */
   readonly #ended = new Map<string, number>()
-  readonly #listeners = new Map<string, Set<(signal: SessionSignal) => void>>()
+  readonly #listeners = new SignalListeners()
   readonly #replays: ReplayBuffers
   readonly #sweeper: NodeJS.Timeout
   #totalCreated = 0
@@ -110,25 +111,16 @@ export class MemorySessionStore implements SessionStore {
     this.#alive.delete(id)
     this.#ended.set(id, this.#options.now() + this.#options.ttlMs)
     this.signal(id, { kind: 'end' })
-    this.#listeners.delete(id)
+    this.#listeners.forget(id)
     return entry !== undefined
   }
 
   signal(id: string, signal: SessionSignal): number {
-    const listeners = this.#listeners.get(id)
-    if (listeners === undefined) return 0
-    for (const listener of [...listeners]) listener(signal)
-    return listeners.size
+    return this.#listeners.deliver(id, signal)
   }
 
   listen(id: string, listener: (signal: SessionSignal) => void): () => void {
-    const listeners = this.#listeners.get(id) ?? new Set()
-    listeners.add(listener)
-    this.#listeners.set(id, listeners)
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
-    }
+    return this.#listeners.listen(id, listener)
   }
 
   append(streamId: string, event: ReplayEvent): void {

@@ -11,6 +11,7 @@ import type {
   SessionStatistics,
   SessionStore,
 } from '../session-store.ts'
+import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
 
@@ -67,7 +68,7 @@ return alive and 1 or 0`
 export class RedisSessionStore implements SessionStore {
   readonly #options: RedisSessionOptions
   readonly #instance = randomUUID()
-  readonly #listeners = new Map<string, Set<(signal: SessionSignal) => void>>()
+  readonly #listeners = new SignalListeners()
   /** Sessions with open streams here: how many legacy and standalone ones. */
   readonly #streams = new Map<string, { legacy: number; standalone: number }>()
   readonly #replays: RedisReplays
@@ -139,25 +140,19 @@ export class RedisSessionStore implements SessionStore {
     const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
     void this.#attempt(() => redis.zrem(INDEX, id))
     await this.signal(id, { kind: 'end' })
-    this.#listeners.delete(id)
+    this.#listeners.forget(id)
     return alive === 1
   }
 
   async signal(id: string, signal: SessionSignal): Promise<number> {
-    const here = this.#deliver(id, signal)
+    const here = this.#listeners.deliver(id, signal)
     const text = JSON.stringify({ from: this.#instance, id, signal })
     const elsewhere = await this.#attempt(() => this.#options.redis.publish(SIGNALS, text))
     return here + (elsewhere ?? 0)
   }
 
   listen(id: string, listener: (signal: SessionSignal) => void): () => void {
-    const listeners = this.#listeners.get(id) ?? new Set()
-    listeners.add(listener)
-    this.#listeners.set(id, listeners)
-    return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
-    }
+    return this.#listeners.listen(id, listener)
   }
 
   append(streamId: string, event: ReplayEvent): void {
@@ -205,16 +200,9 @@ export class RedisSessionStore implements SessionStore {
     this.#options.redis.disconnect()
   }
 
-  #deliver(id: string, signal: SessionSignal): number {
-    const listeners = this.#listeners.get(id)
-    if (listeners === undefined) return 0
-    for (const listener of [...listeners]) listener(signal)
-    return listeners.size
-  }
-
   #receive(text: string): void {
     const { from, id, signal } = JSON.parse(text) as { from: string; id: string; signal: SessionSignal }
-    if (from !== this.#instance) this.#deliver(id, signal)
+    if (from !== this.#instance) this.#listeners.deliver(id, signal)
   }
 
   #beatOne(id: string): void {
