@@ -1,0 +1,83 @@
+/** Several instances on one Redis under load, and what all of them together were granted. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { PlanLimits } from '../../../src/model/plan.ts'
+import type { Span } from '../../kernel/window/oracle.ts'
+
+export interface LoadJob {
+  readonly url: string
+  readonly keyPrefix: string
+  readonly key: string
+  readonly limits: PlanLimits
+  readonly tool?: { readonly requestsPerMinute: number; readonly burst: number }
+  readonly dir?: string
+  readonly seconds: number
+  /** So many calls every so many milliseconds. */
+  readonly atOnce: number
+  readonly everyMs: number
+  /** Calls stay in flight for so long; absent: no time. */
+  readonly holdMs?: number
+}
+
+export interface LoadReport {
+  /** Each was admitted between these two, in milliseconds of the machine's monotonic clock. */
+  grants: [number, number][]
+  calls: number
+  /** Calls that waited for Redis. */
+  waited: number
+  longestMs: number
+  /** Longest delay of the process's own event loop. */
+  lagMs: number
+  /** When calls that were held ended. */
+  ends: number[]
+}
+
+export interface Load {
+  /** Lets all begin at once. */
+  go(): void
+  readonly reports: Promise<LoadReport[]>
+  kill(instance: number): void
+}
+
+/** Resolves when all instances are ready. */
+export async function prepareLoad(instances: number, job: LoadJob): Promise<Load> {
+  const children: ChildProcess[] = []
+  const reports: Promise<LoadReport>[] = []
+  const ready: Promise<void>[] = []
+  for (let i = 0; i < instances; i++) {
+    const script = new URL('./load-instance.ts', import.meta.url).pathname
+    const own = job.dir === undefined ? job : { ...job, dir: `${job.dir}-${i}` }
+    const child = spawn(process.execPath, ['--import', 'tsx', script, JSON.stringify(own)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    const lines = createInterface({ input: child.stdout! })
+    ready.push(new Promise(resolve => lines.once('line', () => resolve())))
+    reports.push(
+      new Promise(resolve => {
+        let report: LoadReport = { grants: [], calls: 0, waited: 0, longestMs: 0, lagMs: 0, ends: [] }
+        lines.on('line', line => {
+          if (line.startsWith('{')) report = JSON.parse(line) as LoadReport
+        })
+        child.once('close', () => resolve(report))
+      }),
+    )
+  }
+  await Promise.all(ready)
+  return {
+    go: () => {
+      for (const child of children) child.stdin!.write('go\n')
+    },
+    reports: Promise.all(reports),
+    kill: instance => children[instance]!.kill('SIGKILL'),
+  }
+}
+
+/** All grants of all instances. */
+export function together(reports: readonly LoadReport[]): Span[] {
+  return reports.flatMap(report => report.grants.map(([from, to]) => ({ from, to })))
+}
+
+export function sum(reports: readonly LoadReport[], field: 'calls' | 'waited'): number {
+  return reports.reduce((total, report) => total + report[field], 0)
+}
