@@ -87,6 +87,11 @@ export interface ShareUpdate {
   readonly removed: readonly string[]
 }
 
+/** The update that leads from nothing to a share. */
+export function wholeShare({ version, plans, tenants }: ControlShare): ShareUpdate {
+  return { version, base: null, plans, tenants: [...tenants.values()], removed: [] }
+}
+
 /**
  * The share after an update; the one before stays as it was.
  * @throws Error when the update builds on another version: ask for the whole share then

@@ -88,7 +88,7 @@ export const NEVER: readonly Exception[] = [
   { from: 'control/', to: 'kernel/', reason: 'the control plane writes configuration; it runs no call' },
 ]
 
-/** Only `main.ts` imports these, and each itself. */
+/** Only `main.ts` and `main/` import these, and each itself. */
 export const ADAPTERS: readonly string[] = [
   'identity/dev-provider/',
   'meter/kafka/',

@@ -1,0 +1,72 @@
+/** Starts the control plane: database, HTTP, compiler of API documents. It knows gateways only by what they report. */
+import { type ControlPlane, createControlPlane } from '../control/control-plane.ts'
+import { type SeededTenant, seedTenants } from '../control/service/seed.ts'
+import { mountWeb } from '../server/web.ts'
+import { openMigratedStore } from '../store/open.ts'
+import { apiTools } from '../toolsets/api-tools.ts'
+import { createCompiler } from '../toolsets/sync/compiler.ts'
+import { VERSION } from '../version.ts'
+import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
+import { openVerifier } from './identity.ts'
+import { openPolicy } from './open-policy.ts'
+
+/** The tenant and plans of the embedded provider's clients (contract §2). */
+const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
+  {
+    name: 'acme',
+    tier: 'enterprise',
+    consumers: { 'demo-agent': 'community', 'demo-viewer': 'community', 'demo-admin': 'enterprise' },
+  },
+]
+
+export interface ControlPlaneParts {
+  readonly ground: Ground
+  readonly door: OpenListener
+  /** Public address of the gateways, without trailing slash. */
+  readonly gatewayUrl: string
+  readonly apiUrl: string
+  readonly issuer: string
+}
+
+/** @throws Error naming the setting when the database cannot be opened */
+export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
+  const { ground, door, gatewayUrl, apiUrl, issuer } = plane
+  const { settings, log, closers, clock } = ground
+  const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
+  const tokens = openVerifier(ground, issuer, gatewayUrl)
+  const policy = await openPolicy(ground)
+  const store = await openMigratedStore({
+    url: settings.databaseUrl,
+    dataDir: settings.dataDir,
+    now: clock.now,
+    onFault,
+  })
+  closers.add('database', () => store.close())
+  if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
+  const compiler = createCompiler()
+  closers.add('compiler of API documents', () => compiler.close())
+  const controlPlane = createControlPlane({
+    store,
+    verifier: tokens,
+    policy: () => policy,
+    gatewayUrl,
+    apiUrl,
+    version: VERSION,
+    now: clock.now,
+    ...(settings.testHooks ? { advanceClock: clock.advance } : {}),
+    maxBodyBytes: MAX_BODY_BYTES,
+    cors: settings.cors,
+    authConfig: { issuer, audiences: settings.auth.allowedAudiences },
+    toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
+    onFault,
+  })
+  closers.add('control plane', () => controlPlane.close())
+  door.handle(
+    mountWeb(request => controlPlane.fetch(request), {
+      maxBodyBytes: MAX_BODY_BYTES,
+      scheme: 'http',
+      onError: error => onFault('the control plane failed', error),
+    }),
+  )
+  return controlPlane
+}

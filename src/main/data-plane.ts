@@ -1,0 +1,192 @@
+/**
+ * The data plane of one thread: listener, pipeline and the snapshot it answers from. Configuration arrives as plain changes, and
+ * what was counted leaves as plain rows, so it may run in the main thread or behind a port. It opens no store and no source.
+ */
+import { Admin } from '../gateway/admin.ts'
+import { clientAddresses } from '../gateway/client-address.ts'
+import { Cors } from '../gateway/cors.ts'
+import type { GatewayParts } from '../gateway/gateway.ts'
+import { kernelRoutes } from '../gateway/kernel-routes.ts'
+import { listingChanges } from '../gateway/listing-changes.ts'
+import { McpEndpoint } from '../gateway/mcp/endpoint.ts'
+import { createOAuthFront } from '../gateway/oauth/front.ts'
+import { providerAdminOf } from '../gateway/oauth/provider-admin.ts'
+import { ApiProxy } from '../gateway/proxy.ts'
+import { RestTools } from '../gateway/rest.ts'
+import { createRouter } from '../gateway/router.ts'
+import { createApiKeyVerifier } from '../identity/api-keys.ts'
+import { keyLookup } from '../identity/snapshot-keys.ts'
+import { createKernel } from '../kernel/create.ts'
+import { compose } from '../pipeline/compose.ts'
+import type { Quota } from '../quota/quota.ts'
+import { openSessions } from '../sessions/open.ts'
+import { applyChange, type SnapshotChange } from '../snapshot/change.ts'
+import { compile } from '../snapshot/compile.ts'
+import { EMPTY_CONTENT, type SnapshotContent } from '../snapshot/document.ts'
+import { SnapshotHolder } from '../snapshot/holder.ts'
+import { admitWithinBounds } from '../stages/admit-within-bounds.ts'
+import { UsageCounter, type UsageNews } from '../stages/count-usage.ts'
+import { stages } from '../stages/index.ts'
+import { listTools } from '../stages/list-tools.ts'
+import { ResultCache } from '../stages/result-cache.ts'
+import { prepareTool } from '../toolsets/prepare-tool.ts'
+import { VERSION } from '../version.ts'
+import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
+import { openVerifier } from './identity.ts'
+import { openPolicy } from './open-policy.ts'
+
+const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
+const HEARTBEAT_MS = 15_000
+
+export interface DataPlaneParts {
+  readonly ground: Ground
+  /** Open already: with port 0 the gateway's own address follows from it. */
+  readonly door: OpenListener
+  /** Public address without trailing slash. */
+  readonly gatewayUrl: string
+  readonly issuer: string
+  /** One set of counters for all threads of the process. */
+  readonly quota: Quota
+}
+
+export interface DataPlane {
+  /** Compiles and serves what a change leads to. @returns why it could not; what was served before goes on then */
+  apply(change: SnapshotChange): string | undefined
+  status(): 'online' | 'degraded' | 'draining'
+  /** What was counted since it was last asked; it is not given twice. */
+  takeUsage(): UsageNews
+  /** Readiness off, no new connection, streams told, calls in flight finished until `untilMs` (Unix ms). Never rejects. */
+  drain(untilMs: number): Promise<void>
+}
+
+export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> {
+  const { ground, door, gatewayUrl, issuer, quota } = plane
+  const { settings, log, closers, clock, metrics, egress, conditions } = ground
+  const tokens = openVerifier(ground, issuer, gatewayUrl)
+  const policy = await openPolicy(ground)
+  const { sessions, keys } = await openSessions({
+    dataDir: settings.dataDir,
+    redisUrl: settings.redisUrl,
+    ...settings.sessions,
+    log,
+  })
+  closers.add('sessions', () => sessions.close())
+
+  // ---- configuration flows down
+  let content: SnapshotContent = EMPTY_CONTENT
+  const holder = new SnapshotHolder(document => compile(document, { policy, prepare: prepareTool }))
+  const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => holder.current) })
+
+  // ---- requests flow right
+  const results = new ResultCache()
+  const usage = new UsageCounter()
+  const admission = admitWithinBounds(settings.maxInFlight)
+  const pipeline = compose(
+    stages({
+      admission,
+      tokens,
+      apiKeys,
+      quota,
+      egress,
+      maxResponseBytes: MAX_BACKEND_ANSWER_BYTES,
+      results,
+      usage: usage.stage,
+      metrics,
+      accessLog: { write: record => log.info(record, 'call') },
+    }),
+    (error, stage, exchange) => {
+      metrics.bug(stage.id)
+      log.error({ stage: stage.id, request_id: exchange.requestId, err: error }, 'a stage threw')
+    },
+  )
+  let draining = false
+  const fault = (): string | undefined => holder.lastFault ?? conditions.summary
+  const parts: GatewayParts = {
+    pipeline,
+    snapshot: () => holder.current,
+    snapshotFault: fault,
+    keysReady: () => tokens.ready,
+    draining: () => draining,
+    sessions,
+    url: gatewayUrl,
+    name: 'toolgate',
+    version: VERSION,
+    maxBodyBytes: MAX_BODY_BYTES,
+    nowMs: clock.now,
+  }
+  const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
+  const mcp = new McpEndpoint(parts, cors, {
+    keys,
+    limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
+    streams: { ...settings.sse, heartbeatMs: HEARTBEAT_MS },
+    clientAddress: call => addressOf(call.request),
+    onStreamRefused: reason => metrics.streamRefused(reason),
+    onStreamEnded: why => metrics.streamEnded(why),
+  })
+  const caches = {
+    api_keys: () => apiKeys.forget(),
+    tokens: () => tokens.forget(),
+    decisions: () => policy.forget(),
+    results: () => results.clear(),
+    quota_statistics: () => 0,
+  }
+  const rest = new RestTools(parts)
+  const router = createRouter({
+    gateway: parts,
+    cors,
+    rest,
+    mcp,
+    admin: new Admin(parts, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    oauth: createOAuthFront({
+      gatewayUrl,
+      issuer,
+      egress,
+      admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
+      log,
+    }),
+    proxy: new ApiProxy(parts, egress, rest),
+    matcher: kernelRoutes(createKernel().kernel, clock.now),
+  })
+  const changed = listingChanges(listTools())
+  holder.onSwap((next, previous) => {
+    // a key that was revoked, or whose subscription was, must not live on in the memory of keys
+    apiKeys.forget()
+    router.load(next)
+    if (previous !== undefined) void mcp.announce(previous, next, changed)
+  })
+  door.handle(router.handler)
+
+  metrics.gauge(
+    'platform_tools',
+    'Tools in the snapshot that is served.',
+    () => holder.current?.toolCount ?? 0,
+  )
+  metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
+  metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())
+
+  return {
+    apply({ version, ...change }) {
+      let wanted: SnapshotContent
+      try {
+        wanted = applyChange(content, change)
+      } catch (error) {
+        return (error as Error).message
+      }
+      const answer = holder.publish(Object.freeze({ ...wanted, version }))
+      if (answer.kind === 'nack') return answer.reason
+      content = wanted
+      return undefined
+    },
+    status: () => (draining ? 'draining' : fault() === undefined ? 'online' : 'degraded'),
+    takeUsage: () => usage.take(),
+    async drain(untilMs) {
+      draining = true
+      log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
+      door.listener.stopAccepting()
+      mcp.close()
+      while (admission.inFlight() > 0 && Date.now() < untilMs)
+        await new Promise(resolve => setTimeout(resolve, 20))
+    },
+  }
+}

@@ -1,0 +1,32 @@
+/** What leads from one document to the next, as plain data that can be posted to a thread. It applies; it neither compiles nor decides. */
+import type { Plan } from '../model/plan.ts'
+import type { Tool } from '../model/tool.ts'
+import { applyUpdate, type ShareUpdate } from './control-share.ts'
+import type { SnapshotContent } from './document.ts'
+
+/** Parts that are absent stay as they were. */
+export interface ContentChange {
+  readonly tools?: readonly Tool[]
+  readonly plans?: readonly Plan[]
+  readonly consumers?: SnapshotContent['consumers']
+  readonly control?: ShareUpdate
+}
+
+/** A change with the version of the document it leads to: who receives it need not hash the whole again. */
+export interface SnapshotChange extends ContentChange {
+  readonly version: string
+}
+
+/**
+ * The content after a change; the one before stays as it was.
+ * @throws Error when the control plane's part builds on another version
+ */
+export function applyChange(content: SnapshotContent, change: ContentChange): SnapshotContent {
+  const { tools, plans, consumers, control } = change
+  return Object.freeze({
+    tools: tools ?? content.tools,
+    plans: plans ?? content.plans,
+    consumers: consumers ?? content.consumers,
+    control: control === undefined ? content.control : applyUpdate(content.control, control),
+  })
+}
