@@ -1,8 +1,9 @@
 /** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
 import { isCidr } from './settings/cidr.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
+import { type RoleSettings, readRole } from './settings/role.ts'
 
-export interface Settings {
+export interface Settings extends RoleSettings {
   readonly nodeEnv: 'development' | 'production' | 'test'
   readonly dataDir: string
   readonly httpServer: 'auto' | 'uws' | 'node'
@@ -84,7 +85,9 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
   const read = new Reader(env)
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
+  const issuer = read.url('AUTH_ISSUER')
   const settings: Settings = {
+    ...readRole(read, issuer),
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
@@ -101,7 +104,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       url: read.url('API_URL'),
     },
     auth: {
-      issuer: read.url('AUTH_ISSUER'),
+      issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
       adminClientId: read.optional('AUTH_ADMIN_CLIENT_ID'),

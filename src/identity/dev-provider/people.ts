@@ -6,8 +6,8 @@ interface Grants {
   readonly scopes: readonly string[]
   /** Go into `realm_access.roles`. */
   readonly roles: readonly string[]
-  /** Goes into `tenant_id`. */
-  readonly tenant: string
+  /** Goes into `tenant_id`; undefined = it belongs to none. */
+  readonly tenant: string | undefined
 }
 
 /** A confidential client for the client-credentials grant. */
@@ -39,6 +39,8 @@ export const SEEDED_CLIENTS: readonly DevClient[] = [
     roles: ['cpi-admin'],
     tenant: 'acme',
   },
+  // A gateway that runs apart from its control plane.
+  { id: 'gateway', secret: 'gateway-secret', scopes: ['platform:deploy'], roles: [], tenant: undefined },
 ]
 
 export const DEV_ACCOUNTS: readonly DevAccount[] = [
@@ -65,4 +67,5 @@ export const PLATFORM_SCOPES = [
   'platform:write',
   'platform:execute',
   'platform:admin',
+  'platform:deploy',
 ] as const

@@ -1,0 +1,48 @@
+/** What a process runs as, and where a gateway that runs apart finds its control plane. It connects to nothing. */
+import type { Reader } from './reader.ts'
+
+export const ROLES = ['all', 'gateway', 'control-plane'] as const
+
+export interface RoleSettings {
+  readonly role: (typeof ROLES)[number]
+  /** Of a `gateway`; undefined for the other roles. */
+  readonly controlPlane:
+    | {
+        /** Without `/v1` and without trailing slash. */
+        readonly url: string
+        /** Client credentials whose tokens have the scope `deploy` and no tenant. */
+        readonly clientId: string
+        readonly clientSecret: string
+      }
+    | undefined
+}
+
+const OF_A_GATEWAY = ['CONTROL_PLANE_URL', 'GATEWAY_CLIENT_ID', 'GATEWAY_CLIENT_SECRET'] as const
+
+/** @param issuer value of `AUTH_ISSUER`: a gateway that runs apart cannot bring its own */
+export function readRole(read: Reader, issuer: string | undefined): RoleSettings {
+  const role = read.oneOf('ROLE', ROLES, 'all')
+  const url = read.url('CONTROL_PLANE_URL')
+  const clientId = read.optional('GATEWAY_CLIENT_ID')
+  const clientSecret = read.optional('GATEWAY_CLIENT_SECRET')
+  if (role !== 'gateway') {
+    if (url !== undefined)
+      read.fault('CONTROL_PLANE_URL', `is set though ROLE is ${role}.`, 'Set ROLE=gateway, or leave it out.')
+    return { role, controlPlane: undefined }
+  }
+  const given = { CONTROL_PLANE_URL: url, GATEWAY_CLIENT_ID: clientId, GATEWAY_CLIENT_SECRET: clientSecret }
+  for (const name of OF_A_GATEWAY) {
+    if (given[name] === undefined)
+      read.fault(name, 'is missing though ROLE is gateway.', 'A gateway needs it to get its snapshots.')
+  }
+  if (issuer === undefined) {
+    read.fault(
+      'AUTH_ISSUER',
+      'is missing though ROLE is gateway.',
+      'Set it to the issuer that the control plane uses.',
+    )
+  }
+  if (url === undefined || clientId === undefined || clientSecret === undefined)
+    return { role, controlPlane: undefined }
+  return { role, controlPlane: { url, clientId, clientSecret } }
+}
