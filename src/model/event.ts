@@ -18,6 +18,7 @@ export type ChangeKind =
   | `plan.${'created' | 'updated' | 'deleted'}`
   | `api_key.${'created' | 'revoked'}`
   | `consumer.${'created' | 'updated'}`
+  | `webhook.${'created' | 'updated' | 'deleted'}`
 
 export type EventKind = WebhookEventKind | ChangeKind
 
@@ -29,9 +30,11 @@ export interface NewEvent {
   readonly resourceId: string
   /** Body of the event; of a `subscription.*` event the `data` of a webhook payload. Holds no key and no secret. */
   readonly data: { readonly [field: string]: Json }
+  /** Further `data` for receivers of webhooks only, such as a key that is shown once: the log never holds it, a delivery only sealed. */
+  readonly once?: { readonly [field: string]: string }
 }
 
-export interface DomainEvent extends NewEvent {
+export interface DomainEvent extends Omit<NewEvent, 'once'> {
   /** Unique for ever; what receivers deduplicate by. */
   readonly id: string
   /** Position in the order of commits, without gaps: a reader that has seen n has seen everything up to n. */

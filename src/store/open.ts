@@ -1,6 +1,7 @@
 /** Opens the store that an address names. It runs no query and migrates nothing by itself. */
 import { databaseTarget } from './database-url.ts'
 import type { Migrator } from './migrations/run.ts'
+import type { Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
 
 export interface StoreOptions {
@@ -11,6 +12,8 @@ export interface StoreOptions {
   readonly now: () => number
   /** Told of what goes wrong behind a caller's back: a lost listening connection, a lock that could not be refreshed. */
   readonly onFault: (message: string, error: unknown) => void
+  /** Seals webhook secrets; a store without one can hold no webhook that has a secret. */
+  readonly sealer?: Sealer
   /** Connections of the pool; 10. PGlite has always one. */
   readonly maxConnections?: number
 }

@@ -14,6 +14,7 @@ import type {
   TierUsageRepository,
   UsageRepository,
 } from './repositories.ts'
+import type { DeliveryRepository, WebhookRepository } from './webhook-repositories.ts'
 
 /** Every tenant's rows; only for callers that the policy let act across tenants, and for the service itself. */
 export const EVERY_TENANT = '*'
@@ -39,6 +40,8 @@ export interface Transaction {
   readonly usage: UsageRepository
   readonly tierUsage: TierUsageRepository
   readonly share: ShareRepository
+  readonly webhooks: WebhookRepository
+  readonly deliveries: DeliveryRepository
 }
 
 /** A message between instances, delivered at least once at commit while the connection stands; readers also poll. */
@@ -51,7 +54,7 @@ export type Signal =
 export interface Store {
   readonly adapter: 'pglite' | 'postgres'
   /**
-   * Runs `work` in one transaction; events appended in it commit with it or not at all. A failed transaction leaves nothing.
+   * Runs `work` in one transaction; events appended in it, and their deliveries, commit with it or not at all. A failed transaction leaves nothing.
    * Repeated up to three times when the database reports a deadlock or a serialization failure, so `work` must have no other effects.
    * @throws StoreConflict when a unique constraint is hit
    */

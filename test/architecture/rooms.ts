@@ -27,6 +27,7 @@ export const PLACES: readonly Place[] = [
     'sessions/session-store.ts',
     'store/store.ts',
     'store/repositories.ts',
+    'store/webhook-repositories.ts',
     'telemetry/log.ts',
     'toolsets/source.ts',
   ),

@@ -2,6 +2,7 @@
 import { statements as tables } from './0001-tables.ts'
 import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
 import { statements as seededPlans } from './0003-seeded-plans.ts'
+import { statements as webhooks } from './0004-webhooks.ts'
 
 export interface Migration {
   readonly name: string
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-tables', statements: tables },
   { name: '0002-row-level-security', statements: rowLevelSecurity },
   { name: '0003-seeded-plans', statements: seededPlans },
+  { name: '0004-webhooks', statements: webhooks },
 ]

@@ -2,6 +2,7 @@
 import { PGlite } from '@electric-sql/pglite'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../open.ts'
+import { NO_SEALER } from '../sealer.ts'
 import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
@@ -23,6 +24,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
       adapter: 'pglite',
       db,
       now: options.now,
+      sealer: options.sealer ?? NO_SEALER,
       listen: listener => client.listen(CHANNEL, payload => listener(readSignal(payload))),
       onClose: async () => {
         await client.close()

@@ -3,6 +3,7 @@ import { PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../open.ts'
+import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { listen } from './listen.ts'
 
@@ -41,6 +42,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     adapter: 'postgres',
     db,
     now: options.now,
+    sealer: options.sealer ?? NO_SEALER,
     listen: listener => listen(connection, listener, options.onFault),
     onClose: async () => {},
   })

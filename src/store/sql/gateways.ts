@@ -26,8 +26,8 @@ export function gatewayRepository({ db, now }: Session): GatewayRepository {
             reportSequence: 0,
             createdAt: now,
           })
-          // A process that starts anew counts its reports from 0 again.
-          .onConflict(conflict => conflict.column('name').doUpdateSet({ ...reported, reportSequence: 0 }))
+          // The count of reports goes on: a report repeated after a restart of either side must not add twice.
+          .onConflict(conflict => conflict.column('name').doUpdateSet(reported))
           .returningAll()
           .executeTakeFirstOrThrow()
       )

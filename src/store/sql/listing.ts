@@ -23,16 +23,17 @@ export function inScope(scope: Scope, tenantId: Expression<string | null>): Expr
   return scope === EVERY_TENANT ? sql<SqlBool>`true` : sql<SqlBool>`${tenantId} = ${scope}`
 }
 
-/** One page of a filtered query in the order of `id`, with the number of all its rows. */
+/** One page of a filtered query in the order of `id`, which is that of creation, with the number of all its rows. */
 export async function page<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, object>,
   select: (query: SelectQueryBuilder<DB, TB, object>) => SelectQueryBuilder<DB, TB, O>,
   request: PageRequest,
+  order: 'asc' | 'desc' = 'asc',
 ): Promise<Page<O>> {
   const counted = await query.select(sql<number>`count(*)::int`.as('total')).executeTakeFirstOrThrow()
   const total = (counted as { total: number }).total
   const items = await select(query)
-    .orderBy(sql.ref('id'))
+    .orderBy(sql.ref('id'), order)
     .limit(request.limit)
     .offset((request.page - 1) * request.limit)
     .execute()

@@ -1,8 +1,10 @@
-/** One transaction on either database: scope set, role stepped down, buffered events numbered and written before the commit. No table's queries. */
+/** One transaction on either database: scope set, role stepped down, buffered events numbered and written before the commit, with their deliveries. No table's queries. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewEvent } from '../../model/event.ts'
 import { newId } from '../../model/id.ts'
+import type { Sealer } from '../sealer.ts'
 import type { Scope } from '../store.ts'
+import { fanOut, receiversOf } from './fan-out.ts'
 import type { Tables } from './tables.ts'
 
 /** What the repositories of one transaction share. */
@@ -10,6 +12,7 @@ export interface Session {
   readonly db: Trx<Tables>
   readonly scope: Scope
   readonly now: Date
+  readonly sealer: Sealer
   readonly pendingEvents: NewEvent[]
 }
 
@@ -42,19 +45,37 @@ export async function enter(db: Trx<Tables>, scope: Scope, stepDown: boolean): P
 }
 
 /**
+ * Moves the clock of messages on by `count` and returns the first moment taken, in microseconds. None is ever given twice: when two
+ * changes fall into one microsecond, or the time steps back, the clock runs ahead of it.
+ */
+export async function takeMicroseconds({ db, now }: Session, count: number): Promise<number> {
+  const clock = await db
+    .updateTable('changeClock')
+    .set({ microseconds: advanced(now, count) })
+    .returning('microseconds')
+    .executeTakeFirstOrThrow()
+  return clock.microseconds - count + 1
+}
+
+const advanced = (now: Date, count: number) =>
+  sql<number>`greatest(microseconds + ${count}::bigint, ${now.getTime() * 1000 + count - 1}::bigint)`
+
+/**
  * Numbers the events from the one-row clock. Its row lock is held until the commit, so numbers follow the order of commits and
  * have no gaps; taking it last keeps it short and leaves no room for a deadlock.
  */
 export async function flushEvents(session: Session): Promise<void> {
   const { db, now, pendingEvents } = session
-  if (pendingEvents.length === 0) return
+  const count = pendingEvents.length
+  if (count === 0) return
+  const receivers = await receiversOf(session)
   const clock = await db
     .updateTable('changeClock')
-    .set(row => ({ seq: row('seq', '+', pendingEvents.length) }))
-    .returning('seq')
+    .set(row => ({ seq: row('seq', '+', count), microseconds: advanced(now, count) }))
+    .returning(['seq', 'microseconds'])
     .executeTakeFirstOrThrow()
-  const first = clock.seq - pendingEvents.length + 1
-  const rows = pendingEvents.map((event, index) => ({
+  const first = clock.seq - count + 1
+  const rows = pendingEvents.map(({ once: _once, ...event }, index) => ({
     ...event,
     data: JSON.stringify(event.data),
     seq: first + index,
@@ -62,5 +83,6 @@ export async function flushEvents(session: Session): Promise<void> {
     occurredAt: now,
   }))
   await db.insertInto('events').values(rows).execute()
+  await fanOut(session, receivers, clock.microseconds - count + 1)
   await sql`select pg_notify(${CHANNEL}, '')`.execute(db)
 }

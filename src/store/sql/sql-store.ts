@@ -1,5 +1,6 @@
 /** The Store on any Kysely dialect that speaks PostgreSQL; both adapters are this with another driver. It opens no connection. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
+import type { Sealer } from '../sealer.ts'
 import {
   type Scope,
   type Signal,
@@ -11,6 +12,7 @@ import {
 import { apiKeyRepository } from './api-keys.ts'
 import { apiRepository } from './apis.ts'
 import { consumerRepository } from './consumers.ts'
+import { deliveryRepository } from './deliveries.ts'
 import { eventRepository } from './events.ts'
 import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
@@ -21,6 +23,7 @@ import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
 import { tenantRepository } from './tenants.ts'
 import { tierUsageRepository, usageRepository } from './usage.ts'
+import { webhookRepository } from './webhooks.ts'
 
 export function database(dialect: Dialect): Kysely<Tables> {
   return new Kysely<Tables>({
@@ -33,6 +36,7 @@ export interface SqlStoreParts {
   readonly adapter: Store['adapter']
   readonly db: Kysely<Tables>
   readonly now: () => number
+  readonly sealer: Sealer
   /** Starts listening on CHANNEL; the returned function stops it. */
   readonly listen: (listener: (signal: Signal) => void) => Promise<() => Promise<void>>
   /** Called after the pool has been closed. */
@@ -44,14 +48,14 @@ const ATTEMPTS = 3
 const RETRIED = new Set(['40001', '40P01'])
 
 export function sqlStore(parts: SqlStoreParts): Store {
-  const { db, now } = parts
+  const { db, now, sealer } = parts
   const listeners = new Set<(signal: Signal) => void>()
   let stepDown: boolean | undefined
   let listening: Promise<() => Promise<void>> | undefined
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
     await enter(trx, scope, stepDown ?? false)
-    const session: Session = { db: trx, scope, now: new Date(now()), pendingEvents: [] }
+    const session: Session = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
     const result = await work(transaction(session))
     await flushEvents(session)
     return result
@@ -119,6 +123,8 @@ function transaction(session: Session): Transaction {
     usage: usageRepository(session),
     tierUsage: tierUsageRepository(session),
     share: shareRepository(session),
+    webhooks: webhookRepository(session),
+    deliveries: deliveryRepository(session),
   }
 }
 

@@ -9,6 +9,8 @@ import type { AuthConfig, GatewayInstance } from '../../model/gateway-instance.t
 import type { PlanRecord } from '../../model/plan.ts'
 import type { Subscription } from '../../model/subscription.ts'
 import type { Tenant, TenantSettings } from '../../model/tenant.ts'
+import type { Webhook } from '../../model/webhook.ts'
+import type { Delivery } from '../../model/webhook-delivery.ts'
 
 /** jsonb goes in as text and comes out parsed, with both drivers. */
 type JsonColumn<T> = ColumnType<T, string, string>
@@ -24,7 +26,7 @@ export interface Tables {
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
   deployments: Mutable<Deployment>
   events: Mutable<Omit<DomainEvent, 'data'>> & { data: JsonColumn<DomainEvent['data']> }
-  changeClock: { id: number; seq: number }
+  changeClock: { id: number; seq: number; microseconds: number }
   idempotency: {
     key: string
     tenantId: string
@@ -42,5 +44,21 @@ export interface Tables {
     lastRequestAt: Date
   }
   tierUsage: { tenantId: string; hour: Date; taken: number }
+  webhooks: Mutable<Omit<Webhook, 'events' | 'customHeaders' | 'hasSecret'>> & {
+    events: JsonColumn<Webhook['events']>
+    customHeaders: JsonColumn<Webhook['customHeaders']>
+    /** Sealed, both of them, under the key that `keyId` names. */
+    secret: string | null
+    previousSecret: string | null
+    previousSecretUntil: Date | null
+    keyId: string | null
+  }
+  deliveries: Mutable<Delivery> & {
+    body: string
+    sealedBody: string | null
+    keyId: string | null
+    lease: string | null
+    leasedUntil: Date | null
+  }
   schemaMigrations: { name: string; checksum: string; appliedAt: Date }
 }

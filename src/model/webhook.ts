@@ -1,0 +1,76 @@
+/** A webhook: where a tenant wants its events sent, and what a delivery says. It holds no secret and sends nothing. */
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './event.ts'
+import type { Json } from './json-schema.ts'
+
+/** Subscribes to all kinds (specification, "Events", rule 1). */
+export const EVERY_EVENT = '*'
+
+/** How long the secret before the last change still signs beside the new one (contract §5). */
+export const SECRET_OVERLAP_MS = 24 * 3_600_000
+
+/** Bounds the deliveries that one change can cause. */
+export const MAX_WEBHOOKS_PER_TENANT = 100
+
+export interface Webhook {
+  readonly id: string
+  readonly tenantId: string
+  readonly url: string
+  /** Kinds, or `['*']`; never empty. */
+  readonly events: readonly string[]
+  readonly enabled: boolean
+  readonly customHeaders: { readonly [name: string]: string }
+  /** Without one, deliveries are not signed. */
+  readonly hasSecret: boolean
+  /** Counts the changes; the ETag. */
+  readonly revision: number
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+export function isWebhookEvent(kind: string): kind is WebhookEventKind {
+  return (WEBHOOK_EVENT_KINDS as readonly string[]).includes(kind)
+}
+
+export interface Message {
+  readonly event: WebhookEventKind
+  /** ISO 8601 with microseconds. With `webhookId` it is unique for each event, and the same in every attempt. */
+  readonly timestamp: string
+  readonly webhookId: string
+  readonly data: { readonly [field: string]: Json }
+  readonly test: boolean
+}
+
+/** The body of a delivery (specification, "Payload of each delivery"): the exact text that is signed and sent. */
+export function messageBody({ event, timestamp, webhookId, data, test }: Message): string {
+  return JSON.stringify({ event, timestamp, webhook_id: webhookId, data, test })
+}
+
+/** Microseconds since 1970 as ISO 8601, six digits of fraction. */
+export function isoMicroseconds(microseconds: number): string {
+  const seconds = new Date(Math.floor(microseconds / 1_000_000) * 1000).toISOString().slice(0, 19)
+  return `${seconds}.${String(microseconds % 1_000_000).padStart(6, '0')}Z`
+}
+
+const SAMPLE = {
+  subscription_id: 'sub_00000000000000000000000000',
+  api_id: 'api_00000000000000000000000000',
+  api_name: 'Sample API',
+  consumer_id: 'con_00000000000000000000000000',
+  plan: 'community',
+} as const
+
+/** The data of a test delivery: the shape of the real thing, with values that name nothing. It holds no key. */
+export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
+  switch (kind) {
+    case 'subscription.created':
+      return { ...SAMPLE, status: 'pending_approval' }
+    case 'subscription.approved':
+      return { ...SAMPLE, status: 'approved', key_prefix: 'tgk_00000000' }
+    case 'subscription.revoked':
+      return { ...SAMPLE, status: 'revoked', reason: 'This is a test.' }
+    case 'subscription.key_rotated':
+      return { ...SAMPLE, status: 'approved', key_prefix: 'tgk_00000000' }
+    case 'subscription.expired':
+      return { ...SAMPLE, status: 'expired', expires_at: now.toISOString() }
+  }
+}

@@ -1,0 +1,61 @@
+/** Migration 4: webhooks and their deliveries, and the clock that gives every message a moment of its own. */
+
+const ID = 'text collate "C"'
+const OWNER = `${ID} not null references tenants (id) on delete cascade`
+const MINE = `(tenant_id = current_setting('toolgate.tenant', true) or current_setting('toolgate.tenant', true) = '*')`
+
+const guard = (table: string): readonly string[] => [
+  `alter table ${table} enable row level security`,
+  `alter table ${table} force row level security`,
+  `create policy own_rows on ${table} using ${MINE} with check ${MINE}`,
+]
+
+export const statements: readonly string[] = [
+  // Secrets are sealed; key_id names the key they were sealed under.
+  `create table webhooks (
+  id ${ID} primary key,
+  tenant_id ${OWNER},
+  url text not null,
+  events jsonb not null,
+  enabled boolean not null,
+  custom_headers jsonb not null,
+  secret text,
+  previous_secret text,
+  previous_secret_until timestamptz,
+  key_id text,
+  revision integer not null default 1,
+  created_at timestamptz not null,
+  updated_at timestamptz not null)`,
+  `create index webhooks_tenant on webhooks (tenant_id, id)`,
+
+  // `body` is what is sent, or, beside a sealed body, the same without what must not be kept.
+  `create table deliveries (
+  id ${ID} primary key,
+  tenant_id ${OWNER},
+  webhook_id ${ID} not null references webhooks (id) on delete cascade,
+  event text not null,
+  test boolean not null,
+  body text not null,
+  sealed_body text,
+  key_id text,
+  status text not null,
+  attempt integer not null,
+  status_code integer,
+  response_body text,
+  error text,
+  duration_ms integer,
+  next_attempt_at timestamptz,
+  delivered_at timestamptz,
+  lease text,
+  leased_until timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null)`,
+  `create index deliveries_webhook on deliveries (webhook_id, id)`,
+  `create index deliveries_waiting on deliveries (webhook_id, next_attempt_at, id) where status = 'pending'`,
+  `create index deliveries_leased on deliveries (leased_until) where status = 'pending' and leased_until is not null`,
+  `create index deliveries_age on deliveries (created_at)`,
+  ...guard('webhooks'),
+  ...guard('deliveries'),
+
+  `alter table change_clock add column microseconds bigint not null default 0`,
+]

@@ -1,0 +1,142 @@
+/** Takes due deliveries so that each is sent by one instance only, few of one webhook at once, and tenants by turns. It settles none. */
+import { sql, type Transaction as Trx } from 'kysely'
+import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
+import type { Session } from './session.ts'
+import type { Tables } from './tables.ts'
+
+interface Candidate {
+  readonly id: string
+  readonly tenantRunning: number
+}
+
+interface Row {
+  readonly id: string
+  readonly attempt: number
+  readonly event: string
+  readonly webhookId: string
+  readonly tenantId: string
+  readonly url: string
+  readonly customHeaders: { readonly [name: string]: string }
+  readonly body: string
+  readonly sealedBody: string | null
+  readonly secret: string | null
+  readonly previousSecret: string | null
+}
+
+/**
+ * Two statements: the first locks webhooks, so that the second, which sees what others committed before, counts their leases without
+ * anybody adding one meanwhile.
+ */
+export async function claimDeliveries(
+  { db, now, sealer }: Session,
+  bounds: ClaimBounds,
+): Promise<readonly ClaimedDelivery[]> {
+  const candidates = await lockWebhooks(db, now, bounds, sealer.keyId)
+  if (candidates.length === 0) return []
+  const rows = await lease(db, now, bounds, sealer.keyId, candidates)
+  return rows.map(row => opened(row, sealer))
+}
+
+/**
+ * Steps from webhook to webhook through the index of what is pending (a loose index scan): a long queue of one webhook costs no more
+ * than a short one.
+ */
+async function lockWebhooks(
+  db: Trx<Tables>,
+  now: Date,
+  { perWebhook, perTenant, slots }: ClaimBounds,
+  keyId: string,
+): Promise<readonly Candidate[]> {
+  const found = await sql<Candidate>`
+    with recursive waiting (webhook_id) as (
+      (select webhook_id from deliveries where status = 'pending' order by webhook_id limit 1)
+      union all
+      select (
+        select d.webhook_id from deliveries d
+        where d.status = 'pending' and d.webhook_id > w.webhook_id order by d.webhook_id limit 1)
+      from waiting w where w.webhook_id is not null
+    ),
+    running as materialized (
+      select webhook_id, tenant_id, count(*)::int as n from deliveries
+      where status = 'pending' and leased_until > ${now}::timestamptz group by webhook_id, tenant_id
+    ),
+    busy as (select tenant_id, sum(n)::int as n from running group by tenant_id),
+    due as (
+      select w.id, first.next_attempt_at as since, coalesce(b.n, 0) as tenant_running,
+        row_number() over (partition by w.tenant_id order by first.next_attempt_at, w.id) as turn
+      from waiting
+      join webhooks w on w.id = waiting.webhook_id
+      cross join lateral (
+        select d.next_attempt_at from deliveries d
+        where d.webhook_id = w.id and d.status = 'pending' and d.next_attempt_at <= ${now}::timestamptz
+          and (d.leased_until is null or d.leased_until <= ${now}::timestamptz)
+          and (d.key_id is null or d.key_id = ${keyId})
+        order by d.next_attempt_at, d.id limit 1) first
+      left join running r on r.webhook_id = w.id
+      left join busy b on b.tenant_id = w.tenant_id
+      where w.enabled and (w.key_id is null or w.key_id = ${keyId})
+        and coalesce(r.n, 0) < ${perWebhook} and coalesce(b.n, 0) < ${perTenant}
+    )
+    select w.id, due.tenant_running from due join webhooks w on w.id = due.id
+    order by due.tenant_running + due.turn, due.since, w.id
+    limit ${slots}
+    for no key update of w skip locked`.execute(db)
+  return found.rows
+}
+
+async function lease(
+  db: Trx<Tables>,
+  now: Date,
+  { perWebhook, perTenant, slots, leaseMs, lease }: ClaimBounds,
+  keyId: string,
+  candidates: readonly Candidate[],
+): Promise<readonly Row[]> {
+  const until = new Date(now.getTime() + leaseMs)
+  const claimed = await sql<Row>`
+    with picked as (
+      select d.id, d.tenant_id, d.next_attempt_at, d.turn, c.tenant_running
+      from unnest(${candidates.map(each => each.id)}::text[], ${candidates.map(each => each.tenantRunning)}::int[])
+        as c (webhook_id, tenant_running)
+      cross join lateral (
+        select count(*)::int as n from deliveries r
+        where r.webhook_id = c.webhook_id and r.status = 'pending' and r.leased_until > ${now}::timestamptz) running
+      cross join lateral (
+        select free.*, row_number() over (order by free.next_attempt_at, free.id) as turn from (
+          select id, tenant_id, next_attempt_at from deliveries
+          where webhook_id = c.webhook_id and status = 'pending' and next_attempt_at <= ${now}::timestamptz
+            and (leased_until is null or leased_until <= ${now}::timestamptz)
+            and (key_id is null or key_id = ${keyId})
+          order by next_attempt_at, id limit greatest(${perWebhook} - running.n, 0)
+          for update skip locked) free) d
+    ),
+    by_turns as (
+      select id, tenant_running + row_number() over (partition by tenant_id order by turn, next_attempt_at, id) as place
+      from picked
+    ),
+    chosen as (select id from by_turns where place <= ${perTenant} order by place, id limit ${slots})
+    update deliveries d set lease = ${lease}, leased_until = ${until}::timestamptz
+    from chosen, webhooks w
+    where d.id = chosen.id and w.id = d.webhook_id
+    returning d.id, d.attempt, d.event, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.secret,
+      case when w.previous_secret_until > ${now}::timestamptz then w.previous_secret end as previous_secret`.execute(
+    db,
+  )
+  return claimed.rows
+}
+
+function opened(row: Row, sealer: Session['sealer']): ClaimedDelivery {
+  const { sealedBody, secret, previousSecret, body, ...rest } = row
+  try {
+    const [sent, confidential] =
+      sealedBody === null
+        ? [body, []]
+        : (JSON.parse(sealer.open(sealedBody, row.webhookId)) as [string, string[]])
+    const secrets = [secret, previousSecret]
+      .filter(sealed => sealed !== null)
+      .map(sealed => sealer.open(sealed, row.webhookId))
+    return { ...rest, body: sent, confidential, secrets, unreadable: undefined }
+  } catch {
+    const unreadable = 'what was sealed in the database cannot be opened: it has been changed'
+    return { ...rest, body, confidential: [], secrets: [], unreadable }
+  }
+}

@@ -1,0 +1,101 @@
+/** Queries about deliveries: list, settle, count, drop. Claiming is in `claim-deliveries.ts`; no rule about retries lives here. */
+import { sql } from 'kysely'
+import type { DeliveryRepository } from '../webhook-repositories.ts'
+import { claimDeliveries } from './claim-deliveries.ts'
+import { inScope, page } from './listing.ts'
+import { CHANNEL, type Session, takeMicroseconds } from './session.ts'
+
+const SHOWN = [
+  'id',
+  'tenantId',
+  'webhookId',
+  'event',
+  'test',
+  'status',
+  'attempt',
+  'statusCode',
+  'responseBody',
+  'error',
+  'durationMs',
+  'nextAttemptAt',
+  'deliveredAt',
+  'createdAt',
+  'updatedAt',
+] as const
+
+export function deliveryRepository(session: Session): DeliveryRepository {
+  const { db, scope, now } = session
+  const mine = () => db.selectFrom('deliveries').where(inScope(scope, sql.ref('tenant_id')))
+  const tellAll = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
+  return {
+    async uniqueMoment() {
+      return takeMicroseconds(session, 1)
+    },
+    async insert(delivery) {
+      const inserted = await db
+        .insertInto('deliveries')
+        .values({
+          ...delivery,
+          ...{ sealedBody: null, keyId: null, lease: null, leasedUntil: null },
+          ...{ status: 'pending', attempt: 0, statusCode: null, responseBody: null, error: null },
+          ...{ durationMs: null, nextAttemptAt: now, deliveredAt: null, createdAt: now, updatedAt: now },
+        })
+        .returning(SHOWN)
+        .executeTakeFirstOrThrow()
+      await tellAll()
+      return inserted
+    },
+    async find(webhookId, id, locking = 'plain') {
+      const query = mine().where('id', '=', id).where('webhookId', '=', webhookId).select(SHOWN)
+      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+    },
+    async list(webhookId, { status, event }, request) {
+      let query = mine().where('webhookId', '=', webhookId)
+      if (status !== undefined) query = query.where('status', '=', status)
+      if (event !== undefined) query = query.where('event', '=', event as never)
+      return page(query, from => from.select(SHOWN), request, 'desc')
+    },
+    async retry({ id, status, nextAttemptAt }) {
+      const retried = await db
+        .updateTable('deliveries')
+        .set({ status, nextAttemptAt, lease: null, leasedUntil: null, updatedAt: now })
+        .where('id', '=', id)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .returning(SHOWN)
+        .executeTakeFirstOrThrow()
+      await tellAll()
+      return retried
+    },
+    claim: bounds => claimDeliveries(session, bounds),
+    async settle(id, lease, after) {
+      const delivered = after.status === 'success'
+      const settled = await db
+        .updateTable('deliveries')
+        .set({ ...after, lease: null, leasedUntil: null, updatedAt: now })
+        // What was shown once has been shown.
+        .$if(delivered, query => query.set({ sealedBody: null, keyId: null }))
+        .where('id', '=', id)
+        .where('lease', '=', lease)
+        .where('status', '=', 'pending')
+        .executeTakeFirst()
+      return settled.numUpdatedRows === 1n
+    },
+    async depth() {
+      const found = await sql<{ waiting: number; leased: number; due: Date | null }>`
+        select count(*)::int as waiting, (count(*) filter (where leased_until > ${now}::timestamptz))::int as leased,
+          min(next_attempt_at) filter (where leased_until is null or leased_until <= ${now}::timestamptz) as due
+        from deliveries where status = 'pending'`.execute(db)
+      const { waiting, leased, due } = found.rows[0]!
+      return { waiting, leased, oldestDueMs: due === null ? 0 : Math.max(0, now.getTime() - due.getTime()) }
+    },
+    async sweep(before, sealedBefore) {
+      await db.deleteFrom('deliveries').where('createdAt', '<', before).execute()
+      await db
+        .updateTable('deliveries')
+        .set({ sealedBody: null, keyId: null })
+        .where('createdAt', '<', sealedBefore)
+        .where('sealedBody', 'is not', null)
+        .execute()
+    },
+  }
+}
