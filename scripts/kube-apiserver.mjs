@@ -28,9 +28,13 @@ function goMod() {
   ].join('\n')
 }
 
+function versionOf(program) {
+  return execFileSync(program, ['--version'], { encoding: 'utf8' }).trim()
+}
+
 function main() {
   const target = join(FOLDER, 'kube-apiserver')
-  if (existsSync(target)) {
+  if (existsSync(target) && versionOf(target) === `Kubernetes v${KUBERNETES}`) {
     process.stdout.write(`${target} is there already\n`)
     return
   }
@@ -40,7 +44,8 @@ function main() {
   writeFileSync(join(FOLDER, 'tools.go'), `//go:build tools\n\npackage kube\n\nimport _ "${command}"\n`)
   const go = args =>
     execFileSync('go', args, { cwd: FOLDER, stdio: 'inherit', env: { ...process.env, GOFLAGS: '-mod=mod' } })
-  go(['build', '-trimpath', '-ldflags', '-s -w', '-o', 'kube-apiserver', command])
+  const said = `-s -w -X k8s.io/component-base/version.gitVersion=v${KUBERNETES}`
+  go(['build', '-trimpath', '-ldflags', said, '-o', 'kube-apiserver', command])
   process.stdout.write(`${target} is built; the tests also want etcd (Debian: etcd-server)\n`)
 }
 

