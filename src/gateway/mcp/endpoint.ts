@@ -5,11 +5,11 @@ import type { Call } from '../call.ts'
 import type { Cors } from '../cors.ts'
 import { serverMetadata } from '../discovery.ts'
 import type { GatewayParts } from '../gateway.ts'
-import { ConfirmationStates } from './confirmation-states.ts'
 import { Dispatcher } from './dispatch.ts'
 import { endSession } from './end-session.ts'
 import { McpGet } from './get.ts'
 import { InFlight } from './in-flight.ts'
+import { InquiryStates } from './inquiry-states.ts'
 import { fromAllowedOrigin, localHosts } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
@@ -38,9 +38,9 @@ export class McpEndpoint {
       cors,
       dispatcher: new Dispatcher(gateway),
       inFlight: new InFlight(gateway.sessions),
-      streams: new Streams(options.streams, options.onStreamEnded),
+      streams: new Streams(options.streams, options.onStreamEnded, gateway.nowMs),
       limiter: new StreamLimiter(options.limiter),
-      confirmations: new ConfirmationStates(options.keys, gateway.nowMs),
+      inquiries: new InquiryStates(options.keys, gateway.nowMs),
       clientAddress: options.clientAddress,
       onStreamRefused: options.onStreamRefused,
     }

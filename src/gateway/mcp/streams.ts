@@ -2,6 +2,7 @@
 import type { Principal } from '../../model/principal.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { ResponseStream } from '../../server/listener.ts'
+import { inSlices } from './slices.ts'
 import { KEEP_ALIVE } from './sse.ts'
 import { Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'
@@ -35,7 +36,9 @@ export class OpenStream {
   readonly farewell: (() => string | undefined) | undefined
   ended = false
   lastProgressMs: number
+  /** As of the tick that saw the write; up to one tick late. */
   lastWriteMs: number
+  wrote = false
 
   constructor(init: {
     owner: StreamOwner
@@ -59,9 +62,9 @@ export class OpenStream {
     return this.#stream.bufferedBytes
   }
 
-  write(text: string, nowMs = Date.now()): void {
+  write(text: string): void {
     if (this.ended) return
-    this.lastWriteMs = nowMs
+    this.wrote = true
     this.#stream.write(text)
   }
 
@@ -73,18 +76,15 @@ export class OpenStream {
   }
 }
 
-/** Slices of a broadcast, so that thousands of streams never hold the event loop for long. */
-const SLICE = 250
-
 export class Streams {
   readonly #ticker: Ticker<OpenStream>
   readonly #limits: StreamLimits
   readonly #onEnd: (why: StreamEnd) => void
 
-  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void) {
+  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void, now: () => number) {
     this.#limits = limits
     this.#onEnd = onEnd
-    this.#ticker = new Ticker(TICK_MS, (stream, nowMs) => this.#tick(stream, nowMs))
+    this.#ticker = new Ticker(TICK_MS, (stream, nowMs) => this.#tick(stream, nowMs), now)
   }
 
   get size(): number {
@@ -106,16 +106,15 @@ export class Streams {
     next: Snapshot,
     changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
   ): Promise<void> {
-    const streams = [...this.#ticker.items()]
-    for (let at = 0; at < streams.length; at += SLICE) {
-      for (const stream of streams.slice(at, at + SLICE)) {
-        if (stream.ended) continue
-        const differs = changed(stream.owner, previous, next)
-        if (differs instanceof Promise ? await differs : differs)
-          stream.notify('notifications/tools/list_changed')
+    // a stream that opens meanwhile lists the new tools anyway
+    await inSlices([...this.#ticker.items()], stream => {
+      if (stream.ended) return
+      const tell = (differs: boolean): void => {
+        if (differs) stream.notify('notifications/tools/list_changed')
       }
-      await new Promise(resolve => setImmediate(resolve))
-    }
+      const differs = changed(stream.owner, previous, next)
+      return differs instanceof Promise ? differs.then(tell) : tell(differs)
+    })
   }
 
   endAll(why: StreamEnd): void {
@@ -131,6 +130,11 @@ export class Streams {
     if (stream.bufferedBytes === 0) stream.lastProgressMs = nowMs
     if (nowMs - stream.lastProgressMs > this.#limits.idleTimeoutMs) return stream.end('idle')
     if (nowMs - stream.openedAtMs > this.#limits.maxDurationMs) return stream.end('max_duration')
-    if (nowMs - stream.lastWriteMs >= this.#limits.heartbeatMs) stream.write(KEEP_ALIVE, nowMs)
+    if (stream.wrote) {
+      stream.lastWriteMs = nowMs
+      stream.wrote = false
+    }
+    // one tick for a write that is seen late, one because the next look comes that much later
+    if (nowMs - stream.lastWriteMs >= this.#limits.heartbeatMs - 2 * TICK_MS) stream.write(KEEP_ALIVE)
   }
 }

@@ -1,4 +1,5 @@
 /** One timer for many: calls what is registered at a fixed rhythm and rests when nothing is. It knows no stream. */
+import { inSlices } from './slices.ts'
 
 export class Ticker<T> {
   readonly #items = new Set<T>()
@@ -6,6 +7,7 @@ export class Ticker<T> {
   readonly #tick: (item: T, nowMs: number) => void
   readonly #now: () => number
   #timer: NodeJS.Timeout | undefined
+  #running = false
 
   constructor(everyMs: number, tick: (item: T, nowMs: number) => void, now: () => number = Date.now) {
     this.#everyMs = everyMs
@@ -37,7 +39,11 @@ export class Ticker<T> {
 
   #run(): void {
     if (this.#items.size === 0) return this.close()
+    if (this.#running) return
+    this.#running = true
     const nowMs = this.#now()
-    for (const item of this.#items) this.#tick(item, nowMs)
+    void inSlices(this.#items, item => this.#tick(item, nowMs)).finally(() => {
+      this.#running = false
+    })
   }
 }

@@ -1,0 +1,144 @@
+/**
+ * Thousands of idle sessions and event streams on one process: what each costs in memory, and how fast a changed
+ * list reaches all. 500 by default; SOAK=1 opens 5,000.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { post, rpc } from '../fixtures/deployment.ts'
+import type { ChildLoop } from '../fixtures/gateway-child.ts'
+import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
+import { IdleStreams } from '../fixtures/idle-streams.ts'
+import { clientToken } from '../fixtures/tokens.ts'
+
+const COUNT = process.env.SOAK === '1' ? 5000 : 500
+const MAX_SESSION_BYTES = 8 * 1024
+const MAX_STREAM_BYTES = 3 * 1024
+const MAX_REACH_MS = 1000
+
+const root = mkdtempSync(join(tmpdir(), 'streams-'))
+const toolsets = join(root, 'toolsets')
+let gateway: GatewayProcess
+let streams: IdleStreams
+let token: string
+let reload: ChildLoop
+
+beforeAll(async () => {
+  cpSync('toolsets', toolsets, { recursive: true })
+  const many = '1000000'
+  gateway = await startGatewayProcess({
+    TOOLSETS: toolsets,
+    MAX_PER_IP: many,
+    MAX_PER_TENANT: many,
+    MAX_TOTAL: many,
+    RATE_LIMIT_PER_MIN: many,
+  })
+  streams = new IdleStreams(`${gateway.url}/mcp`)
+  token = await clientToken(gateway.addresses.auth_url, 'demo-admin')
+  await warmUp()
+  reload = await reloadWithoutStreams()
+})
+afterAll(async () => {
+  streams?.close()
+  await gateway?.stop()
+  rmSync(root, { recursive: true, force: true })
+})
+
+const INITIALIZE = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'idle', version: '1' },
+}
+
+async function openSession(): Promise<string> {
+  const answer = await post(`${gateway.url}/mcp`, rpc('initialize', INITIALIZE), token)
+  return answer.headers.get('mcp-session-id')!
+}
+
+async function openSessions(count: number): Promise<string[]> {
+  const ids: string[] = []
+  while (ids.length < count)
+    ids.push(...(await Promise.all(Array.from({ length: Math.min(50, count - ids.length) }, openSession))))
+  return ids
+}
+
+/** Code that has never run, pools and tables that grow once: none of that is the price of a stream. */
+async function warmUp(): Promise<void> {
+  const ids = await openSessions(200)
+  const early = new IdleStreams(`${gateway.url}/mcp`)
+  await early.add(ids.length, at => headersOf(ids[at]!))
+  early.close()
+  await gateway.memory()
+}
+
+const headersOf = (sessionId: string): Record<string, string> => ({
+  authorization: `Bearer ${token}`,
+  'mcp-session-id': sessionId,
+  'mcp-protocol-version': '2025-06-18',
+})
+
+async function costOf(what: () => Promise<void>): Promise<{ heap: number; rss: number }> {
+  const before = await gateway.memory()
+  await what()
+  const after = await gateway.memory()
+  const each = (field: 'heapBytes' | 'externalBytes' | 'rssBytes') => (after[field] - before[field]) / COUNT
+  return { heap: Math.round(each('heapBytes') + each('externalBytes')), rss: Math.round(each('rssBytes')) }
+}
+
+/** What the change of the list costs when nobody is told of it. */
+async function reloadWithoutStreams(): Promise<ChildLoop> {
+  const tools = async () => /^platform_tools (\d+)$/m.exec(await gateway.metrics())?.[1]
+  let told: ChildLoop | undefined
+  // the first one runs code that has never run
+  for (let round = 0; round < 2; round++) {
+    const before = await tools()
+    await gateway.loop()
+    changeList()
+    while ((await tools()) === before) await sleep(50)
+    told = await gateway.loop()
+  }
+  return told!
+}
+
+let reads = false
+/** Between all operations and those that only read. */
+function changeList(): void {
+  reads = !reads
+  const all = readFileSync('toolsets/shop.yaml', 'utf8').trimEnd()
+  writeFileSync(join(toolsets, 'shop.yaml'), `${all}\n${reads ? '  selector:\n    methods: [GET]\n' : ''}`)
+}
+
+let ids: string[] = []
+
+it(`keeps ${COUNT} idle sessions in at most 8 KiB each`, async () => {
+  const cost = await costOf(async () => {
+    ids = await openSessions(COUNT)
+  })
+  process.stdout.write(`  idle session: ${cost.heap} bytes of heap, ${cost.rss} bytes resident\n`)
+  expect(cost.heap).toBeLessThanOrEqual(MAX_SESSION_BYTES)
+}, 120_000)
+
+it(`keeps ${COUNT} idle streams in at most 3 KiB each`, async () => {
+  const cost = await costOf(() => streams.add(COUNT, at => headersOf(ids[at]!)))
+  process.stdout.write(`  idle stream: ${cost.heap} bytes of heap, ${cost.rss} bytes resident\n`)
+  expect(await gateway.metrics()).toMatch(new RegExp(`^platform_streams ${COUNT}$`, 'm'))
+  expect(cost.heap).toBeLessThanOrEqual(MAX_STREAM_BYTES)
+}, 120_000)
+
+it('tells all of them of a changed list within a second', async () => {
+  streams.watchFor('notifications/tools/list_changed')
+  await gateway.loop()
+  changeList()
+  const arrivals = await streams.arrivals(30_000)
+  const { heldMs, cpuMs } = await gateway.loop()
+  const spreadMs = arrivals.at(-1)! - arrivals[0]!
+  process.stdout.write(
+    `  list_changed: ${arrivals.length} streams in ${Math.round(spreadMs)} ms; reload and broadcast took ` +
+      `${cpuMs.toFixed(0)} ms of CPU and held the event loop for ${heldMs.toFixed(1)} ms, the reload without any ` +
+      `stream ${reload.cpuMs.toFixed(0)} and ${reload.heldMs.toFixed(1)} ms\n`,
+  )
+  expect(arrivals).toHaveLength(COUNT)
+  expect(spreadMs).toBeLessThanOrEqual(MAX_REACH_MS)
+}, 60_000)
