@@ -35,6 +35,8 @@ export interface PolicyInput {
     readonly plan: string | null
     /** The call's arguments; absent while a tool is only being listed (unknown, not empty). */
     readonly arguments?: { readonly [name: string]: unknown }
+    /** What the client answered to the obligation `ask`, by the question's name; absent before the first answer. */
+    readonly answers?: { readonly [name: string]: unknown }
   }
 }
 
@@ -44,7 +46,7 @@ export interface Decision {
   readonly reasons: readonly DenialReason[]
   /** Obligation name → its parameters, e.g. `confirm`, `redact`. */
   readonly obligations?: { readonly [name: string]: unknown }
-  /** Revision of the bundle that decided. */
+  /** Revision of the bundle that decided; with `+` and the tenant's where a bundle of the tenant decided too. */
   readonly revision: string
   /** True when the engine could not decide: allow is then false (fail closed). */
   readonly unavailable?: boolean
@@ -69,4 +71,14 @@ export interface PreparedPolicy {
 export interface PolicyEngine {
   /** Loads and checks a bundle (tar.gz made by `opa build -t wasm`). @throws Error that names what is wrong with the bundle. */
   prepare(bundle: Uint8Array): Promise<PreparedPolicy>
+}
+
+/** Is told of every decision about a call. */
+export interface DecisionObserver {
+  /**
+   * Never throws and never waits.
+   * @param atMs Unix ms.
+   * @returns the id under which the decision is kept; undefined when it is allowed and left out.
+   */
+  decided(input: PolicyInput, decision: Decision, atMs: number): string | undefined
 }

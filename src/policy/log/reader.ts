@@ -29,7 +29,8 @@ export async function* readDecisionLog(
   }
 }
 
-function filesOf(path: string): string[] {
+/** Oldest first. @throws Error when there is no log. */
+export function filesOf(path: string): string[] {
   if (!existsSync(path)) throw new Error(`there is no decision log at ${path}`)
   if (!statSync(path).isDirectory()) return [path]
   const numbered = readdirSync(path).flatMap(name => {
@@ -40,7 +41,8 @@ function filesOf(path: string): string[] {
   return numbered.sort((a, b) => b.n - a.n).map(({ name }) => join(path, name))
 }
 
-function parsed(line: string): DecisionEntry | undefined {
+/** undefined when the line is no whole entry. */
+export function parsed(line: string): DecisionEntry | undefined {
   try {
     const entry = JSON.parse(line) as Partial<DecisionEntry> | null
     const whole =

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Decision, PolicyInput } from '../engine.ts'
-import { entryOf, type KeepArguments } from './entry.ts'
+import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 
 export interface DecisionLogOptions {
   /** Made when it is not there. */
@@ -26,6 +26,8 @@ export interface DecisionLogOptions {
 export interface DecisionLog {
   /** Takes a decision down; costs no waiting. */
   record(id: string, at: number, input: PolicyInput, decision: Decision): void
+  /** The same for an entry that is made already; no sampling. */
+  append(entry: DecisionEntry): void
   /** Lines that were dropped because the disk did not keep up or failed. */
   readonly dropped: number
   /** Resolves when everything recorded so far is written. */
@@ -64,9 +66,15 @@ class FileDecisionLog implements DecisionLog {
   }
 
   record(id: string, at: number, input: PolicyInput, decision: Decision): void {
-    const { sampleAllowed = 1, keepArguments = 'masked', maxPendingBytes = 16 * 1024 * 1024 } = this.#options
-    if (this.#closed || (decision.allow && sampleAllowed < 1 && this.#random() >= sampleAllowed)) return
-    const line = `${JSON.stringify(entryOf(id, at, input, decision, keepArguments))}\n`
+    const { sampleAllowed = 1, keepArguments = 'masked' } = this.#options
+    if (decision.allow && sampleAllowed < 1 && this.#random() >= sampleAllowed) return
+    this.append(entryOf(id, at, input, decision, keepArguments))
+  }
+
+  append(entry: DecisionEntry): void {
+    if (this.#closed) return
+    const { maxPendingBytes = 16 * 1024 * 1024 } = this.#options
+    const line = `${JSON.stringify(entry)}\n`
     // one UTF-16 unit takes at most three bytes; an estimate is enough for a bound
     if (this.#pendingBytes + line.length > maxPendingBytes) {
       this.#drop(1, 'the disk does not keep up')

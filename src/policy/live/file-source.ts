@@ -1,0 +1,23 @@
+/** A bundle in a file. It is read again when the file has changed, also when another file was put in its place. */
+import { readFile, stat } from 'node:fs/promises'
+import { BUNDLE_LIMITS } from '../bundle.ts'
+import type { BundleSource } from './source.ts'
+
+export function fileSource(path: string): BundleSource {
+  let seen = ''
+  return {
+    name: path,
+    async read() {
+      const { mtimeMs, size, ino } = await stat(path)
+      const state = `${mtimeMs} ${size} ${ino}`
+      if (state === seen) return undefined
+      if (size > BUNDLE_LIMITS.maxCompressedBytes)
+        throw new Error(
+          `${path} has ${size} bytes, more than the ${BUNDLE_LIMITS.maxCompressedBytes} allowed`,
+        )
+      const bundle = await readFile(path)
+      seen = state
+      return bundle
+    },
+  }
+}

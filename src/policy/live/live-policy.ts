@@ -1,0 +1,172 @@
+/** The policy that is being served, and how another bundle takes its place: tried, prepared, then swapped. A bad bundle changes nothing but the status. */
+import { unpack } from '../archive.ts'
+import { BUNDLE_LIMITS, type BundleRule, readBundle } from '../bundle.ts'
+import type { PreparedPolicy } from '../engine.ts'
+import { type VerifyJws, verifySignatures } from '../signatures.ts'
+
+/** One bundle made ready. */
+export interface LoadedPolicy {
+  readonly policy: PreparedPolicy
+  readonly revision: string
+  readonly bundle: Uint8Array
+  readonly rules: readonly BundleRule[]
+  /** Unix ms. */
+  readonly since: number
+}
+
+export interface PolicyStatus {
+  readonly revision: string
+  /** Unix ms. */
+  readonly since: number
+  /** Why the newest bundle is not served; undefined when it is. */
+  readonly fault: string | undefined
+  readonly swaps: number
+  readonly rejected: number
+}
+
+export interface LivePolicyOptions {
+  readonly prepare: (bundle: Uint8Array) => Promise<PreparedPolicy>
+  /** Tries a bundle where it can do no harm. @throws Error that says what is wrong with it. */
+  readonly trial?: (bundle: Uint8Array) => Promise<void>
+  /** Given: bundles must be signed. */
+  readonly verify?: VerifyJws
+  /** Calls that began with a policy end with it: so long after a swap the old one is closed. Default 60 s. */
+  readonly retireMs?: number
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
+}
+
+export type Offered = 'same' | 'swapped' | 'rejected'
+
+/** Rules of revisions that served before, so that their decisions can still be explained. */
+const KEPT_RULES = 16
+const RETIRE_MS = 60_000
+
+export class LivePolicy {
+  readonly #options: LivePolicyOptions
+  readonly #listeners: ((next: LoadedPolicy) => void)[] = []
+  readonly #rules = new Map<string, readonly BundleRule[]>()
+  readonly #retired = new Map<LoadedPolicy, NodeJS.Timeout>()
+  #current: LoadedPolicy
+  #fault: string | undefined
+  #swaps = 0
+  #rejected = 0
+  #line: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  private constructor(options: LivePolicyOptions, first: LoadedPolicy) {
+    this.#options = options
+    this.#current = first
+    this.#rules.set(first.revision, first.rules)
+  }
+
+  /** @throws Error when the first bundle cannot be served: then nothing can. */
+  static async open(first: Uint8Array, options: LivePolicyOptions): Promise<LivePolicy> {
+    return new LivePolicy(options, await load(first, options))
+  }
+
+  get current(): LoadedPolicy {
+    return this.#current
+  }
+
+  get status(): PolicyStatus {
+    const { revision, since } = this.#current
+    return { revision, since, fault: this.#fault, swaps: this.#swaps, rejected: this.#rejected }
+  }
+
+  /** Told after each swap, before any other call is decided. */
+  onSwap(listener: (next: LoadedPolicy) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Serves a bundle if it can be served; bundles wait in line. Never rejects. */
+  offer(bundle: Uint8Array): Promise<Offered> {
+    const answer = this.#line.then(() => this.#take(bundle))
+    this.#line = answer
+    return answer
+  }
+
+  /** No bundle could be had. What serves goes on serving. */
+  unreachable(reason: string): void {
+    if (reason !== this.#fault)
+      this.#options.log.error({ reason }, 'no policy bundle can be read; the last one goes on serving')
+    this.#fault = reason
+  }
+
+  /** Rules with file and line as they were in a revision; of the present one when that is forgotten. */
+  rulesOf(revision: string): readonly BundleRule[] {
+    return this.#rules.get(revision) ?? this.#current.rules
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#line
+    for (const [old, timer] of this.#retired) {
+      clearTimeout(timer)
+      old.policy.close()
+    }
+    this.#retired.clear()
+    this.#current.policy.close()
+  }
+
+  async #take(bundle: Uint8Array): Promise<Offered> {
+    if (this.#closed) return 'rejected'
+    if (Buffer.compare(bundle, this.#current.bundle) === 0) {
+      this.#fault = undefined
+      return 'same'
+    }
+    let next: LoadedPolicy
+    try {
+      next = await load(bundle, this.#options)
+    } catch (error) {
+      this.#rejected++
+      this.#fault = (error as Error).message
+      this.#options.log.error(
+        { reason: this.#fault, serving: this.#current.revision },
+        'the new policy bundle is not served; the last one goes on serving',
+      )
+      return 'rejected'
+    }
+    this.#swap(next)
+    return 'swapped'
+  }
+
+  #swap(next: LoadedPolicy): void {
+    const previous = this.#current
+    this.#current = next
+    this.#fault = undefined
+    this.#swaps++
+    this.#rules.delete(next.revision)
+    this.#rules.set(next.revision, next.rules)
+    for (const [revision] of this.#rules) {
+      if (this.#rules.size <= KEPT_RULES) break
+      this.#rules.delete(revision)
+    }
+    for (const listener of this.#listeners) listener(next)
+    this.#options.log.info({ revision: next.revision, before: previous.revision }, 'serving another policy')
+    const timer = setTimeout(() => {
+      this.#retired.delete(previous)
+      previous.policy.close()
+    }, this.#options.retireMs ?? RETIRE_MS)
+    timer.unref()
+    this.#retired.set(previous, timer)
+  }
+}
+
+async function load(
+  bundle: Uint8Array,
+  { prepare, trial, verify }: LivePolicyOptions,
+): Promise<LoadedPolicy> {
+  if (verify !== undefined) await verified(bundle, verify)
+  const { rules } = readBundle(bundle)
+  await trial?.(bundle)
+  const policy = await prepare(bundle)
+  return { policy, revision: policy.revision, bundle, rules, since: Date.now() }
+}
+
+async function verified(bundle: Uint8Array, verify: VerifyJws): Promise<void> {
+  try {
+    await verifySignatures(unpack(bundle, BUNDLE_LIMITS), verify)
+  } catch (error) {
+    throw new Error(`the policy bundle cannot be used: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,49 @@
+/** Finds one decision in a decision log by its id, newest file first, in chunks: it holds no file in memory and parses one line only. */
+import { open } from 'node:fs/promises'
+import type { DecisionEntry } from './entry.ts'
+import { filesOf, parsed } from './reader.ts'
+
+const CHUNK_BYTES = 1024 * 1024
+/** A line is never longer: arguments are masked to less. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024
+
+/** @returns undefined when the log holds no such decision, or there is no log. */
+export async function findDecision(path: string, id: string): Promise<DecisionEntry | undefined> {
+  let files: string[]
+  try {
+    files = filesOf(path)
+  } catch {
+    return undefined
+  }
+  // how every line begins (entry.ts)
+  const beginning = Buffer.from(`{"id":${JSON.stringify(id)},`)
+  for (const file of files.reverse()) {
+    const found = await findIn(file, beginning)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+async function findIn(file: string, beginning: Buffer): Promise<DecisionEntry | undefined> {
+  const handle = await open(file, 'r').catch(() => undefined)
+  // rotated away meanwhile
+  if (handle === undefined) return undefined
+  try {
+    const chunk = Buffer.alloc(CHUNK_BYTES)
+    // chunks overlap, so that no beginning is cut in two
+    for (let at = 0; ; at += CHUNK_BYTES - beginning.length) {
+      const { bytesRead } = await handle.read(chunk, 0, CHUNK_BYTES, at)
+      const found = chunk.subarray(0, bytesRead).indexOf(beginning)
+      if (found >= 0) {
+        const line = Buffer.alloc(MAX_LINE_BYTES)
+        const whole = await handle.read(line, 0, MAX_LINE_BYTES, at + found)
+        const text = line.subarray(0, whole.bytesRead)
+        const end = text.indexOf('\n')
+        return parsed(text.subarray(0, end < 0 ? text.length : end).toString('utf8'))
+      }
+      if (bytesRead < CHUNK_BYTES) return undefined
+    }
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,80 @@
+/** Keeps decisions as they are made: every denial, and the share of the rest that the settings ask for. It decides nothing and waits for nothing. */
+import { randomUUID } from 'node:crypto'
+import type { Decision, DecisionObserver, PolicyInput } from '../engine.ts'
+import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
+import { findDecision } from './find.ts'
+import type { DecisionLog } from './writer.ts'
+
+export interface RecorderOptions {
+  /** undefined: decisions are kept in memory only, the last of them. */
+  readonly log: DecisionLog | undefined
+  /** Folder of that log. */
+  readonly dir: string
+  /** Share of the allowed decisions that is kept, 0 to 1. An obligation `log` keeps one whatever this says. */
+  readonly sampleAllowed: number
+  readonly keepArguments: KeepArguments
+  /** Told of every decision, kept or not. */
+  readonly also?: (input: PolicyInput, decision: Decision) => void
+  /** 0 ≤ x < 1; for tests. */
+  readonly random?: () => number
+}
+
+/** In memory: enough to ask about a denial that was just seen, when the disk is full or the log switched off. */
+const RECENT = 500
+
+export class DecisionRecorder implements DecisionObserver {
+  readonly #options: RecorderOptions
+  readonly #random: () => number
+  readonly #recent: (DecisionEntry | undefined)[] = new Array(RECENT)
+  #next = 0
+  #searching: Promise<unknown> = Promise.resolve()
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+    this.#random = options.random ?? Math.random
+  }
+
+  decided(input: PolicyInput, decision: Decision, atMs: number): string | undefined {
+    const { log, sampleAllowed, keepArguments, also } = this.#options
+    also?.(input, decision)
+    if (
+      decision.allow &&
+      (sampleAllowed <= 0 || (sampleAllowed < 1 && this.#random() >= sampleAllowed)) &&
+      !asksForLog(decision)
+    )
+      return undefined
+    const id = randomUUID()
+    const entry = entryOf(id, atMs, input, decision, keepArguments)
+    this.#recent[this.#next] = entry
+    this.#next = (this.#next + 1) % RECENT
+    log?.append(entry)
+    return id
+  }
+
+  /** The decision of this id, from memory or from the log; one search at a time. */
+  find(id: string): Promise<DecisionEntry | undefined> {
+    const recent = this.#recent.find(entry => entry?.id === id)
+    if (recent !== undefined) return Promise.resolve(recent)
+    const search = this.#searching.then(async () => {
+      await this.#options.log?.flush()
+      return findDecision(this.#options.dir, id)
+    })
+    this.#searching = search.catch(() => undefined)
+    return search
+  }
+
+  /** The newest entries first, at most so many. */
+  recent(count: number): readonly DecisionEntry[] {
+    const newest: DecisionEntry[] = []
+    for (let back = 1; back <= RECENT && newest.length < count; back++) {
+      const entry = this.#recent[(this.#next - back + RECENT) % RECENT]
+      if (entry === undefined) break
+      newest.push(entry)
+    }
+    return newest
+  }
+}
+
+function asksForLog({ obligations }: Decision): boolean {
+  return obligations?.log !== undefined && obligations.log !== false
+}

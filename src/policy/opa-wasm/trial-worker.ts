@@ -1,0 +1,42 @@
+/** The worker thread that a bundle is tried in: it loads the bundle and asks it what was asked of late. It serves nobody. */
+import { parentPort } from 'node:worker_threads'
+import type { PolicyInput } from '../engine.ts'
+import { createOpaWasmEngine } from './engine.ts'
+
+export interface TrialJob {
+  readonly bundle: Uint8Array
+  readonly inputs: readonly PolicyInput[]
+  readonly maxEvaluationMs: number
+}
+
+/** What is wrong with the bundle; '' when it may serve. */
+export type TrialOutcome = string
+
+const port = parentPort
+if (port === null) throw new Error('this file runs as a worker thread')
+
+port.on('message', (job: TrialJob) => {
+  void tried(job).then(outcome => port.postMessage(outcome))
+})
+
+async function tried({ bundle, inputs, maxEvaluationMs }: TrialJob): Promise<TrialOutcome> {
+  let failed = ''
+  const engine = createOpaWasmEngine({
+    maxEvaluationMs,
+    onFailure: (failure, detail) => {
+      failed ||= `${failure}: ${detail}`
+    },
+  })
+  try {
+    const policy = await engine.prepare(bundle)
+    for (const [at, input] of inputs.entries()) {
+      await policy.decide(input, String(at), at)
+      if (failed !== '')
+        return `the policy bundle cannot decide about ${input.action.name} ${input.resource.id} (${failed})`
+    }
+    policy.close()
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}

@@ -1,0 +1,105 @@
+/** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
+import { Worker } from 'node:worker_threads'
+import type { PolicyInput } from '../engine.ts'
+import type { TrialJob, TrialOutcome } from './trial-worker.ts'
+
+export interface BundleTrial {
+  /** @throws Error that says what is wrong with the bundle. */
+  run(bundle: Uint8Array, inputs: readonly PolicyInput[]): Promise<void>
+  close(): Promise<void>
+}
+
+export interface TrialLimits {
+  /** For one bundle, from its bytes to the last answer. */
+  readonly timeoutMs: number
+  readonly maxHeapMb: number
+  /** Of one evaluation: more than while serving, because a busy machine is not the bundle's fault. */
+  readonly maxEvaluationMs: number
+  /** An idle worker is ended after this long. */
+  readonly idleMs: number
+}
+
+const DEFAULT_LIMITS: TrialLimits = { timeoutMs: 15_000, maxHeapMb: 512, maxEvaluationMs: 100, idleMs: 5000 }
+
+/** One worker, one bundle at a time. */
+export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleTrial {
+  let worker: Worker | undefined
+  let idle: NodeJS.Timeout | undefined
+  let line: Promise<unknown> = Promise.resolve()
+
+  async function end(): Promise<void> {
+    const ending = worker
+    worker = undefined
+    await ending?.terminate()
+  }
+
+  async function tryOne(job: TrialJob): Promise<void> {
+    clearTimeout(idle)
+    worker ??= startWorker(limits)
+    const outcome = await runIn(worker, job, limits)
+    if (outcome.broken) await end()
+    else {
+      idle = setTimeout(() => void end(), limits.idleMs)
+      idle.unref()
+    }
+    if (outcome.fault !== '') throw new Error(outcome.fault)
+  }
+
+  return {
+    run(bundle, inputs) {
+      const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs }
+      const result = line.then(() => tryOne(job))
+      line = result.catch(() => undefined)
+      return result
+    },
+    async close() {
+      clearTimeout(idle)
+      await end()
+    },
+  }
+}
+
+function startWorker(limits: TrialLimits): Worker {
+  const options = { resourceLimits: { maxOldGenerationSizeMb: limits.maxHeapMb }, env: {} }
+  const worker = import.meta.url.endsWith('.ts')
+    ? new Worker(fromSource(), { ...options, eval: true })
+    : new Worker(new URL('./trial-worker.js', import.meta.url), options)
+  worker.unref()
+  return worker
+}
+
+/** Run from sources, the worker has to bring the loader of TypeScript along; a build has plain JavaScript. */
+function fromSource(): string {
+  const file = JSON.stringify(new URL('./trial-worker.ts', import.meta.url).href)
+  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${file}) })`
+}
+
+interface Ran {
+  /** '' when nothing is wrong. */
+  readonly fault: TrialOutcome
+  /** The worker must not be used again. */
+  readonly broken: boolean
+}
+
+function runIn(worker: Worker, job: TrialJob, { timeoutMs }: TrialLimits): Promise<Ran> {
+  return new Promise(resolve => {
+    const finish = (fault: string, broken: boolean): void => {
+      clearTimeout(timer)
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+      worker.unref()
+      resolve({ fault, broken })
+    }
+    const onMessage = (outcome: TrialOutcome): void => finish(outcome, false)
+    const onError = (error: Error): void =>
+      finish(`the policy bundle cannot be used: it broke its trial (${error.message.slice(0, 200)})`, true)
+    const onExit = (): void => finish('the policy bundle cannot be used: its trial ended unexpectedly', true)
+    const timer = setTimeout(
+      () =>
+        finish(`the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`, true),
+      timeoutMs,
+    )
+    worker.ref()
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    worker.postMessage(job)
+  })
+}
