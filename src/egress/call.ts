@@ -2,6 +2,7 @@
 import type { Cancellation } from '../pipeline/cancellation.ts'
 import type { EgressFailure } from './egress.ts'
 import { failure, failureOf } from './failure.ts'
+import type { ResponseHandler } from './http1/response-handler.ts'
 import type { OriginPool } from './origin-pools.ts'
 
 export interface CallInit<R> {
@@ -19,7 +20,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * The part of an undici handler that reading a body whole and streaming it have in common. Uses the handler interface with raw
  * headers (`onConnect`, `onHeaders` …): it costs a fifth less per call than the one with parsed headers.
  */
-export abstract class Call<R> {
+export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'> {
   protected readonly origin: string
   protected sent = false
   protected answered = false
@@ -44,7 +45,7 @@ export abstract class Call<R> {
   }
 
   /** True once the exchange has ended, well or not; whatever the library still reports is then ignored. */
-  protected get over(): boolean {
+  get over(): boolean {
     return this.#over
   }
 

@@ -1,12 +1,11 @@
-/** The one outgoing HTTP client: pools of undici behind the address guard. It follows no redirect and repeats no request. */
-import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+/** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import type { CallInit } from './call.ts'
 import { CollectingCall } from './collect.ts'
-import { guardedConnector, type ResolveHost, resolveWithSystem } from './connector.ts'
+import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
 import type { Egress, EgressFailure, EgressRequest, EgressResponse, EgressStreamResponse } from './egress.ts'
 import { failure } from './failure.ts'
+import { OriginClient } from './origin-client.ts'
 import { type OriginPool, OriginPools, type PoolLimits } from './origin-pools.ts'
 import { StreamingCall } from './stream.ts'
 import { type Target, TargetParser } from './target.ts'
@@ -18,6 +17,8 @@ export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> 
   readonly ca?: string
   /** The system's resolver when absent. */
   readonly resolveHost?: ResolveHost
+  /** false carries plain http over undici too, for comparison; true. */
+  readonly ownHttp1?: boolean
 }
 
 const DEFAULT_LIMITS: PoolLimits = {
@@ -31,15 +32,24 @@ const DEFAULT_LIMITS: PoolLimits = {
  * @throws Error naming the entry of `allow` that cannot be read. The client itself never throws and never rejects.
  */
 export function createEgress(options: EgressOptions): Egress {
-  const pools = new OriginPools(
-    { ...DEFAULT_LIMITS, ...options },
-    guardedConnector({
-      guard: createAddressGuard(options),
-      resolveHost: options.resolveHost ?? resolveWithSystem,
-      connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-    }),
-  )
+  const connector = {
+    guard: createAddressGuard(options),
+    resolveHost: options.resolveHost ?? resolveWithSystem,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  }
+  const connect = guardedConnector(connector)
+  const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits) => {
+    return new OriginClient(origin, {
+      maxConnections: limits.maxConnectionsPerOrigin,
+      keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
+      connect,
+      open:
+        origin.startsWith('http:') && options.ownHttp1 !== false
+          ? guardedSockets(origin, connector)
+          : undefined,
+    })
+  })
   const targets = new TargetParser()
   let closed = false
 
@@ -65,15 +75,9 @@ export function createEgress(options: EgressOptions): Egress {
       const { target, pool } = admitted
       return new Promise<EgressResponse | EgressFailure>(resolve => {
         const call = new CollectingCall(request, callInit(request, admitted, resolve))
-        pool.pool.dispatch(
-          {
-            path: target.path,
-            method: request.method as Dispatcher.HttpMethod,
-            headers: askForIdentity(request.headers),
-            body: request.body ?? null,
-          },
-          call,
-        )
+        const { method, body = null } = request
+        const headers = askForIdentity(request.headers)
+        pool.client.dispatch({ path: target.path, method, headers, body }, call)
       })
     },
 
@@ -83,16 +87,8 @@ export function createEgress(options: EgressOptions): Egress {
       const { target, pool } = admitted
       return new Promise<EgressStreamResponse | EgressFailure>(resolve => {
         const call = new StreamingCall(callInit(request, admitted, resolve))
-        pool.pool.dispatch(
-          {
-            path: target.path,
-            method: request.method as Dispatcher.HttpMethod,
-            headers: request.headers as string[],
-            // The library takes any async iterable; its types name only Node's own streams.
-            body: (request.body ?? null) as Readable | null,
-          },
-          call,
-        )
+        const { method, headers, body = null } = request
+        pool.client.dispatch({ path: target.path, method, headers, body }, call)
       })
     },
 

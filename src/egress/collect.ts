@@ -4,7 +4,7 @@ import { Call, type CallInit } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
-import { DecodedHeaders, ReceivedHeaders } from './headers.ts'
+import { DecodedHeaders, ReceivedHeaders, received } from './headers.ts'
 
 export class CollectingCall extends Call<EgressResponse> {
   readonly #request: EgressRequest
@@ -19,12 +19,12 @@ export class CollectingCall extends Call<EgressResponse> {
     this.#request = request
   }
 
-  onHeaders(status: number, wire: Buffer[], resume: () => void): boolean {
+  onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     // Informational answers (103 Early Hints) come before the real one.
     if (this.over || status < 200) return true
     this.answered = true
     this.#status = status
-    const headers = new ReceivedHeaders(wire)
+    const headers = received(wire)
     this.#headers = headers
     const hasBody = this.#request.method !== 'HEAD' && status !== 204 && status !== 304
     if (hasBody && Number(headers.get('content-length')) > this.#request.maxResponseBytes) {

@@ -1,8 +1,9 @@
 /** Opens the sockets of outgoing calls, each behind the address guard. It knows no HTTP and keeps no connection. */
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import type { AddressGuard } from './address-guard.ts'
+import type { OpenSocket } from './http1/pool.ts'
 
 /** Resolves a host name to all its addresses. */
 export type ResolveHost = (
@@ -30,7 +31,7 @@ export interface ConnectorOptions {
  * a name is resolved once per connection, and the socket gets exactly the addresses that were checked, so a second,
  * different DNS answer cannot slip in between.
  */
-export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts): buildConnector.connector {
   const lookup: LookupFunction = (hostname, lookupOptions, done) => {
     options.resolveHost(hostname, (error, addresses) => {
       if (error !== null) return done(error, [])
@@ -49,8 +50,31 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     timeout: options.connectTimeoutMs,
     autoSelectFamily: true,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(onread === undefined ? {} : { onread }),
   } as buildConnector.BuildOptions)
   return behindGuard(options.guard, connect)
+}
+
+/**
+ * All sockets of a process read into it: what has arrived is taken out before the next read (`onread` of node:net runs at once).
+ * It keeps an idle connection at a few hundred bytes instead of a buffer each.
+ */
+const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** Plain sockets to one http origin behind the same guard. */
+export function guardedSockets(origin: string, options: ConnectorOptions): OpenSocket {
+  const { hostname, host, port, protocol } = new URL(origin)
+  const target = {
+    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    host,
+    port,
+    protocol,
+  }
+  return (onBytes, done) =>
+    guardedConnector(options, {
+      buffer: READ_BUFFER,
+      callback: (length, bytes) => onBytes(length, bytes as Buffer),
+    })(target, (error, socket) => done(error, socket))
 }
 
 /** Checks literals before `connect` runs, and the peer of whatever socket it returns. */

@@ -31,6 +31,11 @@ export class ReceivedHeaders implements EgressHeaders {
   }
 }
 
+/** Whichever client it came over. */
+export function received(wire: EgressHeaders | Buffer[]): EgressHeaders {
+  return Array.isArray(wire) ? new ReceivedHeaders(wire) : wire
+}
+
 /** Headers without those that described the encoded form of a body which has been decoded since. */
 export class DecodedHeaders implements EgressHeaders {
   readonly raw: readonly string[]

@@ -1,5 +1,5 @@
 /** One bounded pool of kept-alive connections per origin, and a bound on the origins. It sends nothing itself. */
-import { type buildConnector, Pool } from 'undici'
+import type { OriginClient } from './origin-client.ts'
 
 export interface PoolLimits {
   /** Origins held at once; the one unused for longest makes room. */
@@ -12,7 +12,7 @@ export interface PoolLimits {
 }
 
 export interface OriginPool {
-  readonly pool: Pool
+  readonly client: OriginClient
   /** Calls that run or wait. The call that adds one takes it away again when it has ended. */
   inFlight: number
   /** Order of last use, not a time. */
@@ -22,12 +22,12 @@ export interface OriginPool {
 export class OriginPools {
   readonly #pools = new Map<string, OriginPool>()
   readonly #limits: PoolLimits
-  readonly #connect: buildConnector.connector
+  readonly #openClient: (origin: string, limits: PoolLimits) => OriginClient
   #uses = 0
 
-  constructor(limits: PoolLimits, connect: buildConnector.connector) {
+  constructor(limits: PoolLimits, openClient: (origin: string, limits: PoolLimits) => OriginClient) {
     this.#limits = limits
-    this.#connect = connect
+    this.#openClient = openClient
   }
 
   /** The pool of an origin; undefined when too many calls to it are waiting, or every origin held is busy. */
@@ -43,17 +43,7 @@ export class OriginPools {
 
   #open(origin: string): OriginPool | undefined {
     if (this.#pools.size >= this.#limits.maxOrigins && !this.#evict()) return undefined
-    const pool = new Pool(origin, {
-      connect: this.#connect,
-      connections: this.#limits.maxConnectionsPerOrigin,
-      pipelining: 1,
-      keepAliveTimeout: this.#limits.keepAliveTimeoutMs,
-      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-      // The timer of each call covers the whole exchange; two more clocks would only hide it.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
-    const opened = { pool, inFlight: 0, usedAt: 0 }
+    const opened = { client: this.#openClient(origin, this.#limits), inFlight: 0, usedAt: 0 }
     this.#pools.set(origin, opened)
     return opened
   }
@@ -66,7 +56,7 @@ export class OriginPools {
     }
     if (idlest === undefined) return false
     this.#pools.delete(idlest[0])
-    void idlest[1].pool.destroy()
+    void idlest[1].client.destroy()
     return true
   }
 
@@ -74,9 +64,6 @@ export class OriginPools {
   async close(): Promise<void> {
     const pools = [...this.#pools.values()]
     this.#pools.clear()
-    await Promise.all(pools.map(({ pool }) => pool.destroy()))
+    await Promise.all(pools.map(({ client }) => client.destroy()))
   }
 }
-
-/** A peer may ask for longer; beyond a minute an idle socket costs more than a new one. */
-const KEEP_ALIVE_MAX_MS = 60_000

@@ -1,21 +1,21 @@
 /** Hands an answer out as soon as its head is there and lets the body flow. It collects and decodes nothing. */
 import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
-import type { EgressFailure, EgressStreamResponse } from './egress.ts'
+import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'
 import { failure } from './failure.ts'
-import { ReceivedHeaders } from './headers.ts'
+import { received } from './headers.ts'
 
 export class StreamingCall extends Call<EgressStreamResponse> {
   #body: BodyStream | undefined
 
-  onHeaders(status: number, wire: Buffer[], resume: () => void): boolean {
+  onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     if (this.over || status < 200) return true
     this.answered = true
     this.#body = new BodyStream(resume, () => this.#abandoned())
     this.resolve({
       kind: 'response',
       status,
-      headers: new ReceivedHeaders(wire),
+      headers: received(wire),
       body: this.#body,
     })
     return true

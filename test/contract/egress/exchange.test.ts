@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../src/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
 import { Cancellation } from '../../../src/pipeline/cancellation.ts'
@@ -12,12 +12,25 @@ const opened: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const part of opened.splice(0).reverse()) await part.close()
 })
+/** Plain http goes over own connections or over undici; a caller sees no difference. */
+const CARRIERS = [
+  ['own connections', true],
+  ['undici', false],
+] as const
+let ownHttp1 = true
+const overBoth = (title: string, tests: () => void): void =>
+  describe.each(CARRIERS)(`${title}, over %s`, (_, own) => {
+    beforeEach(() => {
+      ownHttp1 = own
+    })
+    tests()
+  })
 function keep<T extends { close(): Promise<void> }>(part: T): T {
   opened.push(part)
   return part
 }
 function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {
-  return keep(createEgress({ allow: [], allowLoopback: true, ...options }))
+  return keep(createEgress({ ownHttp1, allow: [], allowLoopback: true, ...options }))
 }
 function get(backend: TestBackend, more: Partial<EgressRequest> = {}): EgressRequest {
   return {
@@ -31,7 +44,7 @@ function get(backend: TestBackend, more: Partial<EgressRequest> = {}): EgressReq
 }
 const text = (body: Uint8Array): string => Buffer.from(body).toString()
 
-describe('an exchange', () => {
+overBoth('an exchange', () => {
   it('sends method, path, query, headers and body as given and returns status, headers and body', async () => {
     const backend = keep(
       await httpBackend((request, response) => {
@@ -157,7 +170,7 @@ describe('an exchange', () => {
   })
 })
 
-describe('content encodings', () => {
+overBoth('content encodings', () => {
   const plain = 'x'.repeat(100_000)
   const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
 
@@ -200,7 +213,7 @@ describe('content encodings', () => {
   })
 })
 
-describe('bounds', () => {
+overBoth('bounds', () => {
   it('ends a call whose head is slow, at its timeout', async () => {
     const backend = keep(await httpBackend(() => {}))
     const startedAt = performance.now()
@@ -276,7 +289,7 @@ describe('bounds', () => {
   })
 })
 
-describe('cancellation', () => {
+overBoth('cancellation', () => {
   it('closes the connection of the backend within 50 ms', async () => {
     const arrived = deferred<void>()
     const gone = deferred<number>()
@@ -322,7 +335,7 @@ describe('cancellation', () => {
   })
 })
 
-describe('backends that misbehave', () => {
+overBoth('backends that misbehave', () => {
   const broken: Record<string, string> = {
     'garbage instead of a status line': 'SSH-2.0-OpenSSH_9.2\r\n\r\n',
     'a chunk size that is no number': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n',
@@ -439,7 +452,7 @@ describe('backends that misbehave', () => {
   })
 })
 
-describe('requests that must not leave', () => {
+overBoth('requests that must not leave', () => {
   const bad: Record<string, Partial<EgressRequest>> = {
     'a relative address': { url: '/x' },
     'another scheme': { url: 'ftp://127.0.0.1/' },

@@ -1,7 +1,7 @@
 /** Bodies that flow through: both directions, backpressure, and every way in which one of them can end early. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../src/egress/client.ts'
 import type { Egress, EgressStreamRequest, EgressStreamResponse } from '../../../src/egress/egress.ts'
 import { Cancellation } from '../../../src/pipeline/cancellation.ts'
@@ -11,11 +11,24 @@ const opened: { close(): Promise<void> }[] = []
 afterEach(async () => {
   for (const part of opened.splice(0).reverse()) await part.close()
 })
+/** Plain http goes over own connections or over undici; a caller sees no difference. */
+const CARRIERS = [
+  ['own connections', true],
+  ['undici', false],
+] as const
+let ownHttp1 = true
+const overBoth = (title: string, tests: () => void): void =>
+  describe.each(CARRIERS)(`${title}, over %s`, (_, own) => {
+    beforeEach(() => {
+      ownHttp1 = own
+    })
+    tests()
+  })
 function keep<T extends { close(): Promise<void> }>(part: T): T {
   opened.push(part)
   return part
 }
-const client = (): Egress => keep(createEgress({ allow: [], allowLoopback: true }))
+const client = (): Egress => keep(createEgress({ ownHttp1, allow: [], allowLoopback: true }))
 const to = (backend: TestBackend, more: Partial<EgressStreamRequest> = {}): EgressStreamRequest => ({
   method: 'GET',
   url: `${backend.url}/`,
@@ -40,7 +53,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   }
 }
 
-describe('a streamed exchange', () => {
+overBoth('a streamed exchange', () => {
   it('carries megabytes in both directions unchanged', async () => {
     const backend = keep(await httpBackend((request, response) => void request.pipe(response)))
     const sent = randomBytes(5 << 20)
@@ -146,7 +159,7 @@ describe('a streamed exchange', () => {
   })
 })
 
-describe('a stream that ends early', () => {
+overBoth('a stream that ends early', () => {
   /** Answers for ever, and tells when its connection closed. */
   async function endless() {
     const closed = deferred<void>()
@@ -231,7 +244,13 @@ describe('a stream that ends early', () => {
       }),
     )
     const egress = keep(
-      createEgress({ allow: [], allowLoopback: true, maxConnectionsPerOrigin: 1, maxWaitingPerOrigin: 0 }),
+      createEgress({
+        ownHttp1,
+        allow: [],
+        allowLoopback: true,
+        maxConnectionsPerOrigin: 1,
+        maxWaitingPerOrigin: 0,
+      }),
     )
     for (let round = 0; round < 20; round++) {
       const { body } = await open(egress, to(backend, { url: `${backend.url}/slow` }))

@@ -1,0 +1,144 @@
+/** The connections to one plain-http origin and the requests that wait for one. It parses nothing and knows no address rules. */
+import type { Socket } from 'node:net'
+import { Connection, type ConnectionOwner, type Prepared } from './connection.ts'
+import { requestHead } from './request-head.ts'
+import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
+
+/** Opens a socket; its bytes go to `onBytes` from the first one on. Exactly one call of `done`. */
+export type OpenSocket = (
+  onBytes: (length: number, bytes: Buffer) => boolean,
+  done: (error: Error | null, socket: Socket | null) => void,
+) => void
+
+export interface Http1PoolOptions {
+  /** Host and port as the Host header says them. */
+  readonly host: string
+  readonly open: OpenSocket
+  readonly maxConnections: number
+  /** How long an idle connection is kept when the peer names no time of its own. */
+  readonly keepAliveTimeoutMs: number
+  readonly keepAliveMaxMs: number
+}
+
+/** The peer's clock began when it sent its answer: this much earlier we stop to rely on it. */
+const KEEP_ALIVE_MARGIN_MS = 1000
+/** Withdrawn requests are swept from the queue when it has grown this long. */
+const SWEEP_LENGTH = 256
+
+export class Http1Pool implements ConnectionOwner {
+  readonly #options: Http1PoolOptions
+  readonly #connections = new Set<Connection>()
+  /** The one used last is taken first: its congestion window is warm, and the others may time out. */
+  readonly #idle: Connection[] = []
+  #waiting: Prepared[] = []
+  #opening = 0
+  #closed = false
+  #sweepAt = SWEEP_LENGTH
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(options: Http1PoolOptions) {
+    this.#options = options
+    this.#sweeper = setInterval(() => this.#closeIdle(), Math.max(100, options.keepAliveTimeoutMs / 2))
+    this.#sweeper.unref()
+  }
+
+  /** @returns false when the request is not an ordinary one and another client has to carry it; nothing was called then */
+  dispatch(request: WholeRequest, handler: ResponseHandler): boolean {
+    const { body } = request
+    const head = requestHead(request, this.#options.host, body === null ? undefined : Buffer.byteLength(body))
+    if (head === undefined) return false
+    if (this.#closed) {
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      return true
+    }
+    const prepared = { request, head, handler }
+    const connection = this.#takeIdle()
+    if (connection !== undefined) {
+      if (!connection.send(prepared)) this.#idle.push(connection)
+      return true
+    }
+    this.#waiting.push(prepared)
+    if (this.#waiting.length >= this.#sweepAt) this.#sweep()
+    if (this.#opening < this.#waiting.length && this.#connections.size < this.#options.maxConnections)
+      this.#open()
+    return true
+  }
+
+  #takeIdle(): Connection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) return undefined
+      if (connection.open && performance.now() < connection.idleUntilMs) return connection
+      connection.destroy()
+    }
+  }
+
+  #open(): void {
+    const connection = new Connection(this)
+    this.#connections.add(connection)
+    this.#opening++
+    this.#options.open(
+      (length, bytes) => connection.onBytes(length, bytes),
+      (error, socket) => {
+        this.#opening--
+        if (error !== null || socket === null) return this.#notOpened(connection, error)
+        if (this.#closed) return void socket.destroy()
+        connection.attach(socket)
+        this.#next(connection)
+      },
+    )
+  }
+
+  #notOpened(connection: Connection, error: Error | null): void {
+    this.#connections.delete(connection)
+    this.#waiting.shift()?.handler.onError(error ?? new Http1Error('UND_ERR_SOCKET', 'no connection'))
+    if (this.#opening < this.#waiting.length && this.#connections.size < this.#options.maxConnections)
+      this.#open()
+  }
+
+  /** Gives the connection to the request that has waited longest, or keeps it. */
+  #next(connection: Connection): void {
+    for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift())
+      if (!waiting.handler.over && connection.send(waiting)) return
+    if (connection.idleUntilMs === 0)
+      connection.idleUntilMs = performance.now() + this.#options.keepAliveTimeoutMs
+    this.#idle.push(connection)
+  }
+
+  idle(connection: Connection): void {
+    this.#next(connection)
+  }
+
+  gone(connection: Connection): void {
+    this.#connections.delete(connection)
+    const at = this.#idle.indexOf(connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+    if (!this.#closed && this.#opening < this.#waiting.length) this.#open()
+  }
+
+  idleMs(saidMs: number | undefined): number {
+    const { keepAliveTimeoutMs, keepAliveMaxMs } = this.#options
+    return saidMs === undefined ? keepAliveTimeoutMs : Math.min(saidMs - KEEP_ALIVE_MARGIN_MS, keepAliveMaxMs)
+  }
+
+  #sweep(): void {
+    this.#waiting = this.#waiting.filter(({ handler }) => !handler.over)
+    this.#sweepAt = Math.max(SWEEP_LENGTH, 2 * this.#waiting.length)
+  }
+
+  #closeIdle(): void {
+    const now = performance.now()
+    for (const connection of this.#idle.filter(one => now >= one.idleUntilMs)) connection.destroy()
+  }
+
+  /** Ends every connection; requests in flight and those that wait fail. */
+  async destroy(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#sweeper)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const connection of [...this.#connections]) connection.destroy()
+    for (const { handler } of waiting)
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+  }
+}

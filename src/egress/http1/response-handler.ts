@@ -1,0 +1,41 @@
+/** What a call offers to whatever carries it, undici or our own connections: the raw dispatch interface of undici 7. Types only. */
+import type { EgressHeaders } from '../egress.ts'
+
+export interface ResponseHandler {
+  /** The call has ended (cancelled, timed out): it must not be sent any more. */
+  readonly over: boolean
+  /** A connection is about to carry the request; `abort` takes the request back, or closes the connection once bytes have left. */
+  onConnect(abort: () => void): void
+  /**
+   * A head has arrived; called once per informational answer too (status below 200).
+   * @param wire our own parser's headers, or undici's name, value, name, value … in Latin-1
+   * @param resume goes on after `onData` asked for a pause
+   */
+  onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean
+  /** @returns false to pause the connection until `resume` is called */
+  onData(chunk: Uint8Array): boolean
+  onComplete(): void
+  /** Nothing is called after it. */
+  onError(error: Error): void
+}
+
+/** A request whose body is at hand, so that its length is known before the first byte leaves. */
+export interface WholeRequest {
+  readonly method: string
+  /** Path and query, visible ASCII. */
+  readonly path: string
+  /** Flat: name, value, name, value … */
+  readonly headers: readonly string[]
+  readonly body: string | Uint8Array | null
+}
+
+/** Its `code` is one that `failureOf` reads. */
+export class Http1Error extends Error {
+  readonly code: string
+
+  /** @param code `HPE_…` for an answer that is not HTTP, `UND_ERR_INVALID_ARG` for a request that cannot be sent, `UND_ERR_SOCKET` … */
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}

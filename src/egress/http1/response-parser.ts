@@ -1,0 +1,212 @@
+/** Takes the bytes of one answer apart as they arrive (RFC 9112 §6 and §7). It owns no socket and knows no timeouts. */
+
+import { Http1Error } from './response-handler.ts'
+import { type Framing, type ResponseHead, readHead } from './response-head.ts'
+
+/** Where the parts of an answer go; the chunk is a copy that may be kept. */
+export interface ResponseSink {
+  head(head: ResponseHead): void
+  data(chunk: Uint8Array): void
+}
+
+/** Node's own default for a whole head. */
+const MAX_HEAD_BYTES = 16 * 1024
+const MAX_TRAILER_BYTES = 8 * 1024
+/** A chunk's size with its extensions. */
+const MAX_CHUNK_LINE_BYTES = 256
+/** RFC 9110 §15.2 sets no number; a peer that sends more of them is not going to answer. */
+const MAX_INFORMATIONAL = 16
+
+type State =
+  | 'head'
+  | 'length'
+  | 'chunk-line'
+  | 'chunk-data'
+  | 'chunk-end'
+  | 'trailer'
+  | 'until-close'
+  | 'done'
+
+export class ResponseParser {
+  #state: State = 'done'
+  #method = 'GET'
+  readonly #sink: ResponseSink
+  /** The part of a head or a line that has arrived. */
+  #text = ''
+  /** Bytes still to come of the body or the chunk. */
+  #left = 0
+  #trailerBytes = 0
+  #informational = 0
+
+  constructor(sink: ResponseSink) {
+    this.#sink = sink
+  }
+
+  /** Expects the answer to a request with this method; whatever came before is forgotten. */
+  begin(method: string): void {
+    this.#state = 'head'
+    this.#method = method
+    this.#text = ''
+    this.#trailerBytes = 0
+    this.#informational = 0
+  }
+
+  /** The rest of the answer is of no interest. */
+  stop(): void {
+    this.#state = 'done'
+  }
+
+  get done(): boolean {
+    return this.#state === 'done'
+  }
+
+  /**
+   * @param bytes the first `length` of them are new; they may be overwritten after the call
+   * @returns how many belonged to the answer: fewer than `length` only when it is complete
+   * @throws Http1Error `HPE_…`; the connection is of no use any more
+   */
+  feed(bytes: Buffer, length: number): number {
+    let at = 0
+    while (at < length && this.#state !== 'done') {
+      switch (this.#state) {
+        case 'head':
+          at = this.#readHead(bytes, at, length)
+          break
+        case 'length':
+        case 'chunk-data':
+          at = this.#readCounted(bytes, at, length)
+          break
+        case 'until-close':
+          this.#sink.data(copy(bytes, at, length))
+          at = length
+          break
+        case 'chunk-line':
+          at = this.#readChunkLine(bytes, at, length)
+          break
+        case 'chunk-end':
+          at = this.#readChunkEnd(bytes, at, length)
+          break
+        case 'trailer':
+          at = this.#readTrailer(bytes, at, length)
+      }
+    }
+    return at
+  }
+
+  /**
+   * The peer has closed its side.
+   * @throws Http1Error unless that is how this answer ends
+   */
+  close(): void {
+    if (this.#state === 'until-close') this.#state = 'done'
+    if (this.#state !== 'done') throw new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection')
+  }
+
+  #readHead(bytes: Buffer, at: number, length: number): number {
+    const before = this.#text.length
+    const end = Math.min(length, at + MAX_HEAD_BYTES - before)
+    this.#text += bytes.toString('latin1', at, end)
+    // the empty line may have begun in the piece before
+    const found = this.#text.indexOf('\r\n\r\n', Math.max(0, before - 3))
+    if (found < 0) {
+      if (this.#text.length >= MAX_HEAD_BYTES) throw bad('HPE_HEADER_OVERFLOW')
+      return end
+    }
+    const headBytes = found + 4
+    const head = readHead(this.#text.length === headBytes ? this.#text : this.#text.slice(0, headBytes))
+    this.#text = ''
+    if (head.status === 101) throw bad('HPE_INVALID_STATUS') // nobody asked for another protocol
+    if (head.status < 200) {
+      if (++this.#informational > MAX_INFORMATIONAL) throw bad('HPE_HEADER_OVERFLOW')
+      // nothing of its own follows it but the next head (RFC 9110 §15.2)
+      if (!head.keepAlive || head.chunked || head.contentLength >= 0) throw bad('HPE_INVALID_STATUS')
+    } else this.#enterBody(head.framing(this.#method), head)
+    this.#sink.head(head)
+    return at + headBytes - before
+  }
+
+  #enterBody(framing: Framing, head: ResponseHead): void {
+    switch (framing) {
+      case 'none':
+        this.#state = 'done'
+        return
+      case 'length':
+        this.#state = 'length'
+        this.#left = head.contentLength
+        return
+      case 'chunked':
+        this.#state = 'chunk-line'
+        return
+      case 'until-close':
+        this.#state = 'until-close'
+    }
+  }
+
+  #readCounted(bytes: Buffer, at: number, length: number): number {
+    const end = Math.min(length, at + this.#left)
+    this.#left -= end - at
+    if (this.#left === 0) this.#state = this.#state === 'length' ? 'done' : 'chunk-end'
+    this.#sink.data(copy(bytes, at, end))
+    return end
+  }
+
+  #readChunkLine(bytes: Buffer, at: number, length: number): number {
+    const next = this.#readLine(bytes, at, length, MAX_CHUNK_LINE_BYTES)
+    if (next < 0) return length
+    this.#left = chunkSize(this.#text)
+    this.#text = ''
+    this.#state = this.#left === 0 ? 'trailer' : 'chunk-data'
+    return next
+  }
+
+  #readChunkEnd(bytes: Buffer, at: number, length: number): number {
+    const next = this.#readLine(bytes, at, length, 2)
+    if (next < 0) return length
+    if (this.#text !== '\r\n') throw bad('HPE_STRICT')
+    this.#text = ''
+    this.#state = 'chunk-line'
+    return next
+  }
+
+  /** Trailers are checked for their form and dropped: nobody here reads them. */
+  #readTrailer(bytes: Buffer, at: number, length: number): number {
+    const next = this.#readLine(bytes, at, length, MAX_TRAILER_BYTES - this.#trailerBytes)
+    if (next < 0) return length
+    const line = this.#text
+    this.#text = ''
+    this.#trailerBytes += line.length
+    if (line === '\r\n') this.#state = 'done'
+    else if (!TRAILER.test(line)) throw bad('HPE_INVALID_HEADER_TOKEN')
+    return next
+  }
+
+  /** Adds to the text until the line's end, which stays on it. @returns the offset after it, or -1 when it has not come yet */
+  #readLine(bytes: Buffer, at: number, length: number, maxBytes: number): number {
+    const lineEnd = bytes.indexOf(0x0a, at)
+    const end = lineEnd < 0 || lineEnd >= length ? length : lineEnd + 1
+    if (this.#text.length + end - at > maxBytes) throw bad('HPE_HEADER_OVERFLOW')
+    this.#text += bytes.toString('latin1', at, end)
+    return end === lineEnd + 1 ? end : -1
+  }
+}
+
+/** Framing has no place after the body (RFC 9110 §6.5.1). */
+const TRAILER =
+  /^(?!(?:content-length|transfer-encoding):)[!#$%&'*+\-.^_`|~\dA-Za-z]+:[^\x00-\x08\x0a-\x1f\x7f]*\r\n$/i
+/** RFC 9112 §7.1.1 without the white space that it only tolerates. */
+const CHUNK_LINE =
+  /^([\da-fA-F]{1,12})(?:;[!#$%&'*+\-.^_`|~\dA-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~\dA-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*\r\n$/
+
+function chunkSize(line: string): number {
+  const size = CHUNK_LINE.exec(line)?.[1]
+  if (size === undefined) throw bad('HPE_INVALID_CHUNK_SIZE')
+  return Number.parseInt(size, 16)
+}
+
+function copy(bytes: Buffer, from: number, to: number): Uint8Array {
+  return Buffer.from(bytes.subarray(from, to))
+}
+
+function bad(code: string): Http1Error {
+  return new Http1Error(code, 'the answer is not valid HTTP/1.1')
+}

@@ -1,0 +1,168 @@
+/** What our own connections must never do: mix up answers, wait for ever, or be used for what they were not made for. */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
+import { Cancellation } from '../../../src/pipeline/cancellation.ts'
+import { httpBackend, rawBackend, type TestBackend } from './backend.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close()
+})
+function keep<T extends { close(): Promise<void> }>(part: T): T {
+  opened.push(part)
+  return part
+}
+function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {
+  return keep(createEgress({ allow: [], allowLoopback: true, ...options }))
+}
+function ask(backend: TestBackend, path: string, more: Partial<EgressRequest> = {}): EgressRequest {
+  return {
+    method: 'GET',
+    url: backend.url + path,
+    headers: [],
+    timeoutMs: 3000,
+    maxResponseBytes: 1 << 20,
+    ...more,
+  }
+}
+async function bodyOf(egress: Egress, request: EgressRequest): Promise<string> {
+  const answer = await egress.request(request)
+  return answer.kind === 'response' ? Buffer.from(answer.body).toString() : answer.reason
+}
+const pathOf = (received: string): string => received.split(' ')[1]!
+const answerOf = (body: string, more = ''): string =>
+  `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
+
+describe('own connections', () => {
+  it('are kept and used again, one request at a time', async () => {
+    const backend = keep(
+      await rawBackend((socket, received) => void socket.write(answerOf(pathOf(received)))),
+    )
+    const egress = client()
+    for (let i = 0; i < 20; i++) expect(await bodyOf(egress, ask(backend, `/${i}`))).toBe(`/${i}`)
+    expect(backend.connections()).toBe(1)
+  })
+
+  it('give a second, unasked answer to nobody', async () => {
+    const backend = keep(
+      await rawBackend(
+        (socket, received) => void socket.write(answerOf(pathOf(received)) + answerOf('stolen')),
+      ),
+    )
+    const egress = client()
+    for (let i = 0; i < 5; i++) expect(await bodyOf(egress, ask(backend, `/${i}`))).toBe(`/${i}`)
+    expect(backend.connections()).toBe(5)
+  })
+
+  it('give bytes that come while nothing is asked to nobody', async () => {
+    const sockets: Socket[] = []
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        sockets.push(socket)
+        socket.write(answerOf(pathOf(received)))
+      }),
+    )
+    const egress = client()
+    expect(await bodyOf(egress, ask(backend, '/1'))).toBe('/1')
+    const closed = once(sockets[0]!, 'close')
+    sockets[0]!.write(answerOf('early'))
+    sockets[0]!.on('end', () => sockets[0]!.end())
+    await closed
+    expect(await bodyOf(egress, ask(backend, '/2'))).toBe('/2')
+    expect(backend.connections()).toBe(2)
+  })
+
+  it('are not used again after an answer that came before the request was taken', async () => {
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        socket.write(answerOf(pathOf(received)))
+        socket.pause()
+      }),
+    )
+    const egress = client()
+    const large = 'x'.repeat(8 << 20)
+    expect(await bodyOf(egress, ask(backend, '/1', { method: 'POST', body: large }))).toBe('/1')
+    expect(await bodyOf(egress, ask(backend, '/2'))).toBe('/2')
+    expect(backend.connections()).toBe(2)
+  })
+
+  it('are closed when the peer says so, and when its own time has nearly run out', async () => {
+    for (const more of ['Connection: close\r\n', 'Keep-Alive: timeout=1\r\n']) {
+      const backend = keep(
+        await rawBackend((socket, received) => void socket.write(answerOf(pathOf(received), more))),
+      )
+      const egress = client()
+      for (let i = 0; i < 3; i++) expect(await bodyOf(egress, ask(backend, `/${i}`))).toBe(`/${i}`)
+      expect(backend.connections()).toBe(3)
+    }
+  })
+
+  it('serve those that wait in order, and skip who has given up', async () => {
+    const seen: string[] = []
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        seen.push(pathOf(received))
+        setTimeout(() => socket.write(answerOf(pathOf(received))), 30)
+      }),
+    )
+    const egress = client({ maxConnectionsPerOrigin: 1 })
+    const cancellation = new Cancellation()
+    const all = ['/1', '/2', '/3'].map(path =>
+      bodyOf(egress, ask(backend, path, path === '/2' ? { cancellation } : {})),
+    )
+    cancellation.cancel()
+    expect(await Promise.all(all)).toEqual(['/1', 'cancelled', '/3'])
+    expect(seen).toEqual(['/1', '/3'])
+    expect(backend.connections()).toBe(1)
+  })
+
+  it('send text and bytes of every length with the length they have', async () => {
+    const backend = keep(
+      await httpBackend((request, response) => {
+        const chunks: Buffer[] = []
+        request.on('data', chunk => chunks.push(chunk))
+        request.on('end', () => response.end(Buffer.concat(chunks)))
+      }),
+    )
+    const egress = client()
+    for (const body of ['', 'a', 'ü€𝄞'.repeat(10), 'ü'.repeat(20_000), 'x'.repeat(300_000)]) {
+      expect(await bodyOf(egress, ask(backend, '/', { method: 'POST', body }))).toBe(body)
+      expect(await bodyOf(egress, ask(backend, '/', { method: 'PUT', body: Buffer.from(body) }))).toBe(body)
+      expect(
+        await bodyOf(egress, ask(backend, '/', { method: 'POST', body, headers: ['x-latin', 'é'] })),
+      ).toBe(body)
+    }
+    expect(backend.connections()).toBe(1)
+  })
+
+  it('leave what is not ordinary to the library, and what could split a request to nobody', async () => {
+    const backend = keep(await httpBackend((request, response) => void response.end(request.headers.host)))
+    const egress = client()
+    expect(await bodyOf(egress, ask(backend, '/', { headers: ['host', 'shop.example'] }))).toBe(
+      'shop.example',
+    )
+    for (const headers of [
+      ['x-a', 'b\r\nx-c: d'],
+      ['x-a\r\nx-c', 'd'],
+      ['x a', 'b'],
+      ['transfer-encoding', 'chunked'],
+      ['content-length', '5'],
+    ])
+      expect(await bodyOf(egress, ask(backend, '/', { method: 'POST', headers, body: 'abc' }))).toBe(
+        'protocol',
+      )
+  })
+
+  it('carry nothing after the client is closed, and end what was under way', async () => {
+    const backend = keep(await rawBackend(() => {}))
+    const egress = client({ maxConnectionsPerOrigin: 1 })
+    const pending = [bodyOf(egress, ask(backend, '/1')), bodyOf(egress, ask(backend, '/2'))]
+    await new Promise(resolve => setTimeout(resolve, 50))
+    await egress.close()
+    expect(await Promise.all(pending)).toEqual(['unreachable', 'unreachable'])
+    expect(await bodyOf(egress, ask(backend, '/3'))).toBe('unreachable')
+  })
+})
