@@ -152,6 +152,8 @@ export class Reconciler {
     entry.spec = spec
     if (entry.sync === undefined) {
       entry.ledger = await this.#parts.definitions.read(entry.namespace, entry.name)
+      // One never seen before says so; after a restart the last status stands until there is news.
+      if (entry.ledger === undefined) this.#write(entry)
       entry.sync = new ToolSetSync(
         toolSet,
         this.#parts,
@@ -271,8 +273,8 @@ export class Reconciler {
 
   #report(entry: Entry): void {
     const error = entry.resourceFault ?? entry.error ?? entry.clash
-    const enabled = entry.sync?.toolSet.enabled !== false
-    const phase = !enabled
+    const disabled = entry.sync?.toolSet.enabled === false && entry.served === undefined
+    const phase = disabled
       ? 'Disabled'
       : entry.syncing
         ? 'Syncing'
