@@ -1,0 +1,68 @@
+/** Ids of events: UUIDv7 (RFC 9562 §5.7, §6.2 method 1) whose last 62 bits name the writer. Ids of one writer ascend strictly. No storage. */
+import { randomBytes } from 'node:crypto'
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+/** Both digits of a byte, as character codes: high in the upper byte. */
+const DIGITS = Uint16Array.from(HEX, text => (text.charCodeAt(0) << 8) | text.charCodeAt(1))
+const DASH = 0x2d
+const MAX_SEQUENCE = 0xfff
+
+/** Length of an id as text. */
+export const EVENT_ID_LENGTH = 36
+
+/** 16 hex digits: the last two groups of every id of this writer, variant bits included. */
+export function newWriterName(): string {
+  const bytes = randomBytes(8)
+  bytes[0] = 0x80 | (bytes[0]! & 0x3f)
+  return bytes.toString('hex')
+}
+
+/** The writer that made an id; undefined when the text is no UUIDv7. */
+export function writerOf(eventId: string): string | undefined {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-([89ab][0-9a-f]{3})-([0-9a-f]{12})$/
+    .exec(eventId)
+    ?.slice(1)
+    .join('')
+}
+
+export class EventIds {
+  /** The last 18 characters: dash, four, dash, twelve. */
+  readonly #tail: Uint8Array
+  #lastMs = 0
+  #sequence = 0
+
+  /** @param writer of `newWriterName()` */
+  constructor(writer: string) {
+    this.#tail = Buffer.from(`-${writer.slice(0, 4)}-${writer.slice(4)}`, 'latin1')
+  }
+
+  /** Writes the next id as text. More than 4,096 in a millisecond, or a clock that steps back, borrow from the next one. */
+  write(into: Uint8Array, at: number, nowMs: number): void {
+    if (nowMs > this.#lastMs) {
+      this.#lastMs = nowMs
+      this.#sequence = 0
+    } else if (++this.#sequence > MAX_SEQUENCE) {
+      this.#lastMs++
+      this.#sequence = 0
+    }
+    const high = Math.floor(this.#lastMs / 0x1_0000)
+    const low = this.#lastMs % 0x1_0000
+    byte(into, at, (high >>> 24) & 0xff)
+    byte(into, at + 2, (high >>> 16) & 0xff)
+    byte(into, at + 4, (high >>> 8) & 0xff)
+    byte(into, at + 6, high & 0xff)
+    into[at + 8] = DASH
+    byte(into, at + 9, low >>> 8)
+    byte(into, at + 11, low & 0xff)
+    into[at + 13] = DASH
+    byte(into, at + 14, 0x70 | (this.#sequence >>> 8))
+    byte(into, at + 16, this.#sequence & 0xff)
+    into.set(this.#tail, at + 18)
+  }
+}
+
+function byte(into: Uint8Array, at: number, value: number): void {
+  const digits = DIGITS[value]!
+  into[at] = digits >>> 8
+  into[at + 1] = digits & 0xff
+}

@@ -1,0 +1,111 @@
+/** Reads the topic as a member of a group and hands batches on, each at least once and in the order of its partition. It folds nothing. */
+import type { Consumer, EachBatchPayload } from 'kafkajs'
+import { readEvent } from '../event-codec.ts'
+import type { MeteringEvent } from '../meter.ts'
+import { type KafkaOptions, kafkaClient } from './client.ts'
+
+export interface KafkaConsumerOptions extends KafkaOptions {
+  /** Control planes of one database share the partitions under it. */
+  readonly group: string
+  /**
+   * Takes the events of one partition for good. A rejection means it may not have taken them; they come again.
+   * @param source topic and partition
+   */
+  readonly take: (source: string, events: readonly MeteringEvent[]) => Promise<void>
+}
+
+const FIRST_BACKOFF_MS = 500
+const MAX_BACKOFF_MS = 10_000
+
+export class KafkaConsumer {
+  readonly counts = { taken: 0, unreadable: 0, restarts: 0 }
+  readonly #options: KafkaConsumerOptions
+  readonly #stopped = new AbortController()
+  readonly #ended: Promise<void>
+  #consumer: Consumer | undefined
+
+  constructor(options: KafkaConsumerOptions) {
+    this.#options = options
+    this.#ended = this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort()
+    await this.#ended
+  }
+
+  /** A client that has crashed does not come back by itself from every error: each crash gets a new one. */
+  async #run(): Promise<void> {
+    for (let backoffMs = FIRST_BACKOFF_MS; !this.#stopped.signal.aborted; ) {
+      const startedAt = Date.now()
+      try {
+        await this.#consume()
+      } catch (error) {
+        this.counts.restarts++
+        this.#options.log.warn({ err: error }, 'metering events cannot be read from Kafka; trying again')
+      }
+      await this.#consumer?.disconnect().catch(() => undefined)
+      backoffMs =
+        Date.now() - startedAt > MAX_BACKOFF_MS ? FIRST_BACKOFF_MS : Math.min(MAX_BACKOFF_MS, 2 * backoffMs)
+      await this.#pause(backoffMs)
+    }
+  }
+
+  /** Ends by itself only when told to stop. @throws Error of the crash */
+  async #consume(): Promise<void> {
+    const { topic, group } = this.#options
+    const consumer = kafkaClient(this.#options).consumer({
+      groupId: group,
+      sessionTimeout: 10_000,
+      heartbeatInterval: 2000,
+      maxWaitTimeInMs: 500,
+      maxBytesPerPartition: 1024 * 1024,
+      // the first member of a group waits for its coordinator to come up
+      retry: { retries: 5, initialRetryTime: 200, restartOnFailure: () => Promise.resolve(false) },
+    })
+    this.#consumer = consumer
+    const crashed = new Promise<never>((_, reject) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+    })
+    // it may come while something else is being awaited
+    crashed.catch(() => undefined)
+    await consumer.connect()
+    await consumer.subscribe({ topic, fromBeginning: true })
+    await consumer.run({ eachBatchAutoResolve: false, eachBatch: batch => this.#take(batch) })
+    await Promise.race([crashed, this.#untilStopped()])
+  }
+
+  async #take({ batch, resolveOffset, heartbeat }: EachBatchPayload): Promise<void> {
+    const events = batch.messages.flatMap(message => this.#event(message.value) ?? [])
+    if (events.length > 0) await this.#options.take(`${batch.topic}/${batch.partition}`, events)
+    this.counts.taken += events.length
+    resolveOffset(batch.lastOffset())
+    await heartbeat()
+  }
+
+  #event(value: Buffer | null): MeteringEvent | undefined {
+    try {
+      return readEvent(value ?? Buffer.alloc(0))
+    } catch {
+      this.counts.unreadable++
+      return undefined
+    }
+  }
+
+  #untilStopped(): Promise<void> {
+    const { signal } = this.#stopped
+    if (signal.aborted) return Promise.resolve()
+    return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, ms)
+      this.#stopped.signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+      if (this.#stopped.signal.aborted) resolve()
+    })
+  }
+}

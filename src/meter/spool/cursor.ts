@@ -1,0 +1,44 @@
+/** How far a reader has come, kept in one small file that is replaced as a whole. A cursor that cannot be read begins anew: readers of events drop repeats. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+
+export interface CursorState {
+  /** Segment → position of the next byte to read. Segments that are not named have not been read. */
+  readonly segments: { readonly [name: string]: number }
+  /** Writer → number of the frame that comes next. */
+  readonly next: { readonly [writer: string]: number }
+}
+
+const EMPTY: CursorState = { segments: {}, next: {} }
+
+/** @returns the state, and false where a file was there but is damaged */
+export function readCursor(path: string): { readonly state: CursorState; readonly whole: boolean } {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return { state: EMPTY, whole: true }
+  }
+  const end = text.indexOf('\n')
+  const body = text.slice(0, end)
+  if (end < 0 || digest(body) !== text.slice(end + 1).trim()) return { state: EMPTY, whole: false }
+  return { state: JSON.parse(body) as CursorState, whole: true }
+}
+
+/** Resolves when it will outlive the machine. @throws Error of the file system; the old one stands then */
+export async function writeCursor(path: string, state: CursorState): Promise<void> {
+  const body = JSON.stringify(state)
+  const file = await open(`${path}.new`, 'w')
+  try {
+    await file.writeFile(`${body}\n${digest(body)}\n`)
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}.new`, path)
+}
+
+function digest(body: string): string {
+  return createHash('sha256').update(body).digest('hex')
+}

@@ -1,0 +1,56 @@
+/** How one event stands in a segment: mark, length, number, CRC-32, bytes. It reads and writes buffers, never files. */
+import { crc32 } from 'node:zlib'
+
+/** Found again after damage: no UTF-8 text and no number of ours looks like it. */
+const MARK = 0xf7_a9_e4_fc
+/** Mark, length of the bytes, number in the segment's writer, CRC-32 of length, number and bytes; each 32 bits, little-endian. */
+export const FRAME_HEADER_BYTES = 16
+/** A length above this is damage. */
+export const MAX_FRAME_BYTES = 65_536
+
+/** Everything but the CRC, which `sealFrames` adds when the frames are written out. */
+export function beginFrame(into: Buffer, at: number, length: number, number: number): void {
+  into.writeUInt32LE(MARK, at)
+  into.writeUInt32LE(length, at + 4)
+  into.writeUInt32LE(number, at + 8)
+}
+
+/** Adds the CRC of every frame between two positions. */
+export function sealFrames(buffer: Buffer, from: number, to: number): void {
+  for (let at = from; at < to; ) {
+    const end = at + FRAME_HEADER_BYTES + buffer.readUInt32LE(at + 4)
+    buffer.writeUInt32LE(checksum(buffer, at, end), at + 12)
+    at = end
+  }
+}
+
+function checksum(buffer: Buffer, at: number, end: number): number {
+  return crc32(buffer.subarray(at + FRAME_HEADER_BYTES, end), crc32(buffer.subarray(at + 4, at + 12)))
+}
+
+export interface Frame {
+  readonly number: number
+  readonly bytes: Uint8Array
+  /** Position after it. */
+  readonly end: number
+}
+
+/** The frame at a position; undefined when there is none, or none that is whole. */
+export function frameAt(buffer: Buffer, at: number): Frame | undefined {
+  const bytesAt = at + FRAME_HEADER_BYTES
+  if (bytesAt > buffer.length || buffer.readUInt32LE(at) !== MARK) return undefined
+  const end = bytesAt + buffer.readUInt32LE(at + 4)
+  if (end > buffer.length || end - bytesAt > MAX_FRAME_BYTES) return undefined
+  if (checksum(buffer, at, end) !== buffer.readUInt32LE(at + 12)) return undefined
+  return { number: buffer.readUInt32LE(at + 8), bytes: buffer.subarray(bytesAt, end), end }
+}
+
+const MARK_BYTES = Buffer.alloc(4)
+MARK_BYTES.writeUInt32LE(MARK)
+
+/** Where the next whole frame begins at or after a position; -1 when there is none in the buffer. */
+export function findFrame(buffer: Buffer, from: number): number {
+  for (let at = buffer.indexOf(MARK_BYTES, from); at >= 0; at = buffer.indexOf(MARK_BYTES, at + 1))
+    if (frameAt(buffer, at) !== undefined) return at
+  return -1
+}

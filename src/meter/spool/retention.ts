@@ -1,0 +1,54 @@
+/** Keeps a spool below its size: the oldest segments go first, and what of them nobody had read is counted as dropped. It reads no event. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SpoolReader } from './spool-reader.ts'
+
+export interface RetentionOptions {
+  readonly directory: string
+  /** `METERING_SPOOL_MAX`. */
+  readonly maxBytes: number
+  /** Room that is kept for what is written until the next look. */
+  readonly spareBytes: number
+  readonly reader: SpoolReader
+  readonly live: () => ReadonlySet<string>
+}
+
+export class Retention {
+  readonly counts = { dropped: 0, bytes: 0, segments: 0 }
+  readonly #options: RetentionOptions
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+  }
+
+  /** @returns how many unread events were dropped now */
+  enforce(): number {
+    const { reader, maxBytes, spareBytes, live } = this.#options
+    const segments = reader.segments()
+    const sizes = segments.map(({ name }) => this.#sizeOf(name))
+    let total = sizes.reduce((sum, size) => sum + size, 0)
+    let dropped = 0
+    let removed = 0
+    for (const [index, segment] of segments.entries()) {
+      if (total <= maxBytes - spareBytes) break
+      const last = !segments.slice(index + 1).some(later => later.writer === segment.writer)
+      if (last && live().has(segment.writer)) continue
+      dropped += reader.unread(segment)
+      reader.remove(segment)
+      total -= sizes[index]!
+      removed++
+    }
+    this.counts.dropped += dropped
+    this.counts.bytes = total
+    this.counts.segments = segments.length - removed
+    return dropped
+  }
+
+  #sizeOf(name: string): number {
+    try {
+      return statSync(join(this.#options.directory, name)).size
+    } catch {
+      return 0
+    }
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * Reads the segments of all writers in a directory, oldest first, and remembers how far it came. Damage is stepped over and counted by
+ * the numbers that are missing. One reader per purpose; it removes only what `commit` says has been read, and only when told to.
+ */
+import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { readCursor, writeCursor } from './cursor.ts'
+import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
+import { parseSegmentName, type SegmentName } from './segment-name.ts'
+
+export interface SpoolReaderOptions {
+  readonly directory: string
+  /** Names its cursor. */
+  readonly purpose: string
+  /** Segments that have been read are removed. */
+  readonly removes: boolean
+  /** Writers that may still append: their last segments are not at an end. */
+  readonly live: () => ReadonlySet<string>
+}
+
+export interface SpooledEvent {
+  readonly writer: string
+  /** Of the frame. */
+  readonly number: number
+  /** The event in protobuf. */
+  readonly bytes: Uint8Array
+}
+
+const READ_BYTES = 1024 * 1024
+
+interface Place {
+  at: number
+  /** Its end has been seen, and nothing will be added. */
+  finished: boolean
+}
+
+export class SpoolReader {
+  readonly counts = {
+    read: 0,
+    /** Events that were written and cannot be read: damaged, or their segment has gone. */
+    damaged: 0,
+    /** Cursors that could not be read. */
+    cursors: 0,
+  }
+  readonly #options: SpoolReaderOptions
+  readonly #cursorPath: string
+  readonly #places = new Map<string, Place>()
+  readonly #next = new Map<string, number>()
+  readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+
+  constructor(options: SpoolReaderOptions) {
+    this.#options = options
+    this.#cursorPath = join(options.directory, `${options.purpose}.cursor`)
+    const { state, whole } = readCursor(this.#cursorPath)
+    if (!whole) this.counts.cursors++
+    for (const [name, at] of Object.entries(state.segments)) this.#places.set(name, { at, finished: false })
+    for (const [writer, number] of Object.entries(state.next)) this.#next.set(writer, number)
+  }
+
+  /**
+   * The next events, in the order of each writer; their bytes are valid until the next call. Empty: nothing new at the moment.
+   * What it gave is given again after a restart unless `commit` came in between.
+   */
+  read(maxEvents: number): SpooledEvent[] {
+    const events: SpooledEvent[] = []
+    const segments = this.segments()
+    for (const [index, segment] of segments.entries()) {
+      const place = this.#placeOf(segment)
+      if (place.finished) continue
+      const last = !segments.slice(index + 1).some(later => later.writer === segment.writer)
+      this.#readSegment(
+        segment,
+        place,
+        last && this.#options.live().has(segment.writer),
+        last,
+        maxEvents,
+        events,
+      )
+      // one buffer: events of two segments are not given together
+      if (events.length > 0) break
+    }
+    this.counts.read += events.length
+    return events
+  }
+
+  /** Makes what was read the past: the cursor first, then the segments go. @throws Error of the file system */
+  async commit(): Promise<void> {
+    const there = new Set(this.segments().map(segment => segment.name))
+    const finished = [...this.#places].filter(([name, place]) => place.finished && there.has(name))
+    for (const name of this.#places.keys()) if (!there.has(name)) this.#places.delete(name)
+    await writeCursor(this.#cursorPath, {
+      segments: Object.fromEntries([...this.#places].map(([name, { at }]) => [name, at])),
+      next: Object.fromEntries(this.#next),
+    })
+    if (!this.#options.removes) return
+    for (const [name] of finished) this.#unlink(name)
+    const writers = new Set([...this.segments().map(segment => segment.writer), ...this.#options.live()])
+    for (const writer of this.#next.keys()) if (!writers.has(writer)) this.#next.delete(writer)
+  }
+
+  /** Oldest first. */
+  segments(): SegmentName[] {
+    let names: string[]
+    try {
+      names = readdirSync(this.#options.directory)
+    } catch {
+      return []
+    }
+    return names.flatMap(name => parseSegmentName(name) ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** How many events of a segment have not been read. */
+  unread(segment: SegmentName): number {
+    const next = this.segments().find(later => later.writer === segment.writer && later.first > segment.first)
+    const from = Math.max(segment.first, this.#next.get(segment.writer) ?? 0)
+    if (next !== undefined) return Math.max(0, next.first - from)
+    const counting = new SpoolReader({ ...this.#options, purpose: 'count', live: () => new Set() })
+    const place = { at: this.#places.get(segment.name)?.at ?? 0, finished: false }
+    let count = 0
+    for (let events: SpooledEvent[] = []; !place.finished; events = []) {
+      counting.#readSegment(segment, place, false, true, Number.POSITIVE_INFINITY, events)
+      count += events.length
+    }
+    return count
+  }
+
+  /** Removes a segment, read or not; what it held is not counted as damaged. */
+  remove(segment: SegmentName): void {
+    const next = this.segments().find(later => later.writer === segment.writer && later.first > segment.first)
+    if (next !== undefined && (this.#next.get(segment.writer) ?? 0) < next.first)
+      this.#next.set(segment.writer, next.first)
+    this.#unlink(segment.name)
+  }
+
+  #placeOf(segment: SegmentName): Place {
+    let place = this.#places.get(segment.name)
+    if (place === undefined) {
+      place = { at: 0, finished: false }
+      this.#places.set(segment.name, place)
+    }
+    return place
+  }
+
+  /** @param growing its writer may append @param last no other segment of the writer follows */
+  #readSegment(
+    segment: SegmentName,
+    place: Place,
+    growing: boolean,
+    last: boolean,
+    maxEvents: number,
+    events: SpooledEvent[],
+  ): void {
+    const file = this.#open(segment.name)
+    if (file === undefined) {
+      place.finished = true
+      return
+    }
+    try {
+      if (place.at === 0) this.#reach(segment.writer, segment.first)
+      while (events.length === 0 && !place.finished) {
+        const length = readSync(file, this.#buffer, 0, READ_BYTES, place.at)
+        const read = this.#readFrames(segment.writer, this.#buffer.subarray(0, length), maxEvents, events)
+        place.at += read
+        if (read > 0) continue
+        if (length === READ_BYTES) {
+          // a megabyte without one whole frame: go on behind it, but not behind one that it cuts off
+          place.at += READ_BYTES - MAX_FRAME_BYTES
+        } else if (growing) {
+          return
+        } else {
+          // how many a broken end held, the next segment tells; behind the last one nothing does
+          if (length > 0 && last) this.counts.damaged++
+          place.finished = true
+        }
+      }
+      if (!growing && place.at >= fstatSync(file).size) place.finished = true
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  /** @returns how many bytes are done with */
+  #readFrames(writer: string, window: Buffer, maxEvents: number, events: SpooledEvent[]): number {
+    let at = 0
+    while (events.length < maxEvents) {
+      const frame = frameAt(window, at)
+      if (frame === undefined) {
+        const next = at < window.length ? findFrame(window, at + 1) : -1
+        if (next < 0) break
+        at = next
+        continue
+      }
+      this.#reach(writer, frame.number)
+      this.#next.set(writer, frame.number + 1)
+      events.push({ writer, number: frame.number, bytes: frame.bytes })
+      at = frame.end
+    }
+    return at
+  }
+
+  #reach(writer: string, number: number): void {
+    const expected = this.#next.get(writer) ?? number
+    if (number > expected) this.counts.damaged += number - expected
+    if (number >= expected) this.#next.set(writer, number)
+  }
+
+  #open(name: string): number | undefined {
+    try {
+      return openSync(join(this.#options.directory, name), 'r')
+    } catch {
+      return undefined
+    }
+  }
+
+  #unlink(name: string): void {
+    try {
+      unlinkSync(join(this.#options.directory, name))
+    } catch {
+      // gone already, by hand or by an operator
+    }
+    this.#places.delete(name)
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Appends events to the segments of one writer. Each thread has a writer of its own, in files of its own that nobody else writes.
+ * `batch`: an event waits in memory for 2 ms, then it is in the file and outlives the process; fdatasync follows at once, and then it
+ * outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit). It removes nothing.
+ */
+import { closeSync, fdatasync, fdatasyncSync, fsyncSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
+import { newWriterName } from '../event-id.ts'
+import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
+import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
+import { segmentName } from './segment-name.ts'
+
+/** With the write and one fdatasync this stays within the 5 ms that `batch` promises. */
+const WRITE_AFTER_MS = 2
+const RETRY_AFTER_MS = 100
+/** Events for which the disk has no room wait here; what comes when it is full is lost and counted. */
+const BUFFER_BYTES = 1024 * 1024
+/** An answer waits no longer than this for a disk that does not take its event. */
+const MAX_HOLD_MS = 10_000
+
+export interface SpoolWriterOptions {
+  readonly directory: string
+  readonly durability: 'batch' | 'sync'
+  /** A segment that has grown to this is followed by the next. */
+  readonly segmentBytes: number
+  /** Name of the gateway instance, part of every event. */
+  readonly gateway: string
+  /** Told when the disk refuses events, and with undefined when it takes them again. */
+  readonly onFault: (error: Error | undefined) => void
+}
+
+/** Answers that wait for the same fdatasync. */
+interface Group {
+  readonly promise: Promise<void>
+  readonly release: () => void
+  size: number
+}
+
+export class SpoolWriter implements Meter {
+  readonly name = newWriterName()
+  readonly counts = {
+    events: 0,
+    /** Lost because the disk took none and the memory for them was full. */
+    dropped: 0,
+    /** `sync`: answers that left though their event was not on the disk, because it did not become so within `MAX_HOLD_MS`. */
+    unsynced: 0,
+  }
+  readonly #options: SpoolWriterOptions
+  readonly #encoder: EventEncoder
+  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #filled = 0
+  /** When the oldest event in the buffer came, `performance.now()`. */
+  #since = 0
+  #sequence = 0
+  /** Of frames, which unlike the sequence has no gaps where events were dropped. */
+  #number = 0
+  #written = 0
+  #file = -1
+  #fileBytes = 0
+  #timer: NodeJS.Timeout | undefined
+  #turnEnd: NodeJS.Immediate | undefined
+  #unsynced = false
+  #syncing = false
+  #group: Group | undefined
+  #holdTimer: NodeJS.Timeout | undefined
+  #fault: Error | undefined
+  #closed = false
+
+  constructor(options: SpoolWriterOptions) {
+    this.#options = options
+    this.#encoder = new EventEncoder(this.name, options.gateway)
+    this.#begin()
+  }
+
+  get ready(): boolean {
+    return this.#fault === undefined || this.#options.durability === 'batch'
+  }
+
+  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<void> {
+    this.#sequence++
+    this.counts.events++
+    if (!this.#hasRoom()) this.#write()
+    if (this.#closed || !this.#hasRoom()) {
+      this.counts.dropped++
+      return undefined
+    }
+    const at = this.#filled
+    const bytesAt = at + FRAME_HEADER_BYTES
+    const end = this.#encoder.write(this.#buffer, bytesAt, this.#sequence, origin, call)
+    beginFrame(this.#buffer, at, end - bytesAt, ++this.#number)
+    this.#filled = end
+    if (this.#options.durability === 'sync') return this.#hold()
+    if (at === 0) {
+      this.#since = performance.now()
+      this.#timer ??= setTimeout(this.#writeSoon, WRITE_AFTER_MS)
+    } else if ((this.#number & 15) === 0 && performance.now() - this.#since > WRITE_AFTER_MS) {
+      this.#write() // a turn that goes on and on lets no timer run
+    }
+    return undefined
+  }
+
+  /** Writes and syncs what is held. Calls that come after are lost and counted. */
+  close(): void {
+    if (this.#closed) return
+    this.#write()
+    this.#closed = true
+    clearTimeout(this.#timer)
+    clearTimeout(this.#holdTimer)
+    clearImmediate(this.#turnEnd)
+    if (this.#file >= 0) {
+      fdatasyncSync(this.#file)
+      // one in flight holds the descriptor
+      if (!this.#syncing) closeSync(this.#file)
+    }
+    this.counts.dropped += this.#number - this.#written
+    this.#group?.release()
+  }
+
+  #hasRoom(): boolean {
+    return BUFFER_BYTES - this.#filled > MAX_EVENT_BYTES + FRAME_HEADER_BYTES
+  }
+
+  #hold(): Promise<void> {
+    this.#group ??= newGroup()
+    this.#group.size++
+    // what comes while the disk is busy goes with the next group
+    if (!this.#syncing && this.#fault === undefined) this.#turnEnd ??= setImmediate(this.#writeSoon)
+    return this.#group.promise
+  }
+
+  readonly #writeSoon = (): void => {
+    this.#timer = undefined
+    this.#turnEnd = undefined
+    this.#write()
+  }
+
+  #write(): void {
+    if (this.#closed || (this.#file < 0 && !this.#begin())) return
+    if (this.#filled > 0) {
+      sealFrames(this.#buffer, 0, this.#filled)
+      try {
+        // what a broken attempt has left behind is written over
+        for (let done = 0; done < this.#filled; )
+          done += writeSync(this.#file, this.#buffer, done, this.#filled - done, this.#fileBytes + done)
+      } catch (error) {
+        return this.#failed(error as Error)
+      }
+      this.#fileBytes += this.#filled
+      this.#filled = 0
+      this.#written = this.#number
+      this.#unsynced = true
+    }
+    this.#sync()
+  }
+
+  #sync(): void {
+    if (this.#syncing || !this.#unsynced) return
+    const group = this.#group
+    this.#group = undefined
+    this.#unsynced = false
+    this.#syncing = true
+    fdatasync(this.#file, error => {
+      this.#syncing = false
+      if (this.#closed) {
+        closeSync(this.#file)
+        return group?.release()
+      }
+      if (error !== null) {
+        this.#unsynced = true
+        if (group !== undefined) {
+          group.size += this.#group?.size ?? 0
+          void group.promise.then(this.#group?.release)
+          this.#group = group
+        }
+        return this.#failed(error)
+      }
+      this.#recovered()
+      group?.release()
+      if (this.#fileBytes >= this.#options.segmentBytes) this.#roll()
+      if (this.#group !== undefined) this.#write()
+      else this.#sync()
+    })
+  }
+
+  #roll(): void {
+    const previous = this.#file
+    if (this.#unsynced) fdatasyncSync(previous)
+    if (this.#begin()) closeSync(previous)
+  }
+
+  /** Begins the next segment; its name must outlive the machine before the events in it can. @returns false: it could not */
+  #begin(): boolean {
+    const { directory } = this.#options
+    try {
+      mkdirSync(directory, { recursive: true })
+      const file = openSync(join(directory, segmentName(Date.now(), this.name, this.#written + 1)), 'wx')
+      const folder = openSync(directory, 'r')
+      fsyncSync(folder)
+      closeSync(folder)
+      this.#file = file
+      this.#fileBytes = 0
+      return true
+    } catch (error) {
+      this.#failed(error as Error)
+      return false
+    }
+  }
+
+  #failed(error: Error): void {
+    if (this.#fault === undefined) this.#options.onFault(error)
+    this.#fault = error
+    this.#timer ??= setTimeout(this.#writeSoon, RETRY_AFTER_MS)
+    this.#holdTimer ??= setTimeout(() => {
+      this.counts.unsynced += this.#group?.size ?? 0
+      this.#group?.release()
+      this.#group = undefined
+      this.#holdTimer = undefined
+    }, MAX_HOLD_MS)
+  }
+
+  #recovered(): void {
+    if (this.#fault === undefined) return
+    this.#fault = undefined
+    clearTimeout(this.#holdTimer)
+    this.#holdTimer = undefined
+    this.#options.onFault(undefined)
+  }
+}
+
+function newGroup(): Group {
+  let release = (): void => {}
+  const promise = new Promise<void>(resolve => {
+    release = resolve
+  })
+  return { promise, release, size: 0 }
+}
