@@ -47,7 +47,8 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     onFault,
   })
   const tierLimit = new TierLimit(store, now)
-  const services = { gatewayUrl: options.gatewayUrl, publisher, fleet }
+  const httpsOnly = options.webhooksHttpsOnly ?? false
+  const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
   const parts: MountParts = { options, services, tierLimit }
   const closing = new AbortController()
   const locals = new Set<LocalGateway>()

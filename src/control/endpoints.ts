@@ -8,6 +8,7 @@ import { planEndpoints } from './api/plans.ts'
 import { portalEndpoints } from './api/portal.ts'
 import { subscriptionEndpoints } from './api/subscriptions.ts'
 import { tenantEndpoints } from './api/tenants.ts'
+import { webhookEndpoints } from './api/webhooks.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { openApiDocument } from './http/openapi.ts'
 import { snapshotStream } from './stream.ts'
@@ -18,6 +19,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...subscriptionEndpoints,
   ...apiKeyEndpoints,
   ...planEndpoints,
+  ...webhookEndpoints,
   ...consumerEndpoints,
   ...gatewayEndpoints,
   ...deploymentEndpoints,

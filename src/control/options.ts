@@ -32,6 +32,8 @@ export interface ControlPlaneOptions {
   /** Moves that clock forward: adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
+  /** Refuses webhooks over plain HTTP (production). */
+  readonly webhooksHttpsOnly?: boolean
   readonly cors?: CorsOptions
   /** Shown as `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig

@@ -6,4 +6,6 @@ export interface Services {
   readonly gatewayUrl: string
   readonly publisher: Publisher
   readonly fleet: Fleet
+  /** Webhooks over plain HTTP are refused. */
+  readonly httpsOnly: boolean
 }

@@ -62,7 +62,8 @@ export function openApiDocument(
       info: {
         title: 'Toolgate control plane',
         version: info.version,
-        description: 'Tenants, APIs, plans, subscriptions, API keys, catalog, gateways and deployments.',
+        description:
+          'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: `${info.apiUrl.replace(/\/+$/, '')}${BASE}` }],

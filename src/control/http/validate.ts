@@ -38,7 +38,8 @@ export function validate<T>(
 }
 
 function messageOf(issue: z.core.$ZodIssue, input: unknown): string {
-  const missing = issue.code === 'invalid_type' && valueAt(input, issue.path) === undefined
+  const typed = issue.code === 'invalid_type' || issue.code === 'invalid_value'
+  const missing = typed && valueAt(input, issue.path) === undefined
   return missing ? 'is required.' : issue.message
 }
 

@@ -77,8 +77,13 @@ export async function approveSubscription(
   const approved = await tx.subscriptions.update(move.value)
   const keys = await tx.keys.ofSubscription(approved.id)
   const issued = keys.length === 0 ? await issueKey(tx, approved, 'default', null) : undefined
-  const shown = issued === undefined ? {} : { key_prefix: issued.record.prefix }
-  tx.events.append(await eventOf(tx, 'subscription.approved', approved, shown))
+  if (issued === undefined) tx.events.append(await eventOf(tx, 'subscription.approved', approved, {}))
+  else {
+    const event = await eventOf(tx, 'subscription.approved', approved, {
+      key_prefix: issued.record.prefix,
+    })
+    tx.events.append({ ...event, once: { api_key: issued.key } })
+  }
   return { subscription: approved, key: issued?.key }
 }
 

@@ -12,6 +12,7 @@ import { type Principal, principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/pipeline/refusal.ts'
 import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
 import { openMigratedStore } from '../../../src/store/open.ts'
+import { createSealer } from '../../../src/store/sealer.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
@@ -99,7 +100,12 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
   const url =
     cluster === undefined ? 'pglite:' : await cluster.database(`control_${process.pid}_${databases++}`)
   if (cluster === undefined) await copyTemplate(join(dataDir, 'postgres'))
-  const store = await openMigratedStore({ ...shared, url, dataDir })
+  const store = await openMigratedStore({
+    ...shared,
+    url,
+    dataDir,
+    sealer: createSealer('a key of the tests'),
+  })
   const policy = await createOpaWasmEngine().prepare(readFileSync('policies/bundle.tar.gz'))
   const whole: ControlPlaneOptions = {
     ...shared,

@@ -70,6 +70,50 @@ async function aGateway(plane: Plane, world: World): Promise<string> {
   return (await plane.call('platform', 'GET', '/v1/gateways')).body.items[0].id
 }
 
+const newWebhook = () => ({
+  url: 'https://hooks.example/events',
+  events: ['subscription.created', 'subscription.approved'],
+  secret: 'a secret of thirty-two characters or more',
+  enabled: true,
+  custom_headers: { 'X-Environment': 'test' },
+})
+
+/** A tenant may have a hundred: those of earlier tests make room. */
+async function roomForWebhooks(plane: Plane, world: World): Promise<void> {
+  const all = `/v1/tenants/${world.acme}/webhooks`
+  const { items, total } = (await plane.call('platform', 'GET', `${all}?limit=50`)).body
+  if (total < 50) return
+  for (const { id } of items) await plane.call('platform', 'DELETE', `${all}/${id}`)
+}
+
+async function aWebhook(plane: Plane, world: World): Promise<string> {
+  await roomForWebhooks(plane, world)
+  return made(plane, `/tenants/${world.acme}/webhooks`, newWebhook())
+}
+
+async function aDelivery(plane: Plane, world: World) {
+  const webhook = await aWebhook(plane, world)
+  const body = { event_type: 'subscription.revoked' }
+  return {
+    webhook_id: webhook,
+    delivery_id: await made(plane, `/tenants/${world.acme}/webhooks/${webhook}/test`, body),
+  }
+}
+
+/** Written down as failed five times: sending has suites of its own. */
+async function aFailedDelivery(plane: Plane, world: World) {
+  const params = await aDelivery(plane, world)
+  const bounds = { slots: 1000, perWebhook: 1000, perTenant: 1000, leaseMs: 1, lease: 'recipe' }
+  await plane.store.write(world.acme, async tx => {
+    await tx.deliveries.claim(bounds)
+    await tx.deliveries.settle(params.delivery_id, 'recipe', {
+      ...{ status: 'failed', attempt: 5, statusCode: 500, responseBody: 'no', error: 'answered 500' },
+      ...{ durationMs: 3, nextAttemptAt: null, deliveredAt: null },
+    })
+  })
+  return params
+}
+
 type Maker = (plane: Plane, world: World) => Recipe | Promise<Recipe>
 
 export const RECIPES: { readonly [operationId: string]: Maker } = {
@@ -147,6 +191,36 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     repeated: 200,
   }),
   deletePlan: async plane => ({ params: { plan: await made(plane, '/plans', newPlan()) }, repeated: 404 }),
+
+  createWebhook: async (plane, world) => {
+    await roomForWebhooks(plane, world)
+    return { body: newWebhook(), repeated: 201 }
+  },
+  listWebhooks: () => ({ repeated: 200 }),
+  readWebhook: async (plane, world) => ({
+    params: { webhook_id: await aWebhook(plane, world) },
+    repeated: 200,
+  }),
+  updateWebhook: async (plane, world) => ({
+    params: { webhook_id: await aWebhook(plane, world) },
+    body: { ...newWebhook(), events: ['*'], enabled: false },
+    repeated: 200,
+  }),
+  deleteWebhook: async (plane, world) => ({
+    params: { webhook_id: await aWebhook(plane, world) },
+    repeated: 404,
+  }),
+  testWebhook: async (plane, world) => ({
+    params: { webhook_id: await aWebhook(plane, world) },
+    body: { event_type: 'subscription.expired' },
+    repeated: 202,
+  }),
+  listDeliveries: async (plane, world) => ({ params: await aDelivery(plane, world), repeated: 200 }),
+  readDelivery: async (plane, world) => ({ params: await aDelivery(plane, world), repeated: 200 }),
+  retryDelivery: async (plane, world) => ({
+    params: await aFailedDelivery(plane, world),
+    repeated: 409,
+  }),
 
   listConsumers: () => ({ repeated: 200 }),
   listPortalApis: () => ({ repeated: 200 }),
