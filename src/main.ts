@@ -1,21 +1,17 @@
-/** The deployment, top to bottom: what each role starts, and how it stops. It wires, and holds no logic of its own. */
+/** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
 import { mkdirSync } from 'node:fs'
-import { Configuration } from './main/configuration.ts'
-import { attachGateway } from './main/control-link.ts'
-import { startControlPlane } from './main/control-plane.ts'
-import { startDataPlane } from './main/data-plane.ts'
+import { attachGateway, followControlPlane } from './main/control-link.ts'
+import { openApi, startControlPlane } from './main/control-plane.ts'
+import { openGateway } from './main/gateway.ts'
 import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
-import { openQuota } from './main/open-quota.ts'
-import { startTools } from './main/tools.ts'
-import { readPlans } from './quota/plans.ts'
+import type { Listener } from './server/listener.ts'
 import type { Settings } from './settings.ts'
-import { EMPTY_CONTENT } from './snapshot/document.ts'
 import { Closers } from './telemetry/closers.ts'
 import { createLogger } from './telemetry/logger.ts'
 import { metricsHandler } from './telemetry/metrics-endpoint.ts'
 
-/** What the ready line says (contract §1). */
+/** What the ready line says (contract §1). Addresses of what runs elsewhere are those the settings name. */
 export interface Addresses {
   readonly gateway_url: string
   readonly api_url: string
@@ -26,6 +22,7 @@ export interface Addresses {
 
 export interface Running {
   readonly addresses: Addresses
+  readonly role: Settings['role']
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
   /** Readiness off, streams told, calls in flight finished within `DRAIN_TIMEOUT`, then everything closed. Never rejects. */
@@ -39,11 +36,17 @@ export async function start(settings: Settings): Promise<Running> {
   try {
     mkdirSync(settings.dataDir, { recursive: true })
     const ground = layGround(settings, log, closers)
-    const { drain, ...running } = await startAll(ground)
+    const { listener, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
     return {
-      ...running,
+      addresses: {
+        ...urls,
+        metrics_url: await openMetrics(ground),
+        http_server: listener.kind,
+      },
+      role: settings.role,
+      embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
       async stop() {
-        await drain(Date.now() + settings.drainTimeoutMs)
+        await drain?.(Date.now() + settings.drainTimeoutMs)
         await closers.close()
         log.flush()
       },
@@ -54,47 +57,65 @@ export async function start(settings: Settings): Promise<Running> {
   }
 }
 
-interface Started extends Omit<Running, 'stop'> {
-  drain(untilMs: number): Promise<void>
+interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'> {
+  readonly listener: Listener
+  readonly exampleUrl?: string | undefined
+  drain?(untilMs: number): Promise<void>
 }
 
-async function startAll(ground: Ground): Promise<Started> {
-  const { settings } = ground
+const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
+
+/** The control plane, and this gateway as its first instance. */
+async function startBoth(ground: Ground): Promise<Started> {
   const issuer = await openIssuer(ground)
-  const gatewayDoor = await openListener(ground, settings.gateway)
-  const gatewayUrl = settings.gateway.url ?? `http://localhost:${gatewayDoor.port}`
-  const apiDoor = await openListener(ground, settings.api)
-  const apiUrl = settings.api.url ?? `http://localhost:${apiDoor.port}`
-
-  // requests flow right
-  const quota = openQuota(ground)
-  const plane = await startDataPlane({ ground, door: gatewayDoor, gatewayUrl, issuer, quota })
-
-  // configuration flows down: the tools, and the control plane with this gateway as its first instance
-  const configuration = new Configuration({
-    content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
-    awaited: ['tools', 'control'],
-    deliver: change => plane.apply(change),
-    log: ground.log,
-  })
-  const exampleUrl = await startTools(ground, gatewayUrl, tools => void configuration.change({ tools }))
-  const controlPlane = await startControlPlane({ ground, door: apiDoor, gatewayUrl, apiUrl, issuer })
-  await attachGateway(controlPlane, { ground, plane, configuration, gatewayUrl, issuer })
-
-  const metricsDoor = await openListener(ground, {
-    host: settings.gateway.host,
-    port: settings.metrics.port,
-  })
-  metricsDoor.handle(metricsHandler(ground.metrics))
+  const gateway = await openGateway(ground, issuer)
+  const { gatewayUrl, plane, door } = gateway
+  const api = await openApi(ground)
+  const exampleUrl = await gateway.startTools()
+  const controlPlane = await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  await attachGateway(controlPlane, gateway)
   return {
-    addresses: {
-      gateway_url: gatewayUrl,
-      api_url: apiUrl,
-      auth_url: issuer,
-      metrics_url: `http://localhost:${metricsDoor.port}`,
-      http_server: gatewayDoor.listener.kind,
-    },
-    embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
+    gateway_url: gatewayUrl,
+    api_url: api.apiUrl,
+    auth_url: issuer,
+    listener: door.listener,
+    exampleUrl,
     drain: untilMs => plane.drain(untilMs),
   }
+}
+
+/** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is away. */
+async function startGateway(ground: Ground): Promise<Started> {
+  const issuer = await openIssuer(ground)
+  const gateway = await openGateway(ground, issuer)
+  const { gatewayUrl, plane, door } = gateway
+  const exampleUrl = await gateway.startTools()
+  const controlPlane = ground.settings.controlPlane!
+  await followControlPlane(gateway, controlPlane)
+  return {
+    gateway_url: gatewayUrl,
+    api_url: controlPlane.url,
+    auth_url: issuer,
+    listener: door.listener,
+    exampleUrl,
+    drain: untilMs => plane.drain(untilMs),
+  }
+}
+
+async function startControlPlaneAlone(ground: Ground): Promise<Started> {
+  const { gateway } = ground.settings
+  const issuer = await openIssuer(ground)
+  const api = await openApi(ground)
+  const gatewayUrl = gateway.url ?? `http://localhost:${gateway.port}`
+  await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  return { gateway_url: gatewayUrl, api_url: api.apiUrl, auth_url: issuer, listener: api.door.listener }
+}
+
+/** @returns the address of Prometheus text */
+async function openMetrics(ground: Ground): Promise<string> {
+  const { settings, metrics } = ground
+  const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
+  const door = await openListener(ground, { host, port: settings.metrics.port })
+  door.handle(metricsHandler(metrics))
+  return `http://localhost:${door.port}`
 }

@@ -1,12 +1,10 @@
 /** The stream that carries snapshots to one gateway instance (SSE): the whole share or what changed, never more than one update ahead of the reader. */
-import type { ShareUpdate, TenantShare } from '../snapshot/control-share.ts'
+import { eventsOf, type MarkedUpdate } from '../fleet/update-events.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Publisher } from './publish.ts'
 
 /** Shows both sides that the connection stands. */
 const HEARTBEAT_MS = 5_000
-/** Tenants in one event. */
-const TENANTS_AT_ONCE = 100
 
 export interface FeedOptions {
   readonly store: Store
@@ -14,6 +12,8 @@ export interface FeedOptions {
   readonly gatewayId: string
   /** The version the gateway has; null = none. */
   readonly from: string | null
+  /** Number of the last report that was taken; the gateway counts on from there. */
+  readonly sequence: number
   /** The mark of a re-synchronization asked for while the gateway was away; the whole share is sent then. */
   readonly resync: string | null
   /** Milliseconds until the credential expires: the stream ends, and the gateway comes back with a new one. */
@@ -25,7 +25,7 @@ export interface FeedOptions {
 }
 
 /**
- * Events: `hello`, then for each update `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, and `commit` whose
+ * Events: `hello {gateway_id, heartbeat_ms, sequence}`, then for each update `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, and `commit` whose
  * id is the version: a gateway applies an update when it has seen its `commit`, and names that id when it comes back.
  */
 export function feed(options: FeedOptions): ReadableStream<Uint8Array> {
@@ -77,12 +77,12 @@ async function* produce(options: FeedOptions, signal: AbortSignal): AsyncGenerat
     Math.min(options.endsAfterMs, MAX_TIMER_MS),
   )
   try {
-    yield event('hello', { gateway_id: gatewayId, heartbeat_ms: HEARTBEAT_MS })
+    yield event('hello', { gateway_id: gatewayId, heartbeat_ms: HEARTBEAT_MS, sequence: options.sequence })
     while (!signal.aborted && !expired) {
       if (due()) {
         const mark = resync
         const update = publisher.updateFrom(mark === null ? version : null)!
-        yield* updateEvents(update, mark)
+        yield* updateEvents({ update, resync: mark })
         version = update.version
         if (resync === mark) resync = null
         continue
@@ -110,14 +110,11 @@ async function* produce(options: FeedOptions, signal: AbortSignal): AsyncGenerat
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647
 
-function* updateEvents(update: ShareUpdate, resync: string | null): Generator<string, void, void> {
-  yield event('begin', { version: update.version, base: update.base, resync })
-  if (update.plans !== undefined) yield event('plans', update.plans)
-  for (let at = 0; at < update.tenants.length; at += TENANTS_AT_ONCE) {
-    yield event('tenants', update.tenants.slice(at, at + TENANTS_AT_ONCE) satisfies TenantShare[])
+function* updateEvents(marked: MarkedUpdate): Generator<string, void, void> {
+  for (const { name, data } of eventsOf(marked)) {
+    const text = event(name, data)
+    yield name === 'commit' ? `id: ${marked.update.version}\n${text}` : text
   }
-  if (update.removed.length > 0) yield event('removed', update.removed)
-  yield `id: ${update.version}\n${event('commit', { version: update.version })}`
 }
 
 /** JSON holds no line break, so one `data` line is enough (WHATWG HTML §9.2.6). */

@@ -1,43 +1,11 @@
 /** What gateway instances report, and what follows from it: acknowledgements, usage, tenants that come and go. It sends no snapshot. */
-import type { AuthConfig, GatewayInstance, ReportedStatus } from '../model/gateway-instance.ts'
+import type { Hello, Report } from '../fleet/report.ts'
+import type { GatewayInstance } from '../model/gateway-instance.ts'
 import { newId } from '../model/id.ts'
-import type { UsageCount } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { notFound } from './http/problem.ts'
 import type { Publisher } from './publish.ts'
 import { activateTenant, purgeTenant } from './service/tenants.ts'
-
-/** What an instance says when it connects. */
-export interface Hello {
-  /** The same name is the same instance after a restart. */
-  readonly name: string
-  readonly url: string
-  /** Of its software. */
-  readonly version: string
-  readonly workers: number
-  readonly authConfig: AuthConfig
-}
-
-/** What it says every few seconds, and at once when it has taken or refused a snapshot. */
-export interface Report {
-  readonly status: ReportedStatus
-  /** The snapshot it serves; null = none yet. */
-  readonly snapshotVersion: string | null
-  /** Why it could not take the newest one; null = it could. */
-  readonly error: string | null
-  readonly workers: number
-  /** The mark of the re-synchronization it has just carried out, as the stream gave it. */
-  readonly resync: string | null
-  /** Counts this process's reports from 1; a repeated number adds no usage. */
-  readonly sequence: number
-  readonly usage: readonly UsageCount[]
-  readonly keysUsed: readonly { readonly id: string; readonly at: Date }[]
-  readonly consumersSeen: readonly {
-    readonly tenantId: string
-    readonly subject: string
-    readonly at: Date
-  }[]
-}
 
 export class Fleet {
   readonly #store: Store

@@ -1,17 +1,21 @@
 /** The gateway of the control plane's own process: gets updates by a call instead of a stream, and reports the same things. */
+
+import { Counts } from '../fleet/counts.ts'
+import type { CountRows, GatewayNews, Hello, Report } from '../fleet/report.ts'
 import type { ShareUpdate } from '../snapshot/control-share.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
-import type { Fleet, Hello, Report } from './fleet.ts'
-import { Counts, type LocalNews } from './local-counts.ts'
+import type { Fleet } from './fleet.ts'
 import type { Publisher } from './publish.ts'
 
 const REPORT_EVERY_MS = 5_000
+/** Of each kind in one transaction. */
+const MAX_ROWS = 10_000
 
 export interface LocalGatewayOptions extends Hello {
   /** Applies an update to every worker. Returns why it could not, or undefined. */
   readonly apply: (update: ShareUpdate) => string | undefined | Promise<string | undefined>
   /** What has happened since it was last asked; it is not asked for the same again. */
-  readonly news?: () => LocalNews
+  readonly news?: () => GatewayNews
 }
 
 export class LocalGateway {
@@ -28,7 +32,7 @@ export class LocalGateway {
   #sequence = 0
   #closing = false
   /** Handed in under `#sequence` and not confirmed: it goes again unchanged, so that it counts once whether or not it arrived. */
-  #unconfirmed: Counts | undefined
+  #unconfirmed: CountRows | undefined
   readonly #counts = new Counts()
   #work: Promise<void> = Promise.resolve()
 
@@ -55,8 +59,9 @@ export class LocalGateway {
     options: LocalGatewayOptions,
     onFault: (message: string, error: unknown) => void,
   ): Promise<LocalGateway> {
-    const { id, resyncRequestedAt } = await fleet.register(options)
+    const { id, resyncRequestedAt, reportSequence } = await fleet.register(options)
     const local = new LocalGateway(id, store, fleet, publisher, options, onFault)
+    local.#sequence = reportSequence
     local.#resync = resyncRequestedAt?.toISOString() ?? null
     local.#stops.push(
       publisher.subscribe(() => void local.synchronize()),
@@ -119,12 +124,12 @@ export class LocalGateway {
     const news = this.#options.news?.()
     if (news !== undefined) this.#counts.add(news)
     if (this.#unconfirmed === undefined) {
-      this.#unconfirmed = this.#counts.take()
+      this.#unconfirmed = this.#counts.take(MAX_ROWS)
       this.#sequence++
     }
     const resync = this.#error === null ? this.#resync : null
     const report: Report = {
-      ...this.#unconfirmed.rows(),
+      ...this.#unconfirmed,
       status: this.#closing ? 'draining' : (news?.status ?? 'online'),
       snapshotVersion: this.#version,
       error: this.#error,

@@ -55,6 +55,7 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
       store: options.store,
       publisher: services.publisher,
       gatewayId: gateway.id,
+      sequence: gateway.reportSequence,
       from: context.req.header('last-event-id') ?? from ?? null,
       resync: gateway.resyncRequestedAt?.toISOString() ?? null,
       endsAfterMs: Math.max(0, principal.expiresAtMs - options.now()),

@@ -1,32 +1,70 @@
 /** Joins the gateway of this process with a control plane: snapshots in, what was counted out. It moves; it decides nothing. */
+import { join } from 'node:path'
 import type { ControlPlane } from '../control/control-plane.ts'
-import type { ControlShare } from '../snapshot/control-share.ts'
-import type { UsageNews } from '../stages/count-usage.ts'
+import { createEgress } from '../egress/client.ts'
+import { ControlPlaneClient } from '../fleet/remote/client.ts'
+import { ClientCredentials } from '../fleet/remote/credentials.ts'
+import { RemoteGateway } from '../fleet/remote/remote-gateway.ts'
+import { Reporter } from '../fleet/remote/reporter.ts'
+import type { GatewayNews } from '../fleet/report.ts'
+import type { Settings } from '../settings.ts'
 import { VERSION } from '../version.ts'
-import type { Configuration } from './configuration.ts'
-import type { DataPlane } from './data-plane.ts'
-import type { Ground } from './ground.ts'
+import type { Gateway } from './gateway.ts'
 
-export interface LinkParts {
-  readonly ground: Ground
-  readonly plane: DataPlane
-  readonly configuration: Configuration
-  readonly gatewayUrl: string
-  readonly issuer: string
-}
+/** Without a kept snapshot, the ready line waits this long for the control plane; `/ready` says 503 for as long as it takes. */
+const FIRST_SNAPSHOT_MS = 10_000
 
 /** The gateway of the control plane's own process. */
-export async function attachGateway(controlPlane: ControlPlane, link: LinkParts): Promise<void> {
-  const { ground, plane, configuration } = link
+export async function attachGateway(controlPlane: ControlPlane, gateway: Gateway): Promise<void> {
+  const { configuration } = gateway
   await controlPlane.attach({
-    ...helloOf(link),
+    ...helloOf(gateway),
     apply: control => configuration.change({ control }),
-    news: () => ({ status: plane.status(), ...newsOf(plane.takeUsage(), configuration.control) }),
+    news: () => newsOf(gateway),
   })
-  ground.log.info({ gateway: ground.settings.gatewayName }, 'the gateway is attached to its control plane')
 }
 
-function helloOf({ ground: { settings }, gatewayUrl, issuer }: LinkParts) {
+/** A gateway that runs apart from its control plane. @throws Error of the file system */
+export async function followControlPlane(
+  gateway: Gateway,
+  at: NonNullable<Settings['controlPlane']>,
+): Promise<void> {
+  const { ground, configuration, issuer } = gateway
+  const { settings, log, closers, conditions } = ground
+  // its control plane and its provider are where the operator says, however private the address
+  const egress = createEgress({
+    allow: [...settings.egressAllow, hostOf(at.url), hostOf(issuer)],
+    allowLoopback: settings.nodeEnv !== 'production',
+  })
+  closers.add('connections to the control plane', () => egress.close())
+  const credentials = new ClientCredentials({ ...at, egress, issuer, now: Date.now })
+  const client = new ControlPlaneClient({ egress, credentials, url: at.url })
+  const hello = helloOf(gateway)
+  const remote = new RemoteGateway({
+    client,
+    reporter: new Reporter({
+      client,
+      bookPath: join(settings.dataDir, 'control-report.ndjson'),
+      workers: hello.workers,
+      news: () => newsOf(gateway),
+      log,
+    }),
+    hello,
+    dataDir: settings.dataDir,
+    apply: control => configuration.change({ control }),
+    onFault: fault => conditions.set('control plane', fault),
+    log,
+  })
+  closers.add('link to the control plane', () => remote.close())
+  await remote.start(FIRST_SNAPSHOT_MS)
+}
+
+/** As the address guard reads it. */
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '')
+}
+
+function helloOf({ ground: { settings }, gatewayUrl, issuer }: Gateway) {
   return {
     name: settings.gatewayName,
     url: gatewayUrl,
@@ -37,11 +75,13 @@ function helloOf({ ground: { settings }, gatewayUrl, issuer }: LinkParts) {
 }
 
 /** The gateway counts by tenant name, the control plane by tenant id. */
-function newsOf({ usage, keysUsed, consumersSeen }: UsageNews, control: ControlShare) {
-  const ids = new Map([...control.tenants.values()].map(tenant => [tenant.name, tenant.id]))
+function newsOf({ plane, configuration }: Gateway): GatewayNews {
+  const { usage, keysUsed, consumersSeen } = plane.takeUsage()
+  const { tenants } = configuration.control
+  const ids = new Map([...tenants.values()].map(tenant => [tenant.name, tenant.id]))
   const seen = consumersSeen.flatMap(({ tenant, subject, at }) => {
     const tenantId = ids.get(tenant)
     return tenantId === undefined ? [] : [{ tenantId, subject, at }]
   })
-  return { usage, keysUsed, consumersSeen: seen }
+  return { status: plane.status(), usage, keysUsed, consumersSeen: seen }
 }

@@ -6,7 +6,7 @@ import { openMigratedStore } from '../store/open.ts'
 import { apiTools } from '../toolsets/api-tools.ts'
 import { createCompiler } from '../toolsets/sync/compiler.ts'
 import { VERSION } from '../version.ts'
-import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
+import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { openPolicy } from './open-policy.ts'
 
@@ -26,6 +26,12 @@ export interface ControlPlaneParts {
   readonly gatewayUrl: string
   readonly apiUrl: string
   readonly issuer: string
+}
+
+export async function openApi(ground: Ground): Promise<Pick<ControlPlaneParts, 'door' | 'apiUrl'>> {
+  const { api } = ground.settings
+  const door = await openListener(ground, api)
+  return { door, apiUrl: api.url ?? `http://localhost:${door.port}` }
 }
 
 /** @throws Error naming the setting when the database cannot be opened */

@@ -28,7 +28,7 @@ export interface GatewayInstance {
   readonly lastAckAt: Date | null
   /** Set by a manual re-synchronization, cleared by the acknowledgement that follows. */
   readonly resyncRequestedAt: Date | null
-  /** Number of the last report whose usage was added; a repeated report adds nothing. */
+  /** Number of the last report whose usage was added; a repeated report adds nothing. It goes on over restarts of the instance. */
   readonly reportSequence: number
   readonly lastSeenAt: Date
   readonly createdAt: Date

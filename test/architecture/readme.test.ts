@@ -1,11 +1,14 @@
 /** The README against the code: every setting that is read stands in its table, every command in it exists. It runs none. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 
 const ROOT = new URL('../../', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
 const readme = read('README.md')
-const settings = read('src/settings.ts')
+const settings = [
+  read('src/settings.ts'),
+  ...readdirSync(new URL('src/settings/', ROOT)).map(name => read(`src/settings/${name}`)),
+].join('\n')
 
 /** Rows of the table below the heading `## Settings`. */
 const rows = readme

@@ -38,6 +38,7 @@ export const PLACES: readonly Place[] = [
     'stages/',
     'kernel/',
     'egress/',
+    'fleet/',
     'identity/',
     'meter/',
     'policy/',
@@ -91,6 +92,7 @@ export const NEVER: readonly Exception[] = [
 
 /** Only `main.ts` and `main/` import these, and each itself. */
 export const ADAPTERS: readonly string[] = [
+  'fleet/remote/',
   'identity/dev-provider/',
   'meter/kafka/',
   'meter/spool/',

@@ -96,10 +96,10 @@ const report = z
       .nullable()
       .default(null)
       .openapi({ description: 'Mark of the re-synchronization just carried out.' }),
-    sequence: z
-      .int('must be an integer.')
-      .min(1, 'must be at least 1.')
-      .openapi({ description: 'Counts the reports of this process; a repeated number adds no usage.' }),
+    sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
+      description:
+        'Counts the reports that hold usage, on from the number in `hello`; a number that was taken before adds nothing.',
+    }),
     usage: z
       .array(
         z.strictObject({

@@ -1,6 +1,6 @@
 /** Counting between two reports. */
 import { describe, expect, it } from 'vitest'
-import { Counts } from '../../../src/control/local-counts.ts'
+import { Counts } from '../../../src/fleet/counts.ts'
 
 const at = (ms: number) => new Date(ms)
 const usage = (subscriptionId: string, day: string, requests: number, lastMs: number) => ({
@@ -34,7 +34,7 @@ describe('counts between two reports', () => {
   it('are given away once', () => {
     const counts = new Counts()
     counts.add({ usage: [usage('a', '2026-01-01', 1, 1)], keysUsed: [], consumersSeen: [] })
-    expect(counts.take().rows().usage).toHaveLength(1)
+    expect(counts.take(10).usage).toHaveLength(1)
     expect(counts.rows()).toEqual({ usage: [], keysUsed: [], consumersSeen: [] })
   })
 })

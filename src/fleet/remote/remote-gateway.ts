@@ -1,0 +1,202 @@
+/**
+ * A gateway that runs apart: follows the snapshots of its control plane, keeps the last share on disk, reports. It starts from that
+ * copy when the control plane is away. It compiles nothing and serves no request.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  applyUpdate,
+  type ControlShare,
+  EMPTY_SHARE,
+  type ShareUpdate,
+  wholeShare,
+} from '../../snapshot/control-share.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Hello } from '../report.ts'
+import { type MarkedUpdate, UpdateReader } from '../update-events.ts'
+import type { ControlPlaneClient, SnapshotStream } from './client.ts'
+import type { Reporter } from './reporter.ts'
+import { serverEvents } from './server-events.ts'
+import { ShareFile } from './share-file.ts'
+
+/** A stream that brings nothing for this long is checked by asking: what was revoked may live on for 5 s at the worst. */
+const POLL_AFTER_SILENCE_MS = 3_500
+/** Three heartbeats of the control plane missed. */
+const DEAD_AFTER_SILENCE_MS = 16_000
+const WATCH_EVERY_MS = 500
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
+
+export interface RemoteGatewayOptions {
+  readonly client: ControlPlaneClient
+  readonly reporter: Reporter
+  readonly hello: Hello
+  /** The last share is kept in it. */
+  readonly dataDir: string
+  /** Serves an update. @returns why it could not */
+  readonly apply: (update: ShareUpdate) => Promise<string | undefined>
+  /** Told why the share may be old, and undefined once it is not. */
+  readonly onFault: (fault: string | undefined) => void
+  readonly log: Log
+}
+
+export class RemoteGateway {
+  readonly #options: RemoteGatewayOptions
+  readonly #file: ShareFile
+  #share: ControlShare = EMPTY_SHARE
+  /** A version that could not be served: it is not asked for again. */
+  #refused: string | undefined
+  #stream: SnapshotStream | undefined
+  #heardAtMs = 0
+  #watch: NodeJS.Timeout | undefined
+  #polling = false
+  #closing = new AbortController()
+  #following: Promise<void> = Promise.resolve()
+  #work: Promise<unknown> = Promise.resolve()
+  #wakeFirst: () => void = () => {}
+
+  constructor(options: RemoteGatewayOptions) {
+    this.#options = options
+    this.#file = new ShareFile(join(options.dataDir, 'control-share.ndjson'))
+  }
+
+  /**
+   * Serves the copy on disk, where there is one, and begins to follow.
+   * Resolves when a share is served, or after `waitMs` without any: following goes on. @throws Error of the file system
+   */
+  async start(waitMs: number): Promise<void> {
+    const { log, apply, reporter } = this.#options
+    const kept = await this.#file.load(() => log.warn({}, 'the end of the kept snapshot is damaged'))
+    if (kept.version !== '') {
+      const fault = await apply(wholeShare(kept))
+      if (fault === undefined) {
+        this.#share = kept
+        reporter.serves(kept.version, null)
+        log.info({ version: kept.version }, 'serving the kept snapshot until the control plane answers')
+      }
+    }
+    const first = new Promise<void>(resolve => {
+      this.#wakeFirst = resolve
+    })
+    await reporter.start()
+    this.#following = this.#follow()
+    this.#watch = setInterval(() => this.#listen(), WATCH_EVERY_MS)
+    this.#watch.unref()
+    if (this.#share.version !== '') return
+    await Promise.race([first, sleep(waitMs, undefined, { signal: this.#closing.signal, ref: false })])
+  }
+
+  /** The last report says that it drains. Never rejects. */
+  async close(): Promise<void> {
+    clearInterval(this.#watch)
+    this.#closing.abort()
+    this.#stream?.close()
+    await this.#following
+    await this.#work
+    await this.#options.reporter.close()
+  }
+
+  async #follow(): Promise<void> {
+    const { log, onFault } = this.#options
+    const { signal } = this.#closing
+    let retryMs = FIRST_RETRY_MS
+    while (!signal.aborted) {
+      try {
+        await this.#followOnce(() => {
+          retryMs = FIRST_RETRY_MS
+        })
+        // the stream has come to its proper end: the credential expired, or the control plane restarts
+      } catch (error) {
+        if (signal.aborted) return
+        const reason = error instanceof Error ? error.message : String(error)
+        onFault(`the control plane cannot be followed: ${reason}`)
+        log.warn(
+          { reason, retry_ms: retryMs },
+          'the control plane cannot be followed; serving the last snapshot',
+        )
+        await this.#poll()
+      }
+      // by chance earlier: a whole fleet must not come back at once
+      await sleep(retryMs * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
+      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+    }
+  }
+
+  async #followOnce(onHello: () => void): Promise<void> {
+    const { client, hello, reporter, onFault, log } = this.#options
+    const stream = await client.stream(hello, this.#share.version)
+    if (this.#closing.signal.aborted) return stream.close()
+    this.#stream = stream
+    this.#heardAtMs = performance.now()
+    const reader = new UpdateReader()
+    const heard = () => {
+      this.#heardAtMs = performance.now()
+    }
+    try {
+      for await (const event of serverEvents(stream.body, heard)) {
+        if (event.name === 'hello') {
+          reporter.registered(event.data)
+          onHello()
+          onFault(undefined)
+          log.info({ version: this.#share.version }, 'following the control plane')
+          continue
+        }
+        const marked = reader.take(event)
+        if (marked !== undefined) await this.#take(marked)
+      }
+    } finally {
+      this.#stream = undefined
+      stream.close()
+    }
+  }
+
+  /** Twice a second: a connection may be dead without anybody having said so. */
+  #listen(): void {
+    if (this.#stream === undefined) return
+    const silentMs = performance.now() - this.#heardAtMs
+    if (silentMs > DEAD_AFTER_SILENCE_MS) this.#stream.close()
+    else if (silentMs > POLL_AFTER_SILENCE_MS && !this.#polling) void this.#poll()
+  }
+
+  /** Asks for what the stream should have brought. Never rejects. */
+  async #poll(): Promise<void> {
+    this.#polling = true
+    try {
+      const update = await this.#options.client.poll(this.#share.version)
+      if (update !== null && update.version !== this.#refused) await this.#take({ update, resync: null })
+      this.#heardAtMs = performance.now() - POLL_AFTER_SILENCE_MS / 2
+    } catch (error) {
+      this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
+    } finally {
+      this.#polling = false
+    }
+  }
+
+  /** Updates are applied one after the other. @throws Error when one builds on another version than is served */
+  #take(marked: MarkedUpdate): Promise<void> {
+    const done = this.#work.then(() => this.#apply(marked))
+    this.#work = done.catch(() => {})
+    return done
+  }
+
+  async #apply(marked: MarkedUpdate): Promise<void> {
+    const { apply, reporter, log } = this.#options
+    const { update, resync } = marked
+    if (update.version === this.#share.version && resync === null) return
+    const next = applyUpdate(this.#share, update)
+    const fault = await apply(update)
+    if (fault !== undefined) {
+      this.#refused = update.version
+      reporter.serves(this.#share.version, fault)
+      return
+    }
+    this.#share = next
+    this.#refused = undefined
+    reporter.serves(next.version, null, resync)
+    this.#wakeFirst()
+    // the caller waits for the disk too: changes that come faster than it writes are held back at the control plane
+    await this.#file
+      .save(next, marked)
+      .catch(error => log.error({ err: error }, 'the snapshot could not be kept on disk'))
+  }
+}
