@@ -132,12 +132,12 @@ it('tells all of them of a changed list within a second', async () => {
   await gateway.loop()
   changeList()
   const arrivals = await streams.arrivals(30_000)
-  const { heldMs, cpuMs } = await gateway.loop()
+  const { heldMs, activeMs } = await gateway.loop()
   const spreadMs = arrivals.at(-1)! - arrivals[0]!
   process.stdout.write(
-    `  list_changed: ${arrivals.length} streams in ${Math.round(spreadMs)} ms; reload and broadcast took ` +
-      `${cpuMs.toFixed(0)} ms of CPU and held the event loop for ${heldMs.toFixed(1)} ms, the reload without any ` +
-      `stream ${reload.cpuMs.toFixed(0)} and ${reload.heldMs.toFixed(1)} ms\n`,
+    `  list_changed: ${arrivals.length} streams in ${Math.round(spreadMs)} ms; reload and broadcast kept the event loop ` +
+      `at work for ${activeMs.toFixed(0)} ms, ${heldMs.toFixed(1)} at a time; the reload without any stream ` +
+      `${reload.activeMs.toFixed(0)} and ${reload.heldMs.toFixed(1)} ms\n`,
   )
   expect(arrivals).toHaveLength(COUNT)
   expect(spreadMs).toBeLessThanOrEqual(MAX_REACH_MS)

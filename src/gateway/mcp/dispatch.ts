@@ -15,7 +15,6 @@ import {
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { resultView, toolsJson } from '../tool-view.ts'
-import type { PendingInput } from './confirm.ts'
 import {
   errorMessage,
   INVALID_PARAMS,
@@ -23,6 +22,7 @@ import {
   type RequestId,
   type RpcRequest,
 } from './message.ts'
+import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
 import { fault, ResultWriter, type RpcAnswer } from './result.ts'
 import {
@@ -40,7 +40,7 @@ export interface Conversation {
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
   readonly extras: RunExtras
-  /** Modern era: what a client is asked when a call waits for a confirmation. */
+  /** Modern era: what a client is asked when a call waits for it. */
   readonly pendingInput?: () => PendingInput | undefined
 }
 
@@ -217,10 +217,16 @@ export class Dispatcher {
         id,
         MISSING_CAPABILITY,
         refusal.message,
-        { requiredCapabilities: { elicitation: {} } },
+        {
+          requiredCapabilities: Object.fromEntries(
+            (refusal.requiredCapabilities ?? ['elicitation']).map(name => [name, {}]),
+          ),
+        },
         400,
       )
     }
+    if (refusal.reason === 'header_mismatch')
+      return fault(id, refusal.row.rpcCode, refusal.message, undefined, 400)
     if (refusal.reason === 'confirmation_pending') {
       const input = conversation.pendingInput?.()
       if (input === 'state_rejected') {

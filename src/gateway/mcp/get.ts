@@ -10,7 +10,7 @@ import { readEventId } from './post-answer.ts'
 import { methodNotAllowed, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
-import { OpenStream, type StreamEnd, type StreamOwner } from './streams.ts'
+import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
 
 export class McpGet {
   readonly #parts: McpParts
@@ -141,13 +141,13 @@ export class McpGet {
     const open = new OpenStream({
       owner,
       stream,
+      form: LEGACY_FORM,
       nowMs: call.receivedAtMs,
       onEnd,
-      notify: (self, method) => self.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method }))),
     })
     sessions.setStreaming(session.id, kind, true)
     this.#parts.streams.add(open)
-    call.response.onAbort(() => open.end('client'))
+    call.response.onAbort(() => open.aborted())
     // something must be written at once: some clients wait for the first byte before they take the stream for open
     open.write(first ?? ': open\n\n')
   }
@@ -165,6 +165,10 @@ export class McpGet {
     call.answer(429, body, ['retry-after', '60'])
     return undefined
   }
+}
+
+const LEGACY_FORM: StreamForm = {
+  notification: method => messageEvent(JSON.stringify({ jsonrpc: '2.0', method })),
 }
 
 const MESSAGE_OF_LIMIT = {

@@ -5,8 +5,8 @@ import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { RunExtras } from '../gateway.ts'
-import { elicit } from './confirm.ts'
 import type { Conversation } from './dispatch.ts'
+import { LegacyClient } from './legacy-client.ts'
 import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostAnswer } from './post-answer.ts'
@@ -166,7 +166,7 @@ export class LegacyCalls {
     const claimSession = claimOf(this.#parts.gateway, session)
     if (send === undefined || !session.elicitation || version < ELICITATION_SINCE)
       return { ...progress, claimSession }
-    return { ...progress, claimSession, confirm: asked => elicit(this.#parts.inFlight, session, asked, send) }
+    return { ...progress, claimSession, client: new LegacyClient(this.#parts.inFlight, session, send) }
   }
 }
 

@@ -54,19 +54,21 @@ function open(
   const subscription = new OpenStream({
     owner,
     stream,
+    form: {
+      notification: method =>
+        toolsListChanged
+          ? messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params: { _meta } }))
+          : undefined,
+      farewell: () =>
+        messageEvent(
+          JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
+        ),
+    },
     nowMs: call.receivedAtMs,
     onEnd: why => parts.streams.remove(subscription, why),
-    notify: (self, method) => {
-      if (toolsListChanged)
-        self.write(messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params: { _meta } })))
-    },
-    farewell: () =>
-      messageEvent(
-        JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
-      ),
   })
   parts.streams.add(subscription)
-  call.response.onAbort(() => subscription.end('client'))
+  call.response.onAbort(() => subscription.aborted())
   // only tools ever change here: prompts and resources are declared empty
   const honoured = toolsListChanged ? { toolsListChanged: true } : {}
   const params = { notifications: honoured, _meta }

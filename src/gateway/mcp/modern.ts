@@ -105,6 +105,12 @@ function checkMethodHeaders(request: RpcRequest, http: HttpRequest): RpcAnswer |
     : mismatch(id, `The header Mcp-Name differs from params.${nameParam}.`)
 }
 
+/** Value of a header that mirrors an argument: undefined when it is absent, null when it is broken. */
+export function mirroredHeader(http: HttpRequest, name: string): string | undefined | null {
+  const raw = http.header(name)
+  return raw === '' ? undefined : (decodeHeader(raw.trim()) ?? null)
+}
+
 /** `=?base64?…?=` holds UTF-8 (MCP 2026-07-28, "Header value encoding"); undefined when it is broken. */
 function decodeHeader(value: string): string | undefined {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]

@@ -8,9 +8,9 @@ import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { Cors } from '../cors.ts'
 import { type Ended, type GatewayParts, run } from '../gateway.ts'
-import type { ConfirmationStates } from './confirmation-states.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
+import type { InquiryStates } from './inquiry-states.ts'
 import type { StreamLimiter } from './stream-limiter.ts'
 import type { Streams } from './streams.ts'
 
@@ -21,7 +21,7 @@ export interface McpParts {
   readonly inFlight: InFlight
   readonly streams: Streams
   readonly limiter: StreamLimiter
-  readonly confirmations: ConfirmationStates
+  readonly inquiries: InquiryStates
   /** Address of the caller, trusted proxies taken into account. */
   readonly clientAddress: (call: Call) => string
   readonly onStreamRefused: (reason: string) => void

@@ -7,7 +7,6 @@ import { challengeContext } from '../gateway.ts'
 import { readJson } from '../json-body.ts'
 import { refusalHeaders, rpcError } from '../refusal-body.ts'
 import { postBatch } from './batch.ts'
-import { ModernConfirmation } from './confirm.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
 import {
@@ -18,7 +17,8 @@ import {
   type RpcRequest,
   readMessage,
 } from './message.ts'
-import { isModern, readEnvelope } from './modern.ts'
+import { isModern, mirroredHeader, readEnvelope } from './modern.ts'
+import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostAnswer } from './post-answer.ts'
 import { progressSink } from './progress.ts'
@@ -135,7 +135,7 @@ export class McpPost {
       answer.drop()
       cancellation.cancel()
     })
-    const confirmation = new ModernConfirmation(this.#parts.confirmations, request)
+    const client = new ModernClient(this.#parts.inquiries, request, clientCapabilities)
     const onProgress = progressSink(request, answer.canNotify ? json => answer.notify(json) : undefined)
     const answered = this.#parts.dispatcher.dispatch(request, {
       call,
@@ -144,11 +144,10 @@ export class McpPost {
       cancellation,
       extras: {
         ...(onProgress === undefined ? undefined : { onProgress }),
-        ...('elicitation' in clientCapabilities
-          ? { confirm: asked => confirmation.answer(asked) }
-          : undefined),
+        client,
+        mirrored: name => mirroredHeader(call.request, name),
       },
-      pendingInput: () => confirmation.pendingInput(),
+      pendingInput: () => client.pendingInput(),
     })
     if (!(answered instanceof Promise)) return answer.finish(answered)
     answer.wait()

@@ -8,7 +8,7 @@ import { Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'
 
 /** Closed set: it is a metric label. */
-export type StreamEnd = 'client' | 'session_ended' | 'idle' | 'max_duration' | 'draining' | 'replaced'
+export type StreamEnd = 'client' | 'slow_reader' | 'session_ended' | 'idle' | 'max_duration' | 'draining'
 
 export interface StreamOwner {
   readonly principal: Principal
@@ -25,15 +25,20 @@ export interface StreamLimits {
 
 const TICK_MS = 1000
 
+/** How a kind of stream says things. One object may serve many streams. */
+export interface StreamForm {
+  /** The event for a notification; undefined when this stream did not ask for it. */
+  notification(method: string): string | undefined
+  /** Last words, such as a result, before the server closes the stream. */
+  readonly farewell?: () => string
+}
+
 export class OpenStream {
   readonly owner: StreamOwner
   readonly openedAtMs: number
   readonly #stream: ResponseStream
+  readonly #form: StreamForm
   readonly #onEnd: (why: StreamEnd) => void
-  /** Sends a notification in the form this stream has. */
-  readonly notify: (method: string) => void
-  /** Last words, such as a result, before the server closes the stream. */
-  readonly farewell: (() => string | undefined) | undefined
   ended = false
   lastProgressMs: number
   /** As of the tick that saw the write; up to one tick late. */
@@ -43,19 +48,17 @@ export class OpenStream {
   constructor(init: {
     owner: StreamOwner
     stream: ResponseStream
+    form: StreamForm
     nowMs: number
     onEnd: (why: StreamEnd) => void
-    notify: (stream: OpenStream, method: string) => void
-    farewell?: () => string | undefined
   }) {
     this.owner = init.owner
     this.openedAtMs = init.nowMs
     this.lastProgressMs = init.nowMs
     this.lastWriteMs = init.nowMs
     this.#stream = init.stream
+    this.#form = init.form
     this.#onEnd = init.onEnd
-    this.notify = method => init.notify(this, method)
-    this.farewell = init.farewell
   }
 
   get bufferedBytes(): number {
@@ -68,10 +71,20 @@ export class OpenStream {
     this.#stream.write(text)
   }
 
+  notify(method: string): void {
+    const event = this.#form.notification(method)
+    if (event !== undefined) this.write(event)
+  }
+
+  /** The connection is gone: by the client's hand, or cut because it did not read. */
+  aborted(): void {
+    this.end(this.bufferedBytes > 0 ? 'slow_reader' : 'client')
+  }
+
   end(why: StreamEnd): void {
     if (this.ended) return
     this.ended = true
-    if (why !== 'client') this.#stream.end(this.farewell?.())
+    if (why !== 'client' && why !== 'slow_reader') this.#stream.end(this.#form.farewell?.())
     this.#onEnd(why)
   }
 }

@@ -78,8 +78,9 @@ export class UwsTurn implements Watched {
   onAbort(listener: () => void): void {
     if (this.#state === 'gone') listener()
     else if (this.#state === 'open') {
-      this.#abortListeners ??= []
-      this.#abortListeners.push(listener)
+      // the literal has room for one; a push into an empty array would make room for seventeen
+      if (this.#abortListeners === undefined) this.#abortListeners = [listener]
+      else this.#abortListeners.push(listener)
     }
   }
 

@@ -1,0 +1,72 @@
+/** The client of a modern request (MCP 2026-07-28, multi round-trip requests): questions go back as the result, answers come with the repeated call. */
+import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'
+import { verdictOn } from './client-answers.ts'
+import type { Carried, InquiryStates } from './inquiry-states.ts'
+import type { RpcRequest } from './message.ts'
+
+/** What to answer to a call that waits for its client; a state that is not ours, not of this call or too old is an error, never asked anew. */
+export type PendingInput =
+  | { readonly inputRequests: object; readonly requestState: string }
+  | 'state_rejected'
+
+const NOTHING: Carried = { asked: [], answers: {} }
+
+export class ModernClient implements ClientSide {
+  readonly capabilities: ReadonlySet<string>
+  readonly #states: InquiryStates
+  readonly #request: RpcRequest
+  /** Answers so far: of earlier rounds, and of this request. */
+  #answers: ClientAnswers = {}
+  #pending: PendingInput | undefined
+
+  constructor(states: InquiryStates, request: RpcRequest, capabilities: object) {
+    this.#states = states
+    this.#request = request
+    this.capabilities = new Set(Object.keys(capabilities))
+  }
+
+  /** Answers in advance count as answers do, except where the call itself must have been asked before (`bound`). */
+  ask(inquiry: Inquiry): InquiryOutcome {
+    const carried = this.#carried(inquiry)
+    if (carried === undefined) {
+      this.#pending = 'state_rejected'
+      return 'pending'
+    }
+    const given = this.#request.params.inputResponses
+    const responses = typeof given === 'object' && given !== null ? (given as ClientAnswers) : {}
+    const answers: Record<string, unknown> = {}
+    const open: Record<string, object> = {}
+    for (const [name, question] of Object.entries(inquiry.questions)) {
+      const now = inquiry.bound && !carried.asked.includes(name) ? undefined : own(responses, name)
+      const answer = now ?? own(carried.answers, name)
+      const verdict = verdictOn(question, answer)
+      // whoever was asked for a yes and gave something else has not given it
+      if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && answer !== undefined))
+        return 'declined'
+      if (verdict === 'answered') answers[name] = answer
+      else open[name] = question
+    }
+    // a confirmation is good for one call, so its answer is never carried on
+    if (!inquiry.bound) this.#answers = { ...this.#answers, ...answers }
+    const asked = Object.keys(open)
+    if (asked.length === 0) return answers
+    const requestState = this.#states.issue(inquiry, { asked, answers: this.#answers })
+    if (requestState === undefined) return 'declined'
+    this.#pending = { inputRequests: open, requestState }
+    return 'pending'
+  }
+
+  pendingInput(): PendingInput | undefined {
+    return this.#pending
+  }
+
+  #carried(inquiry: Inquiry): Carried | undefined {
+    const { requestState } = this.#request.params
+    if (requestState === undefined) return NOTHING
+    return typeof requestState === 'string' ? this.#states.open(requestState, inquiry) : undefined
+  }
+}
+
+function own(answers: ClientAnswers, name: string): unknown {
+  return Object.hasOwn(answers, name) ? answers[name] : undefined
+}
