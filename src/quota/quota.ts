@@ -2,6 +2,9 @@
 import type { PlanLimits } from '../model/plan.ts'
 import type { ToolRateLimit } from '../model/tool.ts'
 
+/** Keys that begin so count calls under an obligation of the policy, beside the consumer's own; they are in no statistics. */
+export const POLICY_LIMIT_KEY = '~policy '
+
 export type LimitKind = 'second' | 'minute' | 'day' | 'month' | 'burst' | 'tool'
 
 /** A key that has been prepared once, for callers that ask often (`Quota.key`). Opaque: only the store that made it reads it. */
@@ -61,12 +64,38 @@ export interface QuotaStatistics {
   readonly monthlyLimit: number
 }
 
+/** How full the counters are, and whether the store behind them answers. */
+export interface QuotaHealth {
+  /** Consumer slots handed out at least once, of how many. */
+  readonly used: number
+  readonly capacity: number
+  /** Idle consumers and tool buckets whose slot was given to somebody else. */
+  readonly evicted: number
+  /** Calls turned away because every slot was in use. */
+  readonly turnedAway: number
+  /** `local`: nothing is shared with other instances. `down`: decided on what this instance holds, refused when that is spent. */
+  readonly store: 'local' | 'up' | 'down'
+  /** Calls that waited for the store. */
+  readonly waited: number
+}
+
 export interface Quota {
   /** Prepares a key; worth it for one that is used again, such as that of a remembered principal. */
   key(name: string): QuotaKey
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal | Promise<QuotaGrant | QuotaRefusal>
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
-  /** Sets the daily and monthly counters of a key to zero at once. False when the key is not known. */
+  /** The same as far as this process knows it without asking anybody: for metrics. */
+  usage(): readonly QuotaStatistics[]
+  /** Sets the daily and monthly counters of a key to zero at once, for all threads and instances. False when the key is not known. */
   reset(key: string): boolean | Promise<boolean>
+  /** Changes with every reset, whichever thread or instance ordered it: statistics from before are stale. */
+  revision(): number
+  /** Tells all other threads and instances that an administrator has cleared the caches. */
+  clearElsewhere(): void | Promise<void>
+  /** @param listener called when another thread or instance has said so */
+  onCleared(listener: () => void): void
+  health(): QuotaHealth
+  /** Moves the rolling windows forward, for `TEST_HOOKS`; days and months follow the time of the request, or of the store. */
+  advance(ms: number): void
   close(): Promise<void>
 }

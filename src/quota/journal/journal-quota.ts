@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import type { KernelHandle } from '../../kernel/create.ts'
 import type { WasmKernel } from '../../kernel/wasm.ts'
 import { RESERVING_CONSUMERS } from '../memory/abi.ts'
-import { createQuotaRegion, regionOf } from '../memory/kernel.ts'
-import type { MemoryQuota } from '../memory/memory-quota.ts'
-import type { RegionOptions, RegionPlan } from '../memory/region.ts'
+import { createQuotaRegion, joinQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
+import { LocalQuota } from '../memory/local-quota.ts'
+import { Notices } from '../memory/notices.ts'
+import type { RegionOptions } from '../memory/region.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
-import type { QuotaGrant, QuotaRefusal } from '../quota.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { Journal } from './journal.ts'
 import { JournalReserver } from './journal-reserver.ts'
@@ -32,11 +32,11 @@ export interface JournalQuotaOptions extends RegionOptions, Clocks {
   readonly onFault?: (error: Error) => void
 }
 
-export interface JournalQuota extends MemoryQuota {
+export interface JournalQuota extends LocalQuota {
   /** What was found at the start. */
   readonly restored: RestoreReport
-  /** For other threads of the process: post it, with `kernel.shared`, and call `joinJournalQuota` there. */
-  readonly plan: RegionPlan
+  /** For the other threads of the process: post it, and call `joinJournalQuota` there. */
+  readonly share: SharedQuota
 }
 
 const SEED_FILE = 'seed'
@@ -45,6 +45,7 @@ const SEED_BYTES = 16
 /** A table whose counts are kept in a directory. */
 export interface JournalParts {
   readonly quota: TableQuota
+  readonly share: SharedQuota
   /** Absent: nothing is kept. */
   readonly journal?: Journal
   readonly restored?: RestoreReport
@@ -56,7 +57,8 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
   const { dir, kernel } = options
   const lock = lockDirectory(dir)
   try {
-    const quota = new TableQuota(createQuotaRegion(options, kernel, seedOf(dir)), options)
+    const region = createQuotaRegion(options, kernel, seedOf(dir))
+    const quota = new TableQuota(region, options)
     const before = listSegments(dir)
     const restored = restore(quota, before)
     const journal = new Journal(quota, { ...settings(options), thread: 0 })
@@ -67,7 +69,7 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
       journal.close()
       lock.release()
     }
-    return { quota, journal, restored, close }
+    return { quota, share: shareOf(region), journal, restored, close }
   } catch (error) {
     lock.release()
     throw error
@@ -79,25 +81,28 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
  * @throws Error naming the directory and the mend: in use by another process, not readable or writable
  */
 export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
-  const { quota, journal, restored, close } = openJournal(options)
+  const { quota, share, journal, restored, close } = openJournal(options)
   quota.table.reserve(RESERVING_CONSUMERS)
-  return { ...surface(quota, journal, options, close), restored, plan: quota.table.plan }
+  return Object.assign(counting(quota, journal, share, options, close), { restored, share })
 }
 
-/**
- * The same in another thread of a process whose first thread has opened the quotas.
- * @param thread from 1, each thread its own
- */
-export function joinJournalQuota(
-  options: Omit<JournalQuotaOptions, keyof RegionOptions> & {
-    readonly kernel: KernelHandle<WasmKernel>
-    readonly plan: RegionPlan
-    readonly thread: number
-  },
-): MemoryQuota {
-  const quota = new TableQuota(regionOf(options.kernel, options.plan), options)
-  const journal = new Journal(quota, { ...settings(options), thread: options.thread })
-  return surface(quota, journal, options, () => journal.close())
+export interface JoinOptions extends Clocks {
+  /** The directory that the first thread has opened. */
+  readonly dir: string
+  readonly share: SharedQuota
+  /** From 1, each thread its own, below the `threads` that the quotas were opened with. */
+  readonly thread: number
+  readonly segmentBytes?: number
+  readonly syncMs?: number
+  readonly onFault?: (error: Error) => void
+}
+
+/** The same in another thread of the process. It writes down what it reserves itself, so it never waits for the first. */
+export function joinJournalQuota(options: JoinOptions): LocalQuota {
+  const { share, thread } = options
+  const quota = new TableQuota(joinQuotaRegion(share, thread), options)
+  const journal = new Journal(quota, { ...settings(options), thread })
+  return counting(quota, journal, share, options, () => journal.close())
 }
 
 function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 'syncMs' | 'onFault'>) {
@@ -105,30 +110,20 @@ function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 's
   return { dir, segmentBytes, syncMs, onFault }
 }
 
-function surface(
+function counting(
   quota: TableQuota,
   journal: Journal,
+  share: SharedQuota,
   { onFault = () => {} }: Pick<JournalQuotaOptions, 'onFault'>,
   close: () => void,
-): MemoryQuota {
+): LocalQuota {
   quota.reserver = new JournalReserver(quota, journal, onFault)
-  return {
-    key: name => quota.table.key(name),
-    // The journal is written at once, so no answer has to wait.
-    take: request => quota.take(request) as QuotaGrant | QuotaRefusal,
-    statistics: () => quota.statistics(),
-    statisticsOf: key => quota.statisticsOf(key),
-    reset(key) {
-      if (!quota.reset(key)) return false
-      journal.whole(quota.table.kernel.quotaFind(quota.table.writeKey(key)))
-      return true
-    },
-    health: () => quota.table.health(),
-    advance: ms => quota.table.advance(ms),
-    async close() {
-      close()
-    },
-  }
+  return new LocalQuota({
+    quota,
+    notices: new Notices(share.channel),
+    onReset: key => journal.whole(quota.table.kernel.quotaFind(quota.table.writeKey(key))),
+    close,
+  })
 }
 
 /** The secret of the key hash: without it nobody could tell whose a note is. */

@@ -38,7 +38,12 @@ export interface JournalOptions {
   readonly onFault: (error: Error) => void
 }
 
+/** By name; 0 or absent: never reset. */
+export type Generations = Pick<ReadonlyMap<string, number>, 'get'>
+
 export class Journal {
+  /** Noted with every consumer. Set by a store that shares counts with other instances. */
+  generations: Generations | undefined = undefined
   readonly #options: JournalOptions
   readonly #quota: TableQuota
   readonly #timer: NodeJS.Timeout
@@ -153,6 +158,7 @@ export class Journal {
       pending,
       fresh,
       past,
+      generation: this.generations?.get(name) ?? 0,
     }
   }
 

@@ -39,6 +39,8 @@ export interface Note {
   readonly fresh: number
   /** (age in ms, units) of the rolling minute. Present: the note replaces those before it. */
   readonly past: readonly (readonly [number, number])[] | undefined
+  /** How often the consumer had been reset, where other instances have to agree on it. */
+  readonly generation: number
 }
 
 /** Writes the note at the start of `buffer` and returns its length in bytes. */
@@ -61,7 +63,8 @@ export function encodeNote(note: Note, buffer: Buffer): number {
   buffer.writeUInt8(note.past?.length ?? 0, at + 69)
   const name = buffer.write(note.name, at + FIXED_BYTES, MOST_NAME, 'utf8')
   buffer.writeUInt8(name, at + 70)
-  buffer.fill(0, at + 71, at + FIXED_BYTES)
+  buffer.writeUInt8(0, at + 71)
+  buffer.writeUInt32LE(note.generation, at + 72)
   let end = at + FIXED_BYTES + name
   for (const [ageMs, units] of note.past ?? []) {
     buffer.writeUInt32LE(ageMs, end)
@@ -112,6 +115,7 @@ function noteOf(body: Buffer, name: number, pairs: number): Note {
     minuteLimit: word(56),
     pending: word(60),
     fresh: word(64),
+    generation: word(72),
     past:
       body.readUInt8(68) === 0
         ? undefined

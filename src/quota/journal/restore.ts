@@ -10,6 +10,8 @@ export interface RestoreReport extends Readonly<ReadReport> {
   readonly consumers: number
   /** Notes that found no place in the table; it is smaller than the one that wrote them. */
   readonly homeless: number
+  /** Resets by consumer, of those that had any. */
+  readonly generations: ReadonlyMap<string, number>
 }
 
 const MINUTE_MS = 61_000
@@ -24,6 +26,7 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
   const today = Math.floor(wallMs / DAY_MS)
   const thisMonth = (new Date(wallMs).getUTCFullYear() - 1970) * 12 + new Date(wallMs).getUTCMonth()
   const consumers = new Set<number>()
+  const generations = new Map<string, number>()
   let homeless = 0
   let sequence = 0
   for (const note of readSegments(files, report)) {
@@ -36,12 +39,13 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
     else {
       consumers.add(slot)
       if (note.name !== '') quota.names.write(slot, note.name)
+      if (note.generation > 0) generations.set(note.name, note.generation)
     }
   }
   table.kernel.quotaRestored(monoMs)
   const head = new BigUint64Array(table.head.buffer, table.head.byteOffset + HEAD_SEQUENCE, 1)
   head[0] = BigInt(sequence)
-  return { ...report, consumers: consumers.size, homeless }
+  return { ...report, consumers: consumers.size, homeless, generations }
 }
 
 function apply({ table }: TableQuota, note: Note, atMs: number): number {

@@ -1,4 +1,5 @@
 /** The calls of `assembly/window.ts` and the region they work on: types, and how a region comes to be. It counts nothing. */
+import { randomUUID } from 'node:crypto'
 import { createKernel, type KernelHandle } from '../../kernel/create.ts'
 import type { SharedMemory } from '../../kernel/layout.ts'
 import type { WasmKernel } from '../../kernel/wasm.ts'
@@ -69,12 +70,15 @@ export interface QuotaRegion {
   readonly memory: WebAssembly.Memory
   readonly base: number
   readonly plan: RegionPlan
+  readonly shared: SharedMemory
 }
 
 /** What another thread needs to count in the same region. Plain data and shared memory: it can be posted. */
 export interface SharedQuota {
   readonly shared: SharedMemory
   readonly plan: RegionPlan
+  /** Name under which the threads hear of each other (`Notices`). */
+  readonly channel: string
 }
 
 /**
@@ -89,7 +93,8 @@ export function createQuotaRegion(
   seed: Uint8Array | undefined = undefined,
 ): QuotaRegion {
   const plan = planRegion(options)
-  const handle = on ?? createKernel({ buckets: 1, quotaBytes: plan.bytes, routeTableBytes: 1024 })
+  const { threads = 1 } = options
+  const handle = on ?? createKernel({ threads, buckets: 1, quotaBytes: plan.bytes, routeTableBytes: 1024 })
   const { memory, layout } = handle.shared
   if (layout.quotaBytes < plan.bytes)
     throw new RangeError(
@@ -99,9 +104,20 @@ export function createQuotaRegion(
   return regionOf(handle, plan)
 }
 
-/** The region that another thread has formatted, for the kernel of this one. */
-export function regionOf(handle: KernelHandle<WasmKernel>, plan: RegionPlan): QuotaRegion {
-  const { memory, layout } = handle.shared
-  const kernel = handle.kernel.exports as unknown as QuotaKernel
-  return { kernel, memory, base: layout.quotaBase, plan }
+/** The name of the channel is this process's own. */
+export function shareOf({ shared, plan }: QuotaRegion): SharedQuota {
+  return { shared, plan, channel: `quota-${randomUUID()}` }
+}
+
+/**
+ * The region that another thread has formatted, for a kernel of this one.
+ * @param thread from 1, each thread its own, below the `threads` of the region
+ */
+export function joinQuotaRegion({ shared, plan }: SharedQuota, thread: number): QuotaRegion {
+  return regionOf(createKernel({ shared, thread }), plan)
+}
+
+function regionOf({ kernel, shared }: KernelHandle<WasmKernel>, plan: RegionPlan): QuotaRegion {
+  const { memory, layout } = shared
+  return { kernel: kernel.exports as unknown as QuotaKernel, memory, base: layout.quotaBase, plan, shared }
 }

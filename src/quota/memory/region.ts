@@ -20,10 +20,13 @@ import {
 const MOST_SLOTS = 2 ** 21 - 2
 /** Length, then UTF-8 of the key as far as it fits. */
 export const NAME_BYTES = 128
-/** Header words of the host: Float64, milliseconds; BigUint64, number of the last lease asked for. */
+/** Header words of the host: Float64, milliseconds; BigUint64, number of the last lease asked for; Uint32, resets so far. */
 export const HEAD_EPOCH = 32
 export const HEAD_SKEW = 40
 export const HEAD_LEASES = 48
+export const HEAD_REVISION = 56
+/** Float64: Unix ms by the clock of a store that several instances share, less the threads' milliseconds; 0 = not known. */
+export const HEAD_UNIX_OFFSET = 192
 
 /** How far back restored counters may lie: longer than the longest rolling window. */
 export const PAST_MS = 120_000
@@ -35,6 +38,8 @@ export interface RegionOptions {
   readonly toolBuckets?: number
   /** Consumers whose names are kept for listings: the first so many slots. Default 16,384. */
   readonly listed?: number
+  /** Threads of the process that count, where the region has a memory of its own. Default 1. */
+  readonly threads?: number
 }
 
 /** Offsets in bytes from the base of the region. Plain data: it goes to worker threads with the memory. */

@@ -147,9 +147,10 @@ export class TableQuota {
   }
 
   reset(key: string): boolean {
-    return (
-      this.table.patiently(() => this.#kernel.quotaReset(this.table.writeKey(key), this.unixMs()), BUSY) === 1
-    )
+    const reset = () => this.#kernel.quotaReset(this.table.writeKey(key), this.unixMs())
+    const known = this.table.patiently(reset, BUSY) === 1
+    if (known) this.table.revise()
+    return known
   }
 
   #decide(request: QuotaRequest): number {

@@ -1,6 +1,6 @@
 /** One thread's view of the quota table: keys in, integers out. It knows kernel calls and offsets, no plan and no header. */
 import { createHash } from 'node:crypto'
-import type { QuotaKey } from '../quota.ts'
+import type { QuotaHealth, QuotaKey } from '../quota.ts'
 import {
   HASHED,
   HEAD_CONSUMERS,
@@ -15,7 +15,14 @@ import {
   TABLE_USED,
 } from './abi.ts'
 import type { QuotaKernel, QuotaRegion } from './kernel.ts'
-import { HEAD_EPOCH, HEAD_SKEW, hrtimeMs, type RegionPlan } from './region.ts'
+import {
+  HEAD_EPOCH,
+  HEAD_REVISION,
+  HEAD_SKEW,
+  HEAD_UNIX_OFFSET,
+  hrtimeMs,
+  type RegionPlan,
+} from './region.ts'
 
 /** A key with its 128-bit hash, valid in the region whose seed made it. */
 export class HashedKey implements QuotaKey {
@@ -25,7 +32,7 @@ export class HashedKey implements QuotaKey {
   readonly c: number
   readonly d: number
 
-  constructor(name: string, words: Uint32Array) {
+  constructor(name: string, words: ArrayLike<number>) {
     this.name = name
     this.a = words[0]!
     this.b = words[1]!
@@ -34,15 +41,7 @@ export class HashedKey implements QuotaKey {
   }
 }
 
-export interface TableHealth {
-  /** Consumer slots handed out at least once, of how many. */
-  readonly used: number
-  readonly capacity: number
-  /** Idle consumers and tool buckets whose slot was given to somebody else. */
-  readonly evicted: number
-  /** Calls turned away because every slot was in use. */
-  readonly turnedAway: number
-}
+export type TableHealth = Omit<QuotaHealth, 'store' | 'waited'>
 
 /** Half of the room: the tool needs the other. */
 const MOST_BYTES = MAX_KEY_BYTES / 2
@@ -79,7 +78,7 @@ export class QuotaTable {
     this.#keyBytes = new Uint8Array(memory.buffer, scratch + SCRATCH_KEY, MAX_KEY_BYTES)
     this.#hash = new Uint32Array(memory.buffer, scratch + SCRATCH_HASH, 8)
     this.#words = new Int32Array(memory.buffer)
-    this.#headMs = new Float64Array(memory.buffer, base, 16)
+    this.#headMs = new Float64Array(memory.buffer, base, 32)
     this.#offsetMs = calibrate() - this.#headMs[HEAD_EPOCH / 8]!
   }
 
@@ -95,9 +94,32 @@ export class QuotaTable {
     return status
   }
 
+  /** By how much the clock of all threads has been moved. */
+  get skewMs(): number {
+    return this.#headMs[HEAD_SKEW / 8]!
+  }
+
+  /** From `nowMs()` to Unix ms by the clock of a shared store; 0 = not known. */
+  get unixOffsetMs(): number {
+    return this.#headMs[HEAD_UNIX_OFFSET / 8]!
+  }
+
+  set unixOffsetMs(ms: number) {
+    this.#headMs[HEAD_UNIX_OFFSET / 8] = ms
+  }
+
   /** Moves the clock of all threads forward; for tests of windows only. */
   advance(ms: number): void {
     this.#headMs[HEAD_SKEW / 8]! += ms
+  }
+
+  /** Resets of all threads so far, as `revise` counts them. */
+  get revision(): number {
+    return Atomics.load(this.head, HEAD_REVISION / 4)
+  }
+
+  revise(): void {
+    Atomics.add(this.head, HEAD_REVISION / 4, 1)
   }
 
   key(name: string): HashedKey {

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { BEAT } from './lua-beat.ts'
 import { LEASE } from './lua-lease.ts'
-import { RESET, STATISTICS, TOOL } from './lua-tool.ts'
+import { CLEAR, RESET, STATISTICS, TOOL } from './lua-tool.ts'
 
 /** No call may wait for Redis longer than 50 ms; timers fire late, so the wait ends well before. */
 export const ANSWER_MS = 40
@@ -19,6 +19,7 @@ export interface Scripts {
   quotaTool(...keysAndArguments: readonly Argument[]): Promise<Reply>
   quotaStatistics(...keysAndArguments: readonly Argument[]): Promise<Reply>
   quotaReset(...keysAndArguments: readonly Argument[]): Promise<number>
+  quotaClear(...keysAndArguments: readonly Argument[]): Promise<number>
 }
 
 export interface Connection extends Scripts {
@@ -49,8 +50,9 @@ export function connect(url: string, onFault: (error: Error) => void): Connectio
     ['quotaBeat', BEAT, 1],
     ['quotaLease', LEASE, 3],
     ['quotaTool', TOOL, 2],
-    ['quotaStatistics', STATISTICS, 1],
+    ['quotaStatistics', STATISTICS, 2],
     ['quotaReset', RESET, 2],
+    ['quotaClear', CLEAR, 1],
   ] as const)
     redis.defineCommand(name, { lua, numberOfKeys })
   const begin = (client: Redis) => void client.connect().catch(() => {}) // told by the listener; the library goes on trying

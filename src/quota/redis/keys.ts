@@ -1,6 +1,7 @@
 /** Names of keys in Redis. All keys of a script share a hash tag, so that a cluster keeps them on one node. */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { QuotaKey } from '../quota.ts'
 
 /** Parts that the consumers are spread over; each is recovered by itself, and may live on a node of its own. */
 export const BUCKETS = 8
@@ -28,6 +29,13 @@ export function keysUnder(prefix: string): Keys {
     names: bucket => `${tag(bucket)}:names`,
     channel: `${prefix}:reset`,
   }
+}
+
+/** A prepared key has a short name already. */
+export function shortKey(key: string): string
+export function shortKey(key: string | QuotaKey): string | QuotaKey
+export function shortKey(key: string | QuotaKey): string | QuotaKey {
+  return typeof key === 'string' ? shortName(key) : key
 }
 
 /** The name a consumer goes by in Redis and in listings: its own, or a digest of one that is too long to be listed. */

@@ -14,7 +14,7 @@ import {
 } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { ANSWER_MS } from './connection.ts'
-import { ConsumerLease, refusalOf } from './consumer-lease.ts'
+import { ConsumerLease, type Denial, refusalOf } from './consumer-lease.ts'
 import type { Leases } from './leases.ts'
 import type { Membership } from './membership.ts'
 import { ToolLease, type ToolLeases } from './tool-leases.ts'
@@ -82,21 +82,45 @@ export class LeaseReserver implements Reserver {
   }
 
   granted(request: QuotaRequest, unitsLeft: number): void {
+    this.noted(request, 1, unitsLeft)
+  }
+
+  /** Calls that this thread or another has decided without asking. @param unitsLeft of the consumer, when the last was granted */
+  noted(request: QuotaRequest, calls: number, unitsLeft: number): void {
     const { quota, leaseMs } = this.#options
     const nowMs = quota.monotonicMs()
     const lease = this.#consumerOf(request, nowMs)
-    lease.asked++
+    lease.asked += calls
     lease.lastCallMs = nowMs
     if (request.tool !== undefined) {
       const tool = this.#tools.get(toolName(lease.name, nameOf(request.tool.key)))
       if (tool !== undefined) {
-        tool.asked++
+        tool.asked += calls
         tool.lastCallMs = nowMs
       }
     }
     const low = lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH
     if (low && lease.pending === undefined && this.#mayAsk(lease, nowMs))
       this.#ahead(lease, lease.wanted(nowMs, leaseMs))
+  }
+
+  /** Calls that another thread has refused by a denial it remembers. */
+  refused(request: QuotaRequest, calls: number): void {
+    const nowMs = this.#options.quota.monotonicMs()
+    const lease = this.#consumerOf(request, nowMs)
+    lease.asked += calls
+    lease.lastCallMs = nowMs
+    if (lease.denial !== undefined && nowMs < lease.denial.untilMs) this.#renewLater(lease, nowMs)
+  }
+
+  /** Why there are no units, as last heard; for threads that remember it. */
+  denialOf(request: QuotaRequest, lacking: Lacking): Denial | undefined {
+    const name = nameOf(request.key)
+    const lease =
+      lacking === 'tool'
+        ? this.#tools.get(toolName(name, nameOf(request.tool!.key)))
+        : this.consumers.get(name)
+    return lease?.denial ?? (lease instanceof ConsumerLease ? lease.renewal : undefined)
   }
 
   /** Everything of the process's consumers in a bucket is told; false when something was not taken. */

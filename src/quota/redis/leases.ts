@@ -17,7 +17,8 @@ const EARLY_MS = 200
 /** An answer so old no longer says that Redis must know the consumer. */
 const KNOWN_MS = 100_000
 const NAMES_KEPT = 4_096
-const MOST_GENERATIONS = 10_000
+/** As many as consumers are counted: one that is forgotten would be reset again. */
+const MOST_GENERATIONS = 131_072
 
 export interface LeaseOptions {
   readonly quota: TableQuota
@@ -30,15 +31,21 @@ export interface LeaseOptions {
   readonly maxCallMs: number
   readonly nextSequence: () => number
   readonly onFault: (error: Error) => void
+  /** What a former process knew of resets. */
+  readonly generations: ReadonlyMap<string, number>
+  /** Told of each reset, once: nothing is known to be used up any more. */
+  readonly onReset: (name: string) => void
 }
 
 export class Leases {
   readonly #options: LeaseOptions
-  /** How often a consumer has been reset; most never. A forgotten one is heard again with the next answer. */
-  readonly #generations = new Map<string, number>()
+  /** How often a consumer has been reset; most never. */
+  readonly #generations: Map<string, number>
 
   constructor(options: LeaseOptions) {
     this.#options = options
+    this.#generations = new Map(options.generations)
+    if (options.journal !== undefined) options.journal.generations = this.#generations
   }
 
   /**
@@ -173,6 +180,8 @@ export class Leases {
     if (this.#generations.size > MOST_GENERATIONS)
       this.#generations.delete(this.#generations.keys().next().value as string)
     const { quota, journal, onFault } = this.#options
+    quota.table.revise()
+    this.#options.onReset(name)
     if (!quota.reset(name)) return
     try {
       journal?.whole(quota.table.kernel.quotaFind(quota.table.writeKey(name)))

@@ -117,7 +117,7 @@ used[1], used[2], used[3], used[4] = used[1] + second, used[2] + minute, used[3]
 if limits[3] > 0 or limits[4] > 0 then state.ld, state.lm = limits[3], limits[4] end
 local granted, kind, wait, which = 0, '', 0, 0
 local calendar = limits[3] > 0 or limits[4] > 0
-if not open_to(me) or (record.held > now and calendar) then
+if not open_to(me) or (record.held > real and calendar) then
   if want > 0 or share > report.f then kind, wait = 'closed', 50 end
 elseif want > 0 then
   local least, tightest = math.huge, 0

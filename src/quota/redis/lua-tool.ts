@@ -54,8 +54,10 @@ redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', math.ceil(burst * TOKEN /
 return { 'ok', granted, lease, now, wait }
 `
 
-/** KEYS: 1 the consumer. ARGV: 1 instance. Answer: day and month counts of all other instances and of lost leases, and the limits. */
+/** KEYS: 1 the consumer, 2 epoch record. ARGV: 1 instance. Answer: day and month counts of all other instances and of lost leases, and the limits. */
 export const STATISTICS = `${PRELUDE}
+local raw_record = redis.call('GET', KEYS[2])
+if raw_record then now = now + (cjson.decode(raw_record).skew or 0) end
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0, 0, 0, 0 } end
 local state = cmsgpack.unpack(raw)
@@ -72,23 +74,39 @@ return { today, thismonth, state.ld or 0, state.lm or 0 }
 `
 
 /**
+ * What `record` of the bucket tells its members with every beat for a minute, and those who listen at once.
+ * KEYS: the epoch record is `key`. A lost message is heard with the next beat; a lost record by those who listen.
+ */
+const TELL = `
+local function tell(key, channel, news)
+  local raw_record = redis.call('GET', key)
+  if raw_record then
+    local record = cjson.decode(raw_record)
+    record.resets[#record.resets + 1] = { n = news.n, g = news.g, t = now }
+    if #record.resets > 200 then table.remove(record.resets, 1) end
+    redis.call('SET', key, cjson.encode(record))
+  end
+  redis.call('PUBLISH', channel, cjson.encode(news))
+end
+`
+
+/**
  * KEYS: 1 the consumer, 2 epoch record. ARGV: 1 name, 2 channel. A reset is a new generation: counts of an older one do
  * not count, whenever they arrive. Answer: the generation, 0 when nobody knows the consumer.
  */
-export const RESET = `${PRELUDE}
+export const RESET = `${PRELUDE}${TELL}
 local raw = redis.call('GET', KEYS[1])
 if not raw then return 0 end
 local state = cmsgpack.unpack(raw)
 state.g = state.g + 1
 state.z.dn, state.z.on = 0, 0
 redis.call('SET', KEYS[1], cmsgpack.pack(state), 'KEEPTTL')
-local raw_record = redis.call('GET', KEYS[2])
-if raw_record then
-  local record = cjson.decode(raw_record)
-  record.resets[#record.resets + 1] = { n = ARGV[1], g = state.g, t = now }
-  if #record.resets > 200 then table.remove(record.resets, 1) end
-  redis.call('SET', KEYS[2], cjson.encode(record))
-end
-redis.call('PUBLISH', ARGV[2], cjson.encode({ n = ARGV[1], g = state.g }))
+tell(KEYS[2], ARGV[2], { n = ARGV[1], g = state.g })
 return state.g
+`
+
+/** KEYS: 1 epoch record. ARGV: 1 channel. An order to clear caches, told like the reset of nobody. Answer: its number. */
+export const CLEAR = `${PRELUDE}${TELL}
+tell(KEYS[1], ARGV[1], { n = '', g = now })
+return now
 `

@@ -3,6 +3,7 @@
  * It leases nothing: it says when everything has to be told again, and to whom a lease may be asked of.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { QuotaTable } from '../memory/table.ts'
 import type { Connection } from './connection.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { MINUTE_MS } from './lua-common.ts'
@@ -24,12 +25,14 @@ export interface MembershipOptions {
   readonly leaseMs: number
   /** True when counters of an earlier process have been restored: then a server that knows nothing has lost something. */
   readonly history: boolean
-  /** Another thread of the instance beats for it. */
-  readonly observer: boolean
   readonly monotonicMs: () => number
   /** Tells everything that is known of the consumers of a bucket; true when all of it was taken. */
   readonly tellAll: (bucket: number) => Promise<boolean>
   readonly onReset: (reset: Reset) => void
+  /** Told when Redis begins or ceases to answer. */
+  readonly onUp: (up: boolean) => void
+  /** By how much tests have moved the clock; moved further when another instance has. */
+  readonly clock: Pick<QuotaTable, 'skewMs' | 'advance' | 'unixOffsetMs'>
 }
 
 interface Bucket {
@@ -45,8 +48,6 @@ interface Bucket {
 export class Membership {
   readonly #options: MembershipOptions
   readonly #buckets: Bucket[]
-  /** Unix ms of Redis less monotonic ms here; never ahead of Redis. */
-  #offsetMs: number | undefined
   #up = false
   #closed = false
   #beating: Promise<void> = Promise.resolve()
@@ -80,20 +81,16 @@ export class Membership {
     return this.#up && this.#buckets.every(({ state, admitted }) => state === 'open' && admitted)
   }
 
-  /** Calendar time by the clock of Redis, so that all instances change the day together; undefined before the first answer. */
-  get unixMs(): number | undefined {
-    return this.#offsetMs === undefined ? undefined : this.#options.monotonicMs() + this.#offsetMs
-  }
-
   /** An answer has told the time. */
   heard(nowMs: number): void {
-    this.#up = true
-    this.#offsetMs = nowMs - this.#options.monotonicMs()
+    this.#turn(true)
+    // Told a moment ago, so never ahead of Redis.
+    this.#options.clock.unixOffsetMs = nowMs - this.#options.monotonicMs()
   }
 
   /** A call has failed: nobody waits for Redis until a beat has been answered. */
   failed(): void {
-    this.#up = false
+    this.#turn(false)
   }
 
   /** A script has named another epoch. */
@@ -101,21 +98,32 @@ export class Membership {
     await this.#beat(bucket)
   }
 
+  /** Every bucket at once: the clock has been moved. */
+  async refreshAll(): Promise<void> {
+    await Promise.all(this.#buckets.map((_, bucket) => this.#beat(bucket)))
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await this.#beating
   }
 
+  #turn(up: boolean): void {
+    if (this.#up === up) return
+    this.#up = up
+    this.#options.onUp(up)
+  }
+
   async #run(): Promise<void> {
     while (!this.#closed) {
-      await Promise.all(this.#buckets.map((_, bucket) => this.#beat(bucket)))
+      await this.refreshAll()
       await sleep(this.#up ? BEAT_MS : BEAT_DOWN_MS, undefined, { ref: false })
     }
   }
 
   async #beat(number: number): Promise<void> {
     const bucket = this.#buckets[number]!
-    const { connection, keys, instance, observer, history, leaseMs } = this.#options
+    const { connection, keys, instance, history, leaseMs, clock } = this.#options
     try {
       const reply = await connection.quotaBeat(
         keys.epoch(number),
@@ -123,13 +131,15 @@ export class Membership {
         bucket.epoch,
         bucket.told,
         bucket.version,
-        observer ? '1' : '0',
         history && bucket.epoch === '' ? '1' : '0',
         JSON.stringify(bucket.members),
         MINUTE_MS,
         leaseMs,
         ABSENT_MS,
+        clock.skewMs,
       )
+      const movedMs = Number(reply[7])
+      if (movedMs > clock.skewMs) clock.advance(movedMs - clock.skewMs)
       this.heard(Number(reply[4]))
       bucket.epoch = String(reply[0])
       bucket.state = String(reply[1])
@@ -137,7 +147,7 @@ export class Membership {
       bucket.admitted = Number(reply[3]) === 1
       bucket.members = list<string>(reply[5])
       for (const reset of list<Reset>(reply[6])) this.#options.onReset(reset)
-      if (!observer && bucket.told !== bucket.epoch) void this.#tell(number)
+      if (bucket.told !== bucket.epoch) void this.#tell(number)
     } catch {
       this.failed()
     }

@@ -2,24 +2,29 @@
  * Quotas that hold across instances: shares are leased from Redis and spent in the table of this process. Whatever fails,
  * the leases of all instances together never exceed a limit.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { MessagePort } from 'node:worker_threads'
 import { type JournalParts, type JournalQuotaOptions, openJournal } from '../journal/journal-quota.ts'
 import { RESERVING_BURST, RESERVING_CONSUMERS, RESERVING_TOOLS } from '../memory/abi.ts'
-import { createQuotaRegion } from '../memory/kernel.ts'
+import { createQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
+import { Notices } from '../memory/notices.ts'
 import { HEAD_LEASES } from '../memory/region.ts'
-import type { HashedKey, TableHealth } from '../memory/table.ts'
-import { nameOf, TableQuota, type Taken } from '../memory/table-quota.ts'
-import type { Quota, QuotaKey, QuotaRequest, QuotaStatistics } from '../quota.ts'
+import type { HashedKey } from '../memory/table.ts'
+import { nameOf, TableQuota } from '../memory/table-quota.ts'
+import type { Quota, QuotaStatistics } from '../quota.ts'
 import { connect } from './connection.ts'
 import { instanceIn } from './instance.ts'
-import { BUCKETS, keysUnder, shortName } from './keys.ts'
+import { BUCKETS, keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
 import { Leases } from './leases.ts'
 import { Membership, type Reset } from './membership.ts'
-import { statisticsOver } from './statistics.ts'
+import { serveThread } from './serve-thread.ts'
+import { statisticsOver, usageOf } from './statistics.ts'
+import { storeClocks } from './store-clocks.ts'
 import { ToolLeases } from './tool-leases.ts'
 
-export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir'> {
+export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'unixMs' | 'calendarMs'> {
   /** `redis://` or `rediss://`. Its memory policy must be `noeviction`: a counter that is evicted is a counter lost. */
   readonly url: string
   /** Where this instance keeps its own counts; absent (tests): nowhere, and it is somebody new after a restart. */
@@ -30,18 +35,17 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir'> {
   readonly leaseMs?: number
   /** Longest call in ms: so long places in flight of an instance that is cut off stay taken. Default 60,000. */
   readonly maxCallMs?: number
+  /** Told when Redis begins or ceases to answer. Until it has, it counts as away. */
+  readonly onStore?: (up: boolean) => void
 }
 
 export interface RedisQuota extends Quota {
   /** Resolves when every instance that is up knows this one, or after 5 s: until then calls with limits are refused. */
   readonly ready: Promise<void>
-  health(): TableHealth & {
-    /** `down`: this instance decides on what it holds, and refuses when that is spent. */
-    readonly store: 'up' | 'down'
-    /** Calls that waited for Redis. */
-    readonly waited: number
-  }
-  advance(ms: number): void
+  /** For the other threads of the process: post it with one end of a channel, and call `joinRedisQuota` there. */
+  readonly share: SharedQuota
+  /** Serves the thread at the other end of the channel. */
+  serve(port: MessagePort): void
 }
 
 const READY_MS = 5_000
@@ -51,47 +55,38 @@ const READY_MS = 5_000
  * @throws Error naming the directory and the mend (`openJournalQuota`); RangeError naming an option that does not fit
  */
 export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
-  const { url, dir, keyPrefix = 'toolgate:quota', leaseMs = 2_000, maxCallMs = 60_000 } = options
+  const { url, keyPrefix = 'toolgate:quota', leaseMs = 2_000, maxCallMs = 60_000 } = options
   const onFault = options.onFault ?? (() => {})
-  let membership: Membership | undefined
-  const clocks = {
-    ...options,
-    unixMs: () => Math.floor(membership?.unixMs ?? Date.now()),
-    calendarMs: (nowMs: number) => Math.floor(membership?.unixMs ?? nowMs),
-  }
-  // Every name is needed: after a loss of data all consumers have to be told of.
-  const sizes = { ...options, listed: options.consumers ?? 131_072 }
-  const kept: JournalParts =
-    dir === undefined
-      ? { quota: new TableQuota(createQuotaRegion(sizes, options.kernel), clocks), close: () => {} }
-      : openJournal({ ...sizes, ...clocks, dir })
-  const { quota, journal } = kept
-  const { id: instance, incarnation } = instanceIn(dir)
+  const kept = openParts(options)
+  const { quota, journal, share, restored } = kept
+  const notices = new Notices(share.channel)
+  const ports = new Set<MessagePort>()
+  const { id: instance, incarnation } = instanceIn(options.dir)
   const connection = connect(url, onFault)
   const keys = keysUnder(keyPrefix)
   const counter = new BigUint64Array(quota.table.head.buffer, quota.table.head.byteOffset + HEAD_LEASES, 1)
   const nextSequence = () => incarnation * 2 ** 32 + Number(Atomics.add(counter, 0, 1n)) + 1
-  membership = new Membership({
+  let cleared = 0
+  const membership = new Membership({
     connection,
     keys,
     instance,
     leaseMs,
-    history: (kept.restored?.consumers ?? 0) > 0,
-    observer: false,
+    history: (restored?.consumers ?? 0) > 0,
     monotonicMs: quota.monotonicMs,
+    clock: quota.table,
     tellAll: (bucket): Promise<boolean> => reserver.tellAll(namesIn(bucket)),
     onReset: reset => onReset(reset),
+    onUp(up) {
+      for (const port of ports) port.postMessage({ kind: 'store', up })
+      options.onStore?.(up)
+    },
   })
   const common = { quota, connection, keys, membership, instance, leaseMs, nextSequence }
-  const leases = new Leases({ ...common, journal, maxCallMs, onFault })
-  const reserver = new LeaseReserver({
-    quota,
-    leases,
-    tools: new ToolLeases(common),
-    membership,
-    leaseMs,
-    maxCallMs,
-  })
+  const generations = restored?.generations ?? new Map()
+  const leases = new Leases({ ...common, journal, maxCallMs, onFault, generations, onReset: forgive })
+  const tools = new ToolLeases(common)
+  const reserver = new LeaseReserver({ quota, leases, tools, membership, leaseMs, maxCallMs })
   quota.reserver = reserver
   quota.table.reserve(RESERVING_CONSUMERS | RESERVING_TOOLS | RESERVING_BURST)
   connection.listen(keys.channel, text => onReset(JSON.parse(text) as Reset))
@@ -104,56 +99,100 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     }
   }
 
-  function onReset({ n: name, g: generation }: Reset): void {
-    leases.reset(name, generation)
+  function forgive(name: string): void {
     reserver.consumers.get(name)?.forgive()
+    for (const port of ports) port.postMessage({ kind: 'forgive', name })
   }
 
-  function short(key: string | QuotaKey): string | QuotaKey {
-    if (typeof key !== 'string') return key
-    return shortName(key)
+  /** Told more than once: at once by the channel, and by every beat of the next minute. */
+  function onReset({ n: name, g: generation }: Reset): void {
+    if (name === '') {
+      if (generation <= cleared) return
+      cleared = generation
+      notices.heard()
+    } else leases.reset(name, generation)
   }
 
   async function untilReady(): Promise<void> {
     const end = performance.now() + READY_MS
-    while (!membership!.open && performance.now() < end) await sleep(10)
+    while (!membership.open && performance.now() < end) await sleep(10)
   }
 
-  function take(request: QuotaRequest): Taken | Promise<Taken> {
-    const key = short(request.key)
-    return quota.take(key === request.key ? request : { ...request, key })
+  const statistics = (): Promise<readonly QuotaStatistics[]> =>
+    statisticsOver(quota, connection, keys, BUCKETS, instance)
+
+  async function reset(key: string): Promise<boolean> {
+    const name = shortName(nameOf(key))
+    const local = quota.statisticsOf(name) !== undefined
+    const generation = await connection.quotaReset(
+      keys.consumer(name),
+      keys.epoch(keys.bucketOf(name)),
+      name,
+      keys.channel,
+    )
+    if (generation > 0) onReset({ n: name, g: generation })
+    else if (local) quota.reset(name)
+    return local || generation > 0
+  }
+
+  /** This instance hears of it too, and must not take it for somebody else's. */
+  async function clear(): Promise<void> {
+    cleared = Math.max(cleared, await connection.quotaClear(keys.epoch(0), keys.channel))
   }
 
   return {
     ready: untilReady(),
-    key: name => quota.table.key(shortName(name)),
-    take,
-    statistics: (): Promise<readonly QuotaStatistics[]> =>
-      statisticsOver(quota, connection, keys, BUCKETS, instance),
-    async reset(key) {
-      const name = shortName(nameOf(key))
-      const local = quota.statisticsOf(name) !== undefined
-      const generation = await connection.quotaReset(
-        keys.consumer(name),
-        keys.epoch(keys.bucketOf(name)),
-        name,
-        keys.channel,
-      )
-      if (generation > 0) onReset({ n: name, g: generation })
-      else if (local) quota.reset(name)
-      return local || generation > 0
+    share,
+    serve(port) {
+      ports.add(port)
+      port.on('close', () => ports.delete(port))
+      port.postMessage({ kind: 'store', up: membership.up })
+      serveThread(port, { quota, reserver, statistics, reset, clear })
     },
+    key: name => quota.table.key(shortName(name)),
+    take(request) {
+      const key = shortKey(request.key)
+      return quota.take(key === request.key ? request : { ...request, key })
+    },
+    statistics,
+    usage: () => usageOf(quota, reserver.consumers),
+    reset,
+    revision: () => quota.table.revision,
+    async clearElsewhere() {
+      notices.pass()
+      await clear()
+    },
+    onCleared: listener => notices.listen(listener),
     health: () => ({
       ...quota.table.health(),
-      store: membership!.up ? 'up' : 'down',
+      store: membership.up ? 'up' : 'down',
       waited: reserver.waited,
     }),
-    advance: ms => quota.table.advance(ms),
+    advance(ms) {
+      quota.table.advance(ms)
+      void membership.refreshAll()
+    },
     async close() {
+      for (const port of ports) port.close()
       await reserver.close()
-      await membership!.close()
+      await membership.close()
       connection.close()
+      notices.close()
       kept.close()
     },
   }
+}
+
+/** The table of this process, and where it is kept. */
+function openParts(options: RedisQuotaOptions): JournalParts {
+  const { dir, ...others } = options
+  let parts: JournalParts
+  // Every name is needed: after a loss of data all consumers have to be told of.
+  const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts.quota.table) }
+  if (dir !== undefined) parts = openJournal({ ...sizes, dir })
+  else {
+    const region = createQuotaRegion(sizes, options.kernel)
+    parts = { quota: new TableQuota(region, sizes), share: shareOf(region), close: () => {} }
+  }
+  return parts
 }

@@ -2,6 +2,7 @@
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics } from '../quota.ts'
 import type { Connection } from './connection.ts'
+import type { ConsumerLease } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 
 const AT_ONCE = 32
@@ -32,7 +33,11 @@ export async function statisticsOver(
   }
 
   async function one(name: string): Promise<QuotaStatistics> {
-    const reply = await connection.quotaStatistics(keys.consumer(name), instance)
+    const reply = await connection.quotaStatistics(
+      keys.consumer(name),
+      keys.epoch(keys.bucketOf(name)),
+      instance,
+    )
     const [day = 0, month = 0, dayLimit = 0, monthLimit = 0] = reply.map(Number)
     const own = local.get(name)
     return {
@@ -43,4 +48,15 @@ export async function statisticsOver(
       monthlyLimit: own === undefined || own.monthlyLimit === 0 ? monthLimit : own.monthlyLimit,
     }
   }
+}
+
+/** What this process knows without asking: its own counts, and those of the others as of the last answer for each. */
+export function usageOf(
+  quota: TableQuota,
+  consumers: ReadonlyMap<string, ConsumerLease>,
+): readonly QuotaStatistics[] {
+  return quota.statistics().map(row => {
+    const [, , day = 0, month = 0] = consumers.get(row.key)?.others ?? []
+    return { ...row, dailyCount: row.dailyCount + day, monthlyCount: row.monthlyCount + month }
+  })
 }

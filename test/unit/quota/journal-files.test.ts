@@ -11,10 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createKernel } from '../../../src/kernel/create.ts'
 import { lockDirectory } from '../../../src/quota/journal/directory-lock.ts'
 import { joinJournalQuota, openJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
-import { planRegion } from '../../../src/quota/memory/region.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const SMALL = { consumers: 64, toolBuckets: 1, listed: 64 }
@@ -146,15 +144,8 @@ describe('size', () => {
 describe('threads', () => {
   test('each writes a file of its own, and all are put together again', async () => {
     const dir = newDirectory()
-    const first = createKernel({
-      threads: 2,
-      buckets: 1,
-      quotaBytes: planRegion(SMALL).bytes,
-      routeTableBytes: 1024,
-    })
-    const second = createKernel({ shared: first.shared, thread: 1 })
-    const one = openJournalQuota({ dir, ...SMALL, kernel: first })
-    const two = joinJournalQuota({ dir, kernel: second, plan: one.plan, thread: 1 })
+    const one = openJournalQuota({ dir, ...SMALL, threads: 2 })
+    const two = joinJournalQuota({ dir, share: one.share, thread: 1 })
     let granted = 0
     for (let i = 0; i < 3000; i++) {
       const answer = (i % 2 === 0 ? one : two).take({ key: 'a', limits: { perDay: 2500 }, nowMs: Date.now() })

@@ -107,7 +107,7 @@ describe('the table', () => {
       standing: { limit: 7, remaining: 0, resetAtSecs: NOON / 1000 + 1 },
       cause: 'table_full',
     })
-    expect(quota.health()).toEqual({ used: 2, capacity: 2, evicted: 0, turnedAway: 1 })
+    expect(quota.health()).toMatchObject({ used: 2, capacity: 2, evicted: 0, turnedAway: 1 })
   })
 
   test('only the first consumers are listed by name; all are found by it', () => {

@@ -111,7 +111,13 @@ describe('take-quota', () => {
         return answer ?? { granted: true, standing: undefined, release() {} }
       },
       statistics: () => [],
+      usage: () => [],
       reset: () => false,
+      revision: () => 0,
+      clearElsewhere() {},
+      onCleared() {},
+      health: () => ({ used: 0, capacity: 1, evicted: 0, turnedAway: 0, store: 'local', waited: 0 }),
+      advance() {},
       close: async () => {},
     }
   }

@@ -1,0 +1,83 @@
+/** `Quota` of one thread where every answer is known at once. What is reserved first, and where it is kept, is the reserver's. */
+import type {
+  Quota,
+  QuotaGrant,
+  QuotaHealth,
+  QuotaKey,
+  QuotaRefusal,
+  QuotaRequest,
+  QuotaStatistics,
+} from '../quota.ts'
+import type { Notices } from './notices.ts'
+import type { TableQuota } from './table-quota.ts'
+
+export interface LocalQuotaParts {
+  readonly quota: TableQuota
+  readonly notices: Notices
+  /** After a reset of this thread: writes it down. */
+  readonly onReset?: (key: string) => void
+  readonly close?: () => void
+}
+
+export class LocalQuota implements Quota {
+  readonly #quota: TableQuota
+  readonly #parts: LocalQuotaParts
+
+  constructor(parts: LocalQuotaParts) {
+    this.#quota = parts.quota
+    this.#parts = parts
+  }
+
+  key(name: string): QuotaKey {
+    return this.#quota.table.key(name)
+  }
+
+  take(request: QuotaRequest): QuotaGrant | QuotaRefusal {
+    // Such a reserver answers at once, so the table does.
+    return this.#quota.take(request) as QuotaGrant | QuotaRefusal
+  }
+
+  statistics(): readonly QuotaStatistics[] {
+    return this.#quota.statistics()
+  }
+
+  usage(): readonly QuotaStatistics[] {
+    return this.#quota.statistics()
+  }
+
+  /** undefined when the key is not known. */
+  statisticsOf(key: string): QuotaStatistics | undefined {
+    return this.#quota.statisticsOf(key)
+  }
+
+  reset(key: string): boolean {
+    if (!this.#quota.reset(key)) return false
+    this.#parts.onReset?.(key)
+    return true
+  }
+
+  revision(): number {
+    return this.#quota.table.revision
+  }
+
+  clearElsewhere(): void {
+    this.#parts.notices.pass()
+  }
+
+  onCleared(listener: () => void): void {
+    this.#parts.notices.listen(listener)
+  }
+
+  health(): QuotaHealth {
+    return { ...this.#quota.table.health(), store: 'local', waited: 0 }
+  }
+
+  advance(ms: number): void {
+    this.#quota.table.advance(ms)
+  }
+
+  async close(): Promise<void> {
+    this.#parts.close?.()
+    this.#parts.notices.close()
+  }
+}

@@ -1,0 +1,12 @@
+/** Calendar time by the clock of Redis, so that all instances change the day together. It asks nobody. */
+import type { QuotaTable } from '../memory/table.ts'
+import type { Clocks } from '../memory/table-quota.ts'
+
+/** Before Redis has told the time: that of the request, and this machine's. */
+export function storeClocks(table: () => QuotaTable): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {
+  function told(): number | undefined {
+    const { unixOffsetMs } = table()
+    return unixOffsetMs === 0 ? undefined : Math.floor(table().nowMs() + unixOffsetMs)
+  }
+  return { unixMs: () => told() ?? Date.now(), calendarMs: nowMs => told() ?? nowMs }
+}

@@ -1,0 +1,170 @@
+/**
+ * Gets what a call lacks from the thread that holds the connection to Redis, and tells that one of the calls decided here.
+ * A call waits for it only when nothing is held and nothing is known, no longer than it might wait for Redis.
+ */
+import type { HashedKey } from '../memory/table.ts'
+import { type Lacking, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
+import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
+import { ANSWER_MS } from './connection.ts'
+import { type Denial, refusalOf } from './consumer-lease.ts'
+import { type Caller, keyData, type Question, type Reserved } from './thread-messages.ts'
+
+/** So often the calls decided here are told of. */
+const TELL_MS = 50
+/** They are told of at once when so little is left of what there was when units last came. */
+const PREFETCH = 0.4
+/** A denial that has ended is being asked about by the other thread; so soon it can be asked again. */
+const AGAIN_MS = 2
+const FORGET_MS = 5_000
+const MOST_REMEMBERED = 100_000
+
+interface Known {
+  caller: Caller
+  granted: number
+  refused: number
+  /** As of the last grant, and the most since it last rose. */
+  unitsLeft: number
+  most: number
+  denial: Denial | undefined
+  pending: Promise<Reserved | undefined> | undefined
+  lastCallMs: number
+}
+
+export class ThreadReserver implements Reserver {
+  readonly #quota: TableQuota
+  readonly #ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>
+  readonly #tell: (question: Question) => void
+  /** By consumer, and by consumer and tool. */
+  readonly #known = new Map<string, Known>()
+  readonly #timer: NodeJS.Timeout
+  /** Calls that waited for the other thread. */
+  waited = 0
+
+  /** @param ask undefined when no answer came */
+  constructor(
+    quota: TableQuota,
+    ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>,
+    tell: (question: Question) => void,
+  ) {
+    this.#quota = quota
+    this.#ask = ask
+    this.#tell = tell
+    this.#timer = setInterval(() => this.flush(), TELL_MS)
+    this.#timer.unref()
+  }
+
+  reserve(
+    request: QuotaRequest,
+    lacking: Lacking,
+    since: number | undefined,
+  ): QuotaRefusal | Promise<true | QuotaRefusal> {
+    const nowMs = this.#quota.monotonicMs()
+    const known = this.#knownOf(request, lacking === 'tool', nowMs)
+    const { denial } = known
+    if (denial !== undefined && nowMs < denial.untilMs) {
+      known.refused++
+      return refusalOf(denial, request, nowMs, this.#quota.unixMs())
+    }
+    const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
+    if (leftMs <= 0) return unavailable('store_unavailable', request)
+    if (since === undefined) this.waited++
+    known.pending ??= this.#ask(known.caller, lacking).then(reserved => {
+      known.pending = undefined
+      if (reserved !== undefined) this.#remember(known, reserved)
+      return reserved
+    })
+    return within(known.pending, leftMs).then(
+      reserved => reserved?.outcome ?? unavailable('store_unavailable', request),
+    )
+  }
+
+  granted(request: QuotaRequest, unitsLeft: number): void {
+    const known = this.#knownOf(request, request.tool !== undefined, this.#quota.monotonicMs())
+    known.granted++
+    if (unitsLeft >= known.unitsLeft) known.most = unitsLeft
+    const low = known.most * PREFETCH
+    const falls = known.unitsLeft > low && unitsLeft <= low
+    known.unitsLeft = unitsLeft
+    if (falls) this.flush()
+  }
+
+  forgive(name: string): void {
+    for (const known of this.#known.values()) if (known.caller.key.name === name) known.denial = undefined
+  }
+
+  /** Tells of all calls decided since the last time. */
+  flush(): void {
+    const nowMs = this.#quota.monotonicMs()
+    const calls = []
+    for (const [name, known] of this.#known) {
+      const { caller, granted, refused, unitsLeft } = known
+      if (granted + refused > 0) {
+        calls.push({ caller, granted, refused, unitsLeft })
+        known.granted = 0
+        known.refused = 0
+      } else if (nowMs - known.lastCallMs > FORGET_MS && known.pending === undefined) this.#known.delete(name)
+    }
+    if (calls.length > 0) this.#tell({ kind: 'decided', calls })
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.flush()
+  }
+
+  #remember(known: Known, { outcome, denial }: Reserved): void {
+    const nowMs = this.#quota.monotonicMs()
+    known.denial =
+      outcome !== true && denial !== undefined && denial.untilMs <= nowMs
+        ? { ...denial, untilMs: nowMs + AGAIN_MS }
+        : denial
+  }
+
+  #knownOf(request: QuotaRequest, ofTool: boolean, nowMs: number): Known {
+    const { limits, tool } = request
+    const name = nameOf(request.key)
+    const id = ofTool ? `${name}\0${nameOf(tool!.key)}` : name
+    let known = this.#known.get(id)
+    if (known === undefined || known.caller.limits !== limits) {
+      const caller = {
+        key: keyData(this.#hashed(request.key)),
+        limits,
+        ...(tool === undefined
+          ? {}
+          : { tool: { key: keyData(this.#hashed(tool.key)), rateLimit: tool.rateLimit } }),
+      }
+      if (known === undefined) {
+        known = {
+          caller,
+          granted: 0,
+          refused: 0,
+          unitsLeft: 0,
+          most: 0,
+          denial: undefined,
+          pending: undefined,
+          lastCallMs: nowMs,
+        }
+        if (this.#known.size >= MOST_REMEMBERED) this.#known.delete(this.#known.keys().next().value as string)
+        this.#known.set(id, known)
+      }
+      known.caller = caller
+    }
+    known.lastCallMs = nowMs
+    return known
+  }
+
+  #hashed(key: string | QuotaKey): HashedKey {
+    return typeof key === 'string' ? this.#quota.table.key(key) : (key as HashedKey)
+  }
+}
+
+/** undefined when the promise does not settle in time. */
+function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve(undefined), ms)
+    void promise.then(value => {
+      clearTimeout(timer)
+      resolve(value)
+    })
+  })
+}
