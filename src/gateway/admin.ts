@@ -2,7 +2,7 @@
 import { Cancellation } from '../pipeline/cancellation.ts'
 import type { Snapshot } from '../pipeline/exchange.ts'
 import { refuse } from '../pipeline/refusal.ts'
-import type { Quota, QuotaStatistics } from '../quota/quota.ts'
+import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Call } from './call.ts'
 import { type Ended, type GatewayParts, run } from './gateway.ts'
 import type { RestTools } from './rest.ts'
@@ -36,12 +36,16 @@ export class Admin {
   readonly #gateway: GatewayParts
   readonly #parts: AdminParts
   readonly #rest: RestTools
-  #remembered: { readonly rows: readonly QuotaStatistics[]; readonly untilMs: number } | undefined
+  #remembered:
+    | { readonly rows: readonly QuotaStatistics[]; readonly untilMs: number; readonly revision: number }
+    | undefined
 
   constructor(gateway: GatewayParts, parts: AdminParts, rest: RestTools) {
     this.#gateway = gateway
     this.#parts = parts
     this.#rest = rest
+    // An administrator of another thread or instance has said so.
+    parts.quota.onCleared(() => this.#clear())
   }
 
   /** GET /admin/sessions/stats */
@@ -99,24 +103,34 @@ export class Admin {
       () => {},
     )
     this.#authorized(call, snapshot, 'cache', async () => {
-      const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
-      const remembered = this.#remembered === undefined ? 0 : 1
-      this.#remembered = undefined
-      const cleared = {
-        api_keys: api_keys(),
-        tokens: tokens(),
-        decisions: decisions(),
-        results: results(),
-        quota_statistics: quota_statistics() + remembered,
-      }
+      const cleared = this.#clear()
+      await this.#parts.quota.clearElsewhere()
       call.answer(200, { status: 'ok', cleared })
     })
   }
 
+  /** @returns how much was forgotten here */
+  #clear(): Record<string, number> {
+    const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
+    const remembered = this.#remembered === undefined ? 0 : 1
+    this.#remembered = undefined
+    return {
+      api_keys: api_keys(),
+      tokens: tokens(),
+      decisions: decisions(),
+      results: results(),
+      quota_statistics: quota_statistics() + remembered,
+    }
+  }
+
   async #statistics(nowMs: number): Promise<readonly QuotaStatistics[]> {
-    if (this.#remembered !== undefined && this.#remembered.untilMs > nowMs) return this.#remembered.rows
-    const rows = await this.#parts.quota.statistics()
-    this.#remembered = { rows, untilMs: nowMs + this.#parts.statisticsTtlMs }
+    const { quota, statisticsTtlMs } = this.#parts
+    // Read before the rows: a reset in between makes these stale.
+    const revision = quota.revision()
+    const known = this.#remembered
+    if (known !== undefined && known.untilMs > nowMs && known.revision === revision) return known.rows
+    const rows = await quota.statistics()
+    this.#remembered = { rows, untilMs: nowMs + statisticsTtlMs, revision }
     return rows
   }
 
@@ -172,6 +186,7 @@ function emptyRow(consumer_id: string): ConsumerStatistics {
 function byConsumer(rows: readonly QuotaStatistics[]): readonly ConsumerStatistics[] {
   const sums = new Map<string, ConsumerStatistics>()
   for (const row of rows) {
+    if (row.key.startsWith(POLICY_LIMIT_KEY)) continue
     const id = consumerOf(row.key)
     const sum = sums.get(id) ?? emptyRow(id)
     const dailyRemaining = Math.max(0, row.dailyLimit - row.dailyCount)

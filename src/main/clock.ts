@@ -2,11 +2,18 @@
 
 export class Clock {
   #offsetMs = 0
+  readonly #listeners: ((ms: number) => void)[] = []
 
   /** Unix ms. */
   readonly now = (): number => Date.now() + this.#offsetMs
 
   readonly advance = (ms: number): void => {
     this.#offsetMs += ms
+    for (const listener of this.#listeners) listener(ms)
+  }
+
+  /** For parts that keep a time of their own. */
+  onAdvance(listener: (ms: number) => void): void {
+    this.#listeners.push(listener)
   }
 }

@@ -23,7 +23,7 @@ export async function openGateway(ground: Ground, issuer: string): Promise<Gatew
   const { settings, log } = ground
   const door = await openListener(ground, settings.gateway)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${door.port}`
-  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota: openQuota(ground) })
+  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota: await openQuota(ground) })
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
     awaited: ['tools', 'control'],

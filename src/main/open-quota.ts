@@ -1,18 +1,78 @@
-/** Opens the counters of the quota: one set for all threads of the process. It decides nothing. */
+/** Opens the counters of the quota: one set for all threads of the process, shared with other instances where there is a Redis. It decides nothing. */
 import { join } from 'node:path'
 import { openJournalQuota } from '../quota/journal/journal-quota.ts'
-import type { Quota } from '../quota/quota.ts'
+import type { Quota, QuotaStatistics } from '../quota/quota.ts'
+import { openRedisQuota } from '../quota/redis/redis-quota.ts'
+import type { QuotaUsage } from '../telemetry/metrics.ts'
 import type { Ground } from './ground.ts'
 
-export function openQuota({ settings, log, closers }: Ground): Quota {
-  const quota = openJournalQuota({
-    dir: join(settings.dataDir, 'quota'),
-    onFault: error =>
-      log.error(
-        { err: error },
-        'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
-      ),
-  })
+const AWAY =
+  'the quota store does not answer: limits are decided on what this instance holds of them, and calls beyond that are refused'
+
+/** With Redis, resolves once every other instance knows of this one, or after some seconds without Redis. */
+export async function openQuota(ground: Ground): Promise<Quota> {
+  const { clock, metrics, closers } = ground
+  const quota = await open(ground)
   closers.add('quota', () => quota.close())
+  clock.onAdvance(ms => quota.advance(ms))
+  metrics.quotaUsage(() => usageOf(quota.usage()))
+  metrics.gauge('platform_quota_store_up', 'Whether the store behind the quotas answers, 1 or 0.', () =>
+    quota.health().store === 'down' ? 0 : 1,
+  )
+  metrics.gauge(
+    'platform_quota_consumers',
+    'Consumers that have a place in the table.',
+    () => quota.health().used,
+  )
+  metrics.gauge(
+    'platform_quota_evicted',
+    'Idle consumers and tool buckets whose place was given to others, since the start.',
+    () => quota.health().evicted,
+  )
+  metrics.gauge(
+    'platform_quota_turned_away',
+    'Calls refused because no place in the table was free, since the start.',
+    () => quota.health().turnedAway,
+  )
+  metrics.gauge(
+    'platform_quota_waited',
+    'Calls that waited for the store behind the quotas, since the start.',
+    () => quota.health().waited,
+  )
   return quota
+}
+
+async function open({ settings, log, clock, conditions }: Ground): Promise<Quota> {
+  const dir = join(settings.dataDir, 'quota')
+  const onFault = (error: Error): void =>
+    log.error(
+      { err: error },
+      'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
+    )
+  const { redisUrl: url } = settings
+  if (url === undefined) return openJournalQuota({ dir, onFault, unixMs: clock.now })
+  conditions.set('quota', AWAY)
+  const quota = openRedisQuota({
+    url,
+    dir,
+    // told by the condition, not once for every attempt to connect
+    onFault: error => log.debug({ err: error }, 'the quota store'),
+    onStore(up) {
+      conditions.set('quota', up ? undefined : AWAY)
+      if (up) log.info({}, 'the quota store answers')
+      else log.warn({}, AWAY)
+    },
+  })
+  await quota.ready
+  return quota
+}
+
+/** Keys are `tenant/consumer` or `tenant/consumer/subscription`; others count no consumer's calls. */
+function* usageOf(rows: readonly QuotaStatistics[]): Generator<QuotaUsage> {
+  for (const { key, dailyCount, dailyLimit, monthlyCount, monthlyLimit } of rows) {
+    const consumer = key.split('/')[1]
+    if (consumer === undefined || key.startsWith('~')) continue
+    if (dailyLimit > 0) yield { consumer, type: 'daily', ratio: dailyCount / dailyLimit }
+    if (monthlyLimit > 0) yield { consumer, type: 'monthly', ratio: monthlyCount / monthlyLimit }
+  }
 }

@@ -5,6 +5,13 @@ const OTHER = 'other'
 
 type CallCount = { readonly requests: { inc(): void }; readonly duration: { observe(seconds: number): void } }
 
+/** How much of a calendar quota a consumer has used; above 1 after a limit was lowered. */
+export interface QuotaUsage {
+  readonly consumer: string
+  readonly type: 'daily' | 'monthly'
+  readonly ratio: number
+}
+
 /** Every metric of the process. Values are read by a scrape of `/metrics`. */
 export class Metrics {
   readonly registry = new Registry()
@@ -12,13 +19,13 @@ export class Metrics {
   readonly #outcomes: Counter<'action' | 'outcome'>
   readonly #rateLimited: Counter
   readonly #quotaExceeded: Counter
-  readonly #usage: Gauge<'consumer' | 'type'>
   readonly #duration: Histogram<'action'>
   readonly #backend: Histogram
   readonly #connectionsRefused: Counter<'reason'>
   readonly #streamsRefused: Counter<'reason'>
   readonly #streamsEnded: Counter<'reason'>
   readonly #bugs: Counter<'stage'>
+  readonly #policyFailures: Counter<'failure'>
   readonly #consumers = new Set<string>()
   readonly #maxConsumers: number
   /** Children by label values: asking prom-client for one hashes the labels each time. */
@@ -48,12 +55,6 @@ export class Metrics {
     this.#quotaExceeded = new Counter({
       name: 'platform_quota_exceeded_total',
       help: 'Calls refused by a daily or monthly quota.',
-      registers,
-    })
-    this.#usage = new Gauge({
-      name: 'platform_quota_usage_ratio',
-      help: 'Used share of a quota, 0.0 to 1.0.',
-      labelNames: ['consumer', 'type'],
       registers,
     })
     this.#duration = new Histogram({
@@ -91,6 +92,12 @@ export class Metrics {
       name: 'platform_internal_errors_total',
       help: 'Exceptions caught by the pipeline.',
       labelNames: ['stage'],
+      registers,
+    })
+    this.#policyFailures = new Counter({
+      name: 'platform_policy_failures_total',
+      help: 'Decisions the policy could not make; each was a denial.',
+      labelNames: ['failure'],
       registers,
     })
     collectDefaultMetrics({ register: this.registry })
@@ -134,9 +141,26 @@ export class Metrics {
     else this.#rateLimited.inc()
   }
 
-  /** @param type `daily` or `monthly` */
-  quotaUsage(consumer: string, type: 'daily' | 'monthly', ratio: number): void {
-    this.#usage.set({ consumer: this.#boundedConsumer(consumer), type }, Math.min(1, ratio))
+  /** `platform_quota_usage_ratio`, read when scraped. Of several counters of one consumer the fullest is shown. */
+  quotaUsage(read: () => Iterable<QuotaUsage>): void {
+    const bounded = (consumer: string) => this.#boundedConsumer(consumer)
+    new Gauge({
+      name: 'platform_quota_usage_ratio',
+      help: 'Used share of a quota, 0.0 to 1.0.',
+      labelNames: ['consumer', 'type'],
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        const fullest = new Map<string, QuotaUsage>()
+        for (const { consumer, type, ratio } of read()) {
+          const label = bounded(consumer)
+          const key = `${type} ${label}`
+          if (ratio >= (fullest.get(key)?.ratio ?? 0)) fullest.set(key, { consumer: label, type, ratio })
+        }
+        for (const { consumer, type, ratio } of fullest.values())
+          this.set({ consumer, type }, Math.min(1, ratio))
+      },
+    })
   }
 
   connectionRefused(reason: string): void {
@@ -154,6 +178,24 @@ export class Metrics {
 
   bug(stage: string): void {
     this.#bugs.inc({ stage })
+  }
+
+  /** @param failure one of a closed set (`PolicyFailure`). */
+  policyFailed(failure: string): void {
+    this.#policyFailures.inc({ failure })
+  }
+
+  /** Counts that are kept elsewhere and read when scraped. */
+  counter(name: string, help: string, read: () => number): void {
+    new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
   }
 
   /** Gauges that are read when scraped. */
