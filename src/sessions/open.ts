@@ -14,23 +14,25 @@ export interface SessionOptions {
   readonly ttlMs: number
   readonly max: number
   readonly log: Log
+  /** Unix ms; a deployment may have a clock of its own. */
+  readonly now?: () => number
 }
 
 /** @returns the store, and the keys that also sign request states */
 export async function openSessions(
   options: SessionOptions,
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
-  const { dataDir, redisUrl, ttlMs, max, log } = options
+  const { dataDir, redisUrl, ttlMs, max, log, now = Date.now } = options
   const own = fileKeyRing(join(dataDir, 'session-keys.json'))
   if (redisUrl === undefined) {
     return {
       keys: own,
-      sessions: new MemorySessionStore({ keys: own, ttlMs, maxSessions: max, now: Date.now }),
+      sessions: new MemorySessionStore({ keys: own, ttlMs, maxSessions: max, now }),
     }
   }
   const redis = connectRedis(redisUrl, log)
   const subscriber = connectRedis(redisUrl, log)
   const keys = redisKeyRing(redis, own)
   await keys.ready
-  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, now: Date.now }) }
+  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, now }) }
 }

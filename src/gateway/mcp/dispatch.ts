@@ -5,11 +5,11 @@ import type { Refusal } from '../../pipeline/refusal.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import {
+  callHeaders,
   challengeContext,
   type Ended,
   type GatewayParts,
   type RunExtras,
-  rateLimitHeaders,
   run,
 } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
@@ -163,7 +163,7 @@ export class Dispatcher {
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
       const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
-      const headers = [...rateLimitHeaders(exchange), ...savedHeader(level, savedBytes)]
+      const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
       return writer.complete(request.id, JSON.stringify(result), headers)
     })
   }
@@ -210,7 +210,7 @@ export class Dispatcher {
       (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
     ) {
       const result = { content: [{ type: 'text', text: refusal.message }], isError: true }
-      return writer.complete(id, JSON.stringify(result), rateLimitHeaders(ended.exchange))
+      return writer.complete(id, JSON.stringify(result), callHeaders(ended.exchange))
     }
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
       return fault(

@@ -38,7 +38,7 @@ export class McpEndpoint {
       cors,
       dispatcher: new Dispatcher(gateway),
       inFlight: new InFlight(gateway.sessions),
-      streams: new Streams(options.streams, options.onStreamEnded, gateway.nowMs),
+      streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
       limiter: new StreamLimiter(options.limiter),
       inquiries: new InquiryStates(options.keys, gateway.nowMs),
       clientAddress: options.clientAddress,
@@ -92,4 +92,10 @@ export class McpEndpoint {
     })
     return false
   }
+}
+
+/** Without the limiter streams live as long as their clients; slow readers are still cut by the listener. */
+function streamLimits({ limiter, streams }: McpOptions): StreamLimits {
+  if (limiter.enabled) return streams
+  return { ...streams, idleTimeoutMs: Number.POSITIVE_INFINITY, maxDurationMs: Number.POSITIVE_INFINITY }
 }

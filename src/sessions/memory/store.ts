@@ -152,11 +152,17 @@ export class MemorySessionStore implements SessionStore {
   }
 
   statistics(nowMs: number): SessionStatistics {
+    const { ttlMs } = this.#options
+    let active = 0
     let zombies = 0
     for (const entry of this.#alive.values()) {
-      if (streamsOf(entry) === 0 && nowMs - entry.lastSeenMs > this.#options.ttlMs / 3) zombies++
+      const idleMs = streamsOf(entry) > 0 ? 0 : nowMs - entry.lastSeenMs
+      // the sweep comes later
+      if (idleMs > ttlMs) continue
+      active++
+      if (idleMs > ttlMs / 3) zombies++
     }
-    return { active_sessions: this.#alive.size, zombie_sessions: zombies, total_created: this.#totalCreated }
+    return { active_sessions: active, zombie_sessions: zombies, total_created: this.#totalCreated }
   }
 
   close(): void {
