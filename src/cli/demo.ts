@@ -1,22 +1,31 @@
 /** `toolgate demo`: does the main job against a running gateway, over HTTP like any client, and checks every answer. */
 import { parseArgs } from 'node:util'
+import { type ControlPlaneDemoOptions, walkControlPlane } from './demo/control-plane.ts'
 import { DemoFailure } from './demo/expect.ts'
 import { walk } from './demo/steps.ts'
 import { JsonTranscript, TextTranscript, type Transcript } from './demo/transcript.ts'
 
 const EXIT_USAGE = 64
 const DEFAULT_URL = 'http://localhost:8080'
+const DEFAULT_API_URL = 'http://localhost:8081'
 /** Asked for the token endpoint when the gateway does not name its authorization server. */
 const DEFAULT_AUTH_URL = 'http://localhost:8082/realms/platform'
 
 const HELP = `Usage: toolgate demo [--url URL] [--auth-url URL] [--json]
+       toolgate demo --control-plane [--api-url URL] [--upstream-url URL] [--url URL] [--auth-url URL] [--json]
 
 Gets a token, lists the tools, calls one over REST and the same over JSON-RPC, is refused by the policy, is stopped by
 the quota and let in again. Shows each exchange and checks it. Needs a gateway with the example shop, as 'npm start'
 brings it, and can be repeated.
 
+With --control-plane it walks from a new tenant over API, plan, subscription and approval to calls with the key, usage,
+rotation and revocation, measures how fast each change reaches the gateway, and deletes what it made.
+
   --url URL       the gateway (GATEWAY_URL, else ${DEFAULT_URL})
   --auth-url URL  issuer to ask when the gateway does not name one (AUTH_ISSUER, else ${DEFAULT_AUTH_URL})
+  --control-plane walk through the control plane instead
+  --api-url URL   the control plane (API_URL, else ${DEFAULT_API_URL})
+  --upstream-url URL  backend that the gateway reaches; absent: one of the demo's own on 127.0.0.1
   --json          one JSON object per step instead of text
   --help
 
@@ -31,7 +40,8 @@ export async function demo(args: string[]): Promise<number> {
     ? new JsonTranscript(write)
     : new TextTranscript(write, colours())
   try {
-    await walk(options, transcript)
+    if (options.controlPlane) await walkControlPlane(options, transcript)
+    else await walk(options, transcript)
     transcript.end()
     return 0
   } catch (error) {
@@ -41,13 +51,21 @@ export async function demo(args: string[]): Promise<number> {
   }
 }
 
-function readOptions(args: string[]): { url: string; authUrl: string; json: boolean } | number {
+interface Options extends ControlPlaneDemoOptions {
+  readonly controlPlane: boolean
+  readonly json: boolean
+}
+
+function readOptions(args: string[]): Options | number {
   try {
     const { values } = parseArgs({
       args,
       options: {
         url: { type: 'string', default: process.env.GATEWAY_URL || DEFAULT_URL },
         'auth-url': { type: 'string', default: process.env.AUTH_ISSUER || DEFAULT_AUTH_URL },
+        'control-plane': { type: 'boolean', default: false },
+        'api-url': { type: 'string', default: process.env.API_URL || DEFAULT_API_URL },
+        'upstream-url': { type: 'string' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -59,6 +77,10 @@ function readOptions(args: string[]): { url: string; authUrl: string; json: bool
     return {
       url: address('--url', values.url),
       authUrl: address('--auth-url', values['auth-url']),
+      apiUrl: address('--api-url', values['api-url']),
+      upstreamUrl:
+        values['upstream-url'] === undefined ? undefined : address('--upstream-url', values['upstream-url']),
+      controlPlane: values['control-plane'],
       json: values.json,
     }
   } catch (error) {

@@ -2,7 +2,8 @@
 import type { Running } from '../main.ts'
 
 /** No line of it begins with `{`: only the ready line does (contract §1). */
-export function welcome({ addresses, embedded }: Running): string {
+export function welcome({ addresses, embedded, role }: Running): string {
+  if (role !== 'all') return apart({ addresses, role })
   const { gateway_url, api_url, auth_url, metrics_url } = addresses
   const { provider: development, exampleUrl } = embedded
   const token = development
@@ -35,4 +36,18 @@ Connect an MCP client:
 See it work:  npx toolgate demo${gateway_url === 'http://localhost:8080' ? '' : ` --url ${gateway_url}`}
 
 `
+}
+
+/** Of a plane that runs apart: the other one prints the rest. */
+function apart({ addresses, role }: Pick<Running, 'addresses' | 'role'>): string {
+  const { gateway_url, api_url, auth_url, metrics_url } = addresses
+  const own =
+    role === 'gateway'
+      ? `Toolgate gateway is up at ${gateway_url}`
+      : `Toolgate control plane is up at ${api_url}`
+  const other =
+    role === 'gateway'
+      ? `  control plane  ${api_url}`
+      : `  gateways       ${gateway_url}      (ROLE=gateway, CONTROL_PLANE_URL=${api_url}, AUTH_ISSUER=${auth_url})`
+  return `\n${own}\n\n${other}\n  identity       ${auth_url}\n  metrics        ${metrics_url}/metrics\n\n`
 }

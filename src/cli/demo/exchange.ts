@@ -4,7 +4,7 @@ import { DemoFailure } from './expect.ts'
 const TIMEOUT_MS = 10_000
 
 export interface Asked {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly url: string
   readonly headers: { readonly [name: string]: string }
   /** An object is sent as JSON, URLSearchParams as a form. */

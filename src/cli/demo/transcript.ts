@@ -16,7 +16,7 @@ export interface Transcript {
   end(): void
 }
 
-const REQUEST_HEADERS = ['authorization', 'content-type', 'accept', 'mcp-protocol-version']
+const REQUEST_HEADERS = ['authorization', 'x-api-key', 'content-type', 'accept', 'mcp-protocol-version']
 const ANSWER_HEADERS = [
   'content-type',
   'x-ratelimit-limit',

@@ -50,6 +50,8 @@ export class RemoteGateway {
   #heardAtMs = 0
   #watch: NodeJS.Timeout | undefined
   #polling = false
+  /** The fault that was told last: it is not told again with every try. */
+  #told: string | undefined
   #closing = new AbortController()
   #following: Promise<void> = Promise.resolve()
   #work: Promise<unknown> = Promise.resolve()
@@ -138,6 +140,7 @@ export class RemoteGateway {
           reporter.registered(event.data)
           onHello()
           onFault(undefined)
+          this.#told = undefined
           log.info({ version: this.#share.version }, 'following the control plane')
           continue
         }

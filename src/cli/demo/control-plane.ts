@@ -1,0 +1,225 @@
+/** The steps of `demo --control-plane`: from a new tenant to a revoked key, each with what it demands. It leaves nothing behind. */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Exchange, exchange } from './exchange.ts'
+import { DemoFailure, expect, expectStatus } from './expect.ts'
+import type { DemoOptions } from './steps.ts'
+import { field, findTokenEndpoint, getToken } from './token.ts'
+import type { Transcript } from './transcript.ts'
+import { startUpstream } from './upstream.ts'
+
+export interface ControlPlaneDemoOptions extends DemoOptions {
+  /** Of the control plane, without `/v1`. */
+  readonly apiUrl: string
+  /** undefined: a backend of the demo's own. */
+  readonly upstreamUrl: string | undefined
+}
+
+/** A push reaches every gateway within a second; a poll within five. */
+const SPREAD_MS = 10_000
+/** Gateways report every 5 s. */
+const REPORTED_MS = 20_000
+const ASK_EVERY_MS = 10
+const CALLS = 5
+
+/** @throws DemoFailure at the first answer that is not as it must be. */
+export async function walkControlPlane(
+  options: ControlPlaneDemoOptions,
+  transcript: Transcript,
+): Promise<void> {
+  const upstream = options.upstreamUrl === undefined ? await startUpstream() : undefined
+  try {
+    transcript.step('token', 'Get a token as demo-admin, who runs the platform')
+    const endpoint = await findTokenEndpoint(options.url, options.authUrl, transcript)
+    const token = await getToken(endpoint, 'demo-admin', transcript)
+    transcript.ok('a signed JWT')
+    await new Walk(options.apiUrl, token, transcript).run(options.upstreamUrl ?? upstream!.url)
+  } finally {
+    await upstream?.close()
+  }
+}
+
+class Walk {
+  readonly #apiUrl: string
+  readonly #token: string
+  readonly #transcript: Transcript
+  /** What was made, to be deleted in reverse. */
+  readonly #made: string[] = []
+
+  constructor(apiUrl: string, token: string, transcript: Transcript) {
+    this.#apiUrl = apiUrl
+    this.#token = token
+    this.#transcript = transcript
+  }
+
+  async run(upstreamUrl: string): Promise<void> {
+    try {
+      await this.#walk(upstreamUrl)
+    } finally {
+      for (const path of this.#made.reverse()) await this.#ask('DELETE', path).catch(() => {})
+    }
+  }
+
+  async #walk(upstreamUrl: string): Promise<void> {
+    const transcript = this.#transcript
+    const name = `demo-${randomBytes(4).toString('hex')}`
+
+    transcript.step('tenant', 'Create a tenant')
+    const tenant = await this.#create('/tenants', {
+      name,
+      tier: 'business',
+      admin_email: `ops@${name}.example`,
+      region: 'default',
+    })
+    const base = `/tenants/${text(tenant, 'id')}`
+    transcript.ok(`${name} is ${text(tenant, 'status')} at ${text(tenant, 'gateway_url')}`)
+
+    transcript.step('api', 'Publish an API that asks for a key')
+    const api = await this.#create(`${base}/apis`, {
+      name: 'Greeter',
+      description: 'Says who asked for what',
+      upstream_url: upstreamUrl,
+      path: '/greeter',
+      version: '1',
+      auth_required: true,
+    })
+    const publicUrl = text(api, 'public_url')
+    const guarded = await this.#until(() => call(publicUrl), 401, SPREAD_MS)
+    transcript.show(guarded.last)
+    transcript.ok(`the gateway guards it ${guarded.tookMs} ms later`)
+
+    transcript.step('plan', 'Offer a plan')
+    const plan = await this.#create('/plans', {
+      slug: name,
+      name: 'Demo plan',
+      rate_limit_per_second: 1000,
+      rate_limit_per_minute: 10_000,
+      daily_request_limit: 100_000,
+      monthly_request_limit: 1_000_000,
+      burst_limit: 100,
+    })
+    transcript.ok(`plan ${text(plan, 'slug')}`)
+
+    transcript.step('subscription', 'Subscribe an application to the API')
+    const subscription = await this.#create(`${base}/subscriptions`, {
+      api_id: text(api, 'id'),
+      plan: text(plan, 'slug'),
+      application: 'demo-app',
+    })
+    expect(
+      field(subscription, 'status') === 'pending_approval' && field(subscription, 'api_key') === null,
+      'a pending subscription without a key',
+      subscription.answer,
+    )
+    const subscriptionPath = `${base}/subscriptions/${text(subscription, 'id')}`
+    transcript.ok('it waits for approval, and there is no key yet')
+
+    transcript.step('approve', 'Approve it')
+    const approved = await this.#shown('POST', `${subscriptionPath}/approve`, {})
+    expectStatus(approved, 200)
+    const key = text(approved, 'api_key')
+    transcript.ok('approved; the key is shown this one time')
+
+    transcript.step('call', `Call the API ${CALLS} times with the key`)
+    const admitted = await this.#until(() => call(publicUrl, key), 200, SPREAD_MS)
+    transcript.show(admitted.last)
+    expect(field(admitted.last, 'saw_a_key') !== true, 'no key at the upstream', admitted.last.answer)
+    let calls = 1
+    while (calls < CALLS) {
+      expectStatus(await call(publicUrl, key), 200)
+      calls++
+    }
+    transcript.ok(`the key works ${admitted.tookMs} ms after the approval`)
+
+    transcript.step('usage', 'Read what the subscription has used')
+    const used = await this.#until(
+      () => this.#ask('GET', `${subscriptionPath}/usage`),
+      answered => Number(field(answered, 'requests')) >= CALLS,
+      REPORTED_MS,
+    )
+    transcript.show(used.last)
+    transcript.ok(`${field(used.last, 'requests')} requests are counted`)
+
+    transcript.step('rotate', 'Rotate the key, both valid for an hour')
+    const keys = await this.#ask('GET', `${base}/apikeys`)
+    const keyPath = `${base}/apikeys/${firstId(keys)}`
+    const rotated = await this.#shown('POST', `${keyPath}/rotate`, { grace_period_hours: 1 })
+    const newKey = text(rotated, 'key')
+    const spread = await this.#until(() => call(publicUrl, newKey), 200, SPREAD_MS)
+    expectStatus(await call(publicUrl, key), 200)
+    transcript.ok(`the new key works after ${spread.tookMs} ms, the old one goes on within its grace period`)
+
+    transcript.step('revoke', 'Revoke it')
+    const revoked = await this.#shown('DELETE', keyPath)
+    expectStatus(revoked, 204)
+    const refused = await this.#until(() => call(publicUrl, newKey), 401, SPREAD_MS)
+    transcript.show(refused.last)
+    expectStatus(await call(publicUrl, key), 401)
+    transcript.ok(`both keys are refused ${refused.tookMs} ms after the revocation`)
+  }
+
+  async #create(path: string, body: object): Promise<Exchange> {
+    const made = await this.#shown('POST', path, body)
+    expectStatus(made, 201)
+    this.#made.push(`${path}/${text(made, 'id')}`)
+    return made
+  }
+
+  async #shown(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
+    const answered = await this.#ask(method, path, body)
+    this.#transcript.show(answered)
+    return answered
+  }
+
+  #ask(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
+    return exchange({
+      method,
+      url: `${this.#apiUrl}/v1${path}`,
+      headers: { authorization: `Bearer ${this.#token}`, accept: 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    })
+  }
+
+  /** Asks until the answer is the one wanted. @throws DemoFailure after `withinMs` */
+  async #until(
+    ask: () => Promise<Exchange>,
+    wanted: number | ((answered: Exchange) => boolean),
+    withinMs: number,
+  ): Promise<{ last: Exchange; tookMs: number }> {
+    const startedAt = performance.now()
+    for (;;) {
+      const last = await ask()
+      const tookMs = Math.round(performance.now() - startedAt)
+      if (typeof wanted === 'number' ? last.status === wanted : wanted(last)) return { last, tookMs }
+      if (tookMs > withinMs) {
+        const what = typeof wanted === 'number' ? `status ${wanted}` : 'an answer that shows it'
+        throw new DemoFailure(
+          `${what} from ${last.url} within ${withinMs} ms`,
+          `${last.status} ${JSON.stringify(last.answer)}`,
+        )
+      }
+      await sleep(ASK_EVERY_MS)
+    }
+  }
+}
+
+function call(url: string, key?: string): Promise<Exchange> {
+  return exchange({
+    method: 'GET',
+    url: `${url}/hello`,
+    headers: key === undefined ? {} : { 'x-api-key': key },
+  })
+}
+
+function text(found: Exchange, name: string): string {
+  const value = field(found, name)
+  expect(typeof value === 'string', `${name} in the answer of ${found.url}`, found.answer)
+  return value
+}
+
+function firstId(list: Exchange): string {
+  const items = field(list, 'items')
+  const first: unknown = Array.isArray(items) ? items[0]?.id : undefined
+  expect(typeof first === 'string', 'a key in the list', list.answer)
+  return first
+}

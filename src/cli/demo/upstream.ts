@@ -1,0 +1,36 @@
+/** A backend of the demo's own, on loopback, that says what it was asked. It stores nothing. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Upstream {
+  readonly url: string
+  close(): Promise<void>
+}
+
+export async function startUpstream(): Promise<Upstream> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader('content-type', 'application/json')
+    response.end(
+      JSON.stringify({
+        hello: 'from the upstream',
+        method: request.method,
+        path: request.url,
+        // the gateway keeps the caller's credentials to itself
+        saw_a_key: request.headers['x-api-key'] !== undefined || request.headers.authorization !== undefined,
+      }),
+    )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise(resolve => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
+}
