@@ -37,6 +37,15 @@ export interface Desired {
   readonly hands: readonly HandTool[]
 }
 
+/** What a tool-set makes. */
+export interface Generated {
+  readonly namespace: string
+  readonly name: string
+  readonly tools: readonly Tool[]
+  /** false: it makes none for now, which is no reason to forget what was written by hand. */
+  readonly enabled: boolean
+}
+
 interface Made {
   readonly tools: readonly Tool[]
   readonly specHash: string | undefined
@@ -58,6 +67,8 @@ interface Entry {
   /** Why what waits is not admitted. */
   clash: string | undefined
   syncing: boolean
+  /** It is known to make no tools: disabled, or without a document. */
+  idle: boolean
   lastSyncedAt: string | undefined
   /** What the tools meant before; undefined = never seen. */
   ledger: Ledger | undefined
@@ -100,14 +111,11 @@ export class Reconciler {
     await Promise.all(local.map(entry => entry.sync?.sync()))
   }
 
-  /** The tools each tool-set made and serves, before anything written by hand. */
-  generated(): readonly {
-    readonly namespace: string
-    readonly name: string
-    readonly tools: readonly Tool[]
-  }[] {
-    return [...this.#entries.values()].map(({ namespace, name, served }) => {
-      return { namespace, name, tools: served?.tools ?? [] }
+  /** The tools each tool-set made, before anything written by hand; none of it for a tool-set that could not make any yet. */
+  generated(): readonly Generated[] {
+    return [...this.#entries.values()].flatMap(({ namespace, name, served, sync, idle }) => {
+      if (served === undefined && !idle) return []
+      return { namespace, name, tools: served?.tools ?? [], enabled: sync?.toolSet.enabled !== false }
     })
   }
 
@@ -179,6 +187,7 @@ export class Reconciler {
         error: undefined,
         clash: undefined,
         syncing: false,
+        idle: false,
         lastSyncedAt: undefined,
         ledger: undefined,
         status: PENDING,
@@ -197,6 +206,7 @@ export class Reconciler {
   #settled(entry: Entry, outcome: SyncOutcome): void {
     entry.syncing = false
     entry.error = outcome.kind === 'fault' ? outcome.message : undefined
+    entry.idle = outcome.kind === 'disabled' || outcome.kind === 'empty'
     if (outcome.kind === 'disabled' || outcome.kind === 'empty') {
       entry.served = undefined
       entry.waiting = undefined

@@ -11,7 +11,7 @@ import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { KubeObject, KubernetesApi, ObjectCache } from './api.ts'
 import { desiredFromObjects } from './desired.ts'
 import { Leader } from './leader.ts'
-import { planObjects } from './tool-objects.ts'
+import { editedFields, planObjects } from './tool-objects.ts'
 
 export interface KubernetesSourceOptions {
   readonly api: KubernetesApi
@@ -161,14 +161,17 @@ class KubernetesSource implements ToolSource {
     const { api, apiGroup } = this.#options
     const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object), object]))
     const live = groupByOwner(this.#caches!.tools.list())
-    for (const { namespace, name, tools } of this.#reconciler!.generated()) {
+    for (const { namespace, name, tools, enabled } of this.#reconciler!.generated()) {
       const owner = owners.get(`${namespace}/${name}`)
       const uid = owner?.metadata.uid
       if (uid === undefined) continue
       const plan = planObjects(tools, live.get(uid) ?? [], { namespace, name, uid }, apiGroup)
       for (const object of plan.create) if (this.#leader.leading) await api.create('tools', object)
       for (const object of plan.replace) if (this.#leader.leading) await api.replace('tools', object)
-      for (const { metadata } of plan.remove) {
+      for (const object of plan.remove) {
+        const { metadata } = object
+        // Switched off for a while: what was written by hand waits for its tool.
+        if (!enabled && Object.keys(editedFields(object, apiGroup)).length > 0) continue
         if (this.#leader.leading) await api.remove('tools', metadata.namespace, metadata.name)
       }
     }

@@ -43,8 +43,9 @@ export function namesOf(world: SourceWorld, toolSet: string): string {
 export async function eventually<T>(
   check: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
+  timeoutMs = 20_000,
 ): Promise<T> {
-  const end = Date.now() + 20_000
+  const end = Date.now() + timeoutMs
   let last: unknown
   for (;;) {
     try {
@@ -54,7 +55,9 @@ export async function eventually<T>(
       last = error
     }
     if (Date.now() > end)
-      throw new Error(`waited 20 s for ${what}${last === undefined ? '' : `: ${String(last)}`}`)
+      throw new Error(
+        `waited ${timeoutMs / 1000} s for ${what}${last === undefined ? '' : `: ${String(last)}`}`,
+      )
     await new Promise(resolve => setTimeout(resolve, 25))
   }
 }

@@ -7,11 +7,12 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { KubeConfig, type KubernetesObject, KubernetesObjectApi } from '@kubernetes/client-node'
 import { parseAllDocuments, stringify } from 'yaml'
+import { eventually } from '../../contract/toolsets/source-world.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const APISERVER = join(ROOT, '.tools/kube/kube-apiserver')
+const ADMIN_TOKEN = 'admin-token'
 
 export const KUBE_INSTALLED = existsSync(APISERVER) && onPath('etcd')
 
@@ -24,97 +25,150 @@ function onPath(program: string): boolean {
   }
 }
 
-/** Who a kubeconfig speaks for. */
-export type Identity = 'admin' | 'gateway'
-const TOKENS = `admin-token,admin,admin,system:masters
-gateway-token,system:serviceaccount:toolgate:toolgate,gateway,"system:serviceaccounts,system:authenticated"
-`
+/** An object as it stands in YAML. */
+export interface KubeManifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+}
 
 export class Kube {
   readonly #root = mkdtempSync(join(tmpdir(), 'kube-'))
   readonly #processes: ChildProcess[] = []
   #port = 0
 
+  /** With the definitions, rights and namespaces that the repository ships. */
   async start(): Promise<void> {
     const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
-    this.#port = port!
+    this.#port = port
     const etcd = `http://127.0.0.1:${client}`
     const peerUrl = `http://127.0.0.1:${peer}`
-    this.#run('etcd', [
-      ...[
-        '--data-dir',
-        join(this.#root, 'etcd'),
-        '--listen-client-urls',
-        etcd,
-        '--advertise-client-urls',
-        etcd,
-      ],
-      ...[
-        '--listen-peer-urls',
-        peerUrl,
-        '--initial-advertise-peer-urls',
-        peerUrl,
-        '--initial-cluster',
-        `default=${peerUrl}`,
-      ],
-    ])
+    this.#run('etcd', {
+      'data-dir': join(this.#root, 'etcd'),
+      'listen-client-urls': etcd,
+      'advertise-client-urls': etcd,
+      'listen-peer-urls': peerUrl,
+      'initial-advertise-peer-urls': peerUrl,
+      'initial-cluster': `default=${peerUrl}`,
+      'unsafe-no-fsync': 'true',
+    })
     const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
     const keyFile = this.#write('sa.key', key.export({ type: 'pkcs8', format: 'pem' }).toString())
-    this.#run(APISERVER, [
-      ...['--etcd-servers', etcd, '--secure-port', String(port), '--bind-address', '127.0.0.1'],
-      ...['--cert-dir', join(this.#root, 'certs'), '--token-auth-file', this.#write('tokens.csv', TOKENS)],
-      ...['--service-account-issuer', 'https://kube.test', '--service-account-key-file', keyFile],
-      ...['--service-account-signing-key-file', keyFile, '--service-cluster-ip-range', '10.0.0.0/24'],
-      ...['--authorization-mode', 'RBAC', '--disable-admission-plugins', 'ServiceAccount'],
-      ...['--enable-admission-plugins', 'OwnerReferencesPermissionEnforcement'],
-    ])
-    await this.#ready()
-  }
-
-  /** Path of a kubeconfig. */
-  kubeconfig(identity: Identity): string {
-    return this.#write(
-      `${identity}.yaml`,
-      stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': 'test',
-        contexts: [{ name: 'test', context: { cluster: 'test', user: identity } }],
-        clusters: [
-          {
-            name: 'test',
-            cluster: { server: `https://127.0.0.1:${this.#port}`, 'insecure-skip-tls-verify': true },
-          },
-        ],
-        users: [{ name: identity, user: { token: `${identity}-token` } }],
-      }),
+    this.#run(APISERVER, {
+      'etcd-servers': etcd,
+      'secure-port': String(port),
+      'bind-address': '127.0.0.1',
+      'cert-dir': join(this.#root, 'certs'),
+      'token-auth-file': this.#write('tokens.csv', `${ADMIN_TOKEN},admin,admin,system:masters\n`),
+      'service-account-issuer': 'https://kube.test',
+      'service-account-key-file': keyFile,
+      'service-account-signing-key-file': keyFile,
+      'service-cluster-ip-range': '10.0.0.0/24',
+      'authorization-mode': 'RBAC',
+      'disable-admission-plugins': 'ServiceAccount',
+      'enable-admission-plugins': 'OwnerReferencesPermissionEnforcement',
+    })
+    await eventually(
+      async () => (await this.request('GET', '/readyz')).status === 200,
+      'the API server',
+      110_000,
     )
-  }
-
-  objects(): KubernetesObjectApi {
-    const config = new KubeConfig()
-    config.loadFromFile(this.kubeconfig('admin'))
-    return KubernetesObjectApi.makeApiClient(config)
-  }
-
-  /** Applies every object of a manifest in the repository as it stands, as `kubectl apply --server-side` does. */
-  async apply(manifest: string): Promise<void> {
-    for (const document of parseAllDocuments(readFileSync(join(ROOT, manifest), 'utf8'))) {
-      const object = (document as { toJS(): KubernetesObject }).toJS()
-      const { status, text } = await this.request('PATCH', `${pathOf(object)}?fieldManager=test`, object)
-      if (status >= 300) throw new Error(`${object.kind} ${object.metadata?.name}: ${status} ${text}`)
+    for (const name of ['toolgate', 'platform', 'tenant-other']) {
+      await this.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    }
+    for (const file of [
+      'crds/toolsets.toolgate.dev',
+      'crds/tools.toolgate.dev',
+      'kubernetes/rbac',
+      'kubernetes/tenant-binding',
+    ]) {
+      for (const document of parseAllDocuments(readFileSync(join(ROOT, `deploy/${file}.yaml`), 'utf8'))) {
+        const refused = await this.apply((document as { toJS(): KubeManifest }).toJS())
+        if (refused !== undefined) throw new Error(`deploy/${file}.yaml: ${refused}`)
+      }
+    }
+    for (const plural of ['toolsets', 'tools']) {
+      const path = `/apis/toolgate.dev/v1alpha1/${plural}`
+      await eventually(
+        async () => (await this.request('GET', path)).status === 200,
+        `the definition of ${plural}`,
+      )
     }
   }
 
-  /** One request in plain words: the client of the vendor knows the types it was made with and drops what they lack. */
+  /** Creates or changes an object, as `kubectl apply --server-side` does; why it was refused, undefined when it was not. */
+  async apply(object: KubeManifest, manager = 'admin'): Promise<string | undefined> {
+    const { status, text } = await this.request(
+      'PATCH',
+      `${pathOf(object)}?fieldManager=${manager}&force=true`,
+      { body: object },
+    )
+    if (status < 300) return undefined
+    return (JSON.parse(text) as { message: string }).message
+  }
+
+  /** undefined when it is not there. */
+  async get(
+    kind: string,
+    name: string,
+    namespace: string,
+    apiVersion = 'toolgate.dev/v1alpha1',
+  ): Promise<KubeManifest | undefined> {
+    const { status, text } = await this.request(
+      'GET',
+      pathOf({ apiVersion, kind, metadata: { name, namespace } }),
+    )
+    return status === 200 ? (JSON.parse(text) as KubeManifest) : undefined
+  }
+
+  async list(kind: 'ToolSet' | 'Tool', namespace: string): Promise<KubeManifest[]> {
+    const { text } = await this.request(
+      'GET',
+      `/apis/toolgate.dev/v1alpha1/namespaces/${namespace}/${kind.toLowerCase()}s`,
+    )
+    return (JSON.parse(text) as { items: KubeManifest[] }).items
+  }
+
+  async remove(
+    kind: string,
+    name: string,
+    namespace: string,
+    apiVersion = 'toolgate.dev/v1alpha1',
+  ): Promise<void> {
+    await this.request('DELETE', pathOf({ apiVersion, kind, metadata: { name, namespace } }))
+  }
+
+  /** Takes every tool-set and tool away. */
+  async clear(): Promise<void> {
+    for (const namespace of ['tenant-acme', 'tenant-other', 'platform']) {
+      for (const plural of ['toolsets', 'tools']) {
+        await this.request('DELETE', `/apis/toolgate.dev/v1alpha1/namespaces/${namespace}/${plural}`)
+      }
+    }
+  }
+
   request(
     method: string,
     path: string,
-    body?: object,
-    { identity = 'admin' as Identity, accept = 'application/json' } = {},
-  ): Promise<{ status: number; text: string }> {
+    {
+      body,
+      token = ADMIN_TOKEN,
+      accept = 'application/json',
+    }: { body?: object; token?: string; accept?: string } = {},
+  ): Promise<Answer> {
     const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
-    const headers = { authorization: `Bearer ${identity}-token`, 'content-type': type, accept }
+    const headers = { authorization: `Bearer ${token}`, 'content-type': type, accept }
     const options = { host: '127.0.0.1', port: this.#port, path, method, headers, rejectUnauthorized: false }
     return new Promise((resolve, reject) => {
       const sent = request(options, response => {
@@ -129,6 +183,32 @@ export class Kube {
     })
   }
 
+  /** What a pod of the gateway would find in its file system: a token of its service account. */
+  async gatewayToken(): Promise<string> {
+    const path = '/api/v1/namespaces/toolgate/serviceaccounts/toolgate/token'
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 3600 },
+    }
+    const { text } = await this.request('POST', path, { body })
+    return (JSON.parse(text) as { status: { token: string } }).status.token
+  }
+
+  /** Path of a kubeconfig with the rights of the gateway. */
+  async gatewayKubeconfig(): Promise<string> {
+    const server = `https://127.0.0.1:${this.#port}`
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'gateway' } }],
+      clusters: [{ name: 'test', cluster: { server, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'gateway', user: { token: await this.gatewayToken() } }],
+    }
+    return this.#write('gateway.yaml', stringify(config))
+  }
+
   async stop(): Promise<void> {
     for (const child of this.#processes.reverse()) {
       const ended = new Promise(resolve => child.once('exit', resolve))
@@ -137,7 +217,8 @@ export class Kube {
     rmSync(this.#root, { recursive: true, force: true })
   }
 
-  #run(program: string, args: string[]): void {
+  #run(program: string, options: { readonly [name: string]: string }): void {
+    const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
     this.#processes.push(spawn(program, args, { stdio: 'ignore', cwd: this.#root }))
   }
 
@@ -146,27 +227,13 @@ export class Kube {
     writeFileSync(path, content, { mode: 0o600 })
     return path
   }
-
-  async #ready(): Promise<void> {
-    const api = this.objects()
-    const end = Date.now() + 110_000
-    for (;;) {
-      try {
-        await api.read({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } })
-        return
-      } catch (error) {
-        if (Date.now() > end) throw error
-        await new Promise(resolve => setTimeout(resolve, 300))
-      }
-    }
-  }
 }
 
 /** Where the API server keeps an object. */
-function pathOf({ apiVersion, kind, metadata }: KubernetesObject): string {
+export function pathOf({ apiVersion, kind, metadata }: KubeManifest): string {
   const base = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
-  const namespace = metadata?.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
-  return `${base}${namespace}/${kind?.toLowerCase()}s/${metadata?.name}`
+  const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
+  return `${base}${namespace}/${kind.toLowerCase()}s/${metadata.name}`
 }
 
 function freePort(): Promise<number> {
