@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus kubernetes
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes
 #        (without names: all of them; what is there is left alone)
-# The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite and corpus of OpenAPI
+# The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go (1.24 or newer) from its published modules, which takes minutes.
 set -euo pipefail
@@ -14,6 +14,7 @@ CONFORMANCE=0.2.0-alpha.12
 CONFORMANCE_NODE=24.21.0
 # the client of the second generation, for the matrix of clients
 MCP_CLIENT=2.4.0
+MCP_INSPECTOR=2.12.0
 MCP_PYTHON=2.3.0
 
 packages=()
@@ -66,6 +67,11 @@ want_conformance() {
   steps+=(fetch_conformance)
 }
 
+want_inspector() {
+  grep -qs "\"version\": \"$MCP_INSPECTOR\"" .tools/inspector/node_modules/@modelcontextprotocol/inspector/package.json && return
+  steps+=(fetch_inspector)
+}
+
 want_python_mcp() {
   .tools/python/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON'" 2>/dev/null && return
   # Debian has venv's pip in a package of its own
@@ -85,6 +91,13 @@ fetch_conformance() {
   mkdir -p .tools/conformance
   npm install --prefix .tools/conformance --save-exact --no-audit --no-fund --loglevel=error \
     "@modelcontextprotocol/conformance@$CONFORMANCE" "@modelcontextprotocol/client@$MCP_CLIENT" "node@$CONFORMANCE_NODE"
+}
+
+# it runs on the Node that the conformance suite brings
+fetch_inspector() {
+  mkdir -p .tools/inspector
+  npm install --prefix .tools/inspector --save-exact --no-audit --no-fund --loglevel=error \
+    "@modelcontextprotocol/inspector@$MCP_INSPECTOR"
 }
 
 fetch_python_mcp() {
@@ -110,7 +123,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat kafka keycloak conformance python-mcp corpus kubernetes)
+all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then
