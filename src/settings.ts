@@ -1,5 +1,6 @@
 /** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
 import { isCidr } from './settings/cidr.ts'
+import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
 
@@ -29,11 +30,7 @@ export interface Settings extends RoleSettings {
   readonly testHooks: boolean
   /** undefined: sessions and quotas stay in this process. */
   readonly redisUrl: string | undefined
-  readonly policy: {
-    readonly engine: 'opa-wasm' | 'opa-http'
-    readonly bundle: string
-    readonly url: string | undefined
-  }
+  readonly policy: PolicySettings
   readonly toolsets: string
   readonly apiGroup: string
   readonly plansFile: string
@@ -115,11 +112,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     testHooks: read.flag('TEST_HOOKS', false),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
-    policy: {
-      engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
-      bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
-      url: read.url('POLICY_URL'),
-    },
+    policy: readPolicySettings(read, nodeEnv === 'production'),
     toolsets: read.text('TOOLSETS', './toolsets'),
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
     plansFile: read.text('PLANS', './plans.yaml'),
@@ -156,13 +149,6 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
-  }
-  if (settings.policy.engine === 'opa-http' && settings.policy.url === undefined) {
-    read.fault(
-      'POLICY_URL',
-      'is missing though POLICY_ENGINE is opa-http.',
-      'Set it to the decision address of the policy server.',
-    )
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {
     read.fault(

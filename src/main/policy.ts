@@ -97,7 +97,8 @@ async function openServed(
   const source = sourceOf(bundle, ground)
   const live = await LivePolicy.open((await source.read())!, options)
   closers.add('policy', () => live.close())
-  const tenants = tenantsDir === undefined ? undefined : new TenantBundles(tenantsDir, options)
+  const tenants =
+    tenantsDir === undefined ? undefined : new TenantBundles(tenantsDir, { ...options, trialFirst: true })
   if (tenants !== undefined) closers.add('policies of tenants', () => tenants.close())
   await tenants?.refresh()
   const compose = (): PreparedPolicy => tightened(live.current.policy, tenants?.policies ?? new Map())

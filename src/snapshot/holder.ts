@@ -1,5 +1,6 @@
 /** Holds the current Snapshot and swaps it by one reference. A document that does not compile leaves the last good one serving. */
 import type { Snapshot } from '../pipeline/exchange.ts'
+import type { PreparedPolicy } from '../policy/engine.ts'
 import type { SnapshotDocument } from './document.ts'
 
 export type Acknowledgement =
@@ -8,7 +9,6 @@ export type Acknowledgement =
 
 export class SnapshotHolder {
   #current: Snapshot | undefined
-  #document: SnapshotDocument | undefined
   #lastFault: string | undefined
   readonly #compile: (document: SnapshotDocument) => Snapshot
   readonly #listeners: ((snapshot: Snapshot, previous: Snapshot | undefined) => void)[] = []
@@ -36,9 +36,12 @@ export class SnapshotHolder {
     return this.#swap(document)
   }
 
-  /** Compiles the same document anew, after a part it is compiled with (the policy) has changed. */
-  recompile(): Acknowledgement | undefined {
-    return this.#document === undefined ? undefined : this.#swap(this.#document)
+  /** Serves the same document under another policy: routes, validators and requests stay as they were compiled. */
+  adopt(policy: PreparedPolicy): void {
+    const previous = this.#current
+    if (previous === undefined) return
+    // what was listed was listed by the other policy
+    this.#serve(Object.freeze({ ...previous, policy, listings: new Map() }), previous)
   }
 
   #swap(document: SnapshotDocument): Acknowledgement {
@@ -50,10 +53,13 @@ export class SnapshotHolder {
       this.#lastFault = error instanceof Error ? error.message : String(error)
       return { kind: 'nack', version: document.version, reason: this.#lastFault }
     }
-    this.#document = document
-    this.#current = next
     this.#lastFault = undefined
-    for (const listener of this.#listeners) listener(next, previous)
+    this.#serve(next, previous)
     return { kind: 'ack', version: document.version }
+  }
+
+  #serve(next: Snapshot, previous: Snapshot | undefined): void {
+    this.#current = next
+    for (const listener of this.#listeners) listener(next, previous)
   }
 }

@@ -28,6 +28,8 @@ export interface LivePolicyOptions {
   readonly prepare: (bundle: Uint8Array) => Promise<PreparedPolicy>
   /** Tries a bundle where it can do no harm. @throws Error that says what is wrong with it. */
   readonly trial?: (bundle: Uint8Array) => Promise<void>
+  /** The first bundle is tried as well; else only what would take its place. */
+  readonly trialFirst?: boolean
   /** Given: bundles must be signed. */
   readonly verify?: VerifyJws
   /** Calls that began with a policy end with it: so long after a swap the old one is closed. Default 60 s. */
@@ -61,7 +63,8 @@ export class LivePolicy {
 
   /** @throws Error when the first bundle cannot be served: then nothing can. */
   static async open(first: Uint8Array, options: LivePolicyOptions): Promise<LivePolicy> {
-    return new LivePolicy(options, await load(first, options))
+    const { trial, ...untried } = options
+    return new LivePolicy(options, await loadBundle(first, options.trialFirst === true ? options : untried))
   }
 
   get current(): LoadedPolicy {
@@ -116,7 +119,7 @@ export class LivePolicy {
     }
     let next: LoadedPolicy
     try {
-      next = await load(bundle, this.#options)
+      next = await loadBundle(bundle, this.#options)
     } catch (error) {
       this.#rejected++
       this.#fault = (error as Error).message
@@ -152,9 +155,10 @@ export class LivePolicy {
   }
 }
 
-async function load(
+/** Checks, tries and prepares a bundle. @throws Error that says why it cannot be served */
+export async function loadBundle(
   bundle: Uint8Array,
-  { prepare, trial, verify }: LivePolicyOptions,
+  { prepare, trial, verify }: Pick<LivePolicyOptions, 'prepare' | 'trial' | 'verify'>,
 ): Promise<LoadedPolicy> {
   if (verify !== undefined) await verified(bundle, verify)
   const { rules } = readBundle(bundle)

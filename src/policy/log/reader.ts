@@ -34,7 +34,7 @@ export function filesOf(path: string): string[] {
   if (!existsSync(path)) throw new Error(`there is no decision log at ${path}`)
   if (!statSync(path).isDirectory()) return [path]
   const numbered = readdirSync(path).flatMap(name => {
-    const match = /^decisions(?:\.(\d+))?\.ndjson$/.exec(name)
+    const match = /^decisions(?:-\d+)?(?:\.(\d+))?\.ndjson$/.exec(name)
     return match === null ? [] : [{ name, n: Number(match[1] ?? 0) }]
   })
   if (numbered.length === 0) throw new Error(`there is no decision log in ${path}`)

@@ -8,6 +8,8 @@ import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 export interface DecisionLogOptions {
   /** Made when it is not there. */
   readonly dir: string
+  /** Number of the thread that writes: each has files of its own. Default 0. */
+  readonly thread?: number
   /** Share of the allowed decisions that are written, 0 to 1; denials always are. Default 1. */
   readonly sampleAllowed?: number
   /** Default `masked`. */
@@ -45,6 +47,7 @@ export function createDecisionLog(options: DecisionLogOptions): DecisionLog {
 
 class FileDecisionLog implements DecisionLog {
   readonly #options: DecisionLogOptions
+  readonly #stem: string
   readonly #file: string
   readonly #random: () => number
   #pending: string[] = []
@@ -57,7 +60,9 @@ class FileDecisionLog implements DecisionLog {
 
   constructor(options: DecisionLogOptions) {
     this.#options = options
-    this.#file = join(options.dir, LOG_FILE)
+    this.#stem =
+      options.thread === undefined || options.thread === 0 ? 'decisions' : `decisions-${options.thread}`
+    this.#file = join(options.dir, `${this.#stem}.ndjson`)
     this.#random = options.random ?? Math.random
   }
 
@@ -129,7 +134,7 @@ class FileDecisionLog implements DecisionLog {
     await this.#handle?.close()
     this.#handle = undefined
     const { maxFiles = 8 } = this.#options
-    const aside = (n: number) => join(this.#options.dir, `decisions.${n}.ndjson`)
+    const aside = (n: number) => join(this.#options.dir, `${this.#stem}.${n}.ndjson`)
     await rm(maxFiles === 0 ? this.#file : aside(maxFiles), { force: true })
     for (let n = maxFiles - 1; n >= 0; n--) {
       await rename(n === 0 ? this.#file : aside(n), aside(n + 1)).catch((error: NodeJS.ErrnoException) => {

@@ -1,0 +1,105 @@
+/** A candidate bundle that is asked what the live one is asked, later and aside, and only counts what it would have decided otherwise. */
+import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { countFlip, type Flip, type FlipKinds, sortedFlips } from '../log/flips.ts'
+
+export interface ShadowStatus {
+  readonly revision: string
+  /** Decisions both made. */
+  readonly compared: number
+  readonly flipped: number
+  /** Decisions the candidate could not make; each stands in the way of a promotion. */
+  readonly failed: number
+  /** Decisions nobody compared, because too many waited. */
+  readonly skipped: number
+  /** Most frequent first, at most 100 kinds. */
+  readonly flips: readonly Flip[]
+}
+
+const MAX_WAITING = 10_000
+/** So long at a time, then calls have their turn. */
+const SLICE_MS = 2
+const MAX_KINDS = 1000
+const SHOWN_KINDS = 100
+
+interface Waiting {
+  readonly input: PolicyInput
+  readonly decision: Decision
+}
+
+export class ShadowPolicy {
+  readonly #policy: PreparedPolicy
+  readonly #kinds: FlipKinds = new Map()
+  #waiting: Waiting[] = []
+  #scheduled = false
+  #compared = 0
+  #flipped = 0
+  #failed = 0
+  #skipped = 0
+  #closed = false
+
+  constructor(policy: PreparedPolicy) {
+    this.#policy = policy
+  }
+
+  get status(): ShadowStatus {
+    return {
+      revision: this.#policy.revision,
+      compared: this.#compared,
+      flipped: this.#flipped,
+      failed: this.#failed,
+      skipped: this.#skipped,
+      flips: sortedFlips(this.#kinds).slice(0, SHOWN_KINDS),
+    }
+  }
+
+  /** Takes a decision of the live policy to be compared; costs no waiting. */
+  observe(input: PolicyInput, decision: Decision): void {
+    if (this.#closed || decision.unavailable === true) return
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#skipped++
+      return
+    }
+    this.#waiting.push({ input, decision })
+    this.#schedule()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#waiting = []
+    this.#policy.close()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      void this.#compareSome()
+    })
+  }
+
+  async #compareSome(): Promise<void> {
+    const batch = this.#waiting
+    this.#waiting = []
+    const untilMs = performance.now() + SLICE_MS
+    let at = 0
+    for (; at < batch.length && performance.now() < untilMs; at++) await this.#compare(batch[at]!)
+    if (this.#closed || at === batch.length) return
+    this.#waiting = [...batch.slice(at), ...this.#waiting]
+    this.#schedule()
+  }
+
+  async #compare({ input, decision }: Waiting): Promise<void> {
+    const { tenant, roles, scopes } = input.subject.properties
+    const now = await this.#policy.decide(input, JSON.stringify([tenant, roles, scopes]), 0)
+    if (this.#closed) return
+    if (now.unavailable === true) {
+      this.#failed++
+      return
+    }
+    this.#compared++
+    if (now.allow === decision.allow) return
+    this.#flipped++
+    countFlip(this.#kinds, MAX_KINDS, { id: '', input }, decision, now)
+  }
+}

@@ -1,0 +1,151 @@
+/** The platform's policy with a tenant's own on top: the second can deny more and oblige more, never less. It evaluates nothing itself. */
+import { unavailable } from '../decision.ts'
+import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
+
+/** A tenant whose bundle cannot be served has `null`: its calls are denied until it can. */
+export type TenantPolicies = ReadonlyMap<string, PreparedPolicy | null>
+
+type Obligations = NonNullable<Decision['obligations']>
+
+/** The same object as `platform` when there are no tenants' bundles, so that nothing is paid for them. */
+export function tightened(platform: PreparedPolicy, tenants: TenantPolicies): PreparedPolicy {
+  return tenants.size === 0 ? platform : new TightenedPolicy(platform, tenants)
+}
+
+class TightenedPolicy implements PreparedPolicy {
+  readonly engine
+  readonly revision: string
+  readonly #platform: PreparedPolicy
+  readonly #tenants: TenantPolicies
+  /** Decisions are remembered objects: what two of them make together is remembered with them. */
+  readonly #joined = new WeakMap<Decision, WeakMap<Decision, Decision>>()
+
+  constructor(platform: PreparedPolicy, tenants: TenantPolicies) {
+    this.engine = platform.engine
+    this.revision = platform.revision
+    this.#platform = platform
+    this.#tenants = tenants
+  }
+
+  decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision> {
+    const first = this.#platform.decide(input, subjectKey, resourceKey)
+    return first instanceof Promise
+      ? first.then(value => this.#further(value, input, subjectKey, resourceKey))
+      : this.#further(first, input, subjectKey, resourceKey)
+  }
+
+  get remembered(): number {
+    return this.#each(policy => policy.remembered)
+  }
+
+  forget(): number {
+    return this.#each(policy => policy.forget())
+  }
+
+  /** The parts are closed by whoever made them ready. */
+  close(): void {}
+
+  #each(count: (policy: PreparedPolicy) => number): number {
+    let sum = count(this.#platform)
+    for (const policy of this.#tenants.values()) if (policy !== null) sum += count(policy)
+    return sum
+  }
+
+  /** The tenant the caller acts in, then the one the thing belongs to. */
+  #further(
+    first: Decision,
+    input: PolicyInput,
+    subjectKey: string,
+    resourceKey: number,
+  ): Decision | Promise<Decision> {
+    const own = input.subject.properties.tenant
+    const other = input.resource.properties.tenant
+    let decision: Decision | Promise<Decision> = first
+    for (const tenant of own === other ? [own] : [own, other]) {
+      const policy = tenant === null ? undefined : this.#tenants.get(tenant)
+      if (policy === undefined) continue
+      const before: Decision | Promise<Decision> = decision
+      decision =
+        before instanceof Promise
+          ? before.then(value => this.#also(value, policy, input, subjectKey, resourceKey))
+          : this.#also(before, policy, input, subjectKey, resourceKey)
+    }
+    return decision
+  }
+
+  #also(
+    first: Decision,
+    policy: PreparedPolicy | null,
+    input: PolicyInput,
+    subjectKey: string,
+    resourceKey: number,
+  ): Decision | Promise<Decision> {
+    // a denial stands, and its reasons with it
+    if (!first.allow) return first
+    if (policy === null) return unavailable(first.revision)
+    const second = policy.decide(input, subjectKey, resourceKey)
+    return second instanceof Promise
+      ? second.then(value => this.#join(first, value))
+      : this.#join(first, second)
+  }
+
+  #join(first: Decision, second: Decision): Decision {
+    let seconds = this.#joined.get(first)
+    if (seconds === undefined) {
+      seconds = new WeakMap()
+      this.#joined.set(first, seconds)
+    }
+    let joined = seconds.get(second)
+    if (joined === undefined) {
+      joined = joinedDecision(first, second)
+      seconds.set(second, joined)
+    }
+    return joined
+  }
+}
+
+function joinedDecision(first: Decision, second: Decision): Decision {
+  const revision = `${first.revision}+${second.revision}`
+  if (!second.allow) return Object.freeze({ ...second, revision })
+  const obligations = joinedObligations(first.obligations ?? {}, second.obligations ?? {})
+  if (obligations === undefined) return unavailable(revision)
+  const { obligations: _, ...rest } = first
+  return Object.freeze({
+    ...rest,
+    revision,
+    ...(Object.keys(obligations).length === 0 ? {} : { obligations }),
+  })
+}
+
+/** undefined when they contradict each other: then nobody may guess which one counts. */
+function joinedObligations(platform: Obligations, tenant: Obligations): Obligations | undefined {
+  const joined: Record<string, unknown> = { ...platform }
+  for (const [name, parameters] of Object.entries(tenant)) {
+    // a tenant cannot take an obligation back
+    if (parameters === false) continue
+    const given = joined[name]
+    if (given === undefined || given === false || same(given, parameters)) joined[name] = parameters
+    else if (name === 'redact')
+      joined[name] = { paths: [...listOf(given, 'paths'), ...listOf(parameters, 'paths')] }
+    else if (name === 'limit') joined[name] = tighter(given, parameters)
+    // the platform's words ask already
+    else if (name !== 'confirm' && name !== 'log') return undefined
+  }
+  return joined
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+function listOf(parameters: unknown, name: string): unknown[] {
+  const list = (Object(parameters) as Record<string, unknown>)[name]
+  // what is no list is none for the gateway either, and is refused there
+  return Array.isArray(list) ? list : [list]
+}
+
+function tighter(a: unknown, b: unknown): unknown {
+  const [one, other] = [a, b].map(limit => (Object(limit) as { per_minute?: unknown }).per_minute)
+  if (typeof one !== 'number' || typeof other !== 'number') return {}
+  return { per_minute: Math.min(one, other) }
+}

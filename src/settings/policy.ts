@@ -1,0 +1,64 @@
+/** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It opens nothing. */
+import type { Reader } from './reader.ts'
+
+export interface PolicySettings {
+  readonly engine: 'opa-wasm' | 'opa-http'
+  /** A file, or an http(s) address. */
+  readonly bundle: string
+  readonly url: string | undefined
+  /** How often bundles are looked at. */
+  readonly pollMs: number
+  /** PEM of the public key that bundles must be signed with; undefined: they need no signature. */
+  readonly key: string | undefined
+  /** Folder with `<tenant>.tar.gz`. */
+  readonly tenants: string | undefined
+  /** A candidate that decides beside the live bundle and only counts. */
+  readonly shadow: string | undefined
+  /** So many flips of the candidate are no hindrance to its promotion. */
+  readonly maxFlips: number
+  readonly decisionLog: {
+    readonly keep: 'masked' | 'all' | 'none' | 'off'
+    /** Of the allowed decisions, 0 to 1. */
+    readonly sampleAllowed: number
+  }
+}
+
+export function readPolicySettings(read: Reader, production: boolean): PolicySettings {
+  const settings: PolicySettings = {
+    engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
+    bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
+    url: read.url('POLICY_URL'),
+    pollMs: read.durationMs('POLICY_POLL', '5s'),
+    key: read.optional('POLICY_KEY'),
+    tenants: read.optional('POLICY_TENANTS'),
+    shadow: read.optional('POLICY_SHADOW'),
+    maxFlips: read.integer('POLICY_MAX_FLIPS', 0, 0, 1_000_000_000),
+    decisionLog: {
+      keep: read.oneOf('DECISION_LOG', ['masked', 'all', 'none', 'off'], 'masked'),
+      sampleAllowed: read.integer('DECISION_LOG_PERCENT', production ? 1 : 100, 0, 100) / 100,
+    },
+  }
+  if (settings.engine === 'opa-http') ownServer(settings, read)
+  if (settings.pollMs < 10)
+    read.fault('POLICY_POLL', 'is below 10ms.', 'Give the disk, or the server, time between two questions.')
+  return settings
+}
+
+/** What only the gateway's own engine can do. */
+function ownServer({ url, key, tenants, shadow }: PolicySettings, read: Reader): void {
+  if (url === undefined)
+    read.fault(
+      'POLICY_URL',
+      'is missing though POLICY_ENGINE is opa-http.',
+      'Set it to the decision address of the policy server.',
+    )
+  const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow }
+  for (const [name, value] of Object.entries(bundles)) {
+    if (value !== undefined)
+      read.fault(
+        name,
+        'is set though POLICY_ENGINE is opa-http.',
+        'Unset it: bundles are the server’s business.',
+      )
+  }
+}
