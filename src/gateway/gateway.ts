@@ -31,7 +31,7 @@ export interface Ended {
 }
 
 /** What a transport adds to an exchange. */
-export type RunExtras = Pick<ExchangeInit, 'onProgress' | 'claimSession' | 'confirm' | 'forward'>
+export type RunExtras = Pick<ExchangeInit, 'onProgress' | 'claimSession' | 'client' | 'mirrored' | 'forward'>
 
 /** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
 export function run(

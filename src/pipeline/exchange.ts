@@ -5,6 +5,7 @@ import type { Tool } from '../model/tool.ts'
 import type { Decision, PreparedPolicy } from '../policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { Cancellation } from './cancellation.ts'
+import type { ClientAnswers, ClientSide } from './inquiry.ts'
 import type { Final } from './stage.ts'
 
 /** What the caller wants done; the action names are those the policy sees. */
@@ -20,7 +21,7 @@ export type Operation =
   | { readonly action: 'capabilities.read' }
   /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
   | { readonly action: 'session' }
-  | { readonly action: 'admin'; readonly resource: 'sessions' | 'quotas' | 'cache' }
+  | { readonly action: 'admin'; readonly resource: 'sessions' | 'quotas' | 'cache' | 'policy' }
   | { readonly action: 'proxy'; readonly api: CompiledApi }
 
 /** A tool made ready by the snapshot compiler. */
@@ -120,17 +121,6 @@ export interface Credentials {
   readonly tenant: string
 }
 
-/** What a person is asked before a call that the policy wants confirmed. */
-export interface Confirmation {
-  readonly tool: string
-  readonly arguments: { readonly [name: string]: unknown }
-  readonly message: string
-  readonly principal: Principal
-}
-
-/** `pending`: the question has to travel to the client first; the call is repeated with the answer. */
-export type ConfirmationAnswer = 'accepted' | 'declined' | 'pending'
-
 export interface ExchangeInit {
   readonly requestId: string
   readonly traceId: string
@@ -145,10 +135,12 @@ export interface ExchangeInit {
   readonly receivedAtMs: number
   /** Binds the session the request came in to the principal; false when it is another's. Absent without a session. */
   readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
-  /** Asks the client's user; absent when the client cannot. */
   /** Proxied calls: sends the request on and the answer back, both as streams; resolves when the answer has ended. */
   readonly forward?: (exchange: Exchange) => Promise<Final>
-  readonly confirm?: (confirmation: Confirmation) => ConfirmationAnswer | Promise<ConfirmationAnswer>
+  /** The client, where it can be asked something before the call; absent when nothing can reach it. */
+  readonly client?: ClientSide
+  /** Modern MCP: what an `Mcp-Param-…` header of the request holds, decoded: undefined when absent, null when it cannot be decoded. */
+  readonly mirrored?: (name: string) => string | undefined | null
   /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
   readonly onProgress?: (progress: number, total: number | undefined, message: string | undefined) => void
 }
@@ -165,7 +157,8 @@ export class Exchange {
   readonly receivedAtMs: number
   readonly onProgress: ExchangeInit['onProgress']
   readonly claimSession: ExchangeInit['claimSession']
-  readonly confirm: ExchangeInit['confirm']
+  readonly client: ExchangeInit['client']
+  readonly mirrored: ExchangeInit['mirrored']
   readonly forward: ExchangeInit['forward']
   /** Monotonic milliseconds (`performance.now`) at the start. */
   readonly startedAt: number
@@ -180,6 +173,8 @@ export class Exchange {
   quota: QuotaGrant | undefined = undefined
   /** Written by `authorize`. */
   decision: Decision | undefined = undefined
+  /** What the client answered to the policy's questions. Written by `ask-client`. */
+  answers: ClientAnswers | undefined = undefined
   /** Written by `list-tools`. */
   listing: ToolListing | undefined = undefined
   /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
@@ -203,7 +198,8 @@ export class Exchange {
     this.receivedAtMs = init.receivedAtMs
     this.onProgress = init.onProgress
     this.claimSession = init.claimSession
-    this.confirm = init.confirm
+    this.client = init.client
+    this.mirrored = init.mirrored
     this.forward = init.forward
     this.startedAt = performance.now()
   }

@@ -190,8 +190,7 @@ export const REFUSALS = {
     error: 'forbidden',
     status: 403,
     rpcCode: 403,
-    message:
-      'The policy wants this call confirmed, and this client cannot ask its user (no elicitation capability).',
+    message: 'The policy wants the client asked before this call, and this client cannot be.',
   },
   confirmation_declined: {
     error: 'forbidden',
@@ -203,7 +202,13 @@ export const REFUSALS = {
     error: 'confirmation_required',
     status: 403,
     rpcCode: 403,
-    message: 'The call waits for a confirmation.',
+    message: 'The call waits for an answer of its client.',
+  },
+  header_mismatch: {
+    error: 'header_mismatch',
+    status: 400,
+    rpcCode: -32020,
+    message: 'A header says something else than the argument it mirrors.',
   },
   tool_not_found: {
     error: 'tool_not_found',
@@ -255,8 +260,12 @@ export interface RefusalDetail {
   readonly message?: string
   readonly reasons?: readonly DenialReason[]
   readonly decisionId?: string
+  /** Revision of the policy that denied. */
+  readonly policyRevision?: string
   /** Scopes that would be enough: granted ∪ required (mcp-wire §3). */
   readonly scopes?: readonly string[]
+  /** Client capabilities (MCP) the call would need. */
+  readonly requiredCapabilities?: readonly string[]
   /** Seconds for the `Retry-After` header. */
   readonly retryAfterSecs?: number
   /** `retry_after_secs` of the 429 body: null for daily and monthly refusals. */

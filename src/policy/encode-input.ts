@@ -33,6 +33,7 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
     'context.time': ['time', of => of.time],
     'context.plan': ['plan', of => of.plan],
     'context.arguments': ['arguments', of => of.arguments],
+    'context.answers': ['answers', of => of.answers],
   })
   let last: PolicyInput['subject'] | undefined
   let lastText = ''

@@ -20,9 +20,12 @@ export const INPUT_PATHS = [
   'context.time',
   'context.plan',
   'context.arguments',
+  'context.answers',
 ] as const
 
 export type InputPath = (typeof INPUT_PATHS)[number]
+
+const DIFFERENT_EACH_TIME: readonly InputPath[] = ['context.arguments', 'context.answers', 'context.time']
 
 export interface Reads {
   /** As declared, sorted. */
@@ -52,7 +55,7 @@ export function readsOf(paths: readonly string[]): Reads {
   return Object.freeze({
     paths: Object.freeze([...paths].sort()),
     touches: (path: InputPath) => touched.has(path),
-    rememberable: !touched.has('context.arguments') && !touched.has('context.time'),
+    rememberable: DIFFERENT_EACH_TIME.every(path => !touched.has(path)),
   })
 }
 

@@ -11,7 +11,7 @@ const KEY_OF_ACTION = {
   'capabilities.read': -4,
   session: -5,
 } as const
-const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8 } as const
+const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8, policy: -9 } as const
 /** APIs count down from here. */
 const FIRST_API = -64
 
@@ -78,6 +78,7 @@ export function policyInput(exchange: Exchange): PolicyInput {
     context: {
       ...contextOf(exchange),
       ...(operation.action === 'tools.call' ? { arguments: operation.arguments } : undefined),
+      ...(exchange.answers === undefined ? undefined : { answers: exchange.answers }),
     },
   }
 }

@@ -33,18 +33,27 @@ export function entryOf(
   decision: Decision,
   keep: KeepArguments,
 ): DecisionEntry {
-  const { arguments: given, ...context } = input.context
+  // answers are what a person typed: they are kept only where everything is
+  const { arguments: given, answers, ...context } = input.context
   const masking = { masked: false, fields: 0 }
   let kept: PolicyInput['context']['arguments']
   if (given !== undefined && keep !== 'all') {
     kept = keep === 'masked' ? (mask(given, masking, 0) as PolicyInput['context']['arguments']) : undefined
     if (keep === 'none') masking.masked = true
   } else kept = given
+  if (answers !== undefined && keep !== 'all') masking.masked = true
   return {
     id,
     at,
     revision: decision.revision,
-    input: { ...input, context: { ...context, ...(kept === undefined ? undefined : { arguments: kept }) } },
+    input: {
+      ...input,
+      context: {
+        ...context,
+        ...(kept === undefined ? undefined : { arguments: kept }),
+        ...(answers === undefined || keep !== 'all' ? undefined : { answers }),
+      },
+    },
     allow: decision.allow,
     reasons: decision.reasons,
     ...(decision.unavailable === true ? { unavailable: true } : undefined),

@@ -18,7 +18,7 @@ const SHIPPED_READS = [
   'subject.properties.tenant',
 ]
 const ALL_BUT_THE_CHANGING = INPUT_PATHS.filter(
-  path => path !== 'context.time' && path !== 'context.arguments',
+  path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
 )
 
 /** Remembers for the first input, asks for the second under the same keys. */

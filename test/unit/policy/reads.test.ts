@@ -23,13 +23,19 @@ describe('reads', () => {
     expect(() => readsOf(['subject.i'])).toThrow('reads names "subject.i"')
   })
 
-  it.each([['context.time'], ['context.arguments'], ['context.arguments.amount'], ['context'], ['']])(
-    'of %j are not remembered',
-    path => expect(readsOf([path]).rememberable).toBe(false),
-  )
+  it.each([
+    ['context.time'],
+    ['context.arguments'],
+    ['context.answers'],
+    ['context.arguments.amount'],
+    ['context'],
+    [''],
+  ])('of %j are not remembered', path => expect(readsOf([path]).rememberable).toBe(false))
 
   it('of everything else are remembered', () => {
-    const paths = INPUT_PATHS.filter(path => path !== 'context.time' && path !== 'context.arguments')
+    const paths = INPUT_PATHS.filter(
+      path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
+    )
     expect(readsOf(paths).rememberable).toBe(true)
     expect(READS_ALL.rememberable).toBe(false)
   })

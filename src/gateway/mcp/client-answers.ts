@@ -1,0 +1,40 @@
+/** What counts as an answer to a question, and what as a no. It knows no era and no policy. */
+import type { Question } from '../../pipeline/inquiry.ts'
+
+export type Verdict = 'answered' | 'declined' | 'unusable'
+
+/** Kinds of answers by question (MCP: ElicitResult, CreateMessageResult, ListRootsResult). Members nobody asked for are left alone. */
+export function verdictOn(question: Question, answer: unknown): Verdict {
+  if (!isObject(answer)) return 'unusable'
+  if (question.method === 'roots/list') return Array.isArray(answer.roots) ? 'answered' : 'unusable'
+  if (question.method === 'sampling/createMessage')
+    return typeof answer.role === 'string' && typeof answer.content === 'object' && answer.content !== null
+      ? 'answered'
+      : 'unusable'
+  if (answer.action === 'decline' || answer.action === 'cancel') return 'declined'
+  if (answer.action !== 'accept') return 'unusable'
+  return fits(question.params.requestedSchema, answer.content) ? 'answered' : 'unusable'
+}
+
+/** Forms are flat (MCP 2025-06-18, elicitation, "Requested Schema"): required fields are there, and what is there has its type. */
+function fits(schema: unknown, content: unknown): boolean {
+  if (!isObject(schema)) return true
+  const form = isObject(content) ? content : {}
+  const required = Array.isArray(schema.required) ? schema.required : []
+  if (!required.every(name => typeof name === 'string' && Object.hasOwn(form, name))) return false
+  const fields = isObject(schema.properties) ? schema.properties : {}
+  return Object.entries(fields).every(
+    ([name, field]) => !Object.hasOwn(form, name) || !isObject(field) || hasType(field.type, form[name]),
+  )
+}
+
+function hasType(type: unknown, value: unknown): boolean {
+  if (type === 'string' || type === 'number' || type === 'boolean') return typeof value === type
+  if (type === 'integer') return Number.isInteger(value)
+  if (type === 'array') return Array.isArray(value)
+  return true
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
