@@ -4,6 +4,7 @@ import { apiEndpoints } from './api/apis.ts'
 import { consumerEndpoints } from './api/consumers.ts'
 import { deploymentEndpoints } from './api/deployments.ts'
 import { gatewayEndpoints } from './api/gateways.ts'
+import { metricsEndpoints } from './api/metrics.ts'
 import { planEndpoints } from './api/plans.ts'
 import { portalEndpoints } from './api/portal.ts'
 import { subscriptionEndpoints } from './api/subscriptions.ts'
@@ -20,6 +21,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...apiKeyEndpoints,
   ...planEndpoints,
   ...webhookEndpoints,
+  ...metricsEndpoints,
   ...consumerEndpoints,
   ...gatewayEndpoints,
   ...deploymentEndpoints,

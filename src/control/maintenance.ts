@@ -10,6 +10,9 @@ const DROP_EVERY_MS = 3_600_000
 /** The log of changes; webhooks have long been delivered or given up by then. */
 const KEEP_EVENTS_MS = 30 * 86_400_000
 const KEEP_TIER_USAGE_MS = 48 * 3_600_000
+const KEEP_METERING_MS = 800 * 86_400_000
+/** Longer than any broker keeps events, or a gateway that is away its spool. */
+const KEEP_METERING_MARKS_MS = 90 * 86_400_000
 
 export interface MaintenanceOptions {
   readonly store: Store
@@ -77,6 +80,10 @@ export class Maintenance {
         await tx.events.sweep(new Date(now() - KEEP_EVENTS_MS))
         await tx.tierUsage.sweep(new Date(now() - KEEP_TIER_USAGE_MS))
         await tx.idempotency.sweep()
+        await tx.metering.sweep({
+          rowsBefore: new Date(now() - KEEP_METERING_MS),
+          marksBefore: new Date(now() - KEEP_METERING_MARKS_MS),
+        })
       })
       this.#droppedAtMs = now()
     } catch (error) {

@@ -59,7 +59,7 @@ export interface Meter {
    * Takes the event of a call. Never throws and never waits for the broker.
    * @returns a Promise where the answer must wait until the event is on the disk (`METERING_DURABILITY=sync`); it never rejects
    */
-  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<void>
+  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined>
   /** False: events can neither be written nor held, and what is taken in now would be lost. */
   readonly ready: boolean
 }

@@ -215,6 +215,68 @@ export interface UsageRepository {
   sum(subscriptionId: string, from: string, to: string): Promise<UsageSum>
 }
 
+/** Calls of one tenant and API ('' = none) in one hour, or what is to be added to them. */
+export interface MeteredHour {
+  readonly tenantId: string
+  readonly apiId: string
+  readonly hour: Date
+  readonly requests: number
+  /** Calls whose outcome was not success. */
+  readonly errors: number
+}
+
+/** Some of the calls of an hour by how long they took; see `model/latency-histogram.ts`. */
+export interface MeteredLatency {
+  readonly tenantId: string
+  readonly apiId: string
+  readonly hour: Date
+  readonly bucket: number
+  readonly requests: number
+}
+
+/** How far the events of a writer have been taken from a source. */
+export interface MeteringMark {
+  readonly writer: string
+  /** `spool`, or topic and partition. */
+  readonly source: string
+  /** '' = none yet. */
+  readonly lastEventId: string
+}
+
+export type Granularity = 'hour' | 'day' | 'month'
+
+export interface MeteredPeriod {
+  /** Begin of the hour, day or month, in UTC. */
+  readonly at: Date
+  readonly requests: number
+  readonly errors: number
+  /** In ascending order of buckets. */
+  readonly latencies: readonly { readonly bucket: number; readonly requests: number }[]
+}
+
+export interface MeteringRepository {
+  /** The marks of these writers of every source; those of this source are ours until the transaction ends. */
+  marks(source: string, writers: readonly string[]): Promise<readonly MeteringMark[]>
+  /** Only marks that `marks` gave before, in the same transaction. @param marks `events` = how many were taken now */
+  advance(
+    source: string,
+    marks: readonly { readonly writer: string; readonly lastEventId: string; readonly events: number }[],
+  ): Promise<void>
+  /** Adds to what is there; rows of tenants that do not exist are passed over. One entry for each key. */
+  add(hours: readonly MeteredHour[], latencies: readonly MeteredLatency[]): Promise<void>
+  /** Periods in which there were calls, in their order. */
+  series(query: {
+    readonly tenantId: string
+    readonly apiId?: string | undefined
+    readonly from: Date
+    readonly before: Date
+    readonly granularity: Granularity
+  }): Promise<readonly MeteredPeriod[]>
+  /** How many events of each writer were counted. */
+  folded(): Promise<readonly (MeteringMark & { readonly events: number })[]>
+  sweep(older: { readonly rowsBefore: Date; readonly marksBefore: Date }): Promise<void>
+}
+
 export interface TierUsageRepository {
   /**
    * Takes up to `want` requests of a tenant's hour, never more than are left under `limit`.

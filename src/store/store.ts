@@ -7,6 +7,7 @@ import type {
   EventRepository,
   GatewayRepository,
   IdempotencyRepository,
+  MeteringRepository,
   PlanRepository,
   ShareRepository,
   SubscriptionRepository,
@@ -38,6 +39,7 @@ export interface Transaction {
   readonly events: EventRepository
   readonly idempotency: IdempotencyRepository
   readonly usage: UsageRepository
+  readonly metering: MeteringRepository
   readonly tierUsage: TierUsageRepository
   readonly share: ShareRepository
   readonly webhooks: WebhookRepository

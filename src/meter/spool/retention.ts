@@ -10,7 +10,6 @@ export interface RetentionOptions {
   /** Room that is kept for what is written until the next look. */
   readonly spareBytes: number
   readonly reader: SpoolReader
-  readonly live: () => ReadonlySet<string>
 }
 
 export class Retention {
@@ -23,16 +22,15 @@ export class Retention {
 
   /** @returns how many unread events were dropped now */
   enforce(): number {
-    const { reader, maxBytes, spareBytes, live } = this.#options
+    const { reader, maxBytes, spareBytes } = this.#options
     const segments = reader.segments()
-    const sizes = segments.map(({ name }) => this.#sizeOf(name))
+    const sizes = segments.map(({ file }) => this.#sizeOf(file))
     let total = sizes.reduce((sum, size) => sum + size, 0)
     let dropped = 0
     let removed = 0
     for (const [index, segment] of segments.entries()) {
       if (total <= maxBytes - spareBytes) break
-      const last = !segments.slice(index + 1).some(later => later.writer === segment.writer)
-      if (last && live().has(segment.writer)) continue
+      if (segment.growing) continue
       dropped += reader.unread(segment)
       reader.remove(segment)
       total -= sizes[index]!
@@ -44,9 +42,9 @@ export class Retention {
     return dropped
   }
 
-  #sizeOf(name: string): number {
+  #sizeOf(file: string): number {
     try {
-      return statSync(join(this.#options.directory, name)).size
+      return statSync(join(this.#options.directory, file)).size
     } catch {
       return 0
     }

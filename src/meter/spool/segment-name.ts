@@ -1,24 +1,43 @@
-/** Names of segments: when it was begun, by which writer, the number of its first event. They sort by age. It touches no file. */
+/** Names of segments: when begun, by which writer, the number of its first event, and whether it grows. They sort by age. It touches no file. */
 
 export interface SegmentName {
-  readonly name: string
-  /** Unix ms. */
-  readonly begunAtMs: number
+  /** The same while it grows and afterwards. */
+  readonly key: string
+  /** Of the file. */
+  readonly file: string
+  /** Its writer may append. */
+  readonly growing: boolean
   /** 16 hex digits; see `newWriterName`. */
   readonly writer: string
   /** Number of the first frame. */
   readonly first: number
 }
 
-const PATTERN = /^(\d{14})-([0-9a-f]{16})-(\d{10})\.events$/
+const PATTERN = /^(\d{14}-([0-9a-f]{16})-(\d{10}))\.(open|events)$/
 
-export function segmentName(begunAtMs: number, writer: string, first: number): string {
-  return `${String(begunAtMs).padStart(14, '0')}-${writer}-${String(first).padStart(10, '0')}.events`
+/** @param begunAtMs Unix ms @returns the key */
+export function segmentKey(begunAtMs: number, writer: string, first: number): string {
+  return `${String(begunAtMs).padStart(14, '0')}-${writer}-${String(first).padStart(10, '0')}`
+}
+
+export function segmentFile(key: string, growing: boolean): string {
+  return `${key}.${growing ? 'open' : 'events'}`
 }
 
 /** undefined: not one of ours. */
-export function parseSegmentName(name: string): SegmentName | undefined {
-  const match = PATTERN.exec(name)
+export function parseSegmentFile(file: string): SegmentName | undefined {
+  const match = PATTERN.exec(file)
   if (match === null) return undefined
-  return { name, begunAtMs: Number(match[1]), writer: match[2]!, first: Number(match[3]) }
+  return { key: match[1]!, file, growing: match[4] === 'open', writer: match[2]!, first: Number(match[3]) }
+}
+
+/** Segments among the files of a directory, oldest first. */
+export function segmentsAmong(files: readonly string[]): SegmentName[] {
+  const byKey = new Map<string, SegmentName>()
+  for (const file of files) {
+    const segment = parseSegmentFile(file)
+    // seen under both names, it has been renamed while the directory was read
+    if (segment !== undefined && byKey.get(segment.key)?.growing !== false) byKey.set(segment.key, segment)
+  }
+  return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
 }

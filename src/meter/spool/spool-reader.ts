@@ -6,7 +6,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } fro
 import { join } from 'node:path'
 import { readCursor, writeCursor } from './cursor.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
-import { parseSegmentName, type SegmentName } from './segment-name.ts'
+import { type SegmentName, segmentsAmong } from './segment-name.ts'
 
 export interface SpoolReaderOptions {
   readonly directory: string
@@ -14,8 +14,6 @@ export interface SpoolReaderOptions {
   readonly purpose: string
   /** Segments that have been read are removed. */
   readonly removes: boolean
-  /** Writers that may still append: their last segments are not at an end. */
-  readonly live: () => ReadonlySet<string>
 }
 
 export interface SpooledEvent {
@@ -53,7 +51,7 @@ export class SpoolReader {
     this.#cursorPath = join(options.directory, `${options.purpose}.cursor`)
     const { state, whole } = readCursor(this.#cursorPath)
     if (!whole) this.counts.cursors++
-    for (const [name, at] of Object.entries(state.segments)) this.#places.set(name, { at, finished: false })
+    for (const [key, at] of Object.entries(state.segments)) this.#places.set(key, { at, finished: false })
     for (const [writer, number] of Object.entries(state.next)) this.#next.set(writer, number)
   }
 
@@ -67,15 +65,7 @@ export class SpoolReader {
     for (const [index, segment] of segments.entries()) {
       const place = this.#placeOf(segment)
       if (place.finished) continue
-      const last = !segments.slice(index + 1).some(later => later.writer === segment.writer)
-      this.#readSegment(
-        segment,
-        place,
-        last && this.#options.live().has(segment.writer),
-        last,
-        maxEvents,
-        events,
-      )
+      this.#readSegment(segment, place, isLast(segments, index), maxEvents, events)
       // one buffer: events of two segments are not given together
       if (events.length > 0) break
     }
@@ -85,76 +75,78 @@ export class SpoolReader {
 
   /** Makes what was read the past: the cursor first, then the segments go. @throws Error of the file system */
   async commit(): Promise<void> {
-    const there = new Set(this.segments().map(segment => segment.name))
-    const finished = [...this.#places].filter(([name, place]) => place.finished && there.has(name))
-    for (const name of this.#places.keys()) if (!there.has(name)) this.#places.delete(name)
+    const segments = this.segments()
+    const there = new Set(segments.map(segment => segment.key))
+    for (const key of this.#places.keys()) if (!there.has(key)) this.#places.delete(key)
+    const finished = segments.filter(segment => this.#places.get(segment.key)?.finished === true)
     await writeCursor(this.#cursorPath, {
-      segments: Object.fromEntries([...this.#places].map(([name, { at }]) => [name, at])),
+      segments: Object.fromEntries([...this.#places].map(([key, { at }]) => [key, at])),
       next: Object.fromEntries(this.#next),
     })
     if (!this.#options.removes) return
-    for (const [name] of finished) this.#unlink(name)
-    const writers = new Set([...this.segments().map(segment => segment.writer), ...this.#options.live()])
+    for (const segment of finished) this.#unlink(segment)
+    const writers = new Set(this.segments().map(segment => segment.writer))
     for (const writer of this.#next.keys()) if (!writers.has(writer)) this.#next.delete(writer)
   }
 
   /** Oldest first. */
   segments(): SegmentName[] {
-    let names: string[]
     try {
-      names = readdirSync(this.#options.directory)
+      return segmentsAmong(readdirSync(this.#options.directory))
     } catch {
-      return []
+      return [] // no event has been written yet
     }
-    return names.flatMap(name => parseSegmentName(name) ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** How many events of a segment have not been read. */
   unread(segment: SegmentName): number {
-    const next = this.segments().find(later => later.writer === segment.writer && later.first > segment.first)
+    const next = this.#nextOf(segment)
     const from = Math.max(segment.first, this.#next.get(segment.writer) ?? 0)
     if (next !== undefined) return Math.max(0, next.first - from)
-    const counting = new SpoolReader({ ...this.#options, purpose: 'count', live: () => new Set() })
-    const place = { at: this.#places.get(segment.name)?.at ?? 0, finished: false }
-    let count = 0
-    for (let events: SpooledEvent[] = []; !place.finished; events = []) {
-      counting.#readSegment(segment, place, false, true, Number.POSITIVE_INFINITY, events)
-      count += events.length
+    const counting = new SpoolReader({ ...this.#options, purpose: 'count' })
+    const place = { at: this.#places.get(segment.key)?.at ?? 0, finished: false }
+    for (let before = -1; !place.finished && before < counting.counts.read; ) {
+      before = counting.counts.read
+      const events: SpooledEvent[] = []
+      counting.#readSegment(segment, place, true, Number.POSITIVE_INFINITY, events)
+      counting.counts.read += events.length
     }
-    return count
+    return counting.counts.read
   }
 
   /** Removes a segment, read or not; what it held is not counted as damaged. */
   remove(segment: SegmentName): void {
-    const next = this.segments().find(later => later.writer === segment.writer && later.first > segment.first)
+    const next = this.#nextOf(segment)
     if (next !== undefined && (this.#next.get(segment.writer) ?? 0) < next.first)
       this.#next.set(segment.writer, next.first)
-    this.#unlink(segment.name)
+    this.#unlink(segment)
+  }
+
+  #nextOf(segment: SegmentName): SegmentName | undefined {
+    return this.segments().find(later => later.writer === segment.writer && later.first > segment.first)
   }
 
   #placeOf(segment: SegmentName): Place {
-    let place = this.#places.get(segment.name)
+    let place = this.#places.get(segment.key)
     if (place === undefined) {
       place = { at: 0, finished: false }
-      this.#places.set(segment.name, place)
+      this.#places.set(segment.key, place)
     }
     return place
   }
 
-  /** @param growing its writer may append @param last no other segment of the writer follows */
+  /** @param last no other segment of the writer follows */
   #readSegment(
     segment: SegmentName,
     place: Place,
-    growing: boolean,
     last: boolean,
     maxEvents: number,
     events: SpooledEvent[],
   ): void {
-    const file = this.#open(segment.name)
-    if (file === undefined) {
-      place.finished = true
-      return
-    }
+    const { growing } = segment
+    const file = this.#open(segment.file)
+    // removed by hand, or renamed just now: the next look sees which
+    if (file === undefined) return
     try {
       if (place.at === 0) this.#reach(segment.writer, segment.first)
       while (events.length === 0 && !place.finished) {
@@ -204,20 +196,25 @@ export class SpoolReader {
     if (number >= expected) this.#next.set(writer, number)
   }
 
-  #open(name: string): number | undefined {
+  #open(file: string): number | undefined {
     try {
-      return openSync(join(this.#options.directory, name), 'r')
+      return openSync(join(this.#options.directory, file), 'r')
     } catch {
       return undefined
     }
   }
 
-  #unlink(name: string): void {
+  #unlink(segment: SegmentName): void {
     try {
-      unlinkSync(join(this.#options.directory, name))
+      unlinkSync(join(this.#options.directory, segment.file))
     } catch {
-      // gone already, by hand or by an operator
+      // gone already, by the hand of an operator
     }
-    this.#places.delete(name)
+    this.#places.delete(segment.key)
   }
+}
+
+function isLast(segments: readonly SegmentName[], index: number): boolean {
+  const { writer } = segments[index]!
+  return !segments.slice(index + 1).some(later => later.writer === writer)
 }

@@ -3,13 +3,22 @@
  * `batch`: an event waits in memory for 2 ms, then it is in the file and outlives the process; fdatasync follows at once, and then it
  * outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit). It removes nothing.
  */
-import { closeSync, fdatasync, fdatasyncSync, fsyncSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
 import { newWriterName } from '../event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
-import { segmentName } from './segment-name.ts'
+import { segmentFile, segmentKey } from './segment-name.ts'
 
 /** With the write and one fdatasync this stays within the 5 ms that `batch` promises. */
 const WRITE_AFTER_MS = 2
@@ -32,7 +41,7 @@ export interface SpoolWriterOptions {
 
 /** Answers that wait for the same fdatasync. */
 interface Group {
-  readonly promise: Promise<void>
+  readonly promise: Promise<undefined>
   readonly release: () => void
   size: number
 }
@@ -58,6 +67,8 @@ export class SpoolWriter implements Meter {
   #written = 0
   #file = -1
   #fileBytes = 0
+  /** Of the segment that grows. */
+  #key = ''
   #timer: NodeJS.Timeout | undefined
   #turnEnd: NodeJS.Immediate | undefined
   #unsynced = false
@@ -77,7 +88,7 @@ export class SpoolWriter implements Meter {
     return this.#fault === undefined || this.#options.durability === 'batch'
   }
 
-  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<void> {
+  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
     if (!this.#hasRoom()) this.#write()
@@ -110,6 +121,7 @@ export class SpoolWriter implements Meter {
     clearImmediate(this.#turnEnd)
     if (this.#file >= 0) {
       fdatasyncSync(this.#file)
+      this.#finish(this.#key)
       // one in flight holds the descriptor
       if (!this.#syncing) closeSync(this.#file)
     }
@@ -121,7 +133,7 @@ export class SpoolWriter implements Meter {
     return BUFFER_BYTES - this.#filled > MAX_EVENT_BYTES + FRAME_HEADER_BYTES
   }
 
-  #hold(): Promise<void> {
+  #hold(): Promise<undefined> {
     this.#group ??= newGroup()
     this.#group.size++
     // what comes while the disk is busy goes with the next group
@@ -184,9 +196,22 @@ export class SpoolWriter implements Meter {
   }
 
   #roll(): void {
-    const previous = this.#file
+    const [previous, key] = [this.#file, this.#key]
     if (this.#unsynced) fdatasyncSync(previous)
-    if (this.#begin()) closeSync(previous)
+    this.#unsynced = false
+    if (!this.#begin()) return
+    closeSync(previous)
+    this.#finish(key)
+  }
+
+  /** Tells readers that the segment will not grow. One that cannot be renamed is told by the next start. */
+  #finish(key: string): void {
+    const { directory } = this.#options
+    try {
+      renameSync(join(directory, segmentFile(key, true)), join(directory, segmentFile(key, false)))
+    } catch (error) {
+      this.#options.onFault(error as Error)
+    }
   }
 
   /** Begins the next segment; its name must outlive the machine before the events in it can. @returns false: it could not */
@@ -194,12 +219,14 @@ export class SpoolWriter implements Meter {
     const { directory } = this.#options
     try {
       mkdirSync(directory, { recursive: true })
-      const file = openSync(join(directory, segmentName(Date.now(), this.name, this.#written + 1)), 'wx')
+      const key = segmentKey(Date.now(), this.name, this.#written + 1)
+      const file = openSync(join(directory, segmentFile(key, true)), 'wx')
       const folder = openSync(directory, 'r')
       fsyncSync(folder)
       closeSync(folder)
       this.#file = file
       this.#fileBytes = 0
+      this.#key = key
       return true
     } catch (error) {
       this.#failed(error as Error)
@@ -230,8 +257,8 @@ export class SpoolWriter implements Meter {
 
 function newGroup(): Group {
   let release = (): void => {}
-  const promise = new Promise<void>(resolve => {
-    release = resolve
+  const promise = new Promise<undefined>(resolve => {
+    release = () => resolve(undefined)
   })
   return { promise, release, size: 0 }
 }

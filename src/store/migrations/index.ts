@@ -3,6 +3,7 @@ import { statements as tables } from './0001-tables.ts'
 import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
 import { statements as seededPlans } from './0003-seeded-plans.ts'
 import { statements as webhooks } from './0004-webhooks.ts'
+import { statements as metering } from './0005-metering.ts'
 
 export interface Migration {
   readonly name: string
@@ -15,4 +16,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0002-row-level-security', statements: rowLevelSecurity },
   { name: '0003-seeded-plans', statements: seededPlans },
   { name: '0004-webhooks', statements: webhooks },
+  { name: '0005-metering', statements: metering },
 ]

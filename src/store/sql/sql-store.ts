@@ -16,6 +16,7 @@ import { deliveryRepository } from './deliveries.ts'
 import { eventRepository } from './events.ts'
 import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
+import { meteringRepository } from './metering.ts'
 import { planRepository } from './plans.ts'
 import { enter, flushEvents, type Session, stepDownRole } from './session.ts'
 import { shareRepository } from './share.ts'
@@ -121,6 +122,7 @@ function transaction(session: Session): Transaction {
     events: eventRepository(session),
     idempotency: idempotencyRepository(session),
     usage: usageRepository(session),
+    metering: meteringRepository(session),
     tierUsage: tierUsageRepository(session),
     share: shareRepository(session),
     webhooks: webhookRepository(session),

@@ -60,5 +60,8 @@ export interface Tables {
     lease: string | null
     leasedUntil: Date | null
   }
+  meteringHours: { tenantId: string; apiId: string; hour: Date; requests: number; errors: number }
+  meteringLatencies: { tenantId: string; apiId: string; hour: Date; bucket: number; requests: number }
+  meteringMarks: { writer: string; source: string; lastEventId: string; events: number; updatedAt: Date }
   schemaMigrations: { name: string; checksum: string; appliedAt: Date }
 }

@@ -49,6 +49,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.deliveries.list': READ_OR_AUDIT,
   'control.deliveries.read': READ_OR_AUDIT,
   'control.deliveries.retry': WRITE,
+  'control.metrics.read': READ_OR_AUDIT,
   'control.consumers.list': READ,
   'control.portal.list': READ,
   'control.portal.read': READ,

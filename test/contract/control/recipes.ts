@@ -222,6 +222,8 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     repeated: 409,
   }),
 
+  readTenantMetrics: () => ({ repeated: 200 }),
+  readApiMetrics: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
   listConsumers: () => ({ repeated: 200 }),
   listPortalApis: () => ({ repeated: 200 }),
   readPortalApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
