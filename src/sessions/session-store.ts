@@ -79,9 +79,9 @@ export interface SessionStore {
 
   /**
    * A stream of this session was opened or closed here; an open one keeps it from expiring and from counting as a zombie.
-   * A session of origin `stream` ends with its last legacy stream.
+   * A session of origin `stream` ends with its last legacy stream. When it has settled, every instance knows.
    */
-  setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): void
+  setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): MaybePromise<void>
   statistics(nowMs: number): MaybePromise<SessionStatistics>
   close(): MaybePromise<void>
 }

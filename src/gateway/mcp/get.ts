@@ -135,7 +135,7 @@ export class McpGet {
     const onEnd = (why: StreamEnd): void => {
       unlisten()
       this.#parts.streams.remove(open, why)
-      sessions.setStreaming(session.id, kind, false)
+      void sessions.setStreaming(session.id, kind, false)
       onClosed()
     }
     const open = new OpenStream({
@@ -145,11 +145,14 @@ export class McpGet {
       nowMs: call.receivedAtMs,
       onEnd,
     })
-    sessions.setStreaming(session.id, kind, true)
+    const known = sessions.setStreaming(session.id, kind, true)
     this.#parts.streams.add(open)
     call.response.onAbort(() => open.aborted())
     // something must be written at once: some clients wait for the first byte before they take the stream for open
-    open.write(first ?? ': open\n\n')
+    const begin = (): void => open.write(first ?? ': open\n\n')
+    // but not before every instance knows where the stream is: the client's first POST may reach another one
+    if (known instanceof Promise) void known.then(begin)
+    else begin()
   }
 
   /** undefined when the limiter refused and the answer has been given. */

@@ -1,9 +1,11 @@
-/** Events of resumable streams, kept until they may be forgotten. Bounded in events, bytes and streams. */
+/** Events of resumable streams, kept until they may be forgotten. Bounded in events and bytes, of each stream and of all. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 
 const MAX_EVENTS = 256
 const MAX_BYTES = 256 * 1024
 const MAX_STREAMS = 10_000
+/** Of all streams together: beyond it those that were begun first are forgotten. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024
 /** How long a finished stream may still be asked for. */
 const GRACE_MS = 60_000
 /** How long an unfinished stream is kept without a new event. */
@@ -21,23 +23,28 @@ interface Buffered {
 export class ReplayBuffers {
   readonly #streams = new Map<string, Buffered>()
   readonly #now: () => number
+  readonly #maxTotalBytes: number
+  #totalBytes = 0
 
-  constructor(now: () => number) {
+  constructor(now: () => number, maxTotalBytes = MAX_TOTAL_BYTES) {
     this.#now = now
+    this.#maxTotalBytes = maxTotalBytes
+  }
+
+  get totalBytes(): number {
+    return this.#totalBytes
   }
 
   append(streamId: string, event: ReplayEvent): void {
     let buffered = this.#streams.get(streamId)
     if (buffered === undefined) {
-      if (this.#streams.size >= MAX_STREAMS) {
-        const oldest = this.#streams.keys().next().value
-        if (oldest !== undefined) this.#streams.delete(oldest)
-      }
+      if (this.#streams.size >= MAX_STREAMS) this.#forgetOldest()
       buffered = { events: [], bytes: 0, droppedBefore: 0, forgetAtMs: 0, complete: false }
       this.#streams.set(streamId, buffered)
     }
     buffered.events.push(event)
     buffered.bytes += event.data.length
+    this.#totalBytes += event.data.length
     buffered.forgetAtMs = this.#now() + IDLE_MS
     while (
       buffered.events.length > 1 &&
@@ -45,8 +52,10 @@ export class ReplayBuffers {
     ) {
       const dropped = buffered.events.shift()!
       buffered.bytes -= dropped.data.length
+      this.#totalBytes -= dropped.data.length
       buffered.droppedBefore = dropped.n + 1
     }
+    while (this.#totalBytes > this.#maxTotalBytes && this.#streams.size > 1) this.#forgetOldest()
   }
 
   /** undefined when the stream is unknown, or when events after `afterN` have been dropped: a gap is worse than a 404. */
@@ -65,6 +74,15 @@ export class ReplayBuffers {
 
   sweep(): void {
     const nowMs = this.#now()
-    for (const [id, buffered] of this.#streams) if (buffered.forgetAtMs < nowMs) this.#streams.delete(id)
+    for (const [id, buffered] of this.#streams) if (buffered.forgetAtMs < nowMs) this.#forget(id, buffered)
+  }
+
+  #forgetOldest(): void {
+    for (const [id, buffered] of this.#streams) return this.#forget(id, buffered)
+  }
+
+  #forget(id: string, buffered: Buffered): void {
+    this.#streams.delete(id)
+    this.#totalBytes -= buffered.bytes
   }
 }

@@ -1,15 +1,27 @@
-/** Replay buffers of resumable streams in Redis lists, bounded in events and time. */
+/** Replay buffers of resumable streams in Redis lists, bounded in events, bytes and time. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 import type { RedisConnection } from './connection.ts'
 
 const MAX_EVENTS = 256
-/** Events larger than this are not kept: the stream then cannot be resumed past them. */
-const MAX_EVENT_BYTES = 256 * 1024
+const MAX_BYTES = 256 * 1024
 const IDLE_MS = 10 * 60_000
 const GRACE_MS = 60_000
 const END = 'end'
 
 const keyOf = (streamId: string): string => `toolgate:{r:${streamId}}`
+const sizeOf = (streamId: string): string => `toolgate:{r:${streamId}}:bytes`
+
+/** Adds a row; the oldest go beyond the bounds, never the newest. The size is counted beside, so that nothing is read to know it. */
+const APPEND = `
+local count = redis.call('RPUSH', KEYS[1], ARGV[1])
+local bytes = redis.call('INCRBY', KEYS[2], #ARGV[1])
+while count > 1 and (count > tonumber(ARGV[3]) or bytes > tonumber(ARGV[4])) do
+  bytes = redis.call('DECRBY', KEYS[2], #redis.call('LPOP', KEYS[1]))
+  count = count - 1
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return count`
 
 export class RedisReplays {
   readonly #redis: RedisConnection
@@ -19,19 +31,18 @@ export class RedisReplays {
   }
 
   append(streamId: string, event: ReplayEvent): Promise<unknown> {
-    const key = keyOf(streamId)
-    const data = event.data.length > MAX_EVENT_BYTES ? '' : event.data
-    return this.#redis
-      .pipeline()
-      .rpush(key, `${event.n}:${data}`)
-      .ltrim(key, -MAX_EVENTS, -1)
-      .pexpire(key, IDLE_MS)
-      .exec()
+    return this.#push(streamId, `${event.n}:${event.data}`, IDLE_MS)
   }
 
   finish(streamId: string): Promise<unknown> {
+    // the end is no event: it may stand beyond the bounds
     const key = keyOf(streamId)
-    return this.#redis.pipeline().rpush(key, END).pexpire(key, GRACE_MS).exec()
+    return this.#redis
+      .pipeline()
+      .rpush(key, END)
+      .pexpire(key, GRACE_MS)
+      .pexpire(sizeOf(streamId), GRACE_MS)
+      .exec()
   }
 
   /** undefined when the stream is unknown or events after `afterN` have been dropped. */
@@ -48,5 +59,9 @@ export class RedisReplays {
     const first = events[0]
     if (first === undefined || first.n > afterN + 1) return undefined
     return { events: events.filter(event => event.n > afterN), complete }
+  }
+
+  #push(streamId: string, row: string, keepMs: number): Promise<unknown> {
+    return this.#redis.eval(APPEND, 2, keyOf(streamId), sizeOf(streamId), row, keepMs, MAX_EVENTS, MAX_BYTES)
   }
 }

@@ -110,9 +110,13 @@ export class RedisSessionStore implements SessionStore {
     const own = this.#streams.get(id)
     const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
     const state = await this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
-    // Redis is away: the id itself says enough to go on with
-    if (state === undefined)
-      return young === '1' ? { id, ...facts, legacyStream: (own?.legacy ?? 0) > 0 } : undefined
+    // Redis is away: the id itself says enough to go on with, but not where a stream is that is not here
+    if (state === undefined) {
+      const legacyStream = (own?.legacy ?? 0) > 0
+      return young === '1' && (legacyStream || facts.origin === 'initialize')
+        ? { id, ...facts, legacyStream }
+        : undefined
+    }
     if (!Array.isArray(state)) return undefined
     const [owner, version, elicitation, legacyUntil] = state as string[]
     const legacyStream = (own?.legacy ?? 0) > 0 || Number(legacyUntil) > nowMs
@@ -160,14 +164,18 @@ export class RedisSessionStore implements SessionStore {
   }
 
   async replay(streamId: string, afterN: number): Promise<Replay | undefined> {
-    return this.#attempt(() => this.#replays.read(streamId, afterN))
+    // a client resumes rarely, and what it cannot get now is lost to it: this alone is worth a second wait
+    const read = (): Promise<Replay | 'unknown' | undefined> =>
+      this.#attempt(async () => (await this.#replays.read(streamId, afterN)) ?? 'unknown')
+    const replay = (await read()) ?? (await read())
+    return replay === 'unknown' ? undefined : replay
   }
 
   finish(streamId: string): void {
     void this.#attempt(() => this.#replays.finish(streamId))
   }
 
-  setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): void {
+  async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {
     const counts = this.#streams.get(id) ?? { legacy: 0, standalone: 0 }
     counts[kind] += open ? 1 : -1
     if (counts.legacy + counts.standalone > 0) this.#streams.set(id, counts)
@@ -177,8 +185,8 @@ export class RedisSessionStore implements SessionStore {
       counts.legacy === 0 &&
       readSessionId(id, this.#options.keys)?.origin === 'stream'
     )
-      void this.end(id)
-    else this.#beatOne(id)
+      await this.end(id)
+    else await this.#beatOne(id)
   }
 
   async statistics(nowMs: number): Promise<SessionStatistics> {
@@ -205,11 +213,11 @@ export class RedisSessionStore implements SessionStore {
     if (from !== this.#instance) this.#listeners.deliver(id, signal)
   }
 
-  #beatOne(id: string): void {
+  async #beatOne(id: string): Promise<void> {
     const { redis, ttlMs, now } = this.#options
     const nowMs = now()
     const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
-    void this.#attempt(() =>
+    await this.#attempt(() =>
       redis
         .pipeline()
         .hset(keyOf(id), { seen: nowMs, legacy: legacyUntil })
@@ -220,7 +228,7 @@ export class RedisSessionStore implements SessionStore {
   }
 
   #beat(): void {
-    for (const id of this.#streams.keys()) this.#beatOne(id)
+    for (const id of this.#streams.keys()) void this.#beatOne(id)
   }
 
   #sweep(): void {
