@@ -1,0 +1,297 @@
+/** The specification's table of quotas over HTTP: each row as REST, JSON-RPC and item of a batch tell it; midnight and the end of a month. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { importJWK, type JWK, SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+
+const DAY_MS = 86_400_000
+/** One plan for each row; consumers are named for their plan, so that each test has counters of its own. */
+const PLANS = {
+  second: { perSecond: 2 },
+  minute: { perMinute: 3 },
+  day: { perDay: 4, perMonth: 1000 },
+  month: { perDay: 50, perMonth: 5 },
+  burst: { burst: 1 },
+}
+type Row = keyof typeof PLANS
+const CALL = { name: 'shop_listProducts', arguments: {} }
+
+let gateway: Deployment
+let dataDir: string
+let key: Awaited<ReturnType<typeof importJWK>>
+let kid: string
+/** What the deployment's clock shows, to the second. */
+let clockMs = Date.now()
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'quotas-'))
+  const plans = join(dataDir, 'plans.yaml')
+  const consumers = Object.fromEntries(
+    Object.keys(PLANS).flatMap(plan =>
+      ['rest', 'rpc', 'batch', 'turn'].map(form => [`${plan}-${form}`, plan]),
+    ),
+  )
+  writeFileSync(plans, JSON.stringify({ plans: PLANS, consumers }))
+  gateway = await deploy({
+    DATA_DIR: dataDir,
+    DATABASE_URL: 'pglite:memory',
+    PLANS: plans,
+    TEST_HOOKS: '1',
+    METRICS_MAX_CONSUMERS: '8',
+  })
+  const keys = JSON.parse(
+    readFileSync(join(dataDir, 'dev-provider', 'dev-identity', 'jwks.json'), 'utf8'),
+  ) as { keys: JWK[] }
+  kid = keys.keys[0]!.kid!
+  key = await importJWK(keys.keys[0]!, 'RS256')
+})
+afterAll(async () => {
+  await gateway.stop()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+/** A token that outlives every move of the clock. */
+const token = (consumer: string) =>
+  new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute' })
+    .setProtectedHeader({ alg: 'RS256', kid })
+    .setIssuer(gateway.running.addresses.auth_url)
+    .setSubject(consumer)
+    .setAudience('platform-mcp-gateway')
+    .setIssuedAt()
+    .setExpirationTime('90d')
+    .sign(key)
+
+async function advance(ms: number): Promise<void> {
+  const answer = await fetch(`${gateway.running.addresses.api_url}/test/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ advance: `${Math.round(ms / 1000)}s` }),
+  })
+  expect(answer.status).toBe(200)
+  clockMs = Date.parse(((await answer.json()) as { now: string }).now)
+}
+
+const scrape = async () => (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
+
+interface Told {
+  readonly granted: boolean
+  readonly status: number
+  /** Of a refusal. */
+  readonly body: { error: string; message: string; retry_after_secs: number | null } | undefined
+  readonly headers: Headers
+}
+
+/** The same call in every form that a caller can give it. */
+const FORMS: readonly [string, (token: string, call?: object) => Promise<Told>][] = [
+  [
+    'rest',
+    async (bearer, call = CALL) => {
+      const answer = await gateway.post('/mcp/v1/tools/invoke', call, bearer)
+      return { ...of(answer), body: answer.status === 200 ? undefined : answer.json }
+    },
+  ],
+  [
+    'rpc',
+    async (bearer, call = CALL) => {
+      const answer = await gateway.post('/mcp', rpc('tools/call', call), bearer)
+      return { ...of(answer), body: answer.json.error?.data }
+    },
+  ],
+  [
+    'batch',
+    async (bearer, call = CALL) => {
+      const answer = await gateway.post('/mcp/sse', [rpc('ping'), rpc('tools/call', call)], bearer)
+      expect(answer.status).toBe(200)
+      const [, item] = answer.json
+      return { ...of(answer), granted: item.error === undefined, body: item.error?.data }
+    },
+  ],
+]
+
+function of({ status, headers }: Answer): Omit<Told, 'body'> {
+  return { granted: status === 200, status, headers }
+}
+
+/** Calls until one is refused. @returns that, and how many were granted before */
+async function exhaust(
+  form: (typeof FORMS)[number][1],
+  bearer: string,
+  most: number,
+): Promise<[Told, number]> {
+  for (let granted = 0; granted <= most; granted++) {
+    const told = await form(bearer)
+    if (!told.granted) return [told, granted]
+  }
+  throw new Error(`${most + 1} calls were granted`)
+}
+
+const midnightAfter = (ms: number) => (Math.floor(ms / DAY_MS) + 1) * DAY_MS
+const monthAfter = (ms: number) => Date.UTC(new Date(ms).getUTCFullYear(), new Date(ms).getUTCMonth() + 1)
+
+describe.each(FORMS)('as %s', (name, form) => {
+  const to = (row: Row) => token(`${row}-${name}`)
+  /** An item of a batch has no headers of its own. */
+  const inHeaders = (told: Told, check: (headers: Headers) => void) => {
+    if (name !== 'batch') check(told.headers)
+  }
+
+  it('per second: rolling, over after one second', async () => {
+    const bearer = await to('second')
+    await form(bearer)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => form(bearer)))
+    const refused = answers.find(told => !told.granted)!
+    expect(refused.body).toEqual({
+      error: 'quota_exceeded',
+      message: 'Per-second limit of 2 requests exceeded.',
+      retry_after_secs: 1,
+    })
+    inHeaders(refused, headers => expect(headers.get('retry-after')).toBe('1'))
+    await advance(1000)
+    expect((await form(bearer)).granted).toBe(true)
+  })
+
+  it('per minute: rolling, over after sixty seconds and not before', async () => {
+    const bearer = await to('minute')
+    const [refused, granted] = await exhaust(form, bearer, 3)
+    expect(granted).toBe(3)
+    expect(refused.body).toMatchObject({
+      error: 'quota_exceeded',
+      message: 'Per-minute limit of 3 requests exceeded.',
+    })
+    const wait = refused.body!.retry_after_secs!
+    expect(wait).toBeGreaterThan(30)
+    expect(wait).toBeLessThanOrEqual(60)
+    inHeaders(refused, headers => {
+      expect(headers.get('retry-after')).toBe(String(wait))
+      expect(headers.get('x-ratelimit-limit')).toBe('3')
+      expect(headers.get('x-ratelimit-remaining')).toBe('0')
+      expect(Math.abs(Number(headers.get('x-ratelimit-reset')) - clockMs / 1000 - wait)).toBeLessThan(30)
+    })
+    await advance((wait - 20) * 1000)
+    expect((await form(bearer)).granted).toBe(false)
+    await advance(20_000)
+    expect((await form(bearer)).granted).toBe(true)
+  })
+
+  it('daily: null in the body, until midnight in the header', async () => {
+    const [refused, granted] = await exhaust(form, await to('day'), 4)
+    expect(granted).toBe(4)
+    expect(refused.body).toEqual({
+      error: 'quota_exceeded',
+      message: 'Daily quota exceeded: 4/4 requests used. It resets at 00:00 UTC.',
+      retry_after_secs: null,
+    })
+    inHeaders(refused, headers => {
+      const midnight = Number(headers.get('x-ratelimit-reset')) * 1000
+      expect(midnight % DAY_MS).toBe(0)
+      expect(Number(headers.get('retry-after')) * 1000).toBeLessThanOrEqual(DAY_MS)
+    })
+  })
+
+  it('monthly: null in the body, until the 1st in the header', async () => {
+    const [refused, granted] = await exhaust(form, await to('month'), 5)
+    expect(granted).toBe(5)
+    expect(refused.body).toEqual({
+      error: 'quota_exceeded',
+      message: 'Monthly quota exceeded: 5/5 requests used. It resets on the 1st of the month at 00:00 UTC.',
+      retry_after_secs: null,
+    })
+    inHeaders(refused, headers => {
+      const reset = new Date(Number(headers.get('x-ratelimit-reset')) * 1000)
+      expect([reset.getUTCDate(), reset.getUTCHours(), reset.getUTCMinutes()]).toEqual([1, 0, 0])
+    })
+  })
+
+  it('burst: as many at once, and free again when they finish', async () => {
+    const bearer = await to('burst')
+    const slow = form(bearer, { name: 'shop_runSalesReport', arguments: { stepMs: 150 } })
+    while (!/^platform_calls_in_flight 1$/m.test(await scrape()))
+      await new Promise(resolve => setTimeout(resolve, 5))
+    const refused = await form(bearer)
+    expect(refused.body).toEqual({
+      error: 'quota_exceeded',
+      message: 'Burst limit of 1 concurrent requests exceeded.',
+      retry_after_secs: 1,
+    })
+    expect((await slow).granted).toBe(true)
+    for (let i = 0; i < 3; i++) expect((await form(bearer)).granted).toBe(true)
+  })
+})
+
+describe('every success', () => {
+  it('tells of the tightest window', async () => {
+    const bearer = await token('day-turn')
+    const { headers } = await FORMS[0]![1](bearer)
+    expect(headers.get('x-ratelimit-limit')).toBe('4')
+    expect(headers.get('x-ratelimit-remaining')).toBe('3')
+    expect(Number(headers.get('x-ratelimit-reset')) % 86_400).toBe(0)
+  })
+
+  it('of a consumer without a plan is counted against the specified defaults', async () => {
+    const { headers } = await FORMS[0]![1](await token('nobody-in-particular'))
+    expect(headers.get('x-ratelimit-limit')).toBe('5')
+  })
+})
+
+describe('the calendar', () => {
+  const call = FORMS[0]![1]
+
+  it('a day ends at midnight UTC and not before', async () => {
+    await advance(midnightAfter(clockMs) - clockMs - 60_000)
+    const bearer = await token('day-turn')
+    const [refused] = await exhaust(call, bearer, 4)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(61)
+    expect(refused.body!.retry_after_secs).toBeNull()
+    await advance(30_000)
+    expect((await call(bearer)).granted).toBe(false)
+    await advance(60_000)
+    const first = await call(bearer)
+    expect(first.granted).toBe(true)
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('3')
+  })
+
+  it('a month ends with its last day, while a new day alone does not end it', async () => {
+    await advance(monthAfter(clockMs) - clockMs - DAY_MS - 60_000)
+    const bearer = await token('month-turn')
+    await exhaust(call, bearer, 5)
+    await advance(120_000)
+    const still = await call(bearer)
+    expect(still.body?.message).toMatch(/^Monthly quota exceeded: 5\/5/)
+    await advance(DAY_MS - 120_000)
+    const wait = Number((await call(bearer)).headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(61)
+    await advance(61_000)
+    const first = await call(bearer)
+    expect(first.granted).toBe(true)
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('4')
+  })
+})
+
+describe('usage', () => {
+  it('is a gauge per consumer and type, and after so many consumers they are "other"', async () => {
+    const bearer = await token('day-batch')
+    await exhaust(FORMS[0]![1], bearer, 4)
+    const rows = (await scrape())
+      .split('\n')
+      .filter(line => line.startsWith('platform_quota_usage_ratio{'))
+      .map(line => /consumer="([^"]+)",type="(daily|monthly)"\} ([\d.e-]+)$/.exec(line)!.slice(1))
+    expect(rows.length).toBeGreaterThan(0)
+    for (const [, , ratio] of rows) {
+      expect(Number(ratio)).toBeGreaterThanOrEqual(0)
+      expect(Number(ratio)).toBeLessThanOrEqual(1)
+    }
+    expect(new Set(rows.map(([consumer]) => consumer)).size).toBeLessThanOrEqual(9)
+    expect(rows.map(([consumer]) => consumer)).toContain('other')
+    expect(rows.some(([, type, ratio]) => type === 'daily' && ratio === '1')).toBe(true)
+  })
+
+  it('counts refusals by windows and by quotas apart', async () => {
+    const text = await scrape()
+    expect(Number(/^platform_rate_limited_total (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
+    expect(Number(/^platform_quota_exceeded_total (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
+    expect(text).toMatch(/^platform_quota_store_up 1$/m)
+  })
+})
