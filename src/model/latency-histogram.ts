@@ -5,7 +5,7 @@ const PER_OCTAVE = 32
 /** About 12 days; longer ones count as this. */
 const MAX_US = 2 ** 40 - 1
 
-/** Number of the bucket of a latency; 0 … 1,183. Below 64 µs every microsecond has its own. */
+/** Number of the bucket of a latency; 0 … 1,151. Below 64 µs every microsecond has its own. */
 export function bucketOf(latencyUs: number): number {
   const value = Math.min(MAX_US, Math.max(0, Math.trunc(latencyUs)))
   if (value < 2 * PER_OCTAVE) return value

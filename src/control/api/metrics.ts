@@ -29,10 +29,17 @@ const shownMetrics = z
   })
   .openapi('Metrics')
 
-const date = z.iso
-  .date('must be a date such as 2026-01-31.')
-  .refine(value => value >= '1970-01-01', 'must not be before 1970-01-01.')
-  .openapi({ example: '2026-01-31' })
+const date = z
+  .string()
+  .refine(isDate, 'must be a date from 1970 on, such as 2026-01-31.')
+  .openapi({ format: 'date', example: '2026-01-31' })
+
+/** A day that the calendar has. */
+function isDate(value: string): boolean {
+  if (!/^(19[7-9]|2\d\d)\d-\d\d-\d\d$/.test(value)) return false
+  const at = new Date(`${value}T00:00:00Z`)
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(value)
+}
 
 const query = z.object({
   start_date: date.optional(),
