@@ -59,10 +59,11 @@ export function run(
   return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
 }
 
-/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"). */
-export function rateLimitHeaders(exchange: Exchange): readonly string[] {
-  const standing = exchange.quota?.standing
-  if (standing === undefined) return []
+/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"), and which policy let it through. */
+export function callHeaders({ quota, decision }: Exchange): readonly string[] {
+  const standing = quota?.standing
+  const revision = decision === undefined ? [] : ['x-policy-revision', decision.revision]
+  if (standing === undefined) return revision
   return [
     'x-ratelimit-limit',
     String(standing.limit),
@@ -70,6 +71,7 @@ export function rateLimitHeaders(exchange: Exchange): readonly string[] {
     String(standing.remaining),
     'x-ratelimit-reset',
     String(standing.resetAtSecs),
+    ...revision,
   ]
 }
 

@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Final } from '../pipeline/stage.ts'
 import { BodyQueue } from './body-queue.ts'
 import type { Call } from './call.ts'
-import { type GatewayParts, rateLimitHeaders, run } from './gateway.ts'
+import { callHeaders, type GatewayParts, run } from './gateway.ts'
 import { forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
 
@@ -59,7 +59,7 @@ export class ApiProxy {
       ...(request.contentLength === 0 ? undefined : { body }),
     })
     if (answer.kind === 'failure') return failureOf(answer.reason)
-    await this.#answer(call, answer.status, answer.headers, answer.body, rateLimitHeaders(exchange))
+    await this.#answer(call, answer.status, answer.headers, answer.body, callHeaders(exchange))
     const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: answer.status, ...failure }
   }

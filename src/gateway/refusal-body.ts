@@ -22,6 +22,7 @@ export function restBody(refusal: Refusal, requestId: string): object {
     request_id: requestId,
     ...(refusal.reasons === undefined ? undefined : { reasons: refusal.reasons }),
     ...(refusal.decisionId === undefined ? undefined : { decision_id: refusal.decisionId }),
+    ...(refusal.policyRevision === undefined ? undefined : { policy_revision: refusal.policyRevision }),
   }
 }
 

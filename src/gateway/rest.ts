@@ -3,7 +3,7 @@ import { Cancellation } from '../pipeline/cancellation.ts'
 import type { Operation, Snapshot } from '../pipeline/exchange.ts'
 import { REFUSALS, type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Call } from './call.ts'
-import { challengeContext, type Ended, type GatewayParts, rateLimitHeaders, run } from './gateway.ts'
+import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'
 import { readJson } from './json-body.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
@@ -52,7 +52,7 @@ export class RestTools {
       return this.refuse(call, final ?? refuse('internal_error'))
     const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
     const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
-    const headers = [...rateLimitHeaders(exchange), ...savedHeader(level, savedBytes)]
+    const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
     if (final.failure === undefined) return call.answer(200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)

@@ -3,6 +3,7 @@ import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { HttpHandler } from '../server/listener.ts'
 import type { Admin } from './admin.ts'
+import type { PolicyAdmin } from './admin-policy.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
 import { capabilities } from './discovery.ts'
@@ -42,6 +43,7 @@ export interface RouterParts {
   readonly rest: RestTools
   readonly mcp: McpEndpoint
   readonly admin: Admin
+  readonly policy: PolicyAdmin
   readonly oauth: OAuthFront
   readonly proxy: ApiProxy
   /** Makes the matcher of a table; called anew for each snapshot whose APIs differ. */
@@ -66,7 +68,7 @@ export function createRouter(parts: RouterParts): Router {
 
   return {
     load(snapshot) {
-      if (snapshot.apis.length === 0 && loaded.length === 0) return
+      if (snapshot.apis === loaded || (snapshot.apis.length === 0 && loaded.length === 0)) return
       const next = [...fixed, ...snapshot.apis.flatMap(api => proxyRoutes(parts, api))]
       table = parts.matcher(next)
       routes = next
@@ -116,7 +118,7 @@ function decoded(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment
 }
 
-function routeTable({ gateway: parts, rest, mcp, admin }: RouterParts): readonly Route[] {
+function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): readonly Route[] {
   const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
     const snapshot = parts.snapshot()
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
@@ -153,6 +155,19 @@ function routeTable({ gateway: parts, rest, mcp, admin }: RouterParts): readonly
     post('/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
       admin.reset(call, snapshot, decoded(table.param(0))),
     ),
+    {
+      method: 'GET',
+      pattern: '/admin/policy',
+      endpoint: withSnapshot((call, snapshot) => policy.status(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/policy/decisions/{id}',
+      endpoint: withSnapshot((call, snapshot, table) =>
+        policy.decision(call, snapshot, decoded(table.param(0))),
+      ),
+    },
+    post('/admin/policy/promote', (call, snapshot) => policy.promote(call, snapshot)),
     post('/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),
     post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),

@@ -8,7 +8,7 @@ import { createCompiler } from '../toolsets/sync/compiler.ts'
 import { VERSION } from '../version.ts'
 import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
-import { openPolicy } from './open-policy.ts'
+import { openControlPolicy } from './policy.ts'
 
 /** The tenant and plans of the embedded provider's clients (contract §2). */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
@@ -40,7 +40,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   const { settings, log, closers, clock } = ground
   const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
   const tokens = openVerifier(ground, issuer, gatewayUrl)
-  const policy = await openPolicy(ground)
+  const policy = await openControlPolicy(ground)
   const store = await openMigratedStore({
     url: settings.databaseUrl,
     dataDir: settings.dataDir,
@@ -54,7 +54,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   const controlPlane = createControlPlane({
     store,
     verifier: tokens,
-    policy: () => policy,
+    policy: policy.current,
     gatewayUrl,
     apiUrl,
     version: VERSION,

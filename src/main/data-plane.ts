@@ -3,6 +3,7 @@
  * what was counted leaves as plain rows, so it may run in the main thread or behind a port. It opens no store and no source.
  */
 import { Admin } from '../gateway/admin.ts'
+import { PolicyAdmin } from '../gateway/admin-policy.ts'
 import { clientAddresses } from '../gateway/client-address.ts'
 import { Cors } from '../gateway/cors.ts'
 import type { GatewayParts } from '../gateway/gateway.ts'
@@ -33,7 +34,7 @@ import { prepareTool } from '../toolsets/prepare-tool.ts'
 import { VERSION } from '../version.ts'
 import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
-import { openPolicy } from './open-policy.ts'
+import { openGatewayPolicy } from './policy.ts'
 
 const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
 const HEARTBEAT_MS = 15_000
@@ -63,18 +64,21 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const { ground, door, gatewayUrl, issuer, quota } = plane
   const { settings, log, closers, clock, metrics, egress, conditions } = ground
   const tokens = openVerifier(ground, issuer, gatewayUrl)
-  const policy = await openPolicy(ground)
+  const policy = await openGatewayPolicy(ground)
   const { sessions, keys } = await openSessions({
     dataDir: settings.dataDir,
     redisUrl: settings.redisUrl,
     ...settings.sessions,
     log,
+    now: clock.now,
   })
   closers.add('sessions', () => sessions.close())
 
   // ---- configuration flows down
   let content: SnapshotContent = EMPTY_CONTENT
-  const holder = new SnapshotHolder(document => compile(document, { policy, prepare: prepareTool }))
+  const holder = new SnapshotHolder(document =>
+    compile(document, { policy: policy.current(), prepare: prepareTool }),
+  )
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => holder.current) })
 
   // ---- requests flow right
@@ -91,6 +95,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       maxResponseBytes: MAX_BACKEND_ANSWER_BYTES,
       results,
       usage: usage.stage,
+      decisions: policy.decisions,
       metrics,
       accessLog: { write: record => log.info(record, 'call') },
     }),
@@ -127,7 +132,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const caches = {
     api_keys: () => apiKeys.forget(),
     tokens: () => tokens.forget(),
-    decisions: () => policy.forget(),
+    decisions: () => policy.current().forget(),
     results: () => results.clear(),
     quota_statistics: () => 0,
   }
@@ -138,6 +143,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     rest,
     mcp,
     admin: new Admin(parts, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    policy: new PolicyAdmin(parts, policy.desk, rest),
     oauth: createOAuthFront({
       gatewayUrl,
       issuer,
@@ -155,6 +161,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changed)
   })
+  policy.onSwap(next => holder.adopt(next))
   door.handle(router.handler)
 
   metrics.gauge(

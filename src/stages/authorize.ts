@@ -4,7 +4,8 @@ import type { Principal } from '../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
-import type { Decision } from '../policy/engine.ts'
+import type { Decision, DecisionObserver, PolicyInput } from '../policy/engine.ts'
+import { obligationsOf } from './obligations.ts'
 import { policyInput, resourceKeyOf } from './policy-input.ts'
 
 /** The policy cannot tell callers with the same key apart: visibility key, and the tenant when it was switched. */
@@ -15,10 +16,14 @@ export function subjectKeyOf(exchange: Exchange): string {
     : `${exchange.tenant}\n${principal.visibilityKey}`
 }
 
-export function authorize(): Stage {
-  function accept(exchange: Exchange, decision: Decision): Outcome {
+const NOBODY: DecisionObserver = { decided: () => undefined }
+
+export function authorize(observer: DecisionObserver = NOBODY): Stage {
+  function accept(exchange: Exchange, input: PolicyInput, decision: Decision): Outcome {
     exchange.decision = decision
-    return decision.allow ? undefined : denial(decision, exchange.principal!)
+    const id = observer.decided(input, decision, exchange.receivedAtMs)
+    if (!decision.allow) return denial(decision, exchange.principal!, id)
+    return decision.obligations === undefined ? undefined : unmet(exchange, decision, id)
   }
   return {
     id: 'authorize',
@@ -26,22 +31,40 @@ export function authorize(): Stage {
     run(exchange) {
       // bind-session has made sure that the session is the caller's own; there is nothing left to decide
       if (exchange.operation.action === 'session') return undefined
-      const decided = exchange.snapshot.policy.decide(
-        policyInput(exchange),
-        subjectKeyOf(exchange),
-        resourceKeyOf(exchange),
-      )
+      const input = policyInput(exchange)
+      const decided = exchange.snapshot.policy.decide(input, subjectKeyOf(exchange), resourceKeyOf(exchange))
       return decided instanceof Promise
-        ? decided.then(value => accept(exchange, value))
-        : accept(exchange, decided)
+        ? decided.then(value => accept(exchange, input, value))
+        : accept(exchange, input, decided)
     },
   }
 }
 
+/** An obligation that cannot be met is a denial: the policy allowed the call under it, and not without. */
+function unmet({ operation }: Exchange, decision: Decision, id: string | undefined): Outcome {
+  const obligations = obligationsOf(decision)
+  if (typeof obligations === 'string') return cannot(obligations, decision, id)
+  if (operation.action === 'tools.call') return undefined
+  // only the answer of a tool is held in hand, and only its caller can be asked
+  if (obligations.redact !== undefined)
+    return cannot('The policy redacts the answer, and only answers of tools can be redacted.', decision, id)
+  return obligations.confirm === undefined && obligations.ask === undefined
+    ? undefined
+    : refuse('confirmation_unsupported')
+}
+
+function cannot(message: string, { revision }: Decision, id: string | undefined): Refusal {
+  return refuse('policy_unavailable', {
+    message,
+    reasons: [{ code: 'obligation_unmet', message }],
+    policyRevision: revision,
+    ...(id === undefined ? undefined : { decisionId: id }),
+  })
+}
+
 /** A denial that more scopes would lift says so (RFC 6750 §3.1); one that no scope lifts does not, or clients loop into a login. */
-export function denial(decision: Decision, principal: Principal): Refusal {
-  const decisionId = randomUUID()
-  const shared = { reasons: decision.reasons, decisionId }
+export function denial(decision: Decision, principal: Principal, decisionId: string = randomUUID()): Refusal {
+  const shared = { reasons: decision.reasons, decisionId, policyRevision: decision.revision }
   if (decision.unavailable === true) return refuse('policy_unavailable', shared)
   const missing = decision.reasons.flatMap(reason => reason.scopes ?? [])
   const onlyScopes = missing.length > 0 && decision.reasons.every(reason => (reason.scopes ?? []).length > 0)

@@ -3,16 +3,20 @@
 import type { Egress } from '../egress/egress.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../identity/verifier.ts'
 import type { Stage } from '../pipeline/stage.ts'
+import type { DecisionObserver } from '../policy/engine.ts'
 import type { Quota } from '../quota/quota.ts'
 import type { Admission } from './admit-within-bounds.ts'
+import { askClient } from './ask-client.ts'
 import { authenticate } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { bindSession } from './bind-session.ts'
 import { confirmCall } from './confirm-call.ts'
 import { invokeProxy } from './invoke-proxy.ts'
 import { invokeTool } from './invoke-tool.ts'
+import { limitDecision } from './limit-decision.ts'
 import { listTools } from './list-tools.ts'
 import { type AccessLog, logAccess } from './log-access.ts'
+import { matchHeaders } from './match-headers.ts'
 import { type CallMetrics, recordMetrics } from './record-metrics.ts'
 import { releaseQuota } from './release-quota.ts'
 import { requireSubscription } from './require-subscription.ts'
@@ -25,6 +29,8 @@ export interface StageParts {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
+  /** Is told of every decision; absent: nobody is. */
+  readonly decisions?: DecisionObserver
   readonly egress: Egress
   readonly admission: Admission
   readonly maxResponseBytes: number
@@ -36,6 +42,7 @@ export interface StageParts {
 }
 
 export function stages(parts: StageParts): readonly Stage[] {
+  const decide = authorize(parts.decisions)
   return [
     parts.admission.enter, //                      first: what we cannot hold must cost nothing
     authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
@@ -43,8 +50,11 @@ export function stages(parts: StageParts): readonly Stage[] {
     resolveTool(), //                        after authentication: which tool a name means depends on the tenant
     requireSubscription(), // who has no business here must not use up anybody's quota
     takeQuota(parts.quota), //               before policy: a refused caller must not cost an evaluation
-    authorize(), //                          before arguments are looked at: a schema is told only to those who may call
+    decide, //                               before arguments are looked at: a schema is told only to those who may call
+    matchHeaders(), //                       what proxies were told must be what is called
     validateArguments(), //                  nothing that does not fit reaches a backend
+    askClient(decide), // asked for what the policy still wants to know; it decides again
+    limitDecision(parts.quota), //           a rate that only the last word of the policy could name
     confirmCall(), // asked about arguments that are known to fit, just before they are used
     listTools(),
     invokeTool(parts.egress, parts.maxResponseBytes, parts.results),

@@ -5,6 +5,7 @@ import type { Exchange } from '../pipeline/exchange.ts'
 import { refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Reply, Stage } from '../pipeline/stage.ts'
 import { ProgressLines } from './progress-lines.ts'
+import { redactedPaths, redactOutcome } from './redact-answer.ts'
 import type { ResultCache } from './result-cache.ts'
 import { toolResult } from './tool-result.ts'
 
@@ -13,7 +14,7 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     const { operation, tool } = exchange
     if (operation.action !== 'tools.call') return undefined
     const request = tool!.buildRequest(operation.arguments)
-    const progress = exchange.onProgress === undefined ? undefined : new ProgressLines(exchange.onProgress)
+    const progress = progressOf(exchange)
     const startedAt = performance.now()
     const answer = await egress.request({
       method: request.method,
@@ -40,9 +41,23 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     run(exchange) {
       if (exchange.operation.action !== 'tools.call') return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
-      return cache.answer(exchange, call)
+      const answer = cache.answer(exchange, call)
+      const redacted = redactedPaths(exchange)
+      if (redacted === undefined) return answer
+      return answer instanceof Promise
+        ? answer.then(outcome => redactOutcome(outcome, redacted))
+        : redactOutcome(answer, redacted)
     },
   }
+}
+
+/** Lines of a streaming backend; none of their text where the answer is redacted, because it could say the same. */
+function progressOf(exchange: Exchange): ProgressLines | undefined {
+  const { onProgress } = exchange
+  if (onProgress === undefined) return undefined
+  return new ProgressLines(
+    redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),
+  )
 }
 
 /** W3C Trace Context §3.2: a new parent id for the call we make. */
