@@ -111,11 +111,11 @@ export class RemoteGateway {
       } catch (error) {
         if (signal.aborted) return
         const reason = error instanceof Error ? error.message : String(error)
-        onFault(`the control plane cannot be followed: ${reason}`)
-        log.warn(
-          { reason, retry_ms: retryMs },
-          'the control plane cannot be followed; serving the last snapshot',
-        )
+        if (reason !== this.#told) {
+          this.#told = reason
+          onFault(`the control plane cannot be followed: ${reason}`)
+          log.warn({ reason }, 'the control plane cannot be followed; serving the last snapshot')
+        }
         await this.#poll()
       }
       // by chance earlier: a whole fleet must not come back at once

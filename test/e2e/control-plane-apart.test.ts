@@ -1,0 +1,139 @@
+/** A gateway process apart from its control plane: the walk through both, then each of the two away, killed and back. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { walkControlPlane } from '../../src/cli/demo/control-plane.ts'
+import { JsonTranscript } from '../../src/cli/demo/transcript.ts'
+import { read } from '../fixtures/deployment.ts'
+import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
+
+/** Generous: the machine may be busy. The bounds that matter are asserted on what was measured. */
+const SOON = { timeout: 20_000, interval: 25 }
+
+let planes: Planes
+let upstream: Server
+let echo: Published
+
+beforeAll(async () => {
+  upstream = createServer((_, response) => response.end('echo'))
+  await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+  planes = await startPlanes()
+  echo = await publishApi(planes, 'apart', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+}, 120_000)
+afterAll(async () => {
+  await planes.stop()
+  upstream.closeAllConnections()
+  upstream.close()
+})
+
+/** Calls that the gateway let through. */
+let served = 0
+const call = async (key = echo.key, url = echo.publicUrl) => {
+  const answer = await read(await fetch(url, { headers: { 'x-api-key': key } }))
+  if (answer.status === 200) served++
+  return answer
+}
+const health = async () => (await read(await fetch(`${planes.url}/mcp/health`))).json
+const usage = async () =>
+  (await planes.api('GET', `/tenants/${echo.tenantId}/subscriptions/${echo.subscriptionId}/usage`)).json
+const deployment = async () =>
+  (await planes.api('GET', `/deployments?api_id=${echo.apiId}`)).json.items[0] as {
+    id: string
+    sync_status: string
+    last_synced_at: string
+  }
+
+it('walks from a new tenant to a revoked key', async () => {
+  let out = ''
+  const transcript = new JsonTranscript(text => {
+    out += text
+  })
+  await walkControlPlane(
+    {
+      url: planes.url,
+      authUrl: planes.provider.issuer,
+      apiUrl: planes.control.addresses.api_url,
+      upstreamUrl: undefined,
+    },
+    transcript,
+  )
+  transcript.end()
+  const steps = out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { step: string; ok: boolean })
+  expect(steps.map(step => [step.step, step.ok])).toEqual(
+    ['token', 'tenant', 'api', 'plan', 'subscription', 'approve', 'call', 'usage', 'rotate', 'revoke'].map(
+      id => [id, true],
+    ),
+  )
+  expect(out).not.toMatch(/eyJ[\w-]{20}|tgk_\w{8}_\w{32}/)
+}, 60_000)
+
+it('shows the gateway and its deployments, and synchronizes on demand', async () => {
+  await expect.poll(async () => (await call()).status, SOON).toBe(200)
+  const { items } = (await planes.api('GET', '/gateways')).json
+  expect(items).toMatchObject([{ name: 'edge-1', status: 'online', url: planes.url, error: null }])
+  await expect.poll(async () => (await deployment()).sync_status, SOON).toBe('synced')
+  const before = await deployment()
+  const asked = await planes.api('POST', `/deployments/${before.id}/sync`)
+  expect(asked.status).toBe(202)
+  await expect
+    .poll(async () => (await planes.api('GET', `/deployments/${before.id}`)).json, SOON)
+    .toMatchObject({
+      sync_status: 'synced',
+      last_synced_at: expect.not.stringMatching(before.last_synced_at),
+    })
+})
+
+it('refuses a revoked key within a second', async () => {
+  const base = `/tenants/${echo.tenantId}/apikeys`
+  const took: number[] = []
+  for (let round = 0; round < 10; round++) {
+    const { id, key } = (
+      await planes.api('POST', base, { subscription_id: echo.subscriptionId, name: `round ${round}` })
+    ).json
+    await expect.poll(async () => (await call(key)).status, SOON).toBe(200)
+    expect((await planes.api('DELETE', `${base}/${id}`)).status).toBe(204)
+    const revokedAt = performance.now()
+    await expect.poll(async () => (await call(key)).status, { timeout: 5_000, interval: 2 }).toBe(401)
+    took.push(performance.now() - revokedAt)
+  }
+  took.sort((a, b) => a - b)
+  console.log(
+    `revoked keys were refused after ${took[5]!.toFixed(0)} ms (median), ${took[9]!.toFixed(0)} ms at most`,
+  )
+  expect(took[5]).toBeLessThan(1_000)
+}, 60_000)
+
+it('goes on without its control plane, also after a restart, and catches up', async () => {
+  expect((await call()).text).toBe('echo')
+  await expect.poll(async () => (await usage()).requests, SOON).toBe(served)
+
+  await planes.control.end('SIGKILL')
+  await planes.gateway.end('SIGKILL')
+  await planes.gateway.start()
+  for (let time = 0; time < 3; time++) expect((await call()).text).toBe('echo')
+  expect((await call(`${echo.key.slice(0, -1)}!`)).status).toBe(401)
+  await expect.poll(async () => (await health()).status, SOON).toBe('degraded')
+  expect((await health()).reason).toContain('control plane')
+  expect((await call()).text).toBe('echo')
+
+  // a change that it has not seen is drift, until it has
+  await planes.gateway.end('SIGTERM')
+  await planes.control.start()
+  const changed = await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, {
+    path: '/moved',
+  })
+  expect(changed.status).toBe(200)
+  await expect
+    .poll(async () => (await deployment()).sync_status, { timeout: 60_000, interval: 200 })
+    .toBe('drift')
+  await planes.gateway.start()
+  await expect.poll(async () => (await deployment()).sync_status, SOON).toBe('synced')
+  await expect.poll(async () => (await health()).status, SOON).toBe('healthy')
+  expect((await call(echo.key, changed.json.public_url)).text).toBe('echo')
+  expect((await call()).status).toBe(404)
+  // what was served while nobody listened is counted, and once
+  await expect.poll(async () => (await usage()).requests, SOON).toBe(served)
+}, 120_000)
