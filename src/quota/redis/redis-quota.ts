@@ -186,9 +186,10 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
 /** The table of this process, and where it is kept. */
 function openParts(options: RedisQuotaOptions): JournalParts {
   const { dir, ...others } = options
-  let parts: JournalParts
+  // not there yet while the journal is read back
+  let parts: JournalParts | undefined
   // Every name is needed: after a loss of data all consumers have to be told of.
-  const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts.quota.table) }
+  const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts?.quota.table) }
   if (dir !== undefined) parts = openJournal({ ...sizes, dir })
   else {
     const region = createQuotaRegion(sizes, options.kernel)

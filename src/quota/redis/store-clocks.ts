@@ -3,10 +3,14 @@ import type { QuotaTable } from '../memory/table.ts'
 import type { Clocks } from '../memory/table-quota.ts'
 
 /** Before Redis has told the time: that of the request, and this machine's. */
-export function storeClocks(table: () => QuotaTable): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {
+export function storeClocks(
+  table: () => QuotaTable | undefined,
+): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {
   function told(): number | undefined {
-    const { unixOffsetMs } = table()
-    return unixOffsetMs === 0 ? undefined : Math.floor(table().nowMs() + unixOffsetMs)
+    const own = table()
+    return own === undefined || own.unixOffsetMs === 0
+      ? undefined
+      : Math.floor(own.nowMs() + own.unixOffsetMs)
   }
   return { unixMs: () => told() ?? Date.now(), calendarMs: nowMs => told() ?? nowMs }
 }
