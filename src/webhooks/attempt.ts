@@ -17,6 +17,8 @@ export interface AttemptParts {
   /** Plain HTTP is not called (production). */
   readonly httpsOnly: boolean
   readonly userAgent: string
+  /** `ATTEMPT_TIMEOUT_MS` when absent. */
+  readonly timeoutMs?: number
 }
 
 /** Never rejects. */
@@ -32,7 +34,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
     url: delivery.url,
     headers: requestHeaders(delivery, body, parts),
     body: once(body),
-    timeoutMs: ATTEMPT_TIMEOUT_MS,
+    timeoutMs: parts.timeoutMs ?? ATTEMPT_TIMEOUT_MS,
   })
   const durationMs = () => Math.round(performance.now() - startedMs)
   if (answer.kind === 'failure') return { ...failed(reasonOf(answer)), durationMs: durationMs() }

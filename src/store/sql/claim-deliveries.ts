@@ -25,7 +25,7 @@ interface Row {
 
 /**
  * Two statements: the first locks webhooks, so that the second, which sees what others committed before, counts their leases without
- * anybody adding one meanwhile.
+ * anybody adding one meanwhile. Leases go by the clock of the database, which all instances share and no test moves.
  */
 export async function claimDeliveries(
   { db, now, sealer }: Session,
@@ -58,7 +58,7 @@ async function lockWebhooks(
     ),
     running as materialized (
       select webhook_id, tenant_id, count(*)::int as n from deliveries
-      where status = 'pending' and leased_until > ${now}::timestamptz group by webhook_id, tenant_id
+      where status = 'pending' and leased_until > statement_timestamp() group by webhook_id, tenant_id
     ),
     busy as (select tenant_id, sum(n)::int as n from running group by tenant_id),
     due as (
@@ -69,7 +69,7 @@ async function lockWebhooks(
       cross join lateral (
         select d.next_attempt_at from deliveries d
         where d.webhook_id = w.id and d.status = 'pending' and d.next_attempt_at <= ${now}::timestamptz
-          and (d.leased_until is null or d.leased_until <= ${now}::timestamptz)
+          and (d.leased_until is null or d.leased_until <= statement_timestamp())
           and (d.key_id is null or d.key_id = ${keyId})
         order by d.next_attempt_at, d.id limit 1) first
       left join running r on r.webhook_id = w.id
@@ -91,7 +91,6 @@ async function lease(
   keyId: string,
   candidates: readonly Candidate[],
 ): Promise<readonly Row[]> {
-  const until = new Date(now.getTime() + leaseMs)
   const claimed = await sql<Row>`
     with picked as (
       select d.id, d.tenant_id, d.next_attempt_at, d.turn, c.tenant_running
@@ -99,12 +98,12 @@ async function lease(
         as c (webhook_id, tenant_running)
       cross join lateral (
         select count(*)::int as n from deliveries r
-        where r.webhook_id = c.webhook_id and r.status = 'pending' and r.leased_until > ${now}::timestamptz) running
+        where r.webhook_id = c.webhook_id and r.status = 'pending' and r.leased_until > statement_timestamp()) running
       cross join lateral (
         select free.*, row_number() over (order by free.next_attempt_at, free.id) as turn from (
           select id, tenant_id, next_attempt_at from deliveries
           where webhook_id = c.webhook_id and status = 'pending' and next_attempt_at <= ${now}::timestamptz
-            and (leased_until is null or leased_until <= ${now}::timestamptz)
+            and (leased_until is null or leased_until <= statement_timestamp())
             and (key_id is null or key_id = ${keyId})
           order by next_attempt_at, id limit greatest(${perWebhook} - running.n, 0)
           for update skip locked) free) d
@@ -114,7 +113,7 @@ async function lease(
       from picked
     ),
     chosen as (select id from by_turns where place <= ${perTenant} order by place, id limit ${slots})
-    update deliveries d set lease = ${lease}, leased_until = ${until}::timestamptz
+    update deliveries d set lease = ${lease}, leased_until = statement_timestamp() + ${leaseMs}::double precision * interval '1 millisecond'
     from chosen, webhooks w
     where d.id = chosen.id and w.id = d.webhook_id
     returning d.id, d.attempt, d.event, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.secret,

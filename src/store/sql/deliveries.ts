@@ -82,8 +82,8 @@ export function deliveryRepository(session: Session): DeliveryRepository {
     },
     async depth() {
       const found = await sql<{ waiting: number; leased: number; due: Date | null }>`
-        select count(*)::int as waiting, (count(*) filter (where leased_until > ${now}::timestamptz))::int as leased,
-          min(next_attempt_at) filter (where leased_until is null or leased_until <= ${now}::timestamptz) as due
+        select count(*)::int as waiting, (count(*) filter (where leased_until > statement_timestamp()))::int as leased,
+          min(next_attempt_at) filter (where leased_until is null or leased_until <= statement_timestamp()) as due
         from deliveries where status = 'pending'`.execute(db)
       const { waiting, leased, due } = found.rows[0]!
       return { waiting, leased, oldestDueMs: due === null ? 0 : Math.max(0, now.getTime() - due.getTime()) }

@@ -40,6 +40,8 @@ export interface Plane {
   readonly store: Store
   readonly clock: { nowMs: number }
   readonly faults: unknown[]
+  /** Gone after `close`. */
+  readonly dataDir: string
   call(
     caller: Caller | null,
     method: string,
@@ -127,6 +129,7 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
     store,
     clock,
     faults,
+    dataDir,
     async call(caller, method, path, body, headers = {}) {
       const request = new Request(`https://api.example${path}`, {
         method,
