@@ -37,8 +37,9 @@ export class ModernClient implements ClientSide {
     const answers: Record<string, unknown> = {}
     const open: Record<string, object> = {}
     for (const [name, question] of Object.entries(inquiry.questions)) {
-      const now = inquiry.bound && !carried.asked.includes(name) ? undefined : own(responses, name)
-      const answer = now ?? own(carried.answers, name)
+      const answer = inquiry.bound
+        ? own(carried.asked.includes(name) ? responses : {}, name)
+        : (own(responses, name) ?? own(carried.answers, name))
       const verdict = verdictOn(question, answer)
       // whoever was asked for a yes and gave something else has not given it
       if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && answer !== undefined))
