@@ -21,6 +21,10 @@ export class SignalListeners {
     return listeners.length
   }
 
+  has(id: string): boolean {
+    return this.#listeners.has(id)
+  }
+
   /** Nobody hears of this session any more. */
   forget(id: string): void {
     this.#listeners.delete(id)

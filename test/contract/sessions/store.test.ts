@@ -2,6 +2,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fileKeyRing } from '../../../src/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/sessions/memory/store.ts'
@@ -9,7 +10,10 @@ import { connectRedis } from '../../../src/sessions/redis/connection.ts'
 import { redisKeyRing } from '../../../src/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../../src/sessions/redis/store.ts'
 import type { SessionFacts, SessionSignal, SessionStore } from '../../../src/sessions/session-store.ts'
+import { SessionDesk } from '../../../src/sessions/threads/desk.ts'
+import { JoinedSessionStore } from '../../../src/sessions/threads/joined-store.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
+import { PortLine } from '../../../src/threads/port-line.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000
@@ -194,6 +198,71 @@ describe('memory', () => {
     expect(store.statistics(clock.nowMs).active_sessions).toBe(2)
     expect(store.find(first.id, clock.nowMs)).toBeDefined()
     store.close()
+  })
+})
+
+describe('threads of one process', () => {
+  function desk(clock: Clock): SessionDesk {
+    return new SessionDesk(
+      new MemorySessionStore({
+        keys: fileKeyRing(ringFile(), clock.now),
+        ttlMs: TTL_MS,
+        maxSessions: 1000,
+        now: clock.now,
+      }),
+    )
+  }
+  /** A thread's view, over a real port. */
+  function join(at: SessionDesk): { store: JoinedSessionStore; line: PortLine } {
+    const { port1, port2 } = new MessageChannel()
+    at.serve(new PortLine(port1))
+    const line = new PortLine(port2)
+    return { store: new JoinedSessionStore(line), line }
+  }
+  contract(async clock => join(desk(clock)).store)
+
+  it('lets one thread serve what the other opened: session, signal, replay, end', async () => {
+    const clock = new Clock()
+    const at = desk(clock)
+    const [one, two] = [join(at).store, join(at).store]
+    const session = await one.create({ ...FACTS, createdAtMs: clock.nowMs })
+    const { id } = session
+    expect(await two.find(id, clock.nowMs)).toMatchObject({ id, owner: '' })
+    // found again without a question, until something about it changes
+    expect(two.find(id, clock.nowMs)).not.toBeInstanceOf(Promise)
+    expect(await one.claim(session, '00112233445566ff')).toBe(true)
+    expect(await two.find(id, clock.nowMs)).toMatchObject({ owner: '00112233445566ff' })
+    await one.setStreaming(id, 'legacy', true)
+    expect(await two.find(id, clock.nowMs)).toMatchObject({ legacyStream: true })
+
+    const heard: SessionSignal[] = []
+    const stop = one.listen(id, signal => heard.push(signal))
+    expect(await two.signal(id, { kind: 'message', message: '{"x":1}' })).toBe(1)
+    await expect.poll(() => heard).toEqual([{ kind: 'message', message: '{"x":1}' }])
+    stop()
+    await one.statistics(clock.nowMs) // the word that nobody listens has arrived by then
+    expect(await two.signal(id, { kind: 'message', message: '{"x":2}' })).toBe(0)
+    one.append('shared-stream', { n: 0, data: '{}' })
+    await one.signal('shared-stream', { kind: 'end' })
+    expect(await two.replay('shared-stream', -1)).toMatchObject({ events: [{ n: 0 }] })
+
+    expect(await one.find(id, clock.nowMs)).toBeDefined()
+    expect(await two.end(id)).toBe(true)
+    expect(await one.find(id, clock.nowMs)).toBeUndefined()
+  })
+
+  it('ends the streams of a thread that has gone, and nothing else', async () => {
+    const clock = new Clock()
+    const at = desk(clock)
+    const [one, two] = [join(at), join(at)]
+    const minted = await one.store.create({ ...FACTS, origin: 'stream', createdAtMs: clock.nowMs })
+    await one.store.setStreaming(minted.id, 'legacy', true)
+    const kept = await one.store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    expect(await two.store.find(minted.id, clock.nowMs)).toBeDefined()
+    one.line.close()
+    await expect.poll(() => two.store.find(minted.id, clock.nowMs + 2000)).toBeUndefined()
+    expect(await two.store.find(kept.id, clock.nowMs)).toMatchObject({ id: kept.id })
+    await expect(one.store.create(FACTS)).rejects.toThrow('ended')
   })
 })
 

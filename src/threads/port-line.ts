@@ -1,0 +1,114 @@
+/** Questions, answers and news between two threads over one MessagePort, the same at both ends. It knows no subject. */
+import type { MessagePort } from 'node:worker_threads'
+
+/** What the other end may ask for and tell, by name. Arguments and answers are plain data. */
+export type Subjects = Readonly<Record<string, (...args: never[]) => unknown>>
+
+type Message =
+  | { readonly ask: number; readonly of: string; readonly args: readonly unknown[] }
+  | { readonly tell: string; readonly args: readonly unknown[] }
+  | { readonly answer: number; readonly value?: unknown; readonly fault?: string }
+
+interface Waiting {
+  resolve(value: unknown): void
+  reject(error: Error): void
+  readonly timer: NodeJS.Timeout
+}
+
+/** More unanswered questions than that: the other thread hangs, and asking on would only fill the memory. */
+const MAX_WAITING = 50_000
+
+export class PortLine {
+  readonly #port: MessagePort
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #onClose: (() => void)[] = []
+  readonly #timeoutMs: number
+  #subjects: Subjects
+  #asked = 0
+  #closed = false
+
+  /** @param timeoutMs after which a question counts as not answered */
+  constructor(port: MessagePort, subjects: Subjects = {}, timeoutMs = 10_000) {
+    this.#port = port
+    this.#subjects = subjects
+    this.#timeoutMs = timeoutMs
+    port.on('message', (message: Message) => this.#receive(message))
+    port.on('close', () => this.#over())
+    // a thread is kept alive by what it does, not by who may ask
+    port.unref()
+  }
+
+  /** More that the other end may ask for. */
+  serve(subjects: Subjects): void {
+    this.#subjects = { ...this.#subjects, ...subjects }
+  }
+
+  /** Rejects with what the other end threw, or when it does not answer in time or has gone. */
+  ask<T>(of: string, ...args: readonly unknown[]): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error('the other thread has ended'))
+    if (this.#waiting.size >= MAX_WAITING)
+      return Promise.reject(new Error('the other thread does not keep up'))
+    const id = ++this.#asked
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id)
+        reject(new Error(`the other thread did not answer "${of}" within ${this.#timeoutMs} ms`))
+      }, this.#timeoutMs)
+      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, timer })
+      this.#port.postMessage({ ask: id, of, args } satisfies Message)
+    })
+  }
+
+  tell(of: string, ...args: readonly unknown[]): void {
+    if (!this.#closed) this.#port.postMessage({ tell: of, args } satisfies Message)
+  }
+
+  /** The other end has closed, or its thread has ended. */
+  onClose(listener: () => void): void {
+    if (this.#closed) listener()
+    else this.#onClose.push(listener)
+  }
+
+  close(): void {
+    this.#port.close()
+  }
+
+  #receive(message: Message): void {
+    if ('answer' in message) {
+      const waiting = this.#waiting.get(message.answer)
+      if (waiting === undefined) return
+      this.#waiting.delete(message.answer)
+      clearTimeout(waiting.timer)
+      if (message.fault === undefined) waiting.resolve(message.value)
+      else waiting.reject(new Error(message.fault))
+    } else if ('tell' in message) void this.#subject(message.tell)?.(...(message.args as never[]))
+    else void this.#answer(message.ask, message.of, message.args)
+  }
+
+  async #answer(answer: number, of: string, args: readonly unknown[]): Promise<void> {
+    let reply: Message
+    try {
+      const subject = this.#subject(of)
+      if (subject === undefined) throw new Error(`nobody here answers "${of}"`)
+      reply = { answer, value: await subject(...(args as never[])) }
+    } catch (error) {
+      reply = { answer, fault: (error as Error).message }
+    }
+    if (!this.#closed) this.#port.postMessage(reply)
+  }
+
+  #subject(of: string): ((...args: never[]) => unknown) | undefined {
+    return Object.hasOwn(this.#subjects, of) ? this.#subjects[of] : undefined
+  }
+
+  #over(): void {
+    if (this.#closed) return
+    this.#closed = true
+    for (const { reject, timer } of this.#waiting.values()) {
+      clearTimeout(timer)
+      reject(new Error('the other thread has ended'))
+    }
+    this.#waiting.clear()
+    for (const listener of this.#onClose.splice(0)) listener()
+  }
+}
