@@ -252,4 +252,41 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     await haveObjects('a', 'b')
     expect(second.tools.map(tool => tool.name).sort()).toEqual(['a', 'b'])
   })
+
+  describe('an API server that is away', () => {
+    it('takes no tool away, and what changed meanwhile is seen when it is back', async () => {
+      await applied(toolSet('shop', inline('a')))
+      const gateway = await start('one')
+      await eventually(() => gateway.tools.length === 1, 'the tools')
+      const other = connectKubernetes({
+        apiGroup: 'toolgate.dev',
+        kubeconfig: await kube.gatewayKubeconfig(),
+        log: SILENT,
+      })
+      await kube.stopServer()
+      // One that starts meanwhile waits: an empty list is no answer.
+      const late: (readonly Tool[])[] = []
+      const starting = createKubernetesSource({
+        ...{
+          api: other,
+          apiGroup: 'toolgate.dev',
+          egress,
+          log: SILENT,
+          leaseNamespace: 'toolgate',
+          identity: 'late',
+        },
+        ...{ dataDir: join(root, 'late'), resyncMs: 700, leaseSeconds: 3 },
+      })
+      running.push(starting)
+      const ready = starting.start(tools => late.push(tools))
+      await new Promise(resolve => setTimeout(resolve, 1500))
+      expect([gateway.tools.length, late.length]).toEqual([1, 0])
+      await kube.startServer()
+      await ready
+      expect(late.at(-1)?.map(tool => tool.name)).toEqual(['a'])
+      await applied(toolSet('shop', inline('a', 'b')))
+      await eventually(() => gateway.tools.length === 2 && late.at(-1)?.length === 2, 'the change')
+      await haveObjects('a', 'b')
+    }, 60_000)
+  })
 })

@@ -24,7 +24,9 @@ export interface KubeObject {
 export type Plural = 'toolsets' | 'tools'
 
 /** All objects of a kind, kept up to date by a watch that is opened again whenever it breaks. */
-export interface ObjectCache {
+export interface Watched {
+  /** Resolves with the first list, or when it is closed before: nothing may be concluded from an API server that is away. */
+  readonly listed: Promise<void>
   /** As of now, in no order. */
   list(): readonly KubeObject[]
   close(): Promise<void>
@@ -39,8 +41,7 @@ export interface LeaseRecord {
 }
 
 export interface KubernetesApi {
-  /** Resolves when the first list is there. */
-  watch(plural: Plural, onChange: () => void): Promise<ObjectCache>
+  watch(plural: Plural, onChange: () => void): Watched
   /** @throws Error that names what is missing */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
   /** Writes conflict when somebody else was faster: false then, true when written. */

@@ -1,21 +1,26 @@
 /** The KubernetesApi over `@kubernetes/client-node`. It decides nothing; every call is one request or one watch. */
 import {
   ApiException,
+  type ConfigurationOptions,
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
   KubeConfig,
   type KubernetesListObject,
   type KubernetesObject,
-  makeInformer,
   PatchStrategy,
   setHeaderOptions,
 } from '@kubernetes/client-node'
 import type { Log } from '../../telemetry/log.ts'
-import type { KubeObject, KubernetesApi, LeaseRecord, ObjectCache, Plural } from './api.ts'
+import type { KubeObject, KubernetesApi, LeaseRecord, Plural, Watched } from './api.ts'
+import { watchObjects } from './watch.ts'
 
 const VERSION = 'v1alpha1'
-const REOPEN_MS = 2_000
+/** An API server that answers no more must not hold up a leader that could lose its lease meanwhile. */
+const REQUEST_TIMEOUT_MS = 10_000
+const LIST_TIMEOUT_MS = 60_000
+const REQUEST = within(REQUEST_TIMEOUT_MS)
+const LIST = within(LIST_TIMEOUT_MS)
 
 export interface ClientOptions {
   readonly apiGroup: string
@@ -48,45 +53,32 @@ class Client implements KubernetesApi {
     this.#leases = config.makeApiClient(CoordinationV1Api)
   }
 
-  async watch(plural: Plural, onChange: () => void): Promise<ObjectCache> {
-    const list = async () =>
-      (await this.#custom.listClusterCustomObject({
-        ...this.#group,
-        plural,
-      })) as KubernetesListObject<KubernetesObject>
-    const path = `/apis/${this.#group.group}/${VERSION}/${plural}`
-    const informer = makeInformer(this.#config, path, list)
-    let closed = false
-    let reopen: NodeJS.Timeout | undefined
-    for (const event of ['add', 'update', 'delete'] as const) informer.on(event, onChange)
-    informer.on('error', error => {
-      if (closed) return
-      this.#log.warn(
-        { plural, reason: reasonOf(error) },
-        'a watch of the API server ended; it is opened again',
-      )
-      clearTimeout(reopen)
-      reopen = setTimeout(() => void informer.start().catch(() => {}), REOPEN_MS)
+  watch(plural: Plural, onChange: () => void): Watched {
+    return watchObjects({
+      config: this.#config,
+      path: `/apis/${this.#group.group}/${VERSION}/${plural}`,
+      list: async () =>
+        (await this.#custom.listClusterCustomObject(
+          { ...this.#group, plural },
+          LIST,
+        )) as KubernetesListObject<KubernetesObject>,
+      onChange,
+      onBroken: error =>
+        this.#log.warn(
+          { plural, reason: reasonOf(error) },
+          'a watch of the API server ended; it is opened again',
+        ),
     })
-    await informer.start()
-    return {
-      list: () => informer.list() as unknown as readonly KubeObject[],
-      async close() {
-        closed = true
-        clearTimeout(reopen)
-        await informer.stop()
-      },
-    }
   }
 
   async readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string> {
     const shown = `${kind} ${namespace}/${name}`
     try {
       if (kind === 'ConfigMap') {
-        const { data } = await this.#core.readNamespacedConfigMap({ name, namespace })
+        const { data } = await this.#core.readNamespacedConfigMap({ name, namespace }, REQUEST)
         if (data?.[key] !== undefined) return data[key]
       } else {
-        const { data } = await this.#core.readNamespacedSecret({ name, namespace })
+        const { data } = await this.#core.readNamespacedSecret({ name, namespace }, REQUEST)
         if (data?.[key] !== undefined) return Buffer.from(data[key], 'base64').toString('utf8')
       }
     } catch (error) {
@@ -98,20 +90,23 @@ class Client implements KubernetesApi {
   create(plural: Plural, object: KubeObject): Promise<boolean> {
     const { namespace } = object.metadata
     return unlessConflict(
-      this.#custom.createNamespacedCustomObject({ ...this.#group, plural, namespace, body: object }),
+      this.#custom.createNamespacedCustomObject({ ...this.#group, plural, namespace, body: object }, REQUEST),
     )
   }
 
   replace(plural: Plural, object: KubeObject): Promise<boolean> {
     const { namespace, name } = object.metadata
     return unlessConflict(
-      this.#custom.replaceNamespacedCustomObject({ ...this.#group, plural, namespace, name, body: object }),
+      this.#custom.replaceNamespacedCustomObject(
+        { ...this.#group, plural, namespace, name, body: object },
+        REQUEST,
+      ),
     )
   }
 
   remove(plural: Plural, namespace: string, name: string): Promise<boolean> {
     return unlessConflict(
-      this.#custom.deleteNamespacedCustomObject({ ...this.#group, plural, namespace, name }),
+      this.#custom.deleteNamespacedCustomObject({ ...this.#group, plural, namespace, name }, REQUEST),
     )
   }
 
@@ -120,7 +115,7 @@ class Client implements KubernetesApi {
     try {
       await this.#custom.patchNamespacedCustomObjectStatus(
         request,
-        setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+        within(REQUEST_TIMEOUT_MS, PatchStrategy.MergePatch),
       )
     } catch (error) {
       if (codeOf(error) !== 404) throw new Error(`the status cannot be written: ${reasonOf(error)}`)
@@ -129,7 +124,7 @@ class Client implements KubernetesApi {
 
   async readLease(namespace: string, name: string): Promise<LeaseRecord> {
     try {
-      const { metadata, spec } = await this.#leases.readNamespacedLease({ name, namespace })
+      const { metadata, spec } = await this.#leases.readNamespacedLease({ name, namespace }, REQUEST)
       return {
         holder: spec?.holderIdentity ?? '',
         durationSeconds: spec?.leaseDurationSeconds ?? 0,
@@ -149,10 +144,20 @@ class Client implements KubernetesApi {
     }
     return unlessConflict(
       resourceVersion === ''
-        ? this.#leases.createNamespacedLease({ namespace, body })
-        : this.#leases.replaceNamespacedLease({ name, namespace, body }),
+        ? this.#leases.createNamespacedLease({ namespace, body }, REQUEST)
+        : this.#leases.replaceNamespacedLease({ name, namespace, body }, REQUEST),
     )
   }
+}
+
+/** How every request is sent: with an end. @param contentType of the body */
+function within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
+  const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
+  const pre: typeof header.pre = request => {
+    request.setSignal(AbortSignal.timeout(timeoutMs))
+    return header.pre(request)
+  }
+  return { middleware: [{ pre, post: header.post }], middlewareMergeStrategy: 'append' }
 }
 
 /** false for 404 and 409: the world changed, and the next round sees it. */

@@ -8,7 +8,7 @@ import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
-import type { KubeObject, KubernetesApi, ObjectCache } from './api.ts'
+import type { KubeObject, KubernetesApi, Watched } from './api.ts'
 import { desiredFromObjects } from './desired.ts'
 import { Leader } from './leader.ts'
 import { editedFields, planObjects } from './tool-objects.ts'
@@ -40,11 +40,12 @@ class KubernetesSource implements ToolSource {
   readonly #options: KubernetesSourceOptions
   readonly #compiler = createCompiler()
   readonly #leader: Leader
-  #caches: { readonly toolsets: ObjectCache; readonly tools: ObjectCache } | undefined
+  #caches: { readonly toolsets: Watched; readonly tools: Watched } | undefined
   #reconciler: Reconciler | undefined
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
+  #listed = false
   #closed = false
 
   constructor(options: KubernetesSourceOptions) {
@@ -88,11 +89,14 @@ class KubernetesSource implements ToolSource {
     )
     const changed = (): void => this.#changed()
     this.#caches = {
-      toolsets: await api.watch('toolsets', changed),
-      tools: await api.watch('tools', changed),
+      toolsets: api.watch('toolsets', changed),
+      tools: api.watch('tools', changed),
     }
+    await Promise.all([this.#caches.toolsets.listed, this.#caches.tools.listed])
+    this.#listed = true
     await this.#leader.start()
     await this.#work()
+    if (this.#closed) return
     this.#resync = setInterval(() => void this.#refresh(), this.#options.resyncMs ?? RESYNC_MS)
     this.#resync.unref()
   }
@@ -111,7 +115,7 @@ class KubernetesSource implements ToolSource {
 
   /** Events that come together are one change. */
   #changed(): void {
-    if (this.#closed || this.#caches === undefined) return
+    if (this.#closed || !this.#listed) return
     clearTimeout(this.#quiet)
     this.#quiet = setTimeout(() => void this.#work(), QUIET_MS)
   }

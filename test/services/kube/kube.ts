@@ -46,6 +46,8 @@ export interface Answer {
 export class Kube {
   readonly #root = mkdtempSync(join(tmpdir(), 'kube-'))
   readonly #processes: ChildProcess[] = []
+  #server: ChildProcess | undefined
+  #arguments: { readonly [name: string]: string } = {}
   #port = 0
 
   /** With the definitions, rights and namespaces that the repository ships. */
@@ -65,7 +67,7 @@ export class Kube {
     })
     const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
     const keyFile = this.#write('sa.key', key.export({ type: 'pkcs8', format: 'pem' }).toString())
-    this.#run(APISERVER, {
+    this.#arguments = {
       'etcd-servers': etcd,
       'secure-port': String(port),
       'bind-address': '127.0.0.1',
@@ -78,12 +80,8 @@ export class Kube {
       'authorization-mode': 'RBAC',
       'disable-admission-plugins': 'ServiceAccount',
       'enable-admission-plugins': 'OwnerReferencesPermissionEnforcement',
-    })
-    await eventually(
-      async () => (await this.request('GET', '/readyz')).status === 200,
-      'the API server',
-      110_000,
-    )
+    }
+    await this.startServer()
     for (const name of ['toolgate', 'platform', 'tenant-other']) {
       await this.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
     }
@@ -105,6 +103,17 @@ export class Kube {
         `the definition of ${plural}`,
       )
     }
+  }
+
+  /** The API server alone, on the same port and data as before. */
+  async startServer(): Promise<void> {
+    this.#server = this.#run(APISERVER, this.#arguments)
+    const isReady = async () => (await this.request('GET', '/readyz')).status === 200
+    await eventually(isReady, 'the API server', 110_000)
+  }
+
+  async stopServer(): Promise<void> {
+    if (this.#server !== undefined) await ended(this.#server, 'SIGKILL')
   }
 
   /** Creates or changes an object, as `kubectl apply --server-side` does; why it was refused, undefined when it was not. */
@@ -210,16 +219,15 @@ export class Kube {
   }
 
   async stop(): Promise<void> {
-    for (const child of this.#processes.reverse()) {
-      const ended = new Promise(resolve => child.once('exit', resolve))
-      if (child.exitCode === null && child.kill('SIGTERM')) await ended
-    }
+    for (const child of this.#processes.reverse()) await ended(child, 'SIGTERM')
     rmSync(this.#root, { recursive: true, force: true })
   }
 
-  #run(program: string, options: { readonly [name: string]: string }): void {
+  #run(program: string, options: { readonly [name: string]: string }): ChildProcess {
     const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
-    this.#processes.push(spawn(program, args, { stdio: 'ignore', cwd: this.#root }))
+    const child = spawn(program, args, { stdio: 'ignore', cwd: this.#root })
+    this.#processes.push(child)
+    return child
   }
 
   #write(name: string, content: string): string {
@@ -227,6 +235,13 @@ export class Kube {
     writeFileSync(path, content, { mode: 0o600 })
     return path
   }
+}
+
+async function ended(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = new Promise(resolve => child.once('exit', resolve))
+  child.kill(signal)
+  await exit
 }
 
 /** Where the API server keeps an object. */

@@ -1,0 +1,54 @@
+/** All objects below one path of the API server, by an informer that is opened again whenever it ends in error. It writes nothing. */
+import {
+  type KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  makeInformer,
+} from '@kubernetes/client-node'
+import type { KubeObject, Watched } from './api.ts'
+
+const REOPEN_MS = 2_000
+
+export interface WatchOptions {
+  readonly config: KubeConfig
+  readonly path: string
+  readonly list: () => Promise<KubernetesListObject<KubernetesObject>>
+  readonly onChange: () => void
+  /** Told each time the API server ends the watch or cannot be reached. */
+  readonly onBroken: (error: unknown) => void
+}
+
+export function watchObjects({ config, path, list, onChange, onBroken }: WatchOptions): Watched {
+  let closed = false
+  let reopen: NodeJS.Timeout | undefined
+  let tellListed: () => void = () => {}
+  const listed = new Promise<void>(resolve => {
+    tellListed = resolve
+  })
+  const informer = makeInformer(config, path, async () => {
+    const found = await list()
+    // The informer takes the items in after this returns.
+    setImmediate(tellListed)
+    return found
+  })
+  const open = (): void => void informer.start().catch(broken)
+  const broken = (error: unknown): void => {
+    if (closed) return
+    onBroken(error)
+    clearTimeout(reopen)
+    reopen = setTimeout(open, REOPEN_MS)
+  }
+  for (const event of ['add', 'update', 'delete'] as const) informer.on(event, onChange)
+  informer.on('error', broken)
+  open()
+  return {
+    listed,
+    list: () => informer.list() as unknown as readonly KubeObject[],
+    async close() {
+      closed = true
+      clearTimeout(reopen)
+      tellListed()
+      await informer.stop()
+    },
+  }
+}
