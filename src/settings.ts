@@ -1,8 +1,10 @@
 /** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
 import { isCidr } from './settings/cidr.ts'
+import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
+import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
 
 export interface Settings extends RoleSettings {
   readonly nodeEnv: 'development' | 'production' | 'test'
@@ -31,7 +33,7 @@ export interface Settings extends RoleSettings {
   /** undefined: sessions and quotas stay in this process. */
   readonly redisUrl: string | undefined
   readonly policy: PolicySettings
-  readonly toolsets: string
+  readonly toolSets: ToolSetSettings
   readonly apiGroup: string
   readonly plansFile: string
   readonly cors: {
@@ -59,6 +61,7 @@ export interface Settings extends RoleSettings {
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly metrics: { readonly port: number; readonly maxConsumers: number }
   readonly maxInFlight: number
+  readonly metering: MeteringSettings
 }
 
 /** All faults of the environment at once; the command exits with 78 (EX_CONFIG). */
@@ -113,7 +116,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     testHooks: read.flag('TEST_HOOKS', false),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     policy: readPolicySettings(read, nodeEnv === 'production'),
-    toolsets: read.text('TOOLSETS', './toolsets'),
+    toolSets: readToolSetSettings(read),
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
     plansFile: read.text('PLANS', './plans.yaml'),
     cors: {
@@ -148,6 +151,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       port: read.port('METRICS_PORT', 9464),
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
+    metering: readMetering(read),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {

@@ -55,6 +55,7 @@ async function cases(): Promise<readonly BenchCase[]> {
       maxResponseBytes: 1_000_000,
       results: new ResultCache(),
       usage: new UsageCounter().stage,
+      meter: { ready: true, record: () => undefined },
       metrics: new Metrics(1000),
       accessLog: { write() {} },
     }),

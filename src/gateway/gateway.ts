@@ -55,6 +55,7 @@ export function run(
     receivedAtMs: call.receivedAtMs,
     ...extras,
   })
+  exchange.requestBytes = Math.max(0, call.request.contentLength)
   const final = parts.pipeline(exchange)
   return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
 }

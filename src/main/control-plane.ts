@@ -8,6 +8,7 @@ import { createCompiler } from '../toolsets/sync/compiler.ts'
 import { VERSION } from '../version.ts'
 import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
+import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
 
 /** The tenant and plans of the embedded provider's clients (contract §2). */
@@ -49,6 +50,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   })
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
+  receiveEvents(ground, store)
   const compiler = createCompiler()
   closers.add('compiler of API documents', () => compiler.close())
   const controlPlane = createControlPlane({

@@ -18,6 +18,7 @@ import { createRouter } from '../gateway/router.ts'
 import { createApiKeyVerifier } from '../identity/api-keys.ts'
 import { keyLookup } from '../identity/snapshot-keys.ts'
 import { createKernel } from '../kernel/create.ts'
+import type { Meter } from '../meter/meter.ts'
 import { compose } from '../pipeline/compose.ts'
 import type { Quota } from '../quota/quota.ts'
 import { openSessions } from '../sessions/open.ts'
@@ -34,6 +35,7 @@ import { prepareTool } from '../toolsets/prepare-tool.ts'
 import { VERSION } from '../version.ts'
 import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
+import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
 
 const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
@@ -48,6 +50,8 @@ export interface DataPlaneParts {
   readonly issuer: string
   /** One set of counters for all threads of the process. */
   readonly quota: Quota
+  /** Of this thread. */
+  readonly meter: Meter
 }
 
 export interface DataPlane {
@@ -61,7 +65,7 @@ export interface DataPlane {
 }
 
 export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> {
-  const { ground, door, gatewayUrl, issuer, quota } = plane
+  const { ground, door, gatewayUrl, issuer, quota, meter } = plane
   const { settings, log, closers, clock, metrics, egress, conditions } = ground
   const tokens = openVerifier(ground, issuer, gatewayUrl)
   const policy = await openGatewayPolicy(ground)
@@ -83,7 +87,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
 
   // ---- requests flow right
   const results = new ResultCache()
-  const usage = new UsageCounter()
+  const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const pipeline = compose(
     stages({
@@ -95,6 +99,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       maxResponseBytes: MAX_BACKEND_ANSWER_BYTES,
       results,
       usage: usage.stage,
+      meter,
       decisions: policy.decisions,
       metrics,
       accessLog: { write: record => log.info(record, 'call') },

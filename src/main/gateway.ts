@@ -4,6 +4,7 @@ import { EMPTY_CONTENT } from '../snapshot/document.ts'
 import { Configuration } from './configuration.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { type Ground, type OpenListener, openListener } from './ground.ts'
+import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
 import { startTools } from './tools.ts'
 
@@ -23,7 +24,11 @@ export async function openGateway(ground: Ground, issuer: string): Promise<Gatew
   const { settings, log } = ground
   const door = await openListener(ground, settings.gateway)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${door.port}`
-  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota: await openQuota(ground) })
+  adoptSpool(ground)
+  const meter = openMeter(ground)
+  sendEvents(ground)
+  const quota = await openQuota(ground)
+  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota, meter })
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
     awaited: ['tools', 'control'],

@@ -24,16 +24,21 @@ export function compose(
     return refuse('internal_error')
   }
 
-  function settle(exchange: Exchange, final: Final): Final {
+  /** Every settle stage runs at once; where one returns a Promise, the answer waits for it. */
+  function settle(exchange: Exchange, final: Final): Final | Promise<Final> {
     exchange.final = final
+    let held: Promise<unknown>[] | undefined
     for (const stage of settlers) {
       try {
-        void stage.run(exchange)
+        const pending = stage.run(exchange)
+        if (!(pending instanceof Promise)) continue
+        held ??= []
+        held.push(pending.catch(error => bug(error, stage, exchange)))
       } catch (error) {
         bug(error, stage, exchange)
       }
     }
-    return final
+    return held === undefined ? final : Promise.all(held).then(() => final)
   }
 
   async function finish(exchange: Exchange, at: number, pending: Promise<Outcome>): Promise<Final> {

@@ -109,6 +109,8 @@ export interface Snapshot {
   apiOf(id: string): CompiledApi | undefined
   /** What the control plane knows about a key, by its public prefix. */
   keyOf(prefix: string): KeyEntry | undefined
+  /** The control plane's id of a tenant, by its name. */
+  tenantIdOf(name: string): string | undefined
   /** True for a consumer that the control plane has blocked in this tenant. */
   isBlocked(tenant: string | undefined, consumer: string): boolean
 }
@@ -183,6 +185,8 @@ export class Exchange {
   cacheHit = false
   requestBytes = 0
   responseBytes = 0
+  /** What token optimization takes off the answer. */
+  tokensSavedBytes = 0
   /** Set by the runner before settle stages run. */
   final: Final = undefined
 

@@ -20,6 +20,7 @@ export function compile(document: SnapshotDocument, parts: CompileParts): Snapsh
   const shared = byTenant.get(null)!
   const keys = keyEntries(document.control)
   const apis = compiledApis(document.control)
+  const tenantIds = new Map([...document.control.tenants.values()].map(({ id, name }) => [name, id]))
   const apisById = new Map(apis.map(api => [api.id, api]))
   return Object.freeze({
     version: document.version,
@@ -31,6 +32,7 @@ export function compile(document: SnapshotDocument, parts: CompileParts): Snapsh
     apis,
     apiOf: (id: string) => apisById.get(id),
     keyOf: (prefix: string) => keys.get(prefix),
+    tenantIdOf: (name: string) => tenantIds.get(name),
     ...entitlements(document),
   })
 }

@@ -22,9 +22,15 @@ export interface UsageNews {
 const MAX_ENTRIES = 100_000
 
 export class UsageCounter {
+  readonly #subscriptions: boolean
   #usage = new Map<string, SubscriptionUse>()
   #keysUsed = new Map<string, Date>()
   #consumersSeen = new Map<string, { readonly tenant: string; readonly subject: string; readonly at: Date }>()
+
+  /** @param subscriptions false: the control plane counts their use from metering events, and would count it twice */
+  constructor(subscriptions = true) {
+    this.#subscriptions = subscriptions
+  }
 
   /** What has happened since the last time; it is not given twice. */
   take(): UsageNews {
@@ -56,6 +62,7 @@ export class UsageCounter {
           at,
         })
       }
+      if (!this.#subscriptions) return undefined
       const { subscriptionId } = entitlementOf(exchange, principal)
       if (subscriptionId !== undefined && exchange.quota !== undefined)
         this.#count(subscriptionId, at, statusOf(exchange) >= 400)

@@ -2,6 +2,7 @@
 
 import type { Egress } from '../egress/egress.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../identity/verifier.ts'
+import type { Meter } from '../meter/meter.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { DecisionObserver } from '../policy/engine.ts'
 import type { Quota } from '../quota/quota.ts'
@@ -17,6 +18,7 @@ import { limitDecision } from './limit-decision.ts'
 import { listTools } from './list-tools.ts'
 import { type AccessLog, logAccess } from './log-access.ts'
 import { matchHeaders } from './match-headers.ts'
+import { meterCalls } from './meter-call.ts'
 import { type CallMetrics, recordMetrics } from './record-metrics.ts'
 import { releaseQuota } from './release-quota.ts'
 import { requireSubscription } from './require-subscription.ts'
@@ -37,14 +39,17 @@ export interface StageParts {
   readonly results: ResultCache
   /** Counts for the control plane. */
   readonly usage: Stage
+  readonly meter: Meter
   readonly metrics: CallMetrics
   readonly accessLog: AccessLog
 }
 
 export function stages(parts: StageParts): readonly Stage[] {
   const decide = authorize(parts.decisions)
+  const metering = meterCalls(parts.meter)
   return [
     parts.admission.enter, //                      first: what we cannot hold must cost nothing
+    metering.admit, //                       with `sync`, what cannot be counted must not be done
     authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
     bindSession(), // a session of somebody else does not exist
     resolveTool(), //                        after authentication: which tool a name means depends on the tenant
@@ -62,6 +67,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     releaseQuota(), //                       settle: on every exit
     parts.admission.leave,
     parts.usage,
+    metering.settle, //                      with `sync`, the answer waits here for the disk
     recordMetrics(parts.metrics),
     logAccess(parts.accessLog), //           last: it tells what all the others found
   ]

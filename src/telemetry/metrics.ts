@@ -210,6 +210,19 @@ export class Metrics {
     })
   }
 
+  /** Counters that others keep, read when scraped. */
+  count(name: string, help: string, read: () => number): void {
+    new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  }
+
   text(): Promise<string> {
     return this.registry.metrics()
   }

@@ -1,0 +1,59 @@
+/** Where metering events go, how safely they are kept, and how much of the disk they may take. It opens nothing. */
+import type { Reader } from './reader.ts'
+
+export interface MeteringSettings {
+  /** The switch: exports events to the brokers. They are made in any case. */
+  readonly enabled: boolean
+  /** `host:port`; empty: events stay in the spool. */
+  readonly brokers: readonly string[]
+  readonly topic: string
+  readonly format: 'protobuf' | 'json'
+  readonly durability: 'batch' | 'sync'
+  readonly spoolMaxBytes: number
+}
+
+const BROKER = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):\d{1,5}$/
+const UNIT_BYTES: Readonly<Record<string, number>> = {
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+}
+/** Less could not hold a few segments. */
+const MIN_SPOOL_BYTES = 4 * 2 ** 20
+
+export function readMetering(read: Reader): MeteringSettings {
+  const brokers = read.list('KAFKA_BROKERS', '')
+  for (const broker of brokers) {
+    if (!BROKER.test(broker))
+      read.fault('KAFKA_BROKERS', `holds "${broker}".`, 'List them as host:port, separated by commas.')
+  }
+  const topic = read.text('METERING_TOPIC', 'platform.metering')
+  if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic))
+    read.fault(
+      'METERING_TOPIC',
+      `is "${topic}".`,
+      'Use letters, digits, dots, dashes and underscores, at most 249.',
+    )
+  return {
+    enabled: read.flag('METERING_ENABLED', false),
+    brokers,
+    topic,
+    format: read.oneOf('METERING_FORMAT', ['protobuf', 'json'], 'protobuf'),
+    durability: read.oneOf('METERING_DURABILITY', ['batch', 'sync'], 'batch'),
+    spoolMaxBytes: readBytes(read, 'METERING_SPOOL_MAX', '1GiB', MIN_SPOOL_BYTES),
+  }
+}
+
+function readBytes(read: Reader, name: string, preset: string, minBytes: number): number {
+  const text = read.text(name, preset)
+  const match = /^(\d{1,9})(KiB|MiB|GiB|TiB)$/.exec(text)
+  const bytes = match === null ? 0 : Number(match[1]) * UNIT_BYTES[match[2]!]!
+  if (bytes < minBytes)
+    read.fault(
+      name,
+      `is "${text}".`,
+      `Write a size such as 512MiB or 1GiB, at least ${minBytes / 2 ** 20}MiB.`,
+    )
+  return bytes
+}
