@@ -106,15 +106,15 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     jsonrpc: '2.0',
     id,
     method: 'tools/call',
-    params: { name: 'shop_salesReport', arguments: { stepMs }, _meta: { progressToken: id } },
+    params: { name: 'shop_runSalesReport', arguments: { stepMs }, _meta: { progressToken: id } },
   })
 
   it('serves an official client whose every request reaches the other one', async () => {
     const client = await connectClient(1, 'streamable', `${front.url}/mcp`, token)
-    for (let round = 0; round < 6; round++) expect(await client.list()).toContain('shop_salesReport')
+    for (let round = 0; round < 6; round++) expect(await client.list()).toContain('shop_runSalesReport')
     const steps: number[] = []
     const result = await client.call(
-      'shop_salesReport',
+      'shop_runSalesReport',
       { stepMs: 50 },
       { onprogress: ({ progress }) => steps.push(progress) },
     )
@@ -234,7 +234,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
 
     for (const id of sessions) expect((await send(other, id, rpc('tools/list'))).status).toBe(200)
     const reopened = await stream(other, headersOf(session!))
-    for (let round = 0; round < 4; round++) expect(await client.list()).toContain('shop_salesReport')
+    for (let round = 0; round < 4; round++) expect(await client.list()).toContain('shop_runSalesReport')
     expect((await send(other, session!, rpc('tools/list'), foreign)).status).toBe(404)
     await reopened.close()
     await client.end()

@@ -57,6 +57,13 @@ if owner and owner ~= '' then return owner end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1])
 return ARGV[1]`
 
+/** Says where its legacy stream is and starts the TTL anew; 0 when it has ended meanwhile. */
+const BEAT = `
+if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'seen', ARGV[1], 'legacy', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`
+
 /** Marks it ended for a TTL; 1 when it was alive. */
 const END = `
 local alive = redis.call('HGET', KEYS[1], 'ended') == false
@@ -217,14 +224,8 @@ export class RedisSessionStore implements SessionStore {
     const { redis, ttlMs, now } = this.#options
     const nowMs = now()
     const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
-    await this.#attempt(() =>
-      redis
-        .pipeline()
-        .hset(keyOf(id), { seen: nowMs, legacy: legacyUntil })
-        .pexpire(keyOf(id), ttlMs)
-        .zadd(INDEX, nowMs, id)
-        .exec(),
-    )
+    const alive = await this.#attempt(() => redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil))
+    if (alive === 1) await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
   }
 
   #beat(): void {

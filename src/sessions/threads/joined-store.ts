@@ -14,7 +14,7 @@ import { SignalListeners } from '../signal-listeners.ts'
 /** So long a session that was found is taken for alive. Whatever else changes about it is told at once. */
 const REMEMBER_MS = 1000
 const MAX_REMEMBERED = 10_000
-/** How often the sessions in use are named, so that they do not expire. */
+/** How often the sessions in use are named, so that they do not expire, and those that nobody listens to any more. */
 const TOUCH_EVERY_MS = 500
 
 interface Remembered {
@@ -27,6 +27,8 @@ export class JoinedSessionStore implements SessionStore {
   readonly #listeners = new SignalListeners()
   readonly #remembered = new Map<string, Remembered>()
   readonly #used = new Set<string>()
+  /** Ids whose signals are sent here; they stay a moment longer than somebody listens, as calls come in rows. */
+  readonly #heard = new Set<string>()
   readonly #toucher: NodeJS.Timeout
   #usedAtMs = 0
   /** Changes with every word that something is not as it was: an answer under way may be older than that word. */
@@ -94,12 +96,11 @@ export class JoinedSessionStore implements SessionStore {
   }
 
   listen(id: string, listener: (signal: SessionSignal) => void): () => void {
-    const stop = this.#listeners.listen(id, listener)
-    this.#line.tell('session.listen', id)
-    return () => {
-      stop()
-      if (!this.#listeners.has(id)) this.#line.tell('session.unlisten', id)
+    if (!this.#heard.has(id)) {
+      this.#heard.add(id)
+      this.#line.tell('session.listen', id)
     }
+    return this.#listeners.listen(id, listener)
   }
 
   append(streamId: string, event: ReplayEvent): void {
@@ -136,6 +137,11 @@ export class JoinedSessionStore implements SessionStore {
   }
 
   #touch(): void {
+    for (const id of this.#heard) {
+      if (this.#listeners.has(id)) continue
+      this.#heard.delete(id)
+      this.#line.tell('session.unlisten', id)
+    }
     if (this.#used.size === 0) return
     this.#line.tell('session.touch', [...this.#used], this.#usedAtMs)
     this.#used.clear()
