@@ -13,12 +13,6 @@ export interface MeteringSettings {
 }
 
 const BROKER = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):\d{1,5}$/
-const UNIT_BYTES: Readonly<Record<string, number>> = {
-  KiB: 2 ** 10,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-  TiB: 2 ** 40,
-}
 /** Less could not hold a few segments. */
 const MIN_SPOOL_BYTES = 4 * 2 ** 20
 
@@ -41,19 +35,6 @@ export function readMetering(read: Reader): MeteringSettings {
     topic,
     format: read.oneOf('METERING_FORMAT', ['protobuf', 'json'], 'protobuf'),
     durability: read.oneOf('METERING_DURABILITY', ['batch', 'sync'], 'batch'),
-    spoolMaxBytes: readBytes(read, 'METERING_SPOOL_MAX', '1GiB', MIN_SPOOL_BYTES),
+    spoolMaxBytes: read.bytes('METERING_SPOOL_MAX', '1GiB', MIN_SPOOL_BYTES),
   }
-}
-
-function readBytes(read: Reader, name: string, preset: string, minBytes: number): number {
-  const text = read.text(name, preset)
-  const match = /^(\d{1,9})(KiB|MiB|GiB|TiB)$/.exec(text)
-  const bytes = match === null ? 0 : Number(match[1]) * UNIT_BYTES[match[2]!]!
-  if (bytes < minBytes)
-    read.fault(
-      name,
-      `is "${text}".`,
-      `Write a size such as 512MiB or 1GiB, at least ${minBytes / 2 ** 20}MiB.`,
-    )
-  return bytes
 }

@@ -7,6 +7,12 @@ export interface SettingFault {
   readonly mend: string
 }
 
+const UNIT_BYTES: Readonly<Record<string, number>> = {
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+}
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Milliseconds of a duration such as `500ms`, `30s`, `1m10s`, `24h`; undefined when it is none. */
@@ -93,6 +99,17 @@ export class Reader {
     if (value !== undefined) return value
     this.fault(name, `is "${raw}".`, 'Write a duration such as 500ms, 30s, 5m or 1h.')
     return parseDurationMs(fallback)!
+  }
+
+  /** A size such as `512MiB`. */
+  bytes(name: string, fallback: string, min: number): number {
+    const raw = this.#raw(name)
+    const text = raw === undefined || raw === '' ? fallback : raw
+    const match = /^(\d{1,9})(KiB|MiB|GiB|TiB)$/.exec(text)
+    const value = match === null ? 0 : Number(match[1]) * UNIT_BYTES[match[2]!]!
+    if (value < min)
+      this.fault(name, `is "${text}".`, `Write a size such as 512MiB or 1GiB, at least ${min / 2 ** 20}MiB.`)
+    return value
   }
 
   /** An absolute URL without a trailing slash. @param schemes with their colon */
