@@ -2,6 +2,9 @@
 import { startShop } from '../example/shop/shop.ts'
 import type { Tool } from '../model/tool.ts'
 import { createDirectorySource } from '../toolsets/directory/source.ts'
+import { connectKubernetes } from '../toolsets/kubernetes/client.ts'
+import { createKubernetesSource } from '../toolsets/kubernetes/source.ts'
+import type { ToolSource } from '../toolsets/source.ts'
 import type { Ground } from './ground.ts'
 
 /**
@@ -10,23 +13,34 @@ import type { Ground } from './ground.ts'
  * @returns the address of the example, where it was started
  */
 export async function startTools(
-  { settings, log, closers, egress }: Ground,
+  ground: Ground,
   gatewayUrl: string,
   publish: (tools: readonly Tool[]) => void,
 ): Promise<string | undefined> {
+  const { settings, log, closers } = ground
   const shop = settings.example.enabled
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
   if (shop !== undefined) closers.add('example shop', () => shop.close())
-  const source = createDirectorySource({
-    directory: settings.toolsets,
-    dataDir: settings.dataDir,
-    egress,
-    apiGroup: settings.apiGroup,
-    variables: { GATEWAY_URL: gatewayUrl, ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }) },
-    log,
+  const source = sourceOf(ground, {
+    GATEWAY_URL: gatewayUrl,
+    ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
   })
   closers.add('tool-sets', () => source.close())
   await source.start(publish)
   return shop?.url
+}
+
+function sourceOf(
+  { settings, log, egress }: Ground,
+  variables: Readonly<Record<string, string>>,
+): ToolSource {
+  const { toolSets, dataDir, apiGroup } = settings
+  if (toolSets.source === 'directory')
+    return createDirectorySource({ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log })
+  const { kubeconfig, namespace, identity } = toolSets
+  return createKubernetesSource({
+    api: connectKubernetes({ apiGroup, kubeconfig, log }),
+    ...{ apiGroup, dataDir, egress, log, identity, leaseNamespace: namespace },
+  })
 }
