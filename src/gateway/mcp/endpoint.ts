@@ -13,12 +13,14 @@ import { InquiryStates } from './inquiry-states.ts'
 import { fromAllowedOrigin, localHosts } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
-import { StreamLimiter, type StreamLimiterOptions } from './stream-limiter.ts'
+import { StreamLimiter, type StreamLimiterOptions, type StreamPlaces } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
 export interface McpOptions {
   readonly keys: KeyRing
   readonly limiter: StreamLimiterOptions
+  /** Counted elsewhere, by another thread; by the limits above when absent. */
+  readonly places?: StreamPlaces
   readonly streams: StreamLimits
   readonly clientAddress: (call: Call) => string
   /** For metrics. */
@@ -39,7 +41,7 @@ export class McpEndpoint {
       dispatcher: new Dispatcher(gateway),
       inFlight: new InFlight(gateway.sessions),
       streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
-      limiter: new StreamLimiter(options.limiter),
+      places: options.places ?? new StreamLimiter(options.limiter),
       inquiries: new InquiryStates(options.keys, gateway.nowMs),
       clientAddress: options.clientAddress,
       onStreamRefused: options.onStreamRefused,

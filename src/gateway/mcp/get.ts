@@ -10,6 +10,7 @@ import { readEventId } from './post-answer.ts'
 import { methodNotAllowed, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
+import type { StreamRefusal } from './stream-limiter.ts'
 import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
 
 export class McpGet {
@@ -51,10 +52,10 @@ export class McpGet {
         }
         const position = lastEventId === '' ? undefined : readEventId(lastEventId)
         if (lastEventId !== '' && position === undefined) return notFound(call)
-        const release = this.#admit(call, owner.tenant)
-        if (release === undefined) return
-        if (position !== undefined) return resume(this.#parts, call, position, release)
-        this.#open(call, session, owner, release)
+        this.#admit(call, owner.tenant, release => {
+          if (position !== undefined) resume(this.#parts, call, position, release)
+          else this.#open(call, session, owner, release)
+        })
       },
       // the background GET of a client without token: 401 would start a second login (mcp-wire §3)
       refusal => (refusal.reason === 'session_not_found' ? notFound(call) : methodNotAllowed(call)),
@@ -90,31 +91,33 @@ export class McpGet {
           tenant: exchange.tenant,
           version: versionOf(call, session),
         }
-        const release = this.#admit(call, owner.tenant)
-        if (release === undefined) return
-        const open = (own: Session): void => {
-          this.#attach(
-            call,
-            own,
-            { ...owner, version: versionOf(call, own) },
-            'legacy',
-            endpointEvent(`${pathOf(call)}?sessionId=${own.id}`),
-            release,
-          )
-        }
-        if (session !== undefined) return open(session)
-        const created = this.#parts.gateway.sessions.create({
-          protocolVersion: '2024-11-05',
-          origin: 'stream',
-          elicitation: false,
-          owner: ownerOf(owner.principal),
-          createdAtMs: call.receivedAtMs,
-        })
-        if (created instanceof Promise) void created.then(open)
-        else open(created)
+        this.#admit(call, owner.tenant, release => this.#openLegacy(call, session, owner, release))
       },
       refusal => refuse(this.#parts.gateway, call, refusal),
     )
+  }
+
+  #openLegacy(call: Call, session: Session | undefined, owner: StreamOwner, release: () => void): void {
+    const open = (own: Session): void => {
+      this.#attach(
+        call,
+        own,
+        { ...owner, version: versionOf(call, own) },
+        'legacy',
+        endpointEvent(`${pathOf(call)}?sessionId=${own.id}`),
+        release,
+      )
+    }
+    if (session !== undefined) return open(session)
+    const created = this.#parts.gateway.sessions.create({
+      protocolVersion: '2024-11-05',
+      origin: 'stream',
+      elicitation: false,
+      owner: ownerOf(owner.principal),
+      createdAtMs: call.receivedAtMs,
+    })
+    if (created instanceof Promise) void created.then(open)
+    else open(created)
   }
 
   #attach(
@@ -155,10 +158,18 @@ export class McpGet {
     else begin()
   }
 
-  /** undefined when the limiter refused and the answer has been given. */
-  #admit(call: Call, tenant: string | undefined): (() => void) | undefined {
-    const place = this.#parts.limiter.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
-    if (typeof place === 'function') return place
+  /** Goes on with the place that was taken, or answers why there is none. */
+  #admit(call: Call, tenant: string | undefined, then: (release: () => void) => void): void {
+    const finish = (place: StreamRefusal | (() => void)): void => {
+      if (typeof place === 'function') then(place)
+      else this.#full(call, place)
+    }
+    const place = this.#parts.places.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
+    if (place instanceof Promise) place.then(finish, () => this.#full(call, 'total'))
+    else finish(place)
+  }
+
+  #full(call: Call, place: StreamRefusal): void {
     this.#parts.onStreamRefused(place)
     const body = {
       error: 'too_many_connections',
@@ -166,7 +177,6 @@ export class McpGet {
       request_id: call.requestId,
     }
     call.answer(429, body, ['retry-after', '60'])
-    return undefined
   }
 }
 

@@ -11,7 +11,7 @@ import { type Ended, type GatewayParts, run } from '../gateway.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
-import type { StreamLimiter } from './stream-limiter.ts'
+import type { StreamPlaces } from './stream-limiter.ts'
 import type { Streams } from './streams.ts'
 
 export interface McpParts {
@@ -20,7 +20,7 @@ export interface McpParts {
   readonly dispatcher: Dispatcher
   readonly inFlight: InFlight
   readonly streams: Streams
-  readonly limiter: StreamLimiter
+  readonly places: StreamPlaces
   readonly inquiries: InquiryStates
   /** Address of the caller, trusted proxies taken into account. */
   readonly clientAddress: (call: Call) => string

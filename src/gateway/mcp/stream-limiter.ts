@@ -12,11 +12,21 @@ export interface StreamLimiterOptions {
 /** Closed set: it is a metric label. */
 export type StreamRefusal = 'ip' | 'tenant' | 'total' | 'rate'
 
+/** Places for event streams, wherever they are counted. */
+export interface StreamPlaces {
+  /** Takes a place. @returns why there is none, or the function that gives it back (once). */
+  open(
+    ip: string,
+    tenant: string | undefined,
+    nowMs: number,
+  ): StreamRefusal | (() => void) | Promise<StreamRefusal | (() => void)>
+}
+
 const MINUTE_MS = 60_000
 /** Addresses whose recent openings are remembered; beyond it the oldest are forgotten. */
 const MAX_ADDRESSES = 50_000
 
-export class StreamLimiter {
+export class StreamLimiter implements StreamPlaces {
   readonly #options: StreamLimiterOptions
   readonly #byIp = new Map<string, number>()
   readonly #byTenant = new Map<string, number>()
