@@ -1,4 +1,5 @@
 /** The connection to Redis: it answers or fails in time, and comes back by itself. It knows the scripts by name, not what they mean. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { BEAT } from './lua-beat.ts'
 import { LEASE } from './lua-lease.ts'
@@ -8,6 +9,7 @@ import { CLEAR, RESET, STATISTICS, TOOL } from './lua-tool.ts'
 export const ANSWER_MS = 40
 const CONNECT_MS = 200
 const BACKOFF_MS = 250
+const INSISTED = 8
 
 type Reply = readonly (string | number)[]
 type Argument = string | number
@@ -39,6 +41,17 @@ const FAST = {
   lazyConnect: true,
 }
 
+/** For an administrator, who may wait longer than a call: asks again until there is an answer, some times. Asking twice does no harm. */
+export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await ask()
+    } catch (error) {
+      if (attempt === INSISTED) throw error
+      await sleep(ANSWER_MS)
+    }
+}
+
 /**
  * Connects in the background.
  * @param onFault told of what the library reports, repeated for every attempt
@@ -58,9 +71,16 @@ export function connect(url: string, onFault: (error: Error) => void): Connectio
   const begin = (client: Redis) => void client.connect().catch(() => {}) // told by the listener; the library goes on trying
   begin(redis)
   let listener: Redis | undefined
-  return Object.assign(redis as unknown as Scripts, {
-    zrange: (key: string, from: number, to: number) => redis.zrange(key, String(from), String(to)),
-    listen(channel: string, onMessage: (text: string) => void) {
+  const scripts = redis as unknown as Scripts
+  return {
+    quotaBeat: (...all) => scripts.quotaBeat(...all),
+    quotaLease: (...all) => scripts.quotaLease(...all),
+    quotaTool: (...all) => scripts.quotaTool(...all),
+    quotaStatistics: (...all) => scripts.quotaStatistics(...all),
+    quotaReset: (...all) => scripts.quotaReset(...all),
+    quotaClear: (...all) => scripts.quotaClear(...all),
+    zrange: (key, from, to) => redis.zrange(key, String(from), String(to)),
+    listen(channel, onMessage) {
       listener = new Redis(url, FAST)
       listener.on('error', () => {}) // the other connection tells
       listener.on('ready', () => void listener?.subscribe(channel).catch(() => {})) // again with the next connection
@@ -71,5 +91,5 @@ export function connect(url: string, onFault: (error: Error) => void): Connectio
       redis.disconnect()
       listener?.disconnect()
     },
-  }) as unknown as Connection
+  }
 }

@@ -13,7 +13,7 @@ import { HEAD_LEASES } from '../memory/region.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { nameOf, TableQuota } from '../memory/table-quota.ts'
 import type { Quota, QuotaStatistics } from '../quota.ts'
-import { connect } from './connection.ts'
+import { connect, insistently } from './connection.ts'
 import { instanceIn } from './instance.ts'
 import { BUCKETS, keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
@@ -124,11 +124,9 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   async function reset(key: string): Promise<boolean> {
     const name = shortName(nameOf(key))
     const local = quota.statisticsOf(name) !== undefined
-    const generation = await connection.quotaReset(
-      keys.consumer(name),
-      keys.epoch(keys.bucketOf(name)),
-      name,
-      keys.channel,
+    const epoch = keys.epoch(keys.bucketOf(name))
+    const generation = await insistently(() =>
+      connection.quotaReset(keys.consumer(name), epoch, name, keys.channel),
     )
     if (generation > 0) onReset({ n: name, g: generation })
     else if (local) quota.reset(name)
@@ -137,7 +135,8 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
 
   /** This instance hears of it too, and must not take it for somebody else's. */
   async function clear(): Promise<void> {
-    cleared = Math.max(cleared, await connection.quotaClear(keys.epoch(0), keys.channel))
+    const number = await insistently(() => connection.quotaClear(keys.epoch(0), keys.channel))
+    cleared = Math.max(cleared, number)
   }
 
   return {

@@ -40,8 +40,10 @@ export function serveThread(port: MessagePort, serving: Serving): void {
   async function reserve({ caller, lacking }: Question & { kind: 'reserve' }): Promise<Reserved> {
     const { quota, reserver } = serving
     const request = requestOf(caller, quota.unixMs())
-    const outcome = await reserver.reserve(request, lacking, undefined)
-    return { outcome, denial: reserver.denialOf(request, lacking) }
+    const reserved = reserver.reserve(request, lacking, undefined)
+    const waited = reserved instanceof Promise
+    const outcome = await reserved
+    return { outcome, denial: reserver.denialOf(request, lacking), waited }
   }
 
   function note(calls: (Question & { kind: 'decided' })['calls']): void {

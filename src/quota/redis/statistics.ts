@@ -1,7 +1,7 @@
 /** Counts of consumers over all instances, for listings. It changes nothing. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics } from '../quota.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, insistently } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 
@@ -22,7 +22,8 @@ export async function statisticsOver(
   try {
     const names = new Set(local.keys())
     for (let bucket = 0; bucket < buckets; bucket++)
-      for (const name of await connection.zrange(keys.names(bucket), 0, -1)) names.add(name)
+      for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
+        names.add(name)
     const all = [...names]
     const rows: QuotaStatistics[] = []
     for (let at = 0; at < all.length; at += AT_ONCE)
@@ -33,11 +34,8 @@ export async function statisticsOver(
   }
 
   async function one(name: string): Promise<QuotaStatistics> {
-    const reply = await connection.quotaStatistics(
-      keys.consumer(name),
-      keys.epoch(keys.bucketOf(name)),
-      instance,
-    )
+    const epoch = keys.epoch(keys.bucketOf(name))
+    const reply = await insistently(() => connection.quotaStatistics(keys.consumer(name), epoch, instance))
     const [day = 0, month = 0, dayLimit = 0, monthLimit = 0] = reply.map(Number)
     const own = local.get(name)
     return {

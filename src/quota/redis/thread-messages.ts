@@ -47,6 +47,8 @@ export type Answer =
 export interface Reserved {
   readonly outcome: true | QuotaRefusal
   readonly denial: Denial | undefined
+  /** Redis had to be asked for it. */
+  readonly waited: boolean
 }
 
 /** By kind of question. */

@@ -26,6 +26,8 @@ interface Known {
   unitsLeft: number
   most: number
   denial: Denial | undefined
+  /** The denial that calls have gone on through, as the other thread knows. */
+  told: Denial | undefined
   pending: Promise<Reserved | undefined> | undefined
   lastCallMs: number
 }
@@ -37,7 +39,7 @@ export class ThreadReserver implements Reserver {
   /** By consumer, and by consumer and tool. */
   readonly #known = new Map<string, Known>()
   readonly #timer: NodeJS.Timeout
-  /** Calls that waited for the other thread. */
+  /** Calls that waited for Redis, or in vain for the other thread. */
   waited = 0
 
   /** @param ask undefined when no answer came */
@@ -63,19 +65,20 @@ export class ThreadReserver implements Reserver {
     const { denial } = known
     if (denial !== undefined && nowMs < denial.untilMs) {
       known.refused++
+      this.#tellOnce(known, denial)
       return refusalOf(denial, request, nowMs, this.#quota.unixMs())
     }
     const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
     if (leftMs <= 0) return unavailable('store_unavailable', request)
-    if (since === undefined) this.waited++
     known.pending ??= this.#ask(known.caller, lacking).then(reserved => {
       known.pending = undefined
       if (reserved !== undefined) this.#remember(known, reserved)
       return reserved
     })
-    return within(known.pending, leftMs).then(
-      reserved => reserved?.outcome ?? unavailable('store_unavailable', request),
-    )
+    return within(known.pending, leftMs).then(reserved => {
+      if (since === undefined && reserved?.waited !== false) this.waited++
+      return reserved?.outcome ?? unavailable('store_unavailable', request)
+    })
   }
 
   granted(request: QuotaRequest, unitsLeft: number): void {
@@ -112,6 +115,16 @@ export class ThreadReserver implements Reserver {
     this.flush()
   }
 
+  /** So that the other thread asks for the next units when the denial ends, before a call has to. */
+  #tellOnce(known: Known, denial: Denial): void {
+    if (known.told === denial) return
+    known.told = denial
+    const { caller, granted, refused, unitsLeft } = known
+    known.granted = 0
+    known.refused = 0
+    this.#tell({ kind: 'decided', calls: [{ caller, granted, refused, unitsLeft }] })
+  }
+
   #remember(known: Known, { outcome, denial }: Reserved): void {
     const nowMs = this.#quota.monotonicMs()
     known.denial =
@@ -141,6 +154,7 @@ export class ThreadReserver implements Reserver {
           unitsLeft: 0,
           most: 0,
           denial: undefined,
+          told: undefined,
           pending: undefined,
           lastCallMs: nowMs,
         }

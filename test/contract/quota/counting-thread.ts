@@ -1,0 +1,109 @@
+/** A worker thread that joins the quotas of its process, calls for one consumer as fast as told once it is told to begin, and reports. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import type { PlanLimits } from '../../../src/model/plan.ts'
+import { joinJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
+import type { SharedQuota } from '../../../src/quota/memory/kernel.ts'
+import type { Quota, QuotaGrant, QuotaRefusal } from '../../../src/quota/quota.ts'
+import { joinRedisQuota } from '../../../src/quota/redis/joined-quota.ts'
+
+export interface ThreadJob {
+  readonly share: SharedQuota
+  readonly thread: number
+  /** Joins the journal there; else `port` leads to the thread that holds Redis. */
+  readonly dir?: string
+  readonly port?: MessagePort
+  readonly key: string
+  readonly limits: PlanLimits
+  readonly tool?: { readonly requestsPerMinute: number; readonly burst: number }
+  readonly seconds: number
+  readonly atOnce: number
+  readonly everyMs: number
+}
+
+export interface ThreadReport {
+  /** Each was admitted between these two, in milliseconds of the machine's monotonic clock. */
+  readonly grants: [number, number][]
+  calls: number
+  waited: number
+  longestMs: number
+  /** Longest delay of the thread's own event loop. */
+  lagMs: number
+  /** Orders to clear caches that were heard. */
+  cleared: number
+}
+
+/** What a thread can be told. */
+export type ThreadOrder = 'go' | 'close' | { readonly reset: string } | 'clear'
+
+/** One clock for all threads and processes of the machine. */
+export const machineMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
+
+/** Calls for the time of the job, and resolves when every call has been answered. */
+export async function load(
+  quota: Quota,
+  job: Pick<ThreadJob, 'key' | 'limits' | 'tool' | 'seconds' | 'atOnce' | 'everyMs'>,
+): Promise<ThreadReport> {
+  const report: ThreadReport = { grants: [], calls: 0, waited: 0, longestMs: 0, lagMs: 0, cleared: 0 }
+  const key = quota.key(job.key)
+  const waitedBefore = quota.health().waited
+  const open: Promise<void>[] = []
+
+  function call(): void {
+    report.calls++
+    const asked = machineMs()
+    const tool = job.tool === undefined ? {} : { tool: { key: 'tool', rateLimit: job.tool } }
+    const answer = quota.take({ key, limits: job.limits, nowMs: Date.now(), ...tool })
+    if (!(answer instanceof Promise)) return note(answer, asked)
+    open.push(
+      answer.then(later => {
+        report.longestMs = Math.max(report.longestMs, machineMs() - asked)
+        note(later, asked)
+      }),
+    )
+  }
+
+  function note(answer: QuotaGrant | QuotaRefusal, asked: number): void {
+    if (!answer.granted) return
+    report.grants.push([asked, machineMs()])
+    answer.release()
+  }
+
+  const begun = machineMs()
+  let last = begun
+  await new Promise<void>(resolve => {
+    const timer = setInterval(() => {
+      const now = machineMs()
+      report.lagMs = Math.max(report.lagMs, now - last - job.everyMs)
+      last = now
+      for (let i = 0; i < job.atOnce; i++) call()
+      if (now - begun < job.seconds * 1000) return
+      clearInterval(timer)
+      resolve()
+    }, job.everyMs)
+  })
+  await Promise.all(open)
+  report.waited = quota.health().waited - waitedBefore
+  return report
+}
+
+if (parentPort !== null && (workerData as ThreadJob | null)?.share !== undefined) {
+  const job = workerData as ThreadJob
+  const { share, thread, dir, port } = job
+  const quota: Quota =
+    dir === undefined
+      ? joinRedisQuota({ share, thread, port: port! })
+      : joinJournalQuota({ dir, share, thread })
+  let cleared = 0
+  quota.onCleared(() => cleared++)
+  parentPort.on('message', async (order: ThreadOrder) => {
+    if (order === 'go') parentPort!.postMessage({ ...(await load(quota, job)), cleared })
+    else if (order === 'close') {
+      await quota.close()
+      parentPort!.close()
+    } else if (order === 'clear') {
+      await quota.clearElsewhere()
+      parentPort!.postMessage(cleared)
+    } else parentPort!.postMessage(await quota.reset(order.reset))
+  })
+  parentPort.postMessage('ready')
+}

@@ -1,0 +1,92 @@
+/** Worker threads on the quotas of one process with a journal: one limit for all of them, kept over a restart, resets at once. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { openJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
+import { mostSurelyInside } from '../../kernel/window/oracle.ts'
+import { load } from './counting-thread.ts'
+import { CountingThread } from './thread-pool.ts'
+
+const SIZES = { consumers: 64, toolBuckets: 8, threads: 4 }
+const dirs: string[] = []
+afterEach(() => {
+  for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true })
+})
+
+function directory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'quota-threads-'))
+  dirs.push(dir)
+  return dir
+}
+
+test('four threads get one limit together, and the next process knows all they used', async () => {
+  const dir = directory()
+  const quota = openJournalQuota({ dir, ...SIZES })
+  const limits = { perSecond: 300, perDay: 100_000 }
+  const job = { key: 'tenant/consumer', limits, seconds: 2, atOnce: 4, everyMs: 2 }
+  const threads = await Promise.all(
+    [1, 2, 3].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+  )
+  const reports = await Promise.all([load(quota, job), ...threads.map(thread => thread.load())])
+  const grants = reports.flatMap(({ grants }) => grants.map(([from, to]) => ({ from, to })))
+  console.log(
+    `journal, 4 threads: ${grants.length} of ${reports.reduce((sum, { calls }) => sum + calls, 0)} calls admitted at 300/s in 2 s`,
+  )
+  expect(mostSurelyInside(grants, 1000)).toBeLessThanOrEqual(300)
+  expect(grants.length).toBeGreaterThanOrEqual(300 * 2 * 0.97)
+  expect(quota.statisticsOf('tenant/consumer')!.dailyCount).toBe(grants.length)
+  await Promise.all(threads.map(thread => thread.close()))
+  await quota.close()
+
+  const next = openJournalQuota({ dir, ...SIZES })
+  expect(next.statisticsOf('tenant/consumer')!.dailyCount).toBe(grants.length)
+  await next.close()
+}, 60_000)
+
+test('a thread that ends in mid-load leaves a table that all others go on with, and nothing it used is forgotten', async () => {
+  const dir = directory()
+  const quota = openJournalQuota({ dir, ...SIZES })
+  const job = { key: 'tenant/consumer', limits: { perDay: 1_000_000 }, seconds: 1, atOnce: 50, everyMs: 1 }
+  const [gone, stays] = await Promise.all(
+    [1, 2].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+  )
+  const kept = stays!.load()
+  void gone!.load().catch(() => {})
+  await new Promise(resolve => setTimeout(resolve, 300))
+  await gone!.terminate()
+  const { grants } = await kept
+  expect(grants.length).toBeGreaterThan(1000)
+  expect(quota.take({ key: job.key, limits: job.limits, nowMs: Date.now() }).granted).toBe(true)
+  const counted = quota.statisticsOf(job.key)!.dailyCount
+  expect(counted).toBeGreaterThan(grants.length)
+  await stays!.close()
+  await quota.close()
+  const next = openJournalQuota({ dir, ...SIZES })
+  expect(next.statisticsOf(job.key)!.dailyCount).toBeGreaterThanOrEqual(counted)
+  await next.close()
+}, 60_000)
+
+test('a reset and an order to clear caches reach every thread at once', async () => {
+  const dir = directory()
+  const quota = openJournalQuota({ dir, ...SIZES })
+  const limits = { perDay: 5 }
+  const job = { key: 'tenant/consumer', limits, seconds: 0.05, atOnce: 10, everyMs: 2 }
+  const [one, two] = await Promise.all(
+    [1, 2].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+  )
+  expect((await one!.load()).grants).toHaveLength(5)
+  expect((await two!.load()).grants).toHaveLength(0)
+  const before = quota.revision()
+  expect(await two!.reset(job.key)).toBe(true)
+  expect(quota.revision()).toBeGreaterThan(before)
+  expect(quota.statisticsOf(job.key)!.dailyCount).toBe(0)
+  expect((await one!.load()).grants).toHaveLength(5)
+
+  const heard = new Promise<void>(resolve => quota.onCleared(resolve))
+  expect(await two!.clear()).toBe(0)
+  await heard
+  expect((await one!.load()).cleared).toBe(1)
+  await Promise.all([one!.close(), two!.close()])
+  await quota.close()
+}, 60_000)

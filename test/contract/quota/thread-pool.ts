@@ -1,0 +1,57 @@
+/** Worker threads that count in the quotas of this process. */
+import { once } from 'node:events'
+import { type MessagePort, Worker } from 'node:worker_threads'
+import type { ThreadJob, ThreadOrder, ThreadReport } from './counting-thread.ts'
+
+export class CountingThread {
+  readonly #worker: Worker
+
+  private constructor(worker: Worker) {
+    this.#worker = worker
+  }
+
+  /** Resolves when it has joined. */
+  static async start(job: ThreadJob, port?: MessagePort): Promise<CountingThread> {
+    const script = new URL('./counting-thread.ts', import.meta.url).href
+    // A thread does not take over how its process was taught TypeScript.
+    const loader = `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(script)}) })`
+    const worker = new Worker(loader, {
+      eval: true,
+      workerData: port === undefined ? job : { ...job, port },
+      transferList: port === undefined ? [] : [port],
+      execArgv: [],
+    })
+    await once(worker, 'message')
+    return new CountingThread(worker)
+  }
+
+  load(): Promise<ThreadReport> {
+    return this.#ask('go') as Promise<ThreadReport>
+  }
+
+  reset(key: string): Promise<boolean> {
+    return this.#ask({ reset: key }) as Promise<boolean>
+  }
+
+  /** @returns how many such orders of others it had heard */
+  clear(): Promise<number> {
+    return this.#ask('clear') as Promise<number>
+  }
+
+  async close(): Promise<void> {
+    const gone = once(this.#worker, 'exit')
+    this.#worker.postMessage('close')
+    await gone
+  }
+
+  /** Ends it in the middle of whatever it does. */
+  async terminate(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  async #ask(order: ThreadOrder): Promise<unknown> {
+    const answer = once(this.#worker, 'message')
+    this.#worker.postMessage(order)
+    return (await answer)[0]
+  }
+}
