@@ -64,7 +64,10 @@ export function createEgress(options: EgressOptions): Egress {
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
     const pool = pools.take(target.origin)
     if (pool === undefined)
-      return failure('unreachable', `too many calls to ${target.origin} are waiting`, false)
+      return {
+        ...failure('unreachable', `too many calls to ${target.origin} are waiting`, false),
+        saturated: true,
+      }
     return { target, pool }
   }
 

@@ -39,6 +39,8 @@ export interface EgressFailure {
   /** For logs and operators; holds no credential. */
   readonly message: string
   readonly sent: boolean
+  /** It was never tried: more calls to the peer are waiting than may. It says nothing about the peer. */
+  readonly saturated?: true
 }
 
 /** A request whose two bodies flow through (proxied APIs); nothing is collected. */

@@ -12,6 +12,7 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
   #paused = false
   #ended = false
   #stopped = false
+  #read = false
   #wake: (() => void) | undefined
 
   constructor(request: HttpRequest) {
@@ -33,6 +34,11 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
     })
   }
 
+  /** True until the first piece is given away: until then it can be read from its beginning. */
+  get unread(): boolean {
+    return !this.#read
+  }
+
   /** Drops what is held and lets the rest pass by unread. */
   stop(): void {
     this.#stopped = true
@@ -46,6 +52,7 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
     for (;;) {
       const piece = this.#pieces.shift()
       if (piece !== undefined) {
+        this.#read = true
         this.#bytes -= piece.byteLength
         if (this.#bytes <= HIGH_WATER_BYTES / 2) this.#resume()
         yield piece

@@ -92,6 +92,11 @@ function requestIdOf(request: HttpRequest): string {
 /** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags; an all-zero trace-id is invalid. */
 const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/
 
+/** Of one step of a trace (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
+export function newSpanId(): string {
+  return `${randomHex(7)}01`
+}
+
 function traceIdOf(request: HttpRequest): string {
   const match = TRACEPARENT.exec(request.header('traceparent'))
   return match === null ? randomHex(16) : match[1]!

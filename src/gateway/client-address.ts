@@ -5,17 +5,22 @@ import type { HttpRequest } from '../server/listener.ts'
 /** Longer chains are not read: an attacker may send any number of entries, only the rightmost ones are ours. */
 const MAX_HOPS = 32
 
-/** @param trustedProxies CIDRs whose X-Forwarded-For is believed */
-export function clientAddresses(trustedProxies: readonly string[]): (request: HttpRequest) => string {
-  if (trustedProxies.length === 0) return request => request.peerAddress
+/** @param trustedProxies CIDRs. @returns whether an address is one of theirs */
+export function trustOf(trustedProxies: readonly string[]): (address: string) => boolean {
+  if (trustedProxies.length === 0) return () => false
   const trusted = new BlockList()
   for (const cidr of trustedProxies) {
     const [address, prefix] = cidr.split('/') as [string, string | undefined]
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     trusted.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  const isTrusted = (address: string): boolean =>
-    trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  return address => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** @param trustedProxies CIDRs whose X-Forwarded-For is believed */
+export function clientAddresses(trustedProxies: readonly string[]): (request: HttpRequest) => string {
+  if (trustedProxies.length === 0) return request => request.peerAddress
+  const isTrusted = trustOf(trustedProxies)
   return request => {
     let address = request.peerAddress
     const hops = request.header('x-forwarded-for').split(',').slice(-MAX_HOPS)

@@ -1,7 +1,15 @@
 /** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
 import type { EgressHeaders } from '../egress/egress.ts'
 import type { CompiledApi } from '../pipeline/exchange.ts'
-import type { Call } from './call.ts'
+import { type Call, newSpanId } from './call.ts'
+
+/** What a gateway says of itself to upstreams. */
+export interface Forwarding {
+  /** Of the gateway's public address. */
+  readonly scheme: string
+  /** Proxies in front of the gateway, whose `X-Forwarded-*` are believed and passed on. */
+  readonly isTrusted: (address: string) => boolean
+}
 
 /** Of one connection only (RFC 9110 §7.6.1), or set anew for the next one. */
 const HOP_BY_HOP = new Set([
@@ -30,8 +38,12 @@ const OURS = new Set([
   'traceparent',
 ])
 
-export function forwardedHeaders(call: Call, api: CompiledApi): string[] {
+export function forwardedHeaders(call: Call, api: CompiledApi, forwarding: Forwarding): string[] {
   const { request } = call
+  const believed = forwarding.isTrusted(request.peerAddress)
+  const heard = (name: string): string => (believed ? request.header(name) : '')
+  const chain = heard('x-forwarded-for')
+  const scheme = heard('x-forwarded-proto')
   const named = connectionNames(request.header('connection'))
   const headers: string[] = []
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
@@ -41,11 +53,11 @@ export function forwardedHeaders(call: Call, api: CompiledApi): string[] {
   }
   headers.push(
     'x-forwarded-for',
-    request.peerAddress,
+    chain === '' ? request.peerAddress : `${chain}, ${request.peerAddress}`,
     'x-forwarded-host',
-    request.header('host'),
+    heard('x-forwarded-host') || request.header('host'),
     'x-forwarded-proto',
-    'http',
+    scheme === 'http' || scheme === 'https' ? scheme : forwarding.scheme,
     'x-forwarded-prefix',
     api.prefix,
     'x-tenant-id',
@@ -53,9 +65,15 @@ export function forwardedHeaders(call: Call, api: CompiledApi): string[] {
     'x-request-id',
     call.requestId,
     'traceparent',
-    `00-${call.traceId}-${call.traceId.slice(0, 15)}1-01`,
+    `00-${call.traceId}-${newSpanId()}-${traceFlags(request.header('traceparent'), call.traceId)}`,
   )
   return headers
+}
+
+/** The caller's decision on recording stands for its own trace; a trace of ours is recorded. */
+function traceFlags(parent: string, traceId: string): string {
+  const [, heard, , flags = ''] = parent.split('-')
+  return heard === traceId && /^[0-9a-f]{2}$/.test(flags) ? flags : '01'
 }
 
 /** Headers of the upstream's answer that reach the client; ids and length are set by us. */

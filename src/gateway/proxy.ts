@@ -1,5 +1,6 @@
 /** Proxied APIs: the public address of an API answers through the pipeline, bodies flowing both ways. It buffers no whole body. */
-import type { Egress, EgressHeaders } from '../egress/egress.ts'
+import type { EgressHeaders } from '../egress/egress.ts'
+import type { Upstreams } from '../egress/upstreams.ts'
 import { Cancellation } from '../pipeline/cancellation.ts'
 import type { CompiledApi, Exchange, Snapshot } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
@@ -7,7 +8,7 @@ import type { Final } from '../pipeline/stage.ts'
 import { BodyQueue } from './body-queue.ts'
 import type { Call } from './call.ts'
 import { callHeaders, type GatewayParts, run } from './gateway.ts'
-import { forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
+import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
 
 /** From the first byte sent to the last byte received. */
@@ -16,13 +17,20 @@ const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
 export class ApiProxy {
   readonly #parts: GatewayParts
-  readonly #egress: Egress
+  readonly #upstreams: Upstreams
   readonly #rest: RestTools
+  readonly #forwarding: Forwarding
 
-  constructor(parts: GatewayParts, egress: Egress, rest: RestTools) {
+  constructor(
+    parts: GatewayParts,
+    upstreams: Upstreams,
+    rest: RestTools,
+    isTrusted: Forwarding['isTrusted'],
+  ) {
     this.#parts = parts
-    this.#egress = egress
+    this.#upstreams = upstreams
     this.#rest = rest
+    this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
@@ -50,14 +58,17 @@ export class ApiProxy {
     body: BodyQueue,
   ): Promise<Final> {
     const { request } = call
-    const answer = await this.#egress.stream({
+    const answer = await this.#upstreams.stream({
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
-      headers: forwardedHeaders(call, api),
+      headers: forwardedHeaders(call, api, this.#forwarding),
       timeoutMs: TIMEOUT_MS,
       cancellation: exchange.cancellation,
+      unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body }),
     })
+    if (answer.kind === 'circuit_open')
+      return refuse('upstream_unavailable', { retryAfterSecs: answer.retryAfterSecs })
     if (answer.kind === 'failure') return failureOf(answer.reason)
     await this.#answer(call, answer.status, answer.headers, answer.body, callHeaders(exchange))
     const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}

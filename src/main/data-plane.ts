@@ -4,7 +4,7 @@
  */
 import { Admin } from '../gateway/admin.ts'
 import { PolicyAdmin } from '../gateway/admin-policy.ts'
-import { clientAddresses } from '../gateway/client-address.ts'
+import { clientAddresses, trustOf } from '../gateway/client-address.ts'
 import { Cors } from '../gateway/cors.ts'
 import type { GatewayParts } from '../gateway/gateway.ts'
 import { kernelRoutes } from '../gateway/kernel-routes.ts'
@@ -37,6 +37,7 @@ import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
+import { openUpstreams } from './upstreams.ts'
 
 const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
 const HEARTBEAT_MS = 15_000
@@ -156,7 +157,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
       log,
     }),
-    proxy: new ApiProxy(parts, egress, rest),
+    proxy: new ApiProxy(parts, openUpstreams(ground), rest, trustOf(settings.sse.trustedProxies)),
     matcher: kernelRoutes(createKernel().kernel, clock.now),
   })
   const changed = listingChanges(listTools())

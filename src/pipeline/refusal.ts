@@ -235,6 +235,12 @@ export const REFUSALS = {
     rpcCode: INTERNAL,
     message: 'The backend cannot be reached.',
   },
+  upstream_unavailable: {
+    error: 'backend_unreachable',
+    status: 503,
+    rpcCode: INTERNAL,
+    message: 'The backend has not answered several times in a row; it is tried again later.',
+  },
   backend_timeout: {
     error: 'backend_timeout',
     status: 504,

@@ -1,0 +1,220 @@
+/** Retries and the circuit breaker against real servers that refuse, hang, break off and come back. */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer, type Server as SocketServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/egress/client.ts'
+import type { Egress } from '../../../src/egress/egress.ts'
+import { type UpstreamRequest, Upstreams } from '../../../src/egress/upstreams.ts'
+import { Cancellation } from '../../../src/pipeline/cancellation.ts'
+
+const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxOrigins: 16 }
+const closers: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+function keep(egress: Egress): Egress {
+  closers.push(() => egress.close())
+  return egress
+}
+
+async function listen(server: Server | SocketServer, port = 0): Promise<number> {
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
+  closers.push(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Of a server that has gone: nobody listens there. */
+async function deadPort(): Promise<number> {
+  const server = createServer()
+  const port = await listen(server)
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+function counted(egress: Egress) {
+  const counts = { retries: 0, refused: 0 }
+  const upstreams = new Upstreams({
+    egress,
+    circuit: CIRCUIT,
+    onRetry: () => counts.retries++,
+    onRefused: () => counts.refused++,
+  })
+  return { upstreams, counts }
+}
+
+function request(port: number, more: Partial<UpstreamRequest> = {}, host = '127.0.0.1'): UpstreamRequest {
+  return {
+    method: 'GET',
+    url: `http://${host}:${port}/x`,
+    headers: [],
+    timeoutMs: 5_000,
+    unread: () => true,
+    ...more,
+  }
+}
+
+/** What came, with an answer's body read to its end. */
+async function outcome(upstreams: Upstreams, asked: UpstreamRequest): Promise<string> {
+  const answer = await upstreams.stream(asked)
+  if (answer.kind === 'circuit_open') return `open ${answer.retryAfterSecs}`
+  if (answer.kind === 'failure') return `${answer.reason}${answer.sent ? ' after sending' : ''}`
+  for await (const _ of answer.body);
+  return String(answer.status)
+}
+
+const ok: RequestListener = (_, response) => response.end('ok')
+
+describe('a request that never reached the upstream', () => {
+  it.each([
+    ['GET', 1],
+    ['PUT', 1],
+    ['DELETE', 1],
+    ['POST', 0],
+    ['PATCH', 0],
+  ])('of method %s is tried again %i times when the connection is refused', async (method, retries) => {
+    const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    expect(await outcome(upstreams, request(await deadPort(), { method }))).toBe('unreachable')
+    expect(counts.retries).toBe(retries)
+  })
+
+  it('arrives with the second try', async () => {
+    const port = await listen(createServer(ok))
+    let asked = 0
+    const egress = keep(
+      createEgress({
+        allow: ['up.example'],
+        allowLoopback: true,
+        resolveHost: (_, done) => {
+          asked++
+          // an address where nobody listens, as while a replica is replaced
+          done(null, [{ address: asked === 1 ? '127.0.0.9' : '127.0.0.1', family: 4 }])
+        },
+      }),
+    )
+    const { upstreams, counts } = counted(egress)
+    expect(await outcome(upstreams, request(port, {}, 'up.example'))).toBe('200')
+    expect(counts.retries).toBe(1)
+  })
+
+  it('is not repeated once its body has been read, nor after its caller has gone', async () => {
+    const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    const port = await deadPort()
+    await outcome(upstreams, request(port, { method: 'PUT', unread: () => false }))
+    const cancellation = new Cancellation()
+    const waiting = outcome(upstreams, request(port, { cancellation }))
+    setTimeout(() => cancellation.cancel(), 10)
+    await waiting
+    expect(counts.retries).toBe(0)
+  })
+})
+
+describe('a request that may have reached the upstream', () => {
+  it('is never repeated: the connection closes after it was read', async () => {
+    let arrived = 0
+    const port = await listen(
+      createServer(({ socket }) => {
+        arrived++
+        socket.destroy()
+      }),
+    )
+    const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    expect(await outcome(upstreams, request(port))).toBe('unreachable after sending')
+    expect([arrived, counts.retries]).toEqual([1, 0])
+  })
+
+  it('is never repeated: half an answer, garbage, or none in time', async () => {
+    for (const [says, expected] of [
+      ['HTTP/1.1 200 OK\r\ncontent-le', 'protocol'],
+      ['SSH-2.0-OpenSSH\r\n\r\n', 'protocol'],
+      ['', 'timeout'],
+    ] as const) {
+      let arrived = 0
+      const port = await listen(
+        createSocketServer(socket => {
+          socket.on('error', () => {})
+          socket.once('data', () => {
+            arrived++
+            if (says !== '') socket.end(says)
+          })
+        }),
+      )
+      const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+      expect(await outcome(upstreams, request(port, { timeoutMs: 300 }))).toMatch(
+        new RegExp(`^(${expected}|unreachable) after sending`),
+      )
+      expect([arrived, counts.retries]).toEqual([1, 0])
+    }
+  })
+})
+
+describe('the circuit of an upstream', () => {
+  it('opens when it refuses connections, and closes when it is back', async () => {
+    const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    const port = await deadPort()
+    for (let time = 0; time < 3; time++) expect(await outcome(upstreams, request(port))).toBe('unreachable')
+    expect(await outcome(upstreams, request(port))).toBe('open 1')
+    expect([upstreams.openCircuits, counts.refused]).toEqual([1, 1])
+    await listen(createServer(ok), port)
+    await expect.poll(() => outcome(upstreams, request(port)), { timeout: 5_000, interval: 50 }).toBe('200')
+    expect(upstreams.openCircuits).toBe(0)
+  })
+
+  it('opens when it hangs, and sends one probe while twenty wait', async () => {
+    let arrived = 0
+    const port = await listen(createServer(() => arrived++))
+    const { upstreams } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    const slow = request(port, { timeoutMs: 100 })
+    for (let time = 0; time < 3; time++) expect(await outcome(upstreams, slow)).toBe('timeout after sending')
+    await sleep(CIRCUIT.openMs + 50)
+    arrived = 0
+    const answers = await Promise.all(Array.from({ length: 20 }, () => outcome(upstreams, slow)))
+    expect(arrived).toBe(1)
+    expect(answers.filter(answer => answer.startsWith('timeout'))).toHaveLength(1)
+    expect(answers.filter(answer => answer.startsWith('open'))).toHaveLength(19)
+  })
+
+  it('stays closed for errors that are answers, and for callers that went away', async () => {
+    const port = await listen(
+      createServer((asked, response) => {
+        if (asked.url === '/x') response.writeHead(503).end()
+      }),
+    )
+    const { upstreams } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    for (let time = 0; time < 5; time++) expect(await outcome(upstreams, request(port))).toBe('503')
+    for (let time = 0; time < 5; time++) {
+      const cancellation = new Cancellation()
+      const waiting = outcome(
+        upstreams,
+        request(port, { url: `http://127.0.0.1:${port}/hang`, cancellation }),
+      )
+      setTimeout(() => cancellation.cancel(), 20)
+      expect(await waiting).toContain('cancelled')
+    }
+    expect(upstreams.openCircuits).toBe(0)
+  })
+
+  it('stays closed when our own pool is what is full', async () => {
+    const port = await listen(createServer(() => {}))
+    const egress = keep(
+      createEgress({
+        allow: [],
+        allowLoopback: true,
+        maxConnectionsPerOrigin: 1,
+        maxWaitingPerOrigin: 0,
+      }),
+    )
+    const { upstreams, counts } = counted(egress)
+    const cancellation = new Cancellation()
+    const first = outcome(upstreams, request(port, { cancellation }))
+    for (let time = 0; time < 5; time++) expect(await outcome(upstreams, request(port))).toBe('unreachable')
+    expect([upstreams.openCircuits, counts.retries]).toEqual([0, 0])
+    cancellation.cancel()
+    await first
+  })
+})
