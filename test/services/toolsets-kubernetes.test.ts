@@ -11,6 +11,7 @@ import { connectKubernetes } from '../../src/toolsets/kubernetes/client.ts'
 import { createKubernetesSource } from '../../src/toolsets/kubernetes/source.ts'
 import type { ToolSource } from '../../src/toolsets/source.ts'
 import { API_VERSION, BASE_URL, eventually, inline, NAMESPACE } from '../contract/toolsets/source-world.ts'
+import { deploy } from '../fixtures/deployment.ts'
 import { serve } from '../unit/toolsets/deployment.ts'
 import { KUBE_INSTALLED, Kube, type KubeManifest } from './kube/kube.ts'
 
@@ -252,6 +253,30 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     await haveObjects('a', 'b')
     expect(second.tools.map(tool => tool.name).sort()).toEqual(['a', 'b'])
   })
+
+  it('a whole gateway serves the tools of the cluster and calls them', async () => {
+    const backend = await serve((request, response) => {
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ path: request.url }))
+    })
+    await applied(toolSet('shop', { ...inline('ping'), baseURL: new URL(backend.url).origin }))
+    const KUBECONFIG = await kube.gatewayKubeconfig()
+    const gateway = await deploy({ TOOLSETS: 'kubernetes:', KUBECONFIG, EXAMPLE: 'false' })
+    try {
+      const token = await gateway.token('demo-admin')
+      const listed = await gateway.post('/mcp/v1/tools', {}, token)
+      expect(listed.json.tools.map((tool: { name: string }) => tool.name)).toContain('ping')
+      const called = await gateway.post('/mcp/v1/tools/invoke', { name: 'ping', arguments: {} }, token)
+      expect(called.text).toContain('/ping')
+      await applied(toolSet('shop', { ...inline('ping', 'pong'), baseURL: new URL(backend.url).origin }))
+      await eventually(
+        async () => (await gateway.post('/mcp/v1/tools', {}, token)).text.includes('"pong"'),
+        'the new tool',
+      )
+    } finally {
+      await gateway.stop()
+      await backend.close()
+    }
+  }, 60_000)
 
   describe('an API server that is away', () => {
     it('takes no tool away, and what changed meanwhile is seen when it is back', async () => {
