@@ -1,8 +1,8 @@
 /** `toolgate policy build|test`: what needs the `opa` program. It prints; the work is done in `policy/workshop`. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createOpaWasmEngine } from '../policy/opa-wasm/engine.ts'
-import { buildBundle } from '../policy/workshop/build.ts'
+import { createBundleTrial } from '../policy/opa-wasm/trial.ts'
+import { type Built, buildBundle } from '../policy/workshop/build.ts'
 import { checkPolicies } from '../policy/workshop/check.ts'
 import { requireOpa } from '../policy/workshop/opa.ts'
 import type { PolicyOptions } from './policy.ts'
@@ -11,13 +11,24 @@ function opaOf({ tools }: PolicyOptions): Promise<string> {
   return requireOpa(tools, process.env, line => process.stderr.write(`${line}\n`))
 }
 
+async function builtBundle(options: PolicyOptions): Promise<Built> {
+  const trial = createBundleTrial()
+  try {
+    return await buildBundle({
+      dir: resolve(options.dir),
+      opa: await opaOf(options),
+      env: process.env,
+      trial: bundle => trial.run(bundle, []),
+      ...(options.signingKey === '' ? {} : { signingKey: options.signingKey }),
+      ...(options.signingAlg === '' ? {} : { signingAlgorithm: options.signingAlg }),
+    })
+  } finally {
+    await trial.close()
+  }
+}
+
 export async function build(options: PolicyOptions): Promise<number> {
-  const built = await buildBundle({
-    dir: resolve(options.dir),
-    opa: await opaOf(options),
-    env: process.env,
-    engine: createOpaWasmEngine(),
-  })
+  const built = await builtBundle(options)
   writeFileSync(options.bundle, built.archive)
   const summary = {
     bundle: options.bundle,

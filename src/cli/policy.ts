@@ -20,6 +20,8 @@ Options:
   --input FILE    eval: the input in JSON, as schemas/input.json has it; - is standard input (default)
   --log PATH      explain, replay, diff: a decision log, or its folder (default: data/decisions)
   --max-flips N   replay, diff: so many flips are no fault (default: 0)
+  --signing-key F build: sign the bundle with this private key (PEM); gateways check it with POLICY_KEY
+  --signing-alg A build: RS256 (default), ES256 and the like, as the key is
   --json          print JSON
 
 Only build and test need opa. Exit codes: 0 done or allowed, 1 found something wrong or denied, 64 usage.
@@ -35,6 +37,9 @@ export interface PolicyOptions {
   readonly log: string
   readonly maxFlips: number
   readonly json: boolean
+  /** '' = the bundle is not signed. */
+  readonly signingKey: string
+  readonly signingAlg: string
   /** The word behind the command; '' for those that take none. */
   readonly operand: string
 }
@@ -69,6 +74,8 @@ export async function policy(args: string[]): Promise<number> {
         input: { type: 'string', default: '-' },
         log: { type: 'string', default: 'data/decisions' },
         'max-flips': { type: 'string', default: '0' },
+        'signing-key': { type: 'string', default: '' },
+        'signing-alg': { type: 'string', default: '' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -84,7 +91,14 @@ export async function policy(args: string[]): Promise<number> {
     if (surplus !== '') throw new Error(`"${surplus}" is one word too many`)
     if (!/^\d{1,9}$/.test(values['max-flips'])) throw new Error('--max-flips is no number')
     const bundle = values.bundle ?? `${values.dir}/bundle.tar.gz`
-    options = { ...values, bundle, maxFlips: Number(values['max-flips']), operand }
+    options = {
+      ...values,
+      bundle,
+      maxFlips: Number(values['max-flips']),
+      signingKey: values['signing-key'],
+      signingAlg: values['signing-alg'],
+      operand,
+    }
   } catch (error) {
     process.stderr.write(`toolgate policy: ${(error as Error).message}.\n\n${HELP}`)
     return EXIT_USAGE

@@ -25,7 +25,8 @@ export class RestTools {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
       this.#run(call, snapshot, { action: 'tools.list' }, ended => {
-        call.answer(200, `{"tools":${toolsJson(ended.exchange.listing!, 'rest')}}`)
+        const { exchange } = ended
+        call.answer(200, `{"tools":${toolsJson(exchange.listing!, 'rest')}}`, callHeaders(exchange))
       })
     })
   }

@@ -33,9 +33,48 @@ export interface GatewayPolicy extends PlanePolicy {
 /** Inputs that a new bundle has to prove itself on. */
 const TRIED_INPUTS = 64
 
-/** The policy of the control plane: it follows the bundle, and has its own place to remember decisions. */
+/** What the gateway of the same process serves: the control plane must not decide by another bundle. */
+const servedOn = new WeakMap<Ground, Served>()
+
+/** The policy of the control plane. Beside a gateway it follows that one's bundles, with a place of its own to remember decisions. */
 export async function openControlPolicy(ground: Ground): Promise<PlanePolicy> {
-  return (await openServed(ground, () => [], false)).plane
+  const beside = servedOn.get(ground)
+  if (beside?.live === undefined) return (await openServed(ground, () => [], true)).plane
+  return followed(ground, beside, beside.live)
+}
+
+async function followed(
+  { log, closers }: Ground,
+  { plane, tenants, options }: Served,
+  live: LivePolicy,
+): Promise<PlanePolicy> {
+  let { bundle } = live.current
+  let own = await options.prepare(bundle)
+  let current = own
+  closers.add('policy of the control plane', () => own.close())
+  const listeners: ((policy: PreparedPolicy) => void)[] = []
+  const serve = (): void => {
+    current = tightened(own, tenants?.policies ?? new Map())
+    for (const listener of listeners) listener(current)
+  }
+  const follow = async (): Promise<void> => {
+    const wanted = live.current.bundle
+    if (wanted !== bundle) {
+      const next = await options.prepare(wanted)
+      // meanwhile another one may have come
+      if (wanted !== live.current.bundle) return next.close()
+      // decisions under way are not waited for: they take microseconds, and this happens between two of them
+      own.close()
+      own = next
+      bundle = wanted
+    }
+    serve()
+  }
+  serve()
+  plane.onSwap(() => {
+    follow().catch(error => log.error({ err: error }, 'the control plane still decides by the policy before'))
+  })
+  return { current: () => current, onSwap: listener => void listeners.push(listener) }
 }
 
 /** The policy of a data plane, with everything its operators may ask of it. @throws Error naming what cannot be opened */
@@ -53,6 +92,7 @@ export async function openGatewayPolicy(ground: Ground): Promise<GatewayPolicy> 
     also: (input, decision) => candidate?.observe(input, decision),
   })
   const served = await openServed(ground, () => recorder.recent(TRIED_INPUTS).map(({ input }) => input), true)
+  servedOn.set(ground, served)
   const candidate = openCandidate(ground, served.live, served.options)
   metrics.gauge('platform_decisions_dropped', 'Decisions the log had to leave out.', () => file?.dropped ?? 0)
   return {

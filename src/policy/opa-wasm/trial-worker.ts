@@ -9,17 +9,25 @@ export interface TrialJob {
   readonly maxEvaluationMs: number
 }
 
-/** What is wrong with the bundle; '' when it may serve. */
-export type TrialOutcome = string
+export type TrialMessage =
+  /** The worker has the bundle in hand: from now on it is the bundle that takes its time. */
+  | { readonly kind: 'begun' }
+  /** What is wrong with the bundle; '' when it may serve. */
+  | { readonly kind: 'done'; readonly fault: string }
 
 const port = parentPort
 if (port === null) throw new Error('this file runs as a worker thread')
 
 port.on('message', (job: TrialJob) => {
-  void tried(job).then(outcome => port.postMessage(outcome))
+  post({ kind: 'begun' })
+  void tried(job).then(fault => post({ kind: 'done', fault }))
 })
 
-async function tried({ bundle, inputs, maxEvaluationMs }: TrialJob): Promise<TrialOutcome> {
+function post(message: TrialMessage): void {
+  port!.postMessage(message)
+}
+
+async function tried({ bundle, inputs, maxEvaluationMs }: TrialJob): Promise<string> {
   let failed = ''
   const engine = createOpaWasmEngine({
     maxEvaluationMs,

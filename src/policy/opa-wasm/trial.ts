@@ -1,7 +1,7 @@
 /** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
 import { Worker } from 'node:worker_threads'
 import type { PolicyInput } from '../engine.ts'
-import type { TrialJob, TrialOutcome } from './trial-worker.ts'
+import type { TrialJob, TrialMessage } from './trial-worker.ts'
 
 export interface BundleTrial {
   /** @throws Error that says what is wrong with the bundle. */
@@ -10,7 +10,7 @@ export interface BundleTrial {
 }
 
 export interface TrialLimits {
-  /** For one bundle, from its bytes to the last answer. */
+  /** For one bundle, from its bytes to the last answer; the start of the worker is not counted. */
   readonly timeoutMs: number
   readonly maxHeapMb: number
   /** Of one evaluation: more than while serving, because a busy machine is not the bundle's fault. */
@@ -19,7 +19,10 @@ export interface TrialLimits {
   readonly idleMs: number
 }
 
-const DEFAULT_LIMITS: TrialLimits = { timeoutMs: 15_000, maxHeapMb: 512, maxEvaluationMs: 100, idleMs: 5000 }
+const DEFAULT_LIMITS: TrialLimits = { timeoutMs: 5000, maxHeapMb: 512, maxEvaluationMs: 100, idleMs: 5000 }
+
+/** Until a worker has begun, on a machine that is busy. */
+const START_MS = 60_000
 
 /** One worker, one bundle at a time. */
 export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleTrial {
@@ -76,7 +79,7 @@ function fromSource(): string {
 
 interface Ran {
   /** '' when nothing is wrong. */
-  readonly fault: TrialOutcome
+  readonly fault: string
   /** The worker must not be used again. */
   readonly broken: boolean
 }
@@ -89,15 +92,17 @@ function runIn(worker: Worker, job: TrialJob, { timeoutMs }: TrialLimits): Promi
       worker.unref()
       resolve({ fault, broken })
     }
-    const onMessage = (outcome: TrialOutcome): void => finish(outcome, false)
+    const onMessage = (message: TrialMessage): void => {
+      if (message.kind === 'done') return finish(message.fault, false)
+      clearTimeout(timer)
+      timer = setTimeout(tooLong, timeoutMs)
+    }
     const onError = (error: Error): void =>
       finish(`the policy bundle cannot be used: it broke its trial (${error.message.slice(0, 200)})`, true)
     const onExit = (): void => finish('the policy bundle cannot be used: its trial ended unexpectedly', true)
-    const timer = setTimeout(
-      () =>
-        finish(`the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`, true),
-      timeoutMs,
-    )
+    const tooLong = (): void =>
+      finish(`the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`, true)
+    let timer = setTimeout(tooLong, START_MS + timeoutMs)
     worker.ref()
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.postMessage(job)

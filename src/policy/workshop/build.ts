@@ -1,11 +1,11 @@
 /** Sources → bundle, with the real `opa build -t wasm`: checked, analysed, and the same bytes for the same sources. It installs and serves nothing. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pack, unpack } from '../archive.ts'
 import { BUNDLE_LIMITS, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
-import type { PolicyEngine } from '../engine.ts'
 import { uncovered } from '../reads.ts'
+import { SIGNATURES_FILE } from '../signatures.ts'
 import { inspectRules } from './annotations.ts'
 import { type Environment, OPA_VERSION, run } from './opa.ts'
 import { readSources, revisionOf, type Source } from './sources.ts'
@@ -16,8 +16,12 @@ export interface BuildOptions {
   /** Address of the `opa` program. */
   readonly opa: string
   readonly env: Environment
-  /** Must take what was built: a bundle that no gateway could load is a fault here, not there. */
-  readonly engine: PolicyEngine
+  /** Must take what was built: a bundle that no gateway could load is a fault here, not there. @throws Error saying why not */
+  readonly trial: (bundle: Uint8Array) => Promise<void>
+  /** File with the private key (PEM) to sign with; undefined: the bundle is not signed. */
+  readonly signingKey?: string
+  /** As opa names it: `RS256`, `ES256` … */
+  readonly signingAlgorithm?: string
 }
 
 export interface Built {
@@ -42,13 +46,38 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const reads = readsFound(await opa(['deps', '-f', 'json', '-d', '.', dotted(DEFAULT_ENTRYPOINT)]))
     const rules = inspectRules(await opa(['inspect', '-a', '-f', 'json', '.']))
     const revision = revisionOf(sources)
-    const archive = pack(repacked(files, revision, { opa: OPA_VERSION, reads, rules: rules.coded }))
-    const { declared, rememberable } = checkReads(archive, reads)
-    ;(await options.engine.prepare(archive)).close()
+    const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: rules.coded })
+    const { declared, rememberable } = checkReads(pack(contents), reads)
+    await options.trial(pack(contents))
+    if (options.signingKey !== undefined)
+      await sign(contents, join(work, 'signed'), options.signingKey, options)
+    const archive = pack(contents)
     return { archive, revision, reads: declared, rememberable }
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
+}
+
+/** Adds the signature over all files, made by `opa sign`. */
+async function sign(
+  contents: Map<string, Uint8Array>,
+  dir: string,
+  key: string,
+  options: BuildOptions,
+): Promise<void> {
+  mkdirSync(dir)
+  for (const [name, content] of contents) writeFileSync(join(dir, name), content)
+  const algorithm = options.signingAlgorithm ?? 'RS256'
+  await runOpa(options, dir, [
+    'sign',
+    '--signing-key',
+    resolve(key),
+    '--signing-alg',
+    algorithm,
+    '--bundle',
+    '.',
+  ])
+  contents.set(SIGNATURES_FILE, readFileSync(join(dir, SIGNATURES_FILE)))
 }
 
 function copySources(sources: readonly Source[], to: string): void {

@@ -45,7 +45,12 @@ describe.skipIf(missing)(
     afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
     function build(from = dir): Promise<Built> {
-      return buildBundle({ dir: from, opa: opa!, env: process.env, engine: createOpaWasmEngine() })
+      return buildBundle({
+        dir: from,
+        opa: opa!,
+        env: process.env,
+        trial: async bundle => (await createOpaWasmEngine().prepare(bundle)).close(),
+      })
     }
 
     function write(path: string, text: string): void {
