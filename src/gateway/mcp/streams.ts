@@ -92,12 +92,16 @@ export class OpenStream {
 export class Streams {
   readonly #ticker: Ticker<OpenStream>
   readonly #limits: StreamLimits
+  /** How long a stream may be silent when it is looked at. */
+  readonly #silenceMs: number
   readonly #onEnd: (why: StreamEnd) => void
 
-  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void, now: () => number) {
+  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void, now: () => number, tickMs = TICK_MS) {
     this.#limits = limits
     this.#onEnd = onEnd
-    this.#ticker = new Ticker(TICK_MS, (stream, nowMs) => this.#tick(stream, nowMs), now)
+    // one tick for a write that is seen late, one because the next look comes that much later
+    this.#silenceMs = limits.heartbeatMs - 2 * tickMs
+    this.#ticker = new Ticker(tickMs, (stream, nowMs) => this.#tick(stream, nowMs), now)
   }
 
   get size(): number {
@@ -147,7 +151,6 @@ export class Streams {
       stream.lastWriteMs = nowMs
       stream.wrote = false
     }
-    // one tick for a write that is seen late, one because the next look comes that much later
-    if (nowMs - stream.lastWriteMs >= this.#limits.heartbeatMs - 2 * TICK_MS) stream.write(KEEP_ALIVE)
+    if (nowMs - stream.lastWriteMs >= this.#silenceMs) stream.write(KEEP_ALIVE)
   }
 }
