@@ -1,6 +1,6 @@
 /**
  * Appends events to the segments of one writer. Each thread has a writer of its own, in files of its own that nobody else writes.
- * `batch`: an event waits in memory for 2 ms, then it is in the file and outlives the process; fdatasync follows at once, and then it
+ * `batch`: an event waits in memory for 2 ms at most, then it is in the file and outlives the process; fdatasync follows, and then it
  * outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit). It removes nothing.
  */
 import {
@@ -20,8 +20,9 @@ import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
 import { segmentFile, segmentKey } from './segment-name.ts'
 
-/** With the write and one fdatasync this stays within the 5 ms that `batch` promises. */
-const WRITE_AFTER_MS = 2
+/** `batch`: time between two writes, and between two fdatasync. With one of each, events stay within the 5 ms that are promised. */
+const WRITE_EVERY_MS = 2
+const SYNC_EVERY_MS = 3
 const RETRY_AFTER_MS = 100
 /** Events for which the disk has no room wait here; what comes when it is full is lost and counted. */
 const BUFFER_BYTES = 1024 * 1024
@@ -59,8 +60,9 @@ export class SpoolWriter implements Meter {
   readonly #encoder: EventEncoder
   readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #filled = 0
-  /** When the oldest event in the buffer came, `performance.now()`. */
-  #since = 0
+  /** `performance.now()`, as all moments here. */
+  #writtenAt = 0
+  #syncedAt = 0
   #sequence = 0
   /** Of frames, which unlike the sequence has no gaps where events were dropped. */
   #number = 0
@@ -73,6 +75,7 @@ export class SpoolWriter implements Meter {
   #turnEnd: NodeJS.Immediate | undefined
   #unsynced = false
   #syncing = false
+  #syncTimer: NodeJS.Timeout | undefined
   #group: Group | undefined
   #holdTimer: NodeJS.Timeout | undefined
   #fault: Error | undefined
@@ -102,10 +105,8 @@ export class SpoolWriter implements Meter {
     beginFrame(this.#buffer, at, end - bytesAt, ++this.#number)
     this.#filled = end
     if (this.#options.durability === 'sync') return this.#hold()
-    if (at === 0) {
-      this.#since = performance.now()
-      this.#timer ??= setTimeout(this.#writeSoon, WRITE_AFTER_MS)
-    } else if ((this.#number & 15) === 0 && performance.now() - this.#since > WRITE_AFTER_MS) {
+    if (at === 0) this.#writeSoon()
+    else if ((this.#number & 15) === 0 && performance.now() - this.#writtenAt > 2 * WRITE_EVERY_MS) {
       this.#write() // a turn that goes on and on lets no timer run
     }
     return undefined
@@ -118,6 +119,7 @@ export class SpoolWriter implements Meter {
     this.#closed = true
     clearTimeout(this.#timer)
     clearTimeout(this.#holdTimer)
+    clearTimeout(this.#syncTimer)
     clearImmediate(this.#turnEnd)
     if (this.#file >= 0) {
       fdatasyncSync(this.#file)
@@ -137,11 +139,17 @@ export class SpoolWriter implements Meter {
     this.#group ??= newGroup()
     this.#group.size++
     // what comes while the disk is busy goes with the next group
-    if (!this.#syncing && this.#fault === undefined) this.#turnEnd ??= setImmediate(this.#writeSoon)
+    if (!this.#syncing && this.#fault === undefined) this.#turnEnd ??= setImmediate(this.#onWrite)
     return this.#group.promise
   }
 
-  readonly #writeSoon = (): void => {
+  /** At the end of this turn; where turns follow each other fast, every 2 ms. */
+  #writeSoon(): void {
+    if (performance.now() - this.#writtenAt >= WRITE_EVERY_MS) this.#turnEnd ??= setImmediate(this.#onWrite)
+    else this.#timer ??= setTimeout(this.#onWrite, 1)
+  }
+
+  readonly #onWrite = (): void => {
     this.#timer = undefined
     this.#turnEnd = undefined
     this.#write()
@@ -161,19 +169,29 @@ export class SpoolWriter implements Meter {
       this.#fileBytes += this.#filled
       this.#filled = 0
       this.#written = this.#number
+      this.#writtenAt = performance.now()
       this.#unsynced = true
     }
     this.#sync()
   }
 
   #sync(): void {
-    if (this.#syncing || !this.#unsynced) return
+    if (this.#syncing || !this.#unsynced || this.#syncTimer !== undefined) return
     const group = this.#group
+    const waitMs = group === undefined ? this.#syncedAt + SYNC_EVERY_MS - performance.now() : 0
+    if (waitMs > 0) {
+      this.#syncTimer = setTimeout(() => {
+        this.#syncTimer = undefined
+        this.#sync()
+      }, waitMs)
+      return
+    }
     this.#group = undefined
     this.#unsynced = false
     this.#syncing = true
     fdatasync(this.#file, error => {
       this.#syncing = false
+      this.#syncedAt = performance.now()
       if (this.#closed) {
         closeSync(this.#file)
         return group?.release()
@@ -237,7 +255,7 @@ export class SpoolWriter implements Meter {
   #failed(error: Error): void {
     if (this.#fault === undefined) this.#options.onFault(error)
     this.#fault = error
-    this.#timer ??= setTimeout(this.#writeSoon, RETRY_AFTER_MS)
+    this.#timer ??= setTimeout(this.#onWrite, RETRY_AFTER_MS)
     this.#holdTimer ??= setTimeout(() => {
       this.counts.unsynced += this.#group?.size ?? 0
       this.#group?.release()
