@@ -6,8 +6,8 @@ import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'
 
-/** Longer than an attempt and its writing down; an instance that dies gives its deliveries back after this. */
-const LEASE_MS = 15_000
+/** An instance that dies gives its deliveries back after this. */
+const DEFAULT_LEASE_MS = 15_000
 /** Deliveries of one webhook at once, all instances together. */
 const PER_WEBHOOK = 4
 /** Deliveries of this instance at once, and how many one tenant may have: its dead endpoints leave room for everybody else's. */
@@ -25,6 +25,8 @@ export interface DispatcherOptions extends AttemptParts {
   readonly pollMs: number
   readonly onOutcome: (outcome: DeliveryOutcome) => void
   readonly onFault: (message: string, error: unknown) => void
+  /** Longer than an attempt and its writing down; 15 s. */
+  readonly leaseMs?: number
   /** 0 to 1; spreads retries. */
   readonly random?: () => number
 }
@@ -72,13 +74,13 @@ export class Dispatcher {
   }
 
   async #claim(): Promise<void> {
-    const { store, onFault } = this.#options
+    const { store, onFault, leaseMs = DEFAULT_LEASE_MS } = this.#options
     while (this.#again && !this.#stopped) {
       this.#again = false
       const slots = SLOTS - this.#running.size
       if (slots <= 0) return
       const lease = randomUUID()
-      const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs: LEASE_MS, lease }
+      const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs, lease }
       try {
         for (const delivery of await store.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))) {
           this.#start(delivery, lease)
