@@ -1,14 +1,20 @@
 /** A gateway process apart from its control plane: the walk through both, then each of the two away, killed and back. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { walkControlPlane } from '../../src/cli/demo/control-plane.ts'
 import { JsonTranscript } from '../../src/cli/demo/transcript.ts'
 import { read } from '../fixtures/deployment.ts'
+import { openLoop } from '../fixtures/open-loop.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
 /** Generous: the machine may be busy. The bounds that matter are asserted on what was measured. */
 const SOON = { timeout: 20_000, interval: 25 }
+
+/** SOAK=1 for a longer one. */
+const LOAD_MS = process.env.SOAK === '1' ? 30_000 : 4_000
+const LOAD_PER_SECOND = 500
 
 let planes: Planes
 let upstream: Server
@@ -105,6 +111,47 @@ it('refuses a revoked key within a second', async () => {
   )
   expect(took[5]).toBeLessThan(1_000)
 }, 60_000)
+
+it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switched from one upstream to another`, async () => {
+  const other = createServer((_, response) => response.end('other'))
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  const urls = [upstream, other].map(server => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const running = openLoop(
+    echo.publicUrl,
+    { 'x-api-key': echo.key },
+    { perSecond: LOAD_PER_SECOND, forMs: LOAD_MS },
+  )
+  const until = performance.now() + LOAD_MS - 500
+  let switches = 0
+  while (performance.now() < until) {
+    switches++
+    const patched = await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, {
+      upstream_url: urls[switches % 2],
+    })
+    expect(patched.status).toBe(200)
+    await sleep(100)
+  }
+  const answers = await running
+  served += answers.filter(answer => answer.status === 200).length
+  const took = answers.map(answer => answer.tookMs).sort((a, b) => a - b)
+  const at = (share: number) => took[Math.floor(took.length * share)]!.toFixed(1)
+  const wrong = answers.filter(({ status, body }) => status !== 200 || !['echo', 'other'].includes(body))
+  console.log(
+    `${answers.length} requests at ${LOAD_PER_SECOND}/s, ${switches} switches, ${wrong.length} lost; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`,
+  )
+  expect(wrong.slice(0, 5)).toEqual([])
+  expect(answers.length).toBeGreaterThan((LOAD_PER_SECOND * LOAD_MS * 0.9) / 1000)
+  expect(new Set(answers.map(answer => answer.body)).size).toBe(2)
+  expect(switches).toBeGreaterThan(5)
+
+  // and back for good: once a gateway has the change, no request goes the old way
+  await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, { upstream_url: urls[0] })
+  await expect.poll(async () => (await deployment()).sync_status, SOON).toBe('synced')
+  const after = await Promise.all(Array.from({ length: 50 }, () => call()))
+  expect(new Set(after.map(answer => answer.text))).toEqual(new Set(['echo']))
+  other.closeAllConnections()
+  other.close()
+}, 120_000)
 
 it('goes on without its control plane, also after a restart, and catches up', async () => {
   expect((await call()).text).toBe('echo')
