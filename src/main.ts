@@ -5,7 +5,6 @@ import { openApi, startControlPlane } from './main/control-plane.ts'
 import { openGateway } from './main/gateway.ts'
 import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
-import type { Listener } from './server/listener.ts'
 import type { Settings } from './settings.ts'
 import { Closers } from './telemetry/closers.ts'
 import { createLogger } from './telemetry/logger.ts'
@@ -36,12 +35,12 @@ export async function start(settings: Settings): Promise<Running> {
   try {
     mkdirSync(settings.dataDir, { recursive: true })
     const ground = layGround(settings, log, closers)
-    const { listener, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
+    const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
     return {
       addresses: {
         ...urls,
         metrics_url: await openMetrics(ground),
-        http_server: listener.kind,
+        http_server: httpServer,
       },
       role: settings.role,
       embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
@@ -58,7 +57,7 @@ export async function start(settings: Settings): Promise<Running> {
 }
 
 interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'> {
-  readonly listener: Listener
+  readonly httpServer: Addresses['http_server']
   readonly exampleUrl?: string | undefined
   drain?(untilMs: number): Promise<void>
 }
@@ -69,7 +68,7 @@ const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startCon
 async function startBoth(ground: Ground): Promise<Started> {
   const issuer = await openIssuer(ground)
   const gateway = await openGateway(ground, issuer)
-  const { gatewayUrl, plane, door } = gateway
+  const { gatewayUrl, plane, httpServer } = gateway
   const api = await openApi(ground)
   const exampleUrl = await gateway.startTools()
   const controlPlane = await startControlPlane({ ground, ...api, gatewayUrl, issuer })
@@ -78,7 +77,7 @@ async function startBoth(ground: Ground): Promise<Started> {
     gateway_url: gatewayUrl,
     api_url: api.apiUrl,
     auth_url: issuer,
-    listener: door.listener,
+    httpServer,
     exampleUrl,
     drain: untilMs => plane.drain(untilMs),
   }
@@ -88,7 +87,7 @@ async function startBoth(ground: Ground): Promise<Started> {
 async function startGateway(ground: Ground): Promise<Started> {
   const issuer = await openIssuer(ground)
   const gateway = await openGateway(ground, issuer)
-  const { gatewayUrl, plane, door } = gateway
+  const { gatewayUrl, plane, httpServer } = gateway
   const exampleUrl = await gateway.startTools()
   const controlPlane = ground.settings.controlPlane!
   await followControlPlane(gateway, controlPlane)
@@ -96,7 +95,7 @@ async function startGateway(ground: Ground): Promise<Started> {
     gateway_url: gatewayUrl,
     api_url: controlPlane.url,
     auth_url: issuer,
-    listener: door.listener,
+    httpServer,
     exampleUrl,
     drain: untilMs => plane.drain(untilMs),
   }
@@ -108,7 +107,12 @@ async function startControlPlaneAlone(ground: Ground): Promise<Started> {
   const api = await openApi(ground)
   const gatewayUrl = gateway.url ?? `http://localhost:${gateway.port}`
   await startControlPlane({ ground, ...api, gatewayUrl, issuer })
-  return { gateway_url: gatewayUrl, api_url: api.apiUrl, auth_url: issuer, listener: api.door.listener }
+  return {
+    gateway_url: gatewayUrl,
+    api_url: api.apiUrl,
+    auth_url: issuer,
+    httpServer: api.door.listener.kind,
+  }
 }
 
 /** @returns the address of Prometheus text */

@@ -5,6 +5,7 @@ import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
 import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
+import { readWorkers } from './settings/workers.ts'
 
 export interface Settings extends RoleSettings {
   readonly nodeEnv: 'development' | 'production' | 'test'
@@ -61,6 +62,8 @@ export interface Settings extends RoleSettings {
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly metrics: { readonly port: number; readonly maxConsumers: number }
   readonly maxInFlight: number
+  /** Threads that serve calls, where the listener can share its port. */
+  readonly workers: number
   readonly metering: MeteringSettings
 }
 
@@ -152,6 +155,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
     metering: readMetering(read),
+    workers: readWorkers(read),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {

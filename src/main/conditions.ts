@@ -2,11 +2,22 @@
 
 export class Conditions {
   readonly #faults = new Map<string, string>()
+  readonly #listeners: ((part: string, fault: string | undefined) => void)[] = []
 
   /** @param fault for operators, without secrets; undefined = the part is well (again) */
   set(part: string, fault: string | undefined): void {
     if (fault === undefined) this.#faults.delete(part)
     else this.#faults.set(part, fault)
+    for (const listener of this.#listeners) listener(part, fault)
+  }
+
+  onChange(listener: (part: string, fault: string | undefined) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Faults by the part that has them. */
+  get all(): readonly (readonly [string, string])[] {
+    return [...this.#faults]
   }
 
   /** All faults in one text; undefined when there are none. */

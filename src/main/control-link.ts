@@ -64,12 +64,12 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-function helloOf({ ground: { settings }, gatewayUrl, issuer }: Gateway) {
+function helloOf({ ground: { settings }, plane, gatewayUrl, issuer }: Gateway) {
   return {
     name: settings.gatewayName,
     url: gatewayUrl,
     version: VERSION,
-    workers: 1,
+    workers: plane.workers,
     authConfig: { issuer, audiences: settings.auth.allowedAudiences },
   }
 }

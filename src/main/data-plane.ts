@@ -10,6 +10,7 @@ import type { GatewayParts } from '../gateway/gateway.ts'
 import { kernelRoutes } from '../gateway/kernel-routes.ts'
 import { listingChanges } from '../gateway/listing-changes.ts'
 import { McpEndpoint } from '../gateway/mcp/endpoint.ts'
+import type { StreamPlaces } from '../gateway/mcp/stream-limiter.ts'
 import { createOAuthFront } from '../gateway/oauth/front.ts'
 import { providerAdminOf } from '../gateway/oauth/provider-admin.ts'
 import { ApiProxy } from '../gateway/proxy.ts'
@@ -21,7 +22,8 @@ import { createKernel } from '../kernel/create.ts'
 import type { Meter } from '../meter/meter.ts'
 import { compose } from '../pipeline/compose.ts'
 import type { Quota } from '../quota/quota.ts'
-import { openSessions } from '../sessions/open.ts'
+import type { KeyRing } from '../sessions/key-ring.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
 import { applyChange, type SnapshotChange } from '../snapshot/change.ts'
 import { compile } from '../snapshot/compile.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../snapshot/document.ts'
@@ -42,6 +44,12 @@ import { openUpstreams } from './upstreams.ts'
 const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
 const HEARTBEAT_MS = 15_000
 
+/** The keys also sign request states. */
+export interface OpenSessions {
+  readonly sessions: SessionStore
+  readonly keys: KeyRing
+}
+
 export interface DataPlaneParts {
   readonly ground: Ground
   /** Open already: with port 0 the gateway's own address follows from it. */
@@ -51,13 +59,18 @@ export interface DataPlaneParts {
   readonly issuer: string
   /** One set of counters for all threads of the process. */
   readonly quota: Quota
+  readonly sessions: OpenSessions
+  /** Places for event streams that another thread counts; counted here when absent. */
+  readonly places?: StreamPlaces
   /** Of this thread. */
   readonly meter: Meter
 }
 
 export interface DataPlane {
+  /** Threads that serve calls. */
+  readonly workers: number
   /** Compiles and serves what a change leads to. @returns why it could not; what was served before goes on then */
-  apply(change: SnapshotChange): string | undefined
+  apply(change: SnapshotChange): string | undefined | Promise<string | undefined>
   status(): 'online' | 'degraded' | 'draining'
   /** What was counted since it was last asked; it is not given twice. */
   takeUsage(): UsageNews
@@ -70,13 +83,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const { settings, log, closers, clock, metrics, egress, conditions } = ground
   const tokens = openVerifier(ground, issuer, gatewayUrl)
   const policy = await openGatewayPolicy(ground)
-  const { sessions, keys } = await openSessions({
-    dataDir: settings.dataDir,
-    redisUrl: settings.redisUrl,
-    ...settings.sessions,
-    log,
-    now: clock.now,
-  })
+  const { sessions, keys } = plane.sessions
   closers.add('sessions', () => sessions.close())
 
   // ---- configuration flows down
@@ -130,6 +137,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const mcp = new McpEndpoint(parts, cors, {
     keys,
     limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
+    ...(plane.places === undefined ? {} : { places: plane.places }),
     streams: { ...settings.sse, heartbeatMs: HEARTBEAT_MS },
     clientAddress: call => addressOf(call.request),
     onStreamRefused: reason => metrics.streamRefused(reason),
@@ -174,11 +182,13 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     'platform_tools',
     'Tools in the snapshot that is served.',
     () => holder.current?.toolCount ?? 0,
+    'max',
   )
   metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
   metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())
 
   return {
+    workers: 1,
     apply({ version, ...change }) {
       let wanted: SnapshotContent
       try {

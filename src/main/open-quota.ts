@@ -1,18 +1,29 @@
 /** Opens the counters of the quota: one set for all threads of the process, shared with other instances where there is a Redis. It decides nothing. */
 import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../quota/journal/journal-quota.ts'
 import type { Quota, QuotaStatistics } from '../quota/quota.ts'
 import { openRedisQuota } from '../quota/redis/redis-quota.ts'
 import type { QuotaUsage } from '../telemetry/metrics.ts'
 import type { Ground } from './ground.ts'
+import type { QuotaShare } from './workers/thread-data.ts'
 
 const AWAY =
   'the quota store does not answer: limits are decided on what this instance holds of them, and calls beyond that are refused'
 
+/** Quotas that other threads of the process can join. */
+export interface JoinableQuota {
+  readonly quota: Quota
+  /** What one more thread is given; each gets its own. */
+  join(): QuotaShare
+}
+
 /** With Redis, resolves once every other instance knows of this one, or after some seconds without Redis. */
-export async function openQuota(ground: Ground): Promise<Quota> {
+/** @param threads that will join, each with a number from 1 on */
+export async function openQuota(ground: Ground, threads = 0): Promise<JoinableQuota> {
   const { clock, metrics, closers } = ground
-  const quota = await open(ground)
+  const joinable = await open(ground, threads + 1)
+  const { quota } = joinable
   closers.add('quota', () => quota.close())
   clock.onAdvance(ms => quota.advance(ms))
   metrics.quotaUsage(() => usageOf(quota.usage()))
@@ -39,10 +50,10 @@ export async function openQuota(ground: Ground): Promise<Quota> {
     'Calls that waited for the store behind the quotas, since the start.',
     () => quota.health().waited,
   )
-  return quota
+  return joinable
 }
 
-async function open({ settings, log, clock, conditions }: Ground): Promise<Quota> {
+async function open({ settings, log, clock, conditions }: Ground, threads: number): Promise<JoinableQuota> {
   const dir = join(settings.dataDir, 'quota')
   const onFault = (error: Error): void =>
     log.error(
@@ -50,11 +61,15 @@ async function open({ settings, log, clock, conditions }: Ground): Promise<Quota
       'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
     )
   const { redisUrl: url } = settings
-  if (url === undefined) return openJournalQuota({ dir, onFault, unixMs: clock.now })
+  if (url === undefined) {
+    const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
+    return { quota, join: () => ({ kind: 'journal', dir, share: quota.share }) }
+  }
   conditions.set('quota', AWAY)
   const quota = openRedisQuota({
     url,
     dir,
+    threads,
     // told by the condition, not once for every attempt to connect
     onFault: error => log.debug({ err: error }, 'the quota store'),
     onStore(up) {
@@ -64,7 +79,14 @@ async function open({ settings, log, clock, conditions }: Ground): Promise<Quota
     },
   })
   await quota.ready
-  return quota
+  return {
+    quota,
+    join() {
+      const { port1, port2 } = new MessageChannel()
+      quota.serve(port1)
+      return { kind: 'redis', share: quota.share, port: port2 }
+    },
+  }
 }
 
 /** Keys are `tenant/consumer` or `tenant/consumer/subscription`; others count no consumer's calls. */

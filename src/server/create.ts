@@ -20,6 +20,16 @@ export function listenerSupport(): ListenerSupport {
     : { kinds: ['node'], uwsMissing: loaded.reason }
 }
 
+/** Whether several threads can listen on one port: uWS always can, node:http since Node 22.12 (`reusePort`). */
+export function canSharePorts(kind: 'auto' | ListenerKind): boolean {
+  if (kind !== 'node' && listenerSupport().kinds.includes('uws')) return true
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  return (
+    process.platform === 'linux' &&
+    (major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12))
+  )
+}
+
 /**
  * `auto` takes uWS where its native build loads, else node:http.
  * @throws Error when `uws` is demanded and its native build does not load; never a silent substitute.

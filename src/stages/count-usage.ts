@@ -45,6 +45,25 @@ export class UsageCounter {
     return news
   }
 
+  /** Takes over what another counter has counted, of another thread for one. */
+  add({ usage, keysUsed, consumersSeen }: UsageNews): void {
+    for (const use of usage) {
+      const key = `${use.subscriptionId} ${use.day}`
+      const known = this.#usage.get(key)
+      if (known === undefined) {
+        if (this.#usage.size < MAX_ENTRIES) this.#usage.set(key, { ...use })
+        continue
+      }
+      known.requests += use.requests
+      known.errors += use.errors
+      if (use.lastRequestAt > known.lastRequestAt) known.lastRequestAt = use.lastRequestAt
+    }
+    for (const { id, at } of keysUsed) if (this.#keysUsed.size < MAX_ENTRIES) this.#keysUsed.set(id, at)
+    for (const seen of consumersSeen)
+      if (this.#consumersSeen.size < MAX_ENTRIES)
+        this.#consumersSeen.set(`${seen.tenant}/${seen.subject}`, seen)
+  }
+
   readonly stage: Stage = {
     id: 'count-usage',
     phase: 'settle',

@@ -1,5 +1,5 @@
 /** The Prometheus registry with the specification's names. Label sets are bounded here and nowhere else. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 const OTHER = 'other'
 
@@ -11,6 +11,9 @@ export interface QuotaUsage {
   readonly type: 'daily' | 'monthly'
   readonly ratio: number
 }
+
+/** The metrics of one thread as they are posted to the one that is scraped. Opaque. */
+export type MetricJson = readonly object[]
 
 /** Every metric of the process. Values are read by a scrape of `/metrics`. */
 export class Metrics {
@@ -27,6 +30,9 @@ export class Metrics {
   readonly #bugs: Counter<'stage'>
   readonly #policyFailures: Counter<'failure'>
   readonly #consumers = new Set<string>()
+  #others: (() => Promise<readonly MetricJson[]>) | undefined
+  /** Of the process, not of a thread: made where they are scraped. */
+  #process: Registry | undefined
   readonly #maxConsumers: number
   /** Children by label values: asking prom-client for one hashes the labels each time. */
   readonly #children = new Map<string, CallCount>()
@@ -100,7 +106,6 @@ export class Metrics {
       labelNames: ['failure'],
       registers,
     })
-    collectDefaultMetrics({ register: this.registry })
   }
 
   /** See `CallMetrics` in the record-metrics stage. */
@@ -198,11 +203,12 @@ export class Metrics {
     })
   }
 
-  /** Gauges that are read when scraped. */
-  gauge(name: string, help: string, read: () => number): void {
+  /** Gauges that are read when scraped. @param threads `max` where every thread knows the same, instead of its share */
+  gauge(name: string, help: string, read: () => number, threads: 'sum' | 'max' = 'sum'): void {
     new Gauge({
       name,
       help,
+      aggregator: threads,
       registers: [this.registry],
       collect() {
         this.set(read())
@@ -223,7 +229,29 @@ export class Metrics {
     })
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics()
+  /** Where other threads count too, and are asked when scraped. */
+  gather(read: () => Promise<readonly MetricJson[]>): void {
+    this.#others = read
   }
+
+  /** What this thread has counted; nothing of the process as a whole. */
+  json(): Promise<MetricJson> {
+    return this.registry.getMetricsAsJSON()
+  }
+
+  async text(): Promise<string> {
+    this.#process ??= processMetrics()
+    const others = (await this.#others?.()) ?? []
+    const all =
+      others.length === 0
+        ? this.registry
+        : AggregatorRegistry.aggregate([await this.json(), ...others] as object[])
+    return `${await all.metrics()}\n${await this.#process.metrics()}`
+  }
+}
+
+function processMetrics(): Registry {
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  return register
 }

@@ -38,6 +38,10 @@ export class PortLine {
     port.unref()
   }
 
+  get closed(): boolean {
+    return this.#closed
+  }
+
   /** More that the other end may ask for. */
   serve(subjects: Subjects): void {
     this.#subjects = { ...this.#subjects, ...subjects }
