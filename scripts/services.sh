@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes
-#        (without names: all of them; what is there is left alone)
+#        policy-tools (without names: all of them; what is there is left alone)
 # The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go (1.24 or newer) from its published modules, which takes minutes.
@@ -53,6 +53,12 @@ want_kubernetes() {
   steps+=(build_kube_apiserver)
 }
 
+# opa and regal: their versions stand in src/policy/workshop, and that installs them
+want_policy_tools() {
+  [[ -x .tools/bin/opa ]] && compgen -G '.tools/bin/regal-*' >/dev/null && return
+  steps+=(fetch_policy_tools)
+}
+
 want_keycloak() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
   compgen -G '.tools/keycloak-*/bin/kc.sh' >/dev/null && return
@@ -80,6 +86,8 @@ want_python_mcp() {
 }
 
 fetch_kafka() { node scripts/kafka.mjs fetch; }
+
+fetch_policy_tools() { npx --no-install tsx scripts/policy-tools.mjs; }
 
 fetch_keycloak() { node scripts/keycloak.mjs fetch; }
 
@@ -123,7 +131,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes)
+all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

@@ -22,8 +22,10 @@ package toolgate
 #     - subject.properties.scopes
 #     - subject.properties.tenant
 decision := {"allow": count(reasons) == 0, "reasons": reasons, "obligations": obligations} if {
+	# regal ignore:mixed-iteration
 	reasons := {reason | some reason in data.toolgate.rules[_].deny}
 
 	# two rules that ask for different things under one name contradict each other: the evaluation fails, which denies
+	# regal ignore:mixed-iteration
 	obligations := {name: parameters | some name, parameters in data.toolgate.rules[_].obligations}
 }

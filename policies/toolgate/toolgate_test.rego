@@ -17,11 +17,12 @@ test_denied_when_nothing_is_known if {
 }
 
 test_a_rule_of_its_own_package_denies_and_obliges if {
-	decision := toolgate.decision with input as _asks("tools.list", ["read"])
-		with data.toolgate.rules.mine as {
-			"deny": {{"code": "closed", "message": "Closed."}},
-			"obligations": {"confirm": {"title": "Sure?"}},
-		}
+	# regal ignore:ignored-import,unresolved-reference
+	decision := toolgate.decision with data.toolgate.rules.mine as {
+		"deny": {{"code": "closed", "message": "Closed."}},
+		"obligations": {"confirm": {"title": "Sure?"}},
+	}
+		with input as _asks("tools.list", ["read"])
 	decision == {
 		"allow": false,
 		"reasons": {{"code": "closed", "message": "Closed."}},
@@ -30,7 +31,11 @@ test_a_rule_of_its_own_package_denies_and_obliges if {
 }
 
 _asks(action, scopes) := {
-	"subject": {"type": "token", "id": "a", "properties": {"consumer": "a", "tenant": "acme", "roles": [], "scopes": scopes}},
+	"subject": {
+		"type": "token",
+		"id": "a",
+		"properties": {"consumer": "a", "tenant": "acme", "roles": [], "scopes": scopes},
+	},
 	"action": {"name": action},
 	"resource": {"type": "tools", "id": "*", "properties": {"tenant": "acme"}},
 	"context": {"access": "rest", "time": 0, "plan": null},

@@ -5,10 +5,15 @@ import { createBundleTrial } from '../policy/opa-wasm/trial.ts'
 import { type Built, buildBundle } from '../policy/workshop/build.ts'
 import { checkPolicies } from '../policy/workshop/check.ts'
 import { requireOpa } from '../policy/workshop/opa.ts'
+import { requireRegal } from '../policy/workshop/regal.ts'
 import type { PolicyOptions } from './policy.ts'
 
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
 function opaOf({ tools }: PolicyOptions): Promise<string> {
-  return requireOpa(tools, process.env, line => process.stderr.write(`${line}\n`))
+  return requireOpa(tools, process.env, say)
 }
 
 async function builtBundle(options: PolicyOptions): Promise<Built> {
@@ -53,6 +58,7 @@ export async function test(options: PolicyOptions): Promise<number> {
     dir: resolve(options.dir),
     opa: await opaOf(options),
     env: process.env,
+    regal: await requireRegal(options.tools, process.env, say),
   })
   if (options.json) process.stdout.write(`${JSON.stringify(steps, undefined, 2)}\n`)
   else

@@ -27,6 +27,10 @@ test_one_of_several if {
 	not granted.has_one_of(["admin", "write"]) with input as _caller(["viewer"], [])
 }
 
-_all := {scope | some scopes in data.toolgate.roles; some scope in scopes; granted.has(scope)}
+_all contains scope if {
+	some scopes in data.toolgate.roles
+	some scope in scopes
+	granted.has(scope)
+}
 
 _caller(roles, scopes) := {"subject": {"properties": {"roles": roles, "scopes": scopes}}}

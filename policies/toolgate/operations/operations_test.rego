@@ -1,6 +1,9 @@
 package toolgate.operations_test
 
-_scopes := {scope | some scopes in data.toolgate.roles; some scope in scopes}
+_scopes contains scope if {
+	some scopes in data.toolgate.roles
+	some scope in scopes
+}
 
 _fields := {"all", "any", "shared", "roles", "own", "every_tenant"}
 

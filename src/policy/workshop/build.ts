@@ -7,6 +7,7 @@ import { BUNDLE_LIMITS, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
 import { uncovered } from '../reads.ts'
 import { SIGNATURES_FILE } from '../signatures.ts'
 import { inspectRules } from './annotations.ts'
+import { type RunOpa, rulesThatNeverMatch } from './never.ts'
 import { type Environment, OPA_VERSION, run } from './opa.ts'
 import { readSources, revisionOf, type Source } from './sources.ts'
 
@@ -45,6 +46,9 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const files = unpack(readFileSync(join(work, 'bundle.tar.gz')), BUNDLE_LIMITS)
     const reads = readsFound(await opa(['deps', '-f', 'json', '-d', '.', dotted(DEFAULT_ENTRYPOINT)]))
     const rules = inspectRules(await opa(['inspect', '-a', '-f', 'json', '.']))
+    const runHere: RunOpa = (cwd, args) => run(options.opa, args, { cwd, env: options.env })
+    const never = await rulesThatNeverMatch(sources, rules.coded, runHere)
+    if (never.length > 0) throw new Error(never.join('\n'))
     const revision = revisionOf(sources)
     const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: rules.coded })
     const { declared, rememberable } = checkReads(pack(contents), reads)

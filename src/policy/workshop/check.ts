@@ -1,8 +1,10 @@
-/** What stands between an author's change and its bundle: format, strict check, tests with full coverage, METADATA. It changes no file. */
+/** What stands between an author's change and its bundle: format, lint, strict check, tests with full coverage, METADATA. It changes no file. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspectRules } from './annotations.ts'
+import { type RunOpa, rulesThatNeverMatch } from './never.ts'
 import { type Environment, type Ran, run } from './opa.ts'
+import { readSources } from './sources.ts'
 
 export interface CheckOptions {
   /** Folder of the policies. */
@@ -10,10 +12,12 @@ export interface CheckOptions {
   /** Address of the `opa` program. */
   readonly opa: string
   readonly env: Environment
+  /** Address of the `regal` program; undefined: nothing is linted. */
+  readonly regal?: string
 }
 
 export interface CheckStep {
-  readonly name: 'format' | 'check' | 'test' | 'coverage' | 'metadata'
+  readonly name: 'format' | 'lint' | 'check' | 'test' | 'coverage' | 'metadata' | 'reach'
   readonly ok: boolean
   /** One line when all is well, else what to mend. */
   readonly detail: string
@@ -33,11 +37,26 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
   const inspected = await opa('inspect', '-a', '-f', 'json', '.')
   return [
     step('format', format.exitCode === 0, 'every file is as `opa fmt` writes it', output(format)),
+    ...(options.regal === undefined ? [] : [await linted(options.regal, options)]),
     step('check', check.exitCode === 0, 'strict, with schemas/input.json', output(check)),
     tested(test),
     covered(coverage),
     annotated(inspected),
+    await reached(inspected, options),
   ]
+}
+
+async function linted(regal: string, { dir, env }: CheckOptions): Promise<CheckStep> {
+  const ran = await run(regal, ['lint', '--format', 'compact', '.'], { cwd: dir, env })
+  return step('lint', ran.exitCode === 0, 'regal has nothing to say', output(ran))
+}
+
+async function reached(inspected: Ran, { dir, opa, env }: CheckOptions): Promise<CheckStep> {
+  if (inspected.exitCode !== 0) return step('reach', false, '', 'unknown while METADATA cannot be read')
+  const { coded } = inspectRules(inspected.stdout)
+  const runOpa: RunOpa = (cwd, args) => run(opa, args, { cwd, env })
+  const faults = await rulesThatNeverMatch(readSources(dir), coded, runOpa)
+  return step('reach', faults.length === 0, 'every rule denies something', faults.join('\n'))
 }
 
 function step(name: CheckStep['name'], ok: boolean, well: string, wrong: string): CheckStep {

@@ -14,4 +14,4 @@ test_no_operation_at_all_is_denied if {
 	_codes == {"unknown_operation"} with input as {}
 }
 
-_codes := {reason.code | some reason in operation.deny}
+_codes contains reason.code if some reason in operation.deny

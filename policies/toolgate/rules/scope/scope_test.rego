@@ -70,7 +70,10 @@ test_arguments_change_nothing if {
 	_missing == set() with input as object.union(asked, {"context": {"arguments": {"id": 7}}})
 }
 
-_missing := {name | some reason in scope.deny; some name in reason.scopes}
+_missing contains name if {
+	some reason in scope.deny
+	some name in reason.scopes
+}
 
 _asks(action, scopes, properties) := {
 	"subject": {"properties": {"roles": [], "scopes": scopes}},

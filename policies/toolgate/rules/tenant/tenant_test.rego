@@ -17,7 +17,8 @@ test_another_tenants_is_denied if {
 }
 
 test_a_thing_of_unknown_tenant_is_denied if {
-	_codes == {"other_tenant"} with input as {"subject": {"properties": {"tenant": "acme", "roles": [], "scopes": ["admin"]}}}
+	properties := {"tenant": "acme", "roles": [], "scopes": ["admin"]}
+	_codes == {"other_tenant"} with input as {"subject": {"properties": properties}}
 }
 
 test_tenants_themselves_are_administrated_from_any_tenant if {
@@ -25,7 +26,7 @@ test_tenants_themselves_are_administrated_from_any_tenant if {
 	_codes == {"other_tenant"} with input as _asks("control.tenants.read", "acme", "beta", ["read"])
 }
 
-_codes := {reason.code | some reason in tenant.deny}
+_codes contains reason.code if some reason in tenant.deny
 
 _asks(action, mine, theirs, scopes) := {
 	"subject": {"properties": {"tenant": mine, "roles": [], "scopes": scopes}},

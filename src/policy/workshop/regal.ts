@@ -1,0 +1,68 @@
+/** The linter of rego, `regal`: the pinned version, found or built with Go. It is needed to test policies, never to serve. */
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Environment, type Ran, run } from './opa.ts'
+
+export const REGAL_VERSION = '0.35.1'
+const REGAL_MODULE = 'github.com/styrainc/regal'
+/** Compiling it from source on a slow machine. */
+const BUILD_TIMEOUT_MS = 20 * 60_000
+
+/** The version stands in the name: what Go builds as a part of another module does not know its own. */
+function addressIn(toolsDir: string): string {
+  return resolve(join(toolsDir, `regal-${REGAL_VERSION}${process.platform === 'win32' ? '.exe' : ''}`))
+}
+
+/** @returns the address of the program; undefined when it is not in the tools folder. */
+export function findRegal(toolsDir: string): string | undefined {
+  const program = addressIn(toolsDir)
+  try {
+    accessSync(program, constants.X_OK)
+    return program
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Finds `regal`, or builds it into the tools folder with Go.
+ * @param say told what takes long.
+ * @throws Error that says what to install.
+ */
+export async function requireRegal(
+  toolsDir: string,
+  env: Environment,
+  say: (line: string) => void,
+): Promise<string> {
+  const found = findRegal(toolsDir)
+  if (found !== undefined) return found
+  say(`regal ${REGAL_VERSION} is not in ${toolsDir}; building it with Go (some minutes)`)
+  const work = mkdtempSync(join(tmpdir(), 'toolgate-regal-'))
+  try {
+    mkdirSync(resolve(toolsDir), { recursive: true })
+    // required by a module of its own: so Go fetches exactly this version, and checks it like any dependency
+    writeFileSync(
+      join(work, 'go.mod'),
+      `module tools\n\ngo 1.24\n\nrequire ${REGAL_MODULE} v${REGAL_VERSION}\n`,
+    )
+    writeFileSync(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\nimport _ "${REGAL_MODULE}"\n`)
+    const program = addressIn(toolsDir)
+    let ran: Ran
+    try {
+      ran = await run('go', ['build', '-mod=mod', '-o', program, REGAL_MODULE], {
+        cwd: work,
+        env: env,
+        timeoutMs: BUILD_TIMEOUT_MS,
+      })
+    } catch {
+      throw new Error(
+        `regal ${REGAL_VERSION} is needed, and there is no Go to build it with. Put Go 1.26 on the PATH.`,
+      )
+    }
+    if (ran.exitCode !== 0) throw new Error(`regal could not be built: ${ran.stderr.trim().slice(-500)}`)
+    return program
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
