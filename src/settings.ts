@@ -4,6 +4,7 @@ import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
+import { readSecretsKey } from './settings/secrets-key.ts'
 import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
 import { readWorkers } from './settings/workers.ts'
 
@@ -28,6 +29,8 @@ export interface Settings extends RoleSettings {
   }
   /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
   readonly databaseUrl: string
+  /** Seals secrets in the database; undefined: a key of its own in `dataDir`. */
+  readonly secretsKey: string | undefined
   readonly gatewayName: string
   /** Adds `POST /test/clock` to the API port. */
   readonly testHooks: boolean
@@ -115,6 +118,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       adminUrl: read.url('AUTH_ADMIN_URL'),
     },
     databaseUrl: read.text('DATABASE_URL', 'pglite:'),
+    secretsKey: readSecretsKey(read),
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     testHooks: read.flag('TEST_HOOKS', false),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),

@@ -10,6 +10,7 @@ import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
+import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
 
 /** The tenant and plans of the embedded provider's clients (contract §2). */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
@@ -46,11 +47,17 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     url: settings.databaseUrl,
     dataDir: settings.dataDir,
     now: clock.now,
+    sealer: openSealer(ground),
     onFault,
   })
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
   receiveEvents(ground, store)
+  const webhooks = await sendWebhooks(ground, store)
+  const advanceClock = (ms: number): void => {
+    clock.advance(ms)
+    webhooks.nudge()
+  }
   const compiler = createCompiler()
   closers.add('compiler of API documents', () => compiler.close())
   const controlPlane = createControlPlane({
@@ -61,8 +68,9 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     apiUrl,
     version: VERSION,
     now: clock.now,
-    ...(settings.testHooks ? { advanceClock: clock.advance } : {}),
+    ...(settings.testHooks ? { advanceClock } : {}),
     maxBodyBytes: MAX_BODY_BYTES,
+    webhooksHttpsOnly: webhooksHttpsOnly(ground),
     cors: settings.cors,
     authConfig: { issuer, audiences: settings.auth.allowedAudiences },
     toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
