@@ -1,5 +1,5 @@
 /** A thread that serves calls: a data plane whose counters, sessions and configuration belong to the first thread. It wires, like `main.ts`. */
-import { workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import type { StreamPlaces, StreamRefusal } from '../../gateway/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../quota/journal/journal-quota.ts'
 import type { Quota } from '../../quota/quota.ts'
@@ -24,6 +24,13 @@ const data = workerData as ThreadData
 const line = new PortLine(data.line, {}, 60_000)
 // the process lives as long as its first thread; this one as long as its port
 data.line.ref()
+// how a thread that crashes is replaced can only be seen when one does
+if (data.settings.testHooks)
+  parentPort!
+    .on('message', (message: unknown) => {
+      if (message === 'crash') throw new Error('crashed by a test')
+    })
+    .unref()
 await serve()
 
 async function serve(): Promise<void> {
