@@ -106,14 +106,14 @@ export const RING_QUANTUM: i32 = 8
 
 // ── Tool bucket slot ────────────────────────────────────────────────────────────────────────────────────────
 
-/** i64: tokens × 60,000, so that `requestsPerMinute` is what flows in each millisecond. */
+/** i64: tokens × 3,600,000, so that the tokens of an hour are what flows in each millisecond. */
 export const BUCKET_LEVEL: i32 = 32
 /** u32: tokens it may hold, as last seen. */
 export const BUCKET_BURST: i32 = 40
-/** u32: tokens that flow in per minute, as last seen. */
+/** u32: tokens that flow in per hour, as last seen. */
 export const BUCKET_RATE: i32 = 44
 /** Bucket level of one token. */
-export const BUCKET_TOKEN: i64 = 60_000
+export const BUCKET_TOKEN: i64 = 3_600_000
 export const BUCKET_STRIDE: i32 = 64
 
 // ── Results of a call (offsets in the scratch area) ─────────────────────────────────────────────────────────

@@ -80,7 +80,9 @@ export interface BackendAuthentication {
   readonly credential?: string
 }
 
+/** A token bucket. */
 export interface ToolRateLimit {
+  /** Parts of one are taken by the hour: 0.5 is 30 in an hour. */
   readonly requestsPerMinute: number
   readonly burst: number
 }

@@ -77,6 +77,8 @@ export interface CompiledApi {
   /** Without trailing slash. */
   readonly upstreamUrl: string
   readonly authRequired: boolean
+  /** Requests of one consumer, tool calls of the API included; undefined = no limit of its own. */
+  readonly requestsPerHour: number | undefined
 }
 
 /** An API key as the snapshot knows it. */

@@ -21,6 +21,7 @@ export function compiledApis(control: ControlShare): readonly CompiledApi[] {
       prefix: `/t/${tenant.name}${api.path === '/' ? '' : api.path.replace(/\/+$/, '')}`,
       upstreamUrl: api.upstreamUrl.replace(/\/+$/, ''),
       authRequired: api.authRequired,
+      requestsPerHour: api.requestsPerHour ?? undefined,
     })),
   )
   apis.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))

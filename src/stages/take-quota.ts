@@ -1,9 +1,9 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
 import type { Principal } from '../model/principal.ts'
-import type { CompiledTool, Entitlement, Exchange } from '../pipeline/exchange.ts'
+import type { CompiledApi, CompiledTool, Entitlement, Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
-import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal } from '../quota/quota.ts'
+import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../quota/quota.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (contract §4). */
 function consumes(exchange: Exchange): boolean {
@@ -25,6 +25,7 @@ export function takeQuota(quota: Quota): Stage {
   // prepared once per remembered credential and per tool of a snapshot: hashing a name is dearer than deciding
   const consumerKeys = new WeakMap<Principal, Map<string, QuotaKey>>()
   const toolKeys = new WeakMap<CompiledTool, QuotaKey>()
+  const apiBuckets = new WeakMap<CompiledApi, NonNullable<QuotaRequest['tool']>>()
 
   function consumerKey(principal: Principal, subscriptionId: string | undefined): QuotaKey {
     let keys = consumerKeys.get(principal)
@@ -48,8 +49,26 @@ export function takeQuota(quota: Quota): Stage {
     return key
   }
 
+  /** A bucket that holds an hour's requests; the proxied address and the tools of an API draw from the same. */
+  function apiBucket(api: CompiledApi, requestsPerHour: number): NonNullable<QuotaRequest['tool']> {
+    const known = apiBuckets.get(api)
+    if (known !== undefined) return known
+    const rateLimit = { requestsPerMinute: requestsPerHour / 60, burst: requestsPerHour }
+    const bucket = { key: quota.key(api.id), rateLimit }
+    apiBuckets.set(api, bucket)
+    return bucket
+  }
+
+  /** The tool's own rate, else that of the API it belongs to. */
+  function bucketOf(exchange: Exchange): QuotaRequest['tool'] {
+    const rateLimit = exchange.tool?.tool.rateLimit
+    if (rateLimit !== undefined) return { key: toolKey(exchange.tool!), rateLimit }
+    const api = apiOf(exchange)
+    return api?.requestsPerHour === undefined ? undefined : apiBucket(api, api.requestsPerHour)
+  }
+
   function accept(exchange: Exchange, taken: QuotaGrant | QuotaRefusal): Outcome {
-    if (!taken.granted) return quotaRefusal(taken)
+    if (!taken.granted) return refusalOf(exchange, taken)
     exchange.quota = taken
     return undefined
   }
@@ -57,19 +76,26 @@ export function takeQuota(quota: Quota): Stage {
     id: 'take-quota',
     phase: 'limit',
     run(exchange) {
+      if (!consumes(exchange)) return undefined
       const principal = exchange.principal!
-      // an API open to anybody has no consumer to count for
-      if (!consumes(exchange) || principal.kind === 'anonymous') return undefined
-      const entry = exchange.tool
-      const { limits, subscriptionId } = entitlementOf(exchange, principal)
-      const rateLimit = entry?.tool.rateLimit
-      const key = consumerKey(principal, subscriptionId)
+      const tool = bucketOf(exchange)
       const nowMs = exchange.receivedAtMs
-      const taken = quota.take(
-        rateLimit === undefined
-          ? { key, limits, nowMs }
-          : { key, limits, nowMs, tool: { key: toolKey(entry!), rateLimit } },
-      )
+      let request: QuotaRequest
+      if (principal.kind === 'anonymous') {
+        // an API open to anybody has no consumer to count for; its own limit holds for each address
+        if (tool === undefined) return undefined
+        request = {
+          key: quotaKey(undefined, `anonymous@${exchange.remoteAddress}`, undefined),
+          limits: {},
+          nowMs,
+          tool,
+        }
+      } else {
+        const { limits, subscriptionId } = entitlementOf(exchange, principal)
+        const key = consumerKey(principal, subscriptionId)
+        request = tool === undefined ? { key, limits, nowMs } : { key, limits, nowMs, tool }
+      }
+      const taken = quota.take(request)
       return taken instanceof Promise ? taken.then(value => accept(exchange, value)) : accept(exchange, taken)
     },
   }
@@ -80,6 +106,20 @@ export function entitlementOf(exchange: Exchange, principal: Principal): Entitle
   const { operation } = exchange
   const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId
   return exchange.snapshot.entitlementOf(principal, apiId, exchange.receivedAtMs)
+}
+
+/** The API that a proxied path or a tool belongs to. */
+function apiOf({ operation, tool, snapshot }: Exchange): CompiledApi | undefined {
+  if (operation.action === 'proxy') return operation.api
+  return tool?.tool.apiId === undefined ? undefined : snapshot.apiOf(tool.tool.apiId)
+}
+
+/** The hourly limit of an API is kept as the rate of a tool is; to its callers it is told as what it is. */
+function refusalOf(exchange: Exchange, taken: QuotaRefusal): Refusal {
+  const perHour = apiOf(exchange)?.requestsPerHour
+  const ofApi = taken.kind === 'tool' && exchange.tool?.tool.rateLimit === undefined && perHour !== undefined
+  if (!ofApi || taken.cause !== undefined) return quotaRefusal(taken)
+  return quotaRefusal(taken, `Hourly limit of ${perHour} requests to this API exceeded.`)
 }
 
 /** The specification's messages: they name the limit that was exceeded, daily and monthly ones with used/limit. */
@@ -100,11 +140,13 @@ const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
   store_unavailable: 'The limits of this consumer cannot be counted: the quota store is away.',
 }
 
-export function quotaRefusal(taken: QuotaRefusal): Refusal {
+export function quotaRefusal(taken: QuotaRefusal, message?: string): Refusal {
   const calendar = taken.kind === 'day' || taken.kind === 'month'
   const { limit, remaining, resetAtSecs } = taken.standing
   return refuse('quota_exceeded', {
-    message: taken.cause === undefined ? MESSAGES[taken.kind](taken.used, taken.limit) : CAUSES[taken.cause],
+    message:
+      message ??
+      (taken.cause === undefined ? MESSAGES[taken.kind](taken.used, taken.limit) : CAUSES[taken.cause]),
     retryAfterSecs: taken.retryAfterSecs,
     retryAfterSecsInBody: calendar ? null : taken.retryAfterSecs,
     headers: {

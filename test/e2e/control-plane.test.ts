@@ -198,3 +198,84 @@ it('lets anybody call an API that asks for no authentication, and nobody one tha
   ).toBe(204)
   await expect.poll(async () => (await call('/t/acme/open/x')).status, { timeout: 5000 }).toBe(404)
 })
+
+it('holds the hourly rate of an API for its proxied address and its tools together, and for each caller of an open one', async () => {
+  const tenantId = await acmeId()
+  const create = (path: string, more: object) =>
+    api(
+      'POST',
+      `/tenants/${tenantId}/apis`,
+      {
+        name: path,
+        upstream_url: `${upstreamUrl}/base`,
+        path,
+        rate_limit: { requests_per_hour: 3 },
+        ...more,
+      },
+      as('acme'),
+    )
+  const spec = {
+    openapi: '3.1.0',
+    info: { title: 'Rated', version: '1' },
+    paths: { '/hello': { get: { operationId: 'hello', responses: { 200: { description: 'ok' } } } } },
+  }
+  const rated = await create('/rated', { auth_required: true, spec })
+  const { json: subscription } = await api(
+    'POST',
+    `/tenants/${tenantId}/subscriptions`,
+    { api_id: rated.json.id, plan: 'gold', application: 'rated-app' },
+    as('acme'),
+  )
+  const approved = await api(
+    'POST',
+    `/tenants/${tenantId}/subscriptions/${subscription.id}/approve`,
+    {},
+    as('acme'),
+  )
+  const withKey = { 'x-api-key': approved.json.api_key as string }
+  const proxied = () => call('/t/acme/rated', { headers: withKey })
+  await expect.poll(async () => (await proxied()).status, { timeout: 5000 }).toBe(200)
+  expect((await proxied()).status).toBe(200)
+  const asTool = () =>
+    gateway.post('/mcp/v1/tools/invoke', { name: 'rated_hello', arguments: {} }, undefined, withKey)
+  expect((await asTool()).status).toBe(200)
+  for (const refused of [await proxied(), await asTool()]) {
+    expect([refused.status, refused.json.message]).toEqual([
+      429,
+      'Hourly limit of 3 requests to this API exceeded.',
+    ])
+    // one comes back every twenty minutes
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(1100)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(1200)
+  }
+
+  await create('/rated-open', { auth_required: false })
+  await expect.poll(async () => (await call('/t/acme/rated-open')).status, { timeout: 5000 }).toBe(200)
+  const statuses = []
+  for (let time = 0; time < 3; time++) statuses.push((await call('/t/acme/rated-open')).status)
+  expect(statuses).toEqual([200, 200, 429])
+})
+
+it('tries an upstream that is down no more after a while, and says when to come back', async () => {
+  const tenantId = await acmeId()
+  // nobody listens on the port of a server that has gone
+  const gone = createServer()
+  await new Promise<void>(resolve => gone.listen(0, '127.0.0.1', resolve))
+  const { port } = gone.address() as AddressInfo
+  await new Promise(resolve => gone.close(resolve))
+  await api(
+    'POST',
+    `/tenants/${tenantId}/apis`,
+    { name: 'Gone', upstream_url: `http://127.0.0.1:${port}`, path: '/gone', auth_required: false },
+    as('acme'),
+  )
+  await expect.poll(async () => (await call('/t/acme/gone')).status, { timeout: 5000 }).toBe(502)
+  await expect.poll(async () => (await call('/t/acme/gone')).status, { timeout: 5000 }).toBe(503)
+  const refused = await call('/t/acme/gone')
+  expect([refused.status, refused.json.error]).toEqual([503, 'backend_unreachable'])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+  const metrics = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
+  expect(metrics).toMatch(/^platform_upstream_circuits_open 1$/m)
+  expect(metrics).toMatch(/^platform_upstream_refused_total [1-9]/m)
+  expect(metrics).toMatch(/^platform_upstream_retries_total [1-9]/m)
+})

@@ -39,7 +39,7 @@ import {
 } from './abi.ts'
 import type { QuotaKernel, QuotaRegion } from './kernel.ts'
 import { NameDirectory } from './names.ts'
-import { QuotaTable } from './table.ts'
+import { type HashedKey, QuotaTable } from './table.ts'
 
 /** In the order of the kernel's KIND_… numbers. */
 const KINDS: readonly LimitKind[] = ['second', 'minute', 'day', 'month', 'burst', 'tool']
@@ -115,6 +115,7 @@ export class TableQuota {
       if (this.#out[OUT_NEW / 4] === 1)
         this.names.write((slot - this.#firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
       if (status === TAKE_GRANTED) {
+        if (typeof request.key !== 'string') (request.key as HashedKey).at = slot
         const grant = new Grant(this.#kernel, slot, this.#standing())
         this.reserver?.granted?.(request, this.#out[OUT_TOKENS / 4]!)
         return grant
@@ -160,7 +161,7 @@ export class TableQuota {
   }
 
   #ask({ key, limits, tool, nowMs }: QuotaRequest): number {
-    const keyLength = this.table.writeKey(key)
+    const keyLength = this.table.placeKey(key)
     return this.#kernel.quotaTake(
       keyLength,
       tool === undefined ? 0 : this.table.writeTool(tool.key, keyLength),
@@ -171,7 +172,7 @@ export class TableQuota {
       clamp(limits.perDay),
       clamp(limits.perMonth),
       clamp(limits.burst),
-      tool === undefined ? 0 : clamp(tool.rateLimit.requestsPerMinute),
+      tool === undefined ? 0 : perHour(tool.rateLimit.requestsPerMinute),
       tool === undefined ? 0 : Math.max(1, clamp(tool.rateLimit.burst)),
     )
   }
@@ -241,6 +242,11 @@ export function nameOf(key: string | QuotaKey): string {
 /** Absent, negative and not-a-number mean no limit; part of a unit is none. */
 export function clamp(limit: number | undefined): number {
   return limit === undefined || !(limit >= 1) ? 0 : limit > MOST ? MOST : Math.floor(limit)
+}
+
+/** What flows into a bucket in an hour: a rate may be less than one in a minute. */
+export function perHour(requestsPerMinute: number): number {
+  return clamp(Math.round(requestsPerMinute * 60))
 }
 
 /** At least 1; a wait that ends within a sub-window of the second beyond a whole second is that second. */

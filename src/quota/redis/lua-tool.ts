@@ -3,16 +3,16 @@ import { EPOCH, PRELUDE } from './lua-common.ts'
 
 /**
  * KEYS: 1 the bucket, 2 epoch record. ARGV: 1 instance, 2 sequence, 3 epoch, 4 units still held, 5 units given back,
- * 6 units wanted, 7 lease ms, 8 requests per minute, 9 burst.
+ * 6 units wanted, 7 lease ms, 8 requests per hour, 9 burst.
  * What is leased counts as being in the bucket while it may be refilled, so that a lease spent late and the refill since
- * do not add up to more than the burst. Levels are in tokens × 60,000. After a loss of data the bucket begins empty.
+ * do not add up to more than the burst. Levels are in tokens × 3,600,000. After a loss of data the bucket begins empty.
  * Answer: 'ok', granted, lease ms, now, wait ms.
  */
 export const TOOL = `${PRELUDE}${EPOCH}
 local me, seq = ARGV[1], tonumber(ARGV[2])
 local keep, back, want = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local lease, rate, burst = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local TOKEN = 60000
+local TOKEN = 3600000
 local raw = redis.call('GET', KEYS[1])
 local state = raw and cmsgpack.unpack(raw)
 if not state then

@@ -1,7 +1,7 @@
 /** Leases of tools' token buckets from Redis. A bucket's level is known there; here only the units held are. */
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
-import { clamp, type TableQuota } from '../memory/table-quota.ts'
+import { clamp, perHour, type TableQuota } from '../memory/table-quota.ts'
 import type { Connection } from './connection.ts'
 import type { Denial } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
@@ -93,7 +93,7 @@ export class ToolLeases {
         back,
         want,
         leaseMs,
-        clamp(requestsPerMinute),
+        perHour(requestsPerMinute),
         Math.max(1, clamp(burst)),
       )
       if (reply[0] !== 'ok') {

@@ -9,6 +9,7 @@ export interface Limits {
   readonly day?: number
   readonly month?: number
   readonly burst?: number
+  /** Per minute. */
   readonly toolRate?: number
   readonly toolBurst?: number
 }
@@ -32,7 +33,7 @@ export function smallTable(options: RegionOptions = {}) {
       limits.day ?? 0,
       limits.month ?? 0,
       limits.burst ?? 0,
-      limits.toolRate ?? 0,
+      (limits.toolRate ?? 0) * 60,
       limits.toolBurst ?? 0,
     )
   }
