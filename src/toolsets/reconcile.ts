@@ -2,11 +2,11 @@
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { CompileResult } from './compile/compile-tool-set.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
-import { type Ledger, nextLedger } from './sync/definitions.ts'
+import { nextLedger } from './sync/definitions.ts'
+import { type Entry, type Made, madeFrom, newEntry, phaseOf, written } from './sync/entry.ts'
 import { type HandTool, NameTable, serveTools } from './sync/served-tools.ts'
-import { PENDING, statusOf } from './sync/status.ts'
+import { statusOf } from './sync/status.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
 
 export interface StatusWriter {
@@ -46,36 +46,6 @@ export interface Generated {
   readonly enabled: boolean
 }
 
-interface Made {
-  readonly tools: readonly Tool[]
-  readonly specHash: string | undefined
-  readonly toolsHash: string
-  readonly result: CompileResult | undefined
-}
-
-interface Entry {
-  readonly namespace: string
-  readonly name: string
-  sync: ToolSetSync | undefined
-  /** JSON of the ToolSet; another one asks for a synchronization. */
-  spec: string
-  resourceFault: string | undefined
-  served: Made | undefined
-  /** Made, but not admitted: its names clash. */
-  waiting: Made | undefined
-  error: string | undefined
-  /** Why what waits is not admitted. */
-  clash: string | undefined
-  syncing: boolean
-  /** It is known to make no tools: disabled, or without a document. */
-  idle: boolean
-  lastSyncedAt: string | undefined
-  /** What the tools meant before; undefined = never seen. */
-  ledger: Ledger | undefined
-  status: ToolSetStatus
-  writing: Promise<void>
-}
-
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #publish: (tools: readonly Tool[]) => void
@@ -99,7 +69,7 @@ export class Reconciler {
     // Names are admitted in order only after the first round: which document arrives first must not decide.
     this.#ready = true
     this.#settle()
-    await Promise.all([...this.#entries.values()].map(entry => entry.writing))
+    await Promise.all([...this.#entries.values()].map(written))
   }
 
   /** Synchronizes every tool-set whose document or credential is read from the source itself (files, ConfigMaps, Secrets). */
@@ -128,7 +98,7 @@ export class Reconciler {
     this.#closed = true
     const entries = [...this.#entries.values()]
     await Promise.all(entries.map(entry => entry.sync?.close()))
-    await Promise.all(entries.map(entry => entry.writing))
+    await Promise.all(entries.map(written))
   }
 
   async #removeOthers(wanted: ReadonlySet<string>): Promise<void> {
@@ -136,7 +106,7 @@ export class Reconciler {
       if (wanted.has(key)) continue
       this.#entries.delete(key)
       await entry.sync?.close()
-      await entry.writing
+      await written(entry)
       await this.#parts.documents.remove(entry.namespace, entry.name)
       await this.#parts.definitions.remove(entry.namespace, entry.name)
       await this.#parts.statuses.remove(entry).catch(error => this.#logFailure(entry, error))
@@ -176,23 +146,7 @@ export class Reconciler {
     const key = keyOf(wanted)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
-      entry = {
-        namespace: wanted.namespace,
-        name: wanted.name,
-        sync: undefined,
-        spec: '',
-        resourceFault: undefined,
-        served: undefined,
-        waiting: undefined,
-        error: undefined,
-        clash: undefined,
-        syncing: false,
-        idle: false,
-        lastSyncedAt: undefined,
-        ledger: undefined,
-        status: PENDING,
-        writing: Promise.resolve(),
-      }
+      entry = newEntry(wanted.namespace, wanted.name)
       this.#entries.set(key, entry)
     }
     return entry
@@ -259,41 +213,32 @@ export class Reconciler {
       entry.clash = `tool "${tool.name}" exists already, from tool-set ${owner}: give this one a naming.prefix of its own`
       return
     }
-    entry.served = entry.waiting
+    const made = entry.waiting!
+    entry.served = made
     entry.waiting = undefined
     entry.clash = undefined
-    this.#compare(entry)
+    this.#compare(entry, made)
   }
 
-  /** Compares the tools now served with those before, and keeps what they mean. */
-  #compare(entry: Entry): void {
-    const { served, namespace, name } = entry
-    const accepted = entry.sync?.toolSet.acceptedSpecHash
-    const ledger = nextLedger(
-      entry.ledger,
-      served?.tools ?? [],
-      accepted !== undefined && accepted === served?.specHash,
-    )
-    if (JSON.stringify(ledger) === JSON.stringify(entry.ledger)) return
-    entry.ledger = ledger
+  /** Compares the tools now served with those before, and keeps what they mean; the status tells it afterwards. */
+  #compare(entry: Entry, served: Made): void {
+    const { namespace, name } = entry
     entry.writing = entry.writing
-      .then(() => this.#parts.definitions.write(namespace, name, ledger))
+      .then(async () => {
+        const accepted = entry.sync?.toolSet.acceptedSpecHash === served.specHash
+        const ledger = await nextLedger(entry.ledger, served.definitions, accepted)
+        if (ledger === undefined) return
+        entry.ledger = ledger
+        await this.#parts.definitions.write(namespace, name, ledger)
+        this.#report(entry)
+      })
       .catch(error => this.#logFailure(entry, error))
   }
 
   #report(entry: Entry): void {
     const error = entry.resourceFault ?? entry.error ?? entry.clash
-    const disabled = entry.sync?.toolSet.enabled === false && entry.served === undefined
-    const phase = disabled
-      ? 'Disabled'
-      : entry.syncing
-        ? 'Syncing'
-        : error !== undefined
-          ? 'Error'
-          : entry.served !== undefined || entry.lastSyncedAt !== undefined
-            ? 'Ready'
-            : 'Pending'
-    const toolNames = (entry.served?.tools ?? []).map(tool => tool.name).sort()
+    const phase = phaseOf(entry, error)
+    const toolNames = entry.served?.names ?? []
     const { lastSyncedAt } = entry
     const input = {
       phase,
@@ -328,11 +273,6 @@ export class Reconciler {
   #nowIso(): string {
     return new Date(this.#parts.now()).toISOString()
   }
-}
-
-function madeFrom(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): Made {
-  const { specHash, toolsHash, result } = outcome
-  return { tools: result.tools, specHash, toolsHash, result }
 }
 
 function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {

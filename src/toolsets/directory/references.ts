@@ -8,8 +8,9 @@ import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 /** Names were checked when the resource was read: no separator, no dot segment. */
 export function fileReferences(directory: string): ReferenceReader {
   return {
-    readConfigMap: (_, ref) => read(directory, 'configmaps', ref),
-    readSecret: async (_, ref) => (await read(directory, 'secrets', ref)).replace(/\r?\n$/, ''),
+    readDocument: (kind, _, ref) => read(directory, kind === 'secret' ? 'secrets' : 'configmaps', ref),
+    readSecret: async (_, ref) =>
+      (await read(directory, 'secrets', ref)).toString('utf8').replace(/\r?\n$/, ''),
   }
 }
 
@@ -17,13 +18,13 @@ async function read(
   directory: string,
   kind: 'configmaps' | 'secrets',
   { name, key }: KeyReference,
-): Promise<string> {
+): Promise<Buffer> {
   const shown = `${kind}/${name}/${key}`
   const path = join(directory, kind, name, key)
   try {
     const { size } = await stat(path)
     if (size > MAX_DOCUMENT_BYTES) throw new Error(`${shown} is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB`)
-    return await readFile(path, 'utf8')
+    return await readFile(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new Error(`${shown} does not exist: create the file in the tool-set directory`)

@@ -79,8 +79,8 @@ async function documentText({ source, namespace }: ToolSet, directory: string): 
   const references = fileReferences(directory)
   try {
     if (source.kind === 'inline') return source.text
-    if (source.kind === 'configMap') return await references.readConfigMap(namespace, source.ref)
-    if (source.kind === 'secret') return await references.readSecret(namespace, source.ref)
+    if (source.kind !== 'url')
+      return Buffer.from(await references.readDocument(source.kind, namespace, source.ref)).toString('utf8')
   } catch (error) {
     throw new InspectionError((error as Error).message)
   }

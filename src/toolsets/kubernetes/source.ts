@@ -184,7 +184,8 @@ class KubernetesSource implements ToolSource {
 
 function references(api: KubernetesApi): ReferenceReader {
   return {
-    readConfigMap: (namespace, { name, key }) => api.readKey('ConfigMap', namespace, name, key),
+    readDocument: (kind, namespace, { name, key }) =>
+      api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
     readSecret: async (namespace, { name, key }) =>
       (await api.readKey('Secret', namespace, name, key)).replace(/\r?\n$/, ''),
   }

@@ -5,6 +5,7 @@ import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.
 import { DocumentError } from '../compile/document.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
 import { specHash } from '../document/spec-hash.ts'
+import { type Definitions, definitionOf } from './definitions.ts'
 
 export interface CompileJob {
   /** Text, or UTF-8 as it came. */
@@ -24,13 +25,17 @@ export type CompileOutcome =
       /** SHA-256 over the tools, hex: the same tools, the same hash. */
       readonly toolsHash: string
       readonly result: CompileResult
+      readonly definitions: Definitions
     }
   | { readonly kind: 'unchanged'; readonly specHash: string }
   | { readonly kind: 'fault'; readonly message: string }
 
+/** `document`: the bytes of the job, which were away while it ran. */
+export type Compiled = CompileOutcome & { readonly document?: Uint8Array }
+
 export interface ToolSetCompiler {
-  /** Never rejects. */
-  compile(job: CompileJob): Promise<CompileOutcome>
+  /** Never rejects. Large bytes of a document are moved to the compiler and given back with the outcome, as long as it lives. */
+  compile(job: CompileJob): Promise<Compiled>
   close(): Promise<void>
 }
 
@@ -51,7 +56,8 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
     }
     const toolsHash = createHash('sha256')
     for (const tool of result.tools) toolsHash.update(JSON.stringify(tool))
-    return { kind: 'compiled', specHash: hash, toolsHash: toolsHash.digest('hex'), result }
+    const definitions = Object.fromEntries(result.tools.map(tool => [tool.name, definitionOf(tool)]))
+    return { kind: 'compiled', specHash: hash, toolsHash: toolsHash.digest('hex'), result, definitions }
   } catch (error) {
     if (error instanceof DocumentError) return { kind: 'fault', message: error.message }
     if (error instanceof RangeError) return { kind: 'fault', message: 'the document is nested too deeply' }

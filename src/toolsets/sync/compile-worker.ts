@@ -2,11 +2,22 @@
 import { parentPort } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
 import { type CompileJob, type CompileOutcome, runCompileJob } from './compile-job.ts'
+import type { Definitions } from './definitions.ts'
 
 export type WorkerMessage =
-  | { readonly kind: 'tools'; readonly tools: readonly Tool[] }
+  | { readonly kind: 'tools'; readonly tools: readonly Tool[]; readonly definitions: Definitions }
   /** The last one; its tools were sent before. */
-  | { readonly kind: 'outcome'; readonly outcome: CompileOutcome }
+  | {
+      readonly kind: 'outcome'
+      readonly outcome: CompileOutcome
+      readonly document?: Uint8Array<ArrayBuffer>
+    }
+
+export interface WorkerJob {
+  readonly job: CompileJob
+  /** The bytes of the document were moved here: they go back with the outcome. */
+  readonly moved: boolean
+}
 
 /** A batch takes the receiving thread a few milliseconds. */
 const BATCH_CHARS = 60_000
@@ -17,32 +28,40 @@ if (port === null) throw new Error('this file runs as a worker thread')
 
 let rest: Generator<WorkerMessage> | undefined
 
-port.on('message', (message: CompileJob | 'next') => {
+port.on('message', (message: WorkerJob | 'next') => {
   if (message !== 'next') rest = messages(message)
   const next = rest?.next()
-  if (next?.done === false) port.postMessage(next.value)
+  if (next?.done !== false) return
+  const document = next.value.kind === 'outcome' ? next.value.document : undefined
+  port.postMessage(next.value, document === undefined ? [] : [document.buffer])
 })
 
-function* messages(job: CompileJob): Generator<WorkerMessage> {
+function* messages({ job, moved }: WorkerJob): Generator<WorkerMessage> {
   const outcome = runCompileJob(job)
+  const back = moved ? { document: job.document as Uint8Array<ArrayBuffer> } : {}
   if (outcome.kind !== 'compiled') {
-    yield { kind: 'outcome', outcome }
+    yield { kind: 'outcome', outcome, ...back }
     return
   }
-  yield* batches(outcome.result.tools)
-  yield { kind: 'outcome', outcome: { ...outcome, result: { ...outcome.result, tools: [] } } }
+  yield* batches(outcome.result.tools, outcome.definitions)
+  const result = { ...outcome.result, tools: [] }
+  yield { kind: 'outcome', outcome: { ...outcome, result, definitions: {} }, ...back }
 }
 
-function* batches(tools: readonly Tool[]): Generator<WorkerMessage> {
+function* batches(tools: readonly Tool[], all: Definitions): Generator<WorkerMessage> {
   let batch: Tool[] = []
   let chars = 0
   for (const tool of tools) {
     batch.push(tool)
     chars += JSON.stringify(tool.inputSchema).length
     if (chars < BATCH_CHARS && batch.length < BATCH_TOOLS) continue
-    yield { kind: 'tools', tools: batch }
+    yield { kind: 'tools', tools: batch, definitions: definitionsOf(batch, all) }
     batch = []
     chars = 0
   }
-  if (batch.length > 0) yield { kind: 'tools', tools: batch }
+  if (batch.length > 0) yield { kind: 'tools', tools: batch, definitions: definitionsOf(batch, all) }
+}
+
+function definitionsOf(batch: readonly Tool[], all: Definitions): Definitions {
+  return Object.fromEntries(batch.map(({ name }) => [name, all[name]!]))
 }

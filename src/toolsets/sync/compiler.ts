@@ -1,8 +1,9 @@
 /** Documents compiled in a worker thread with a bound on time and memory, so that no document can stop the event loop. It compiles nothing on this thread. */
 import { Worker } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
-import type { CompileJob, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
-import type { WorkerMessage } from './compile-worker.ts'
+import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
+import type { WorkerJob, WorkerMessage } from './compile-worker.ts'
+import type { Definition } from './definitions.ts'
 
 export interface CompilerLimits {
   /** For one document, from its text to its last tool. */
@@ -14,6 +15,9 @@ export interface CompilerLimits {
 }
 
 export const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb: 2048, idleMs: 5_000 }
+
+/** Larger documents are moved to the worker, not copied; smaller ones may share their memory with other buffers of the process. */
+const MOVED_FROM_BYTES = 64 * 1024
 
 /** One worker, one document at a time; documents wait in line. */
 export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ToolSetCompiler {
@@ -28,7 +32,7 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
     await ending?.terminate()
   }
 
-  async function run(job: CompileJob): Promise<CompileOutcome> {
+  async function run(job: CompileJob): Promise<Compiled> {
     if (closed) return { kind: 'fault', message: 'the gateway is shutting down' }
     clearTimeout(idle)
     worker ??= startWorker(limits)
@@ -77,14 +81,15 @@ function fromSource(): string {
 
 /** `broken`: the worker must not be used again. */
 interface Ran {
-  readonly result: CompileOutcome
+  readonly result: Compiled
   readonly broken: boolean
 }
 
 function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise<Ran> {
   return new Promise(resolve => {
     const tools: Tool[] = []
-    const finish = (result: CompileOutcome, broken: boolean): void => {
+    const definitions: { [name: string]: Definition } = {}
+    const finish = (result: Compiled, broken: boolean): void => {
       clearTimeout(timer)
       worker.off('message', onMessage).off('error', onError).off('exit', onExit)
       worker.unref()
@@ -94,9 +99,17 @@ function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise
     const onMessage = (message: WorkerMessage): void => {
       if (message.kind === 'tools') {
         tools.push(...message.tools)
+        Object.assign(definitions, message.definitions)
         // The next batch is asked for in a later turn: many at once would hold up everything else.
         setImmediate(() => worker.postMessage('next'))
-      } else finish(whole(message.outcome, tools), false)
+      } else {
+        const { outcome, document } = message
+        const made =
+          outcome.kind === 'compiled'
+            ? { ...outcome, result: { ...outcome.result, tools }, definitions }
+            : outcome
+        finish(document === undefined ? made : { ...made, document }, false)
+      }
     }
     const onError = (error: Error): void => fail(explain(error, limits))
     const onExit = (): void => fail('the compiler ended unexpectedly')
@@ -109,12 +122,11 @@ function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise
     )
     worker.ref()
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
-    worker.postMessage(job)
+    const { document } = job
+    const moved = typeof document !== 'string' && document.byteLength > MOVED_FROM_BYTES
+    const message: WorkerJob = { job, moved }
+    worker.postMessage(message, moved ? [document.buffer as ArrayBuffer] : [])
   })
-}
-
-function whole(outcome: CompileOutcome, tools: readonly Tool[]): CompileOutcome {
-  return outcome.kind === 'compiled' ? { ...outcome, result: { ...outcome.result, tools } } : outcome
 }
 
 function explain(error: Error, limits: CompilerLimits): string {

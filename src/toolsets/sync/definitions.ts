@@ -3,44 +3,57 @@ import { createHash } from 'node:crypto'
 import type { Tool } from '../../model/tool.ts'
 import { isDict } from '../compile/dict.ts'
 
-/** One tool, as short as comparing allows. */
-interface Definition {
-  /** SHA-256 of title, description and annotations, hex, first 16. */
-  readonly meaning: string
-  /** Argument → its type, with `!` when it is required. */
-  readonly arguments: { readonly [name: string]: string }
+/**
+ * One tool on one line: 16 hex digits of the SHA-256 of title, description and annotations, then each argument as `name:type`,
+ * with `!` when it is required. Text, because thousands of small objects would keep the garbage collector busy.
+ */
+export type Definition = string
+
+export interface Definitions {
+  readonly [name: string]: Definition
 }
 
 export interface Ledger {
-  readonly tools: { readonly [name: string]: Definition }
+  readonly tools: Definitions
   /** Tools whose description or annotations changed and that nobody has accepted since. */
   readonly changed: readonly string[]
   /** What callers of the set before would stumble over. */
   readonly breaking: readonly string[]
 }
 
+const MEANING_CHARS = 16
 const MAX_LISTED = 50
+/** Tools compared at a time; then others have their turn. */
+const SLICE = 1_000
 
 /**
  * @param previous undefined for a tool-set never seen: nothing has changed then
+ * @param definitions of the tools that are served now
  * @param accepted the operator has accepted this document
+ * @returns undefined when everything is as it was
  */
-export function nextLedger(previous: Ledger | undefined, tools: readonly Tool[], accepted: boolean): Ledger {
-  const definitions = Object.fromEntries(tools.map(tool => [tool.name, definitionOf(tool)]))
+export async function nextLedger(
+  previous: Ledger | undefined,
+  definitions: Definitions,
+  accepted: boolean,
+): Promise<Ledger | undefined> {
   if (previous === undefined) return { tools: definitions, changed: [], breaking: [] }
+  const names = Object.keys(previous.tools)
   const changed = new Set(accepted ? [] : previous.changed.filter(name => Object.hasOwn(definitions, name)))
   const breaking: string[] = []
-  for (const name of Object.keys(previous.tools)) {
+  let isSame = names.length === Object.keys(definitions).length
+  for (const [i, name] of names.entries()) {
+    if (i % SLICE === SLICE - 1) await new Promise(setImmediate)
     const before = previous.tools[name]!
     const after = Object.hasOwn(definitions, name) ? definitions[name] : undefined
-    if (after === undefined) {
-      breaking.push(`${name} was removed`)
-      continue
+    if (after === undefined) breaking.push(`${name} was removed`)
+    else if (after !== before) {
+      if (meaningOf(after) !== meaningOf(before) && !accepted) changed.add(name)
+      breaking.push(...breaks(name, argumentsOf(before), argumentsOf(after)))
     }
-    if (after.meaning !== before.meaning && !accepted) changed.add(name)
-    breaking.push(...breaks(name, before, after))
+    isSame &&= after === before
   }
-  const isSame = JSON.stringify(previous.tools) === JSON.stringify(definitions)
+  if (isSame && changed.size === previous.changed.length) return undefined
   return {
     tools: definitions,
     changed: [...changed].sort(),
@@ -48,34 +61,42 @@ export function nextLedger(previous: Ledger | undefined, tools: readonly Tool[],
   }
 }
 
-function breaks(name: string, before: Definition, after: Definition): string[] {
+type Arguments = ReadonlyMap<string, string>
+
+function breaks(name: string, before: Arguments, after: Arguments): string[] {
   const found: string[] = []
-  for (const argument of Object.keys(before.arguments)) {
-    const was = before.arguments[argument]!
-    const is = Object.hasOwn(after.arguments, argument) ? after.arguments[argument]! : undefined
+  for (const [argument, was] of before) {
+    const is = after.get(argument)
     if (is === undefined) found.push(`${name}: argument ${argument} was removed`)
     else if (bare(is) !== bare(was))
       found.push(`${name}: argument ${argument} was ${bare(was)} and is ${bare(is)}`)
     else if (is !== was && is.endsWith('!')) found.push(`${name}: argument ${argument} is now required`)
   }
-  for (const argument of Object.keys(after.arguments)) {
-    const isNew = !Object.hasOwn(before.arguments, argument)
-    if (isNew && after.arguments[argument]!.endsWith('!'))
+  for (const [argument, is] of after) {
+    if (!before.has(argument) && is.endsWith('!'))
       found.push(`${name}: argument ${argument} is new and required`)
   }
   return found
 }
 
-function definitionOf(tool: Tool): Definition {
+/** Names of arguments hold neither spaces nor colons. */
+export function definitionOf(tool: Tool): Definition {
   const said = JSON.stringify([tool.title ?? '', tool.description, tool.annotations])
   const required = new Set(tool.inputSchema.required ?? [])
-  const properties = Object.entries(tool.inputSchema.properties ?? {})
-  return {
-    meaning: createHash('sha256').update(said).digest('hex').slice(0, 16),
-    arguments: Object.fromEntries(
-      properties.map(([name, schema]) => [name, `${typeOf(schema)}${required.has(name) ? '!' : ''}`]),
-    ),
-  }
+  const parts = [createHash('sha256').update(said).digest('hex').slice(0, MEANING_CHARS)]
+  for (const [name, schema] of Object.entries(tool.inputSchema.properties ?? {}))
+    parts.push(`${name}:${typeOf(schema)}${required.has(name) ? '!' : ''}`)
+  return parts.join(' ')
+}
+
+function meaningOf(definition: Definition): string {
+  return definition.slice(0, MEANING_CHARS)
+}
+
+function argumentsOf(definition: Definition): Arguments {
+  const parts = definition.slice(MEANING_CHARS + 1).split(' ')
+  const pairs = parts.map(part => part.split(':') as [string, string])
+  return new Map(pairs.filter(([name]) => name !== ''))
 }
 
 function typeOf(schema: unknown): string {

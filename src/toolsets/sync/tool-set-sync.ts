@@ -2,13 +2,19 @@
 import { createHash } from 'node:crypto'
 import type { Egress } from '../../egress/egress.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
-import type { CompileOutcome, ToolSetCompiler } from './compile-job.ts'
+import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
 
 /** What a source can read for its tool-sets. Each throws an Error whose message says what is missing. */
 export interface ReferenceReader {
-  readConfigMap(namespace: string, ref: KeyReference): Promise<string>
+  /** An OpenAPI document: text, or UTF-8 as it lies there. */
+  readDocument(
+    kind: 'configMap' | 'secret',
+    namespace: string,
+    ref: KeyReference,
+  ): Promise<string | Uint8Array>
+  /** A credential, without the line end after it. */
   readSecret(namespace: string, ref: KeyReference): Promise<string>
 }
 
@@ -106,16 +112,15 @@ export class ToolSetSync {
           ? undefined
           : await this.#parts.references.readSecret(toolSet.namespace, secretRef)
       if (toolSet.source.kind === 'url') return await this.#fromUrl(toolSet, toolSet.source.url, credential)
-      return await this.#compile(await this.#localText(toolSet), undefined, credential)
+      return await this.#compile(await this.#localDocument(toolSet), undefined, credential)
     } catch (error) {
       return { kind: 'fault', message: messageOf(error) }
     }
   }
 
-  async #localText({ source, namespace }: ToolSet): Promise<string> {
-    const { references } = this.#parts
-    if (source?.kind === 'configMap') return references.readConfigMap(namespace, source.ref)
-    if (source?.kind === 'secret') return references.readSecret(namespace, source.ref)
+  async #localDocument({ source, namespace }: ToolSet): Promise<string | Uint8Array> {
+    if (source?.kind === 'configMap' || source?.kind === 'secret')
+      return this.#parts.references.readDocument(source.kind, namespace, source.ref)
     return source?.kind === 'inline' ? source.text : ''
   }
 
@@ -133,22 +138,19 @@ export class ToolSetSync {
       return fallback.kind === 'fault' ? fault : { ...fault, fallback }
     }
     if (fetched.kind === 'unmodified') return this.#compile(stored!.bytes, url, credential)
+    const isNew =
+      stored === undefined ||
+      stored.etag !== fetched.etag ||
+      Buffer.compare(stored.bytes, fetched.bytes) !== 0
     const outcome = await this.#compile(fetched.bytes, url, credential)
     if (outcome.kind === 'fault') {
       if (stored === undefined) return outcome
       const fallback = await this.#compile(stored.bytes, url, credential)
       return fallback.kind === 'fault' ? outcome : { ...outcome, fallback }
     }
-    if (
-      stored === undefined ||
-      stored.etag !== fetched.etag ||
-      Buffer.compare(stored.bytes, fetched.bytes) !== 0
-    ) {
-      await documents.write(toolSet.namespace, toolSet.name, {
-        url,
-        etag: fetched.etag,
-        bytes: fetched.bytes,
-      })
+    if (isNew) {
+      const bytes = outcome.document ?? fetched.bytes
+      await documents.write(toolSet.namespace, toolSet.name, { url, etag: fetched.etag, bytes })
     }
     return outcome
   }
@@ -157,9 +159,10 @@ export class ToolSetSync {
     document: string | Uint8Array,
     documentUrl: string | undefined,
     credential: string | undefined,
-  ): Promise<CompileOutcome> {
-    const { toolSet } = this
-    const madeWith = fingerprint(toolSet, credential)
+  ): Promise<Compiled> {
+    // What the document is read from says nothing about the tools, and an inline document is large.
+    const { source: _, ...toolSet } = this.toolSet
+    const madeWith = fingerprint(toolSet, documentUrl, credential)
     const known = this.#known?.madeWith === madeWith ? this.#known.specHash : undefined
     const outcome = await this.#parts.compiler.compile({
       document,
@@ -187,9 +190,13 @@ export class ToolSetSync {
 }
 
 /** Everything but the document that decides how the tools look; the credential as a hash only. */
-function fingerprint(toolSet: ToolSet, credential: string | undefined): string {
+function fingerprint(
+  toolSet: ToolSet,
+  documentUrl: string | undefined,
+  credential: string | undefined,
+): string {
   return createHash('sha256')
-    .update(JSON.stringify([toolSet, credential ?? null]))
+    .update(JSON.stringify([toolSet, documentUrl ?? null, credential ?? null]))
     .digest('hex')
 }
 

@@ -6,7 +6,7 @@ let counter = 0
 /** Content is on the disk before the name points to it. */
 export async function writeWhole(
   path: string,
-  content: string | readonly (string | Uint8Array)[],
+  content: string | Iterable<string | Uint8Array>,
 ): Promise<void> {
   const temporary = `${path}.${process.pid}.${counter++}.tmp`
   try {
