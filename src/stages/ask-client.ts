@@ -1,4 +1,5 @@
 /** Puts the policy's own questions (obligation `ask`) to the client and has the policy decide again with the answers. It judges no answer. */
+import { andThen } from '../pipeline/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../pipeline/inquiry.ts'
 import { refuse } from '../pipeline/refusal.ts'
@@ -33,11 +34,9 @@ export function askClient(authorize: Stage): Stage {
         return refuse(outcome === 'declined' ? 'confirmation_declined' : 'confirmation_pending')
       exchange.answers = { ...exchange.answers, ...outcome }
       const decided = authorize.run(exchange)
-      return decided instanceof Promise
-        ? decided.then(value => value ?? round(exchange, roundsLeft - 1))
-        : (decided ?? round(exchange, roundsLeft - 1))
+      return andThen(decided, value => value ?? round(exchange, roundsLeft - 1))
     }
-    return asked instanceof Promise ? asked.then(heard) : heard(asked)
+    return andThen(asked, heard)
   }
   return {
     id: 'ask-client',

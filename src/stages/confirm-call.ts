@@ -1,4 +1,5 @@
 /** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question travels is not its business. */
+import { andThen } from '../pipeline/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../pipeline/inquiry.ts'
 import { refuse } from '../pipeline/refusal.ts'
@@ -42,7 +43,7 @@ export function confirmCall(): Stage {
         questions,
         bound: true,
       })
-      return answer instanceof Promise ? answer.then(outcomeOf) : outcomeOf(answer)
+      return andThen(answer, outcomeOf)
     },
   }
 }

@@ -1,4 +1,5 @@
 /** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
+import { andThen } from '../../pipeline/and-then.ts'
 import type { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
 import type { Refusal } from '../../pipeline/refusal.ts'
@@ -192,7 +193,7 @@ export class Dispatcher {
         : then(ended)
     }
     const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, extras)
-    return ended instanceof Promise ? ended.then(finish) : finish(ended)
+    return andThen(ended, finish)
   }
 
   #refused(

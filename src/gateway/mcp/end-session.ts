@@ -1,4 +1,5 @@
 /** DELETE at the MCP endpoint: ends a session for every instance (mcp-wire §2, step 2). */
+import { andThen } from '../../pipeline/and-then.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
@@ -20,13 +21,11 @@ export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): voi
         const ended = sessions.end(session.id)
         const tell = (alive: boolean): void =>
           alive ? call.answer(200, { status: 'ended' }) : notFound(call)
-        if (ended instanceof Promise) void ended.then(tell)
-        else tell(ended)
+        void andThen(ended, tell)
       },
       refusal => refuse(parts.gateway, call, refusal),
     )
   }
   const found = sessions.find(id, call.receivedAtMs)
-  if (found instanceof Promise) void found.then(go)
-  else go(found)
+  void andThen(found, go)
 }

@@ -1,4 +1,5 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport (mcp-wire §2, step 1). */
+import { andThen } from '../../pipeline/and-then.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
@@ -33,8 +34,7 @@ export class McpGet {
       if (header === '') return this.#legacy(call, snapshot, session)
       this.#streamable(call, snapshot, session)
     }
-    if (found instanceof Promise) void found.then(go)
-    else go(found)
+    void andThen(found, go)
   }
 
   #streamable(call: Call, snapshot: Snapshot, session: Session): void {
@@ -116,8 +116,7 @@ export class McpGet {
       owner: ownerOf(owner.principal),
       createdAtMs: call.receivedAtMs,
     })
-    if (created instanceof Promise) void created.then(open)
-    else open(created)
+    void andThen(created, open)
   }
 
   #attach(
@@ -154,8 +153,7 @@ export class McpGet {
     // something must be written at once: some clients wait for the first byte before they take the stream for open
     const begin = (): void => open.write(first ?? ': open\n\n')
     // but not before every instance knows where the stream is: the client's first POST may reach another one
-    if (known instanceof Promise) void known.then(begin)
-    else begin()
+    void andThen(known, begin)
   }
 
   /** Goes on with the place that was taken, or answers why there is none. */

@@ -1,4 +1,5 @@
 /** Requests of the legacy era: version, session, where the answer goes, and how a running call is reached. */
+import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
@@ -116,8 +117,7 @@ export class LegacyCalls {
       })
       const send = (session: Session): void =>
         call.answer(answer.status, answer.body, [...answer.headers, 'mcp-session-id', session.id])
-      if (created instanceof Promise) void created.then(send)
-      else send(created)
+      void andThen(created, send)
     }
     if (call.credentials.authorization === '' && call.credentials.apiKey === '') return mint('')
     authenticated(
@@ -150,8 +150,7 @@ export class LegacyCalls {
       extras: this.#extras(request, session, version, send),
     })
     call.accepted()
-    if (answered instanceof Promise) void answered.then(finish)
-    else finish(answered)
+    void andThen(answered, finish)
   }
 
   #extras(

@@ -1,4 +1,5 @@
 /** `subscriptions/listen` (MCP 2026-07-28): one POST whose answer is the stream of notifications it asked for. */
+import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Call } from '../call.ts'
@@ -38,8 +39,7 @@ export function subscribe(
     })
   }
   const ended = run(parts.gateway, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation())
-  if (ended instanceof Promise) void ended.then(finish)
-  else finish(ended)
+  void andThen(ended, finish)
 }
 
 function open(

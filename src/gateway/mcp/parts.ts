@@ -1,5 +1,6 @@
 /** What the files of the MCP endpoint share: parts, streams, calls in flight, and the check of a session's owner. */
 import type { Principal } from '../../model/principal.ts'
+import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Refusal } from '../../pipeline/refusal.ts'
@@ -53,6 +54,5 @@ export function authenticated(
   }
   const extras = session === undefined ? {} : { claimSession: claimOf(parts, session) }
   const ended = run(parts, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation(), extras)
-  if (ended instanceof Promise) void ended.then(finish)
-  else finish(ended)
+  void andThen(ended, finish)
 }

@@ -1,4 +1,5 @@
 /** POST at the MCP endpoint: the decision ladder of mcp-wire §2, steps 4 to 11. Methods are `dispatch.ts`. */
+import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -63,8 +64,7 @@ export class McpPost {
       if (session === undefined) notFound(call)
       else then(session)
     }
-    if (found instanceof Promise) void found.then(go)
-    else go(found)
+    void andThen(found, go)
   }
 
   #single(call: Call, snapshot: Snapshot, session: Session | undefined, message: RpcMessage): void {

@@ -1,4 +1,5 @@
 /** A resumed stream: what was missed, then what is still to come (MCP 2025-03-26, "Resumability and Redelivery"). */
+import { andThen } from '../../pipeline/and-then.ts'
 import type { ReplayEvent } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
@@ -56,6 +57,5 @@ export function resume(
     for (const { event, last } of early) deliver(event, last)
   }
   const replay = sessions.replay(streamId, position.n)
-  if (replay instanceof Promise) void replay.then(begin)
-  else begin(replay)
+  void andThen(replay, begin)
 }

@@ -1,5 +1,6 @@
 /** The event streams that are open here: kept alive, told of changed tool lists, shed when nobody reads them. */
 import type { Principal } from '../../model/principal.ts'
+import { andThen } from '../../pipeline/and-then.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { ResponseStream } from '../../server/listener.ts'
 import { inSlices } from './slices.ts'
@@ -130,7 +131,7 @@ export class Streams {
         if (differs) stream.notify('notifications/tools/list_changed')
       }
       const differs = changed(stream.owner, previous, next)
-      return differs instanceof Promise ? differs.then(tell) : tell(differs)
+      return andThen(differs, tell)
     })
   }
 
