@@ -7,7 +7,7 @@ test_scopes_of_the_token if {
 }
 
 test_scopes_of_the_roles if {
-	_all == {"read", "write", "deploy"} with input as _caller(["viewer", "devops"], [])
+	_all == {"read", "write", "execute", "deploy"} with input as _caller(["tenant-admin", "devops"], [])
 }
 
 test_both_together if {

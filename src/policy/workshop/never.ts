@@ -149,7 +149,7 @@ function contradiction(body: readonly Expression[], operations: readonly string[
 /** `input.a.b = "text"`, either way round. */
 function equality({ negated, terms }: Expression): readonly [path: string, value: string] | undefined {
   if (negated === true || !Array.isArray(terms) || terms.length !== 3) return undefined
-  const [operator, a, b] = terms as readonly [Term, Term, Term]
+  const [operator, a, b] = terms as unknown as readonly [Term, Term, Term]
   if (!['eq', 'equal'].includes(pathOf(operator) ?? '')) return undefined
   const [left, right] = b.type === 'string' ? [a, b] : [b, a]
   const path = pathOf(left)
