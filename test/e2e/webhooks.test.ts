@@ -70,8 +70,10 @@ it('sends what happens, retries it an hour later by the clock of the tests, and 
   expect(await shown()).toMatchObject({
     ...{ status: 'pending', attempt: 1, status_code: 503, response_body: 'noted' },
   })
-  expect(await metrics()).toMatch(/^platform_webhook_delivered_total 1$/m)
-  expect(await metrics()).toMatch(/^platform_webhook_retries_total 1$/m)
+  for (const counter of ['delivered', 'retries']) {
+    const line = new RegExp(`^platform_webhook_${counter}_total 1$`, 'm')
+    await until(`the counter of ${counter}`, async () => line.test(await metrics()))
+  }
   await platform.stop()
   platform = await deploy({ DATA_DIR: dataDir, TEST_HOOKS: '1', EXAMPLE: 'false' })
   admin = await platform.token('demo-admin')

@@ -1,0 +1,230 @@
+/**
+ * Every address that somebody may hand us — webhook, callback, upstream of an API, document, base and endpoint of tools — in every hostile
+ * spelling, against a whole deployment as in production: none leads to a connection to a canary on this machine.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type DevProvider, startDevProvider } from '../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
+import { HOSTILE_URLS } from '../contract/egress/hostile-addresses.ts'
+import { until } from '../contract/webhooks/sending.ts'
+import { type Answer, type Deployment, deploy, read } from '../fixtures/deployment.ts'
+
+/** The identity provider's address, the only one that is allowed; none of the hostile ones. */
+const PROVIDER_HOST = '127.0.0.77'
+/** Addresses that are called at once. */
+const AT_ONCE = 20
+
+let directory: string
+let canary: Server
+let port: number
+let connections = 0
+let provider: DevProvider
+let platform: Deployment
+let admin: string
+let urls: string[]
+
+beforeAll(async () => {
+  // On every address of the machine, IPv4 and IPv6.
+  canary = createServer(socket => {
+    connections++
+    socket.destroy()
+  })
+  await new Promise<void>(resolve => canary.listen(0, '::', resolve))
+  port = (canary.address() as AddressInfo).port
+  urls = HOSTILE_URLS.map(url => url.replace('PORT', String(port)))
+  expect(urls.length).toBeGreaterThanOrEqual(120)
+
+  directory = mkdtempSync(join(tmpdir(), 'toolgate-hostile-'))
+  const issuerPort = await freePort()
+  provider = await startDevProvider({
+    host: PROVIDER_HOST,
+    port: issuerPort,
+    publicUrl: `http://${PROVIDER_HOST}:${issuerPort}`,
+    dataDir: join(directory, 'provider'),
+    log: SILENT,
+  })
+  writeToolSets(join(directory, 'toolsets'))
+  const gatewayPort = String(await freePort())
+  platform = await deploy({
+    NODE_ENV: 'production',
+    DATA_DIR: join(directory, 'data'),
+    AUTH_ISSUER: provider.issuer,
+    EGRESS_ALLOW: PROVIDER_HOST,
+    GATEWAY_PORT: gatewayPort,
+    GATEWAY_URL: `http://localhost:${gatewayPort}`,
+    TOOLSETS: join(directory, 'toolsets'),
+  })
+  admin = await platform.token('demo-admin')
+}, 120_000)
+afterAll(async () => {
+  await platform?.stop()
+  await provider?.close()
+  await new Promise(resolve => canary.close(resolve))
+  rmSync(directory, { recursive: true, force: true })
+})
+
+function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port: free } = probe.address() as AddressInfo
+      probe.close(() => resolve(free))
+    })
+  })
+}
+
+const toolSet = (name: string, spec: object): string =>
+  JSON.stringify({
+    apiVersion: 'toolgate.dev/v1alpha1',
+    kind: 'ToolSet',
+    metadata: { name, namespace: 'platform' },
+    spec: { displayName: name, ...spec },
+  })
+
+/** For each address a tool-set whose document is there, one whose base is there, one whose document names it, and a tool whose endpoint is there. */
+function writeToolSets(folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  const document = (servers: object) =>
+    JSON.stringify({
+      openapi: '3.1.0',
+      info: { title: 'x', version: '1' },
+      ...servers,
+      paths: { '/x': { get: { operationId: 'x', summary: 'x', responses: { 200: { description: 'ok' } } } } },
+    })
+  urls.forEach((url, index) => {
+    const write = (name: string, spec: object): void =>
+      writeFileSync(join(folder, `${name}-${index}.yaml`), toolSet(`${name}-${index}`, spec))
+    const naming = (prefix: string) => ({ naming: { prefix: `${prefix}${index}_` } })
+    write('document', { openAPISpec: { url }, ...naming('d') })
+    write('base', { openAPISpec: { inline: document({}) }, baseURL: url, ...naming('b') })
+    write('server', { openAPISpec: { inline: document({ servers: [{ url }] }) }, ...naming('s') })
+    const tool = {
+      displayName: 'x',
+      description: 'x',
+      endpoint: url,
+      method: 'GET',
+      inputSchema: { type: 'object' },
+    }
+    const resource = {
+      apiVersion: 'toolgate.dev/v1alpha1',
+      kind: 'Tool',
+      metadata: { name: `endpoint-${index}`, namespace: 'platform' },
+      spec: tool,
+    }
+    writeFileSync(join(folder, `endpoint-${index}.yaml`), JSON.stringify(resource))
+  })
+}
+
+async function api(method: string, path: string, body?: unknown): Promise<Answer> {
+  const answer = await fetch(`${platform.running.addresses.api_url}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return read(answer)
+}
+
+async function tenant(name: string): Promise<string> {
+  const made = await api('POST', '/tenants', { name, tier: 'enterprise' })
+  expect(made.status, made.text).toBe(201)
+  return `/tenants/${made.json.id}`
+}
+
+/** A few at a time. @returns how many were taken */
+async function each(work: (url: string, index: number) => Promise<boolean>): Promise<number> {
+  let taken = 0
+  let next = 0
+  const worker = async () => {
+    while (next < urls.length) {
+      const index = next++
+      if (await work(urls[index]!, index)) taken++
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  return taken
+}
+
+describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
+  it('as the address of a webhook', async () => {
+    // A tenant has at most a hundred.
+    const tenants = [await tenant('hooks-a'), await tenant('hooks-b')]
+    const hooks: string[] = []
+    const taken = await each(async (url, index) => {
+      // Plain HTTP is refused at once; the same host over HTTPS has to be caught when it is called.
+      const address = url.replace(/^(\s*)http:/i, '$1https:')
+      const made = await api('POST', `${tenants[index % 2]}/webhooks`, { url: address, events: ['*'] })
+      expect([201, 400]).toContain(made.status)
+      if (made.status === 400) return false
+      const hook = `${tenants[index % 2]}/webhooks/${made.json.id}`
+      hooks.push(hook)
+      return (await api('POST', `${hook}/test`, { event_type: 'subscription.created' })).status === 202
+    })
+    const plain = await api('POST', `${tenants[0]}/webhooks`, { url: urls[0], events: ['*'] })
+    expect([plain.status, plain.json.error.details[0].field]).toEqual([400, 'url'])
+    expect(taken).toBeGreaterThanOrEqual(100)
+    for (const hook of hooks) {
+      const last = async () => (await api('GET', `${hook}/deliveries`)).json.items[0]
+      await until(`an attempt at ${hook}`, async () => (await last()).error !== null)
+      expect(await last()).toMatchObject({ status: 'pending', status_code: null, response_body: null })
+    }
+  }, 120_000)
+
+  it('as a callback', async () => {
+    const base = await tenant('callbacks')
+    const upstream = { name: 'x', upstream_url: 'https://example.invalid', path: '/x' }
+    const { id } = (await api('POST', `${base}/apis`, upstream)).json
+    const taken = await each(async (url, index) => {
+      const body = { api_id: id, plan: 'gold', application: `app-${index}`, callback_url: url }
+      const asked = await api('POST', `${base}/subscriptions`, body)
+      expect([201, 400]).toContain(asked.status)
+      return asked.status === 201
+    })
+    expect(taken).toBeGreaterThanOrEqual(100)
+  }, 120_000)
+
+  it('as the upstream of an API', async () => {
+    const base = await tenant('upstreams')
+    const paths: string[] = []
+    await each(async (url, index) => {
+      const body = { name: 'x', upstream_url: url, path: `/p${index}`, auth_required: false }
+      const made = await api('POST', `${base}/apis`, body)
+      expect([201, 400]).toContain(made.status)
+      if (made.status === 201) paths.push(`/t/upstreams/p${index}`)
+      return made.status === 201
+    })
+    expect(paths.length).toBeGreaterThanOrEqual(100)
+    const status = async (path: string) => (await fetch(`${platform.url}${path}/x`)).status
+    await until('the last API to be served', async () => (await status(paths.at(-1)!)) !== 404)
+    for (const path of paths) expect([path, await status(path)]).toEqual([path, 502])
+  }, 120_000)
+
+  it('as document, base or endpoint of tools', async () => {
+    const tools: string[] = []
+    for (let cursor: string | undefined, more = true; more; ) {
+      const answer = await platform.post('/mcp/v1/tools', cursor === undefined ? {} : { cursor }, admin)
+      tools.push(...answer.json.tools.map((tool: { name: string }) => tool.name))
+      cursor = answer.json.nextCursor
+      more = cursor !== undefined
+    }
+    expect(tools.filter(name => name.startsWith('d'))).toEqual([])
+    for (const prefix of ['b', 's', 'endpoint'])
+      expect(tools.filter(name => name.startsWith(prefix)).length, prefix).toBeGreaterThanOrEqual(100)
+    while (tools.length > 0) {
+      await Promise.all(
+        tools.splice(0, AT_ONCE).map(async name => {
+          const answer = await platform.post('/mcp/v1/tools/invoke', { name, arguments: {} }, admin)
+          expect([name, answer.status, answer.text]).toEqual([name, 502, answer.text])
+        }),
+      )
+    }
+  }, 120_000)
+
+  it('which the canary confirms, that counts every connection', async () => {
+    expect(connections).toBe(0)
+    await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+    expect(connections).toBe(1)
+  })
+})
