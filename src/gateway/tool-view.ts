@@ -1,6 +1,7 @@
 /** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
 
 import type { Content, Tool, ToolResult } from '../model/tool.ts'
+import { unfoldSchema } from '../model/unfold-schema.ts'
 import type { CompiledTool, ToolListing } from '../pipeline/exchange.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
@@ -10,6 +11,8 @@ export type View = ProtocolVersion | 'rest'
 const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
 
 function toolView(tool: Tool, view: View): object {
+  // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
+  const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
   // one tool with a non-object outputSchema makes the whole list fail in legacy clients (mcp-wire, "Tool objects")
   const showOutput =
@@ -20,8 +23,8 @@ function toolView(tool: Tool, view: View): object {
     name: tool.name,
     ...(tool.title !== undefined && since(view, '2025-06-18') ? { title: tool.title } : undefined),
     description: tool.description,
-    inputSchema: tool.inputSchema,
-    ...(showOutput ? { outputSchema } : undefined),
+    inputSchema: schemaView(tool.inputSchema),
+    ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
     ...(since(view, '2025-03-26') ? { annotations: tool.annotations } : undefined),
   }
 }

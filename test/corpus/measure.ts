@@ -3,8 +3,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import type { Tool } from '../../src/model/tool.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../src/model/tool-set.ts'
+import { unfoldSchema } from '../../src/model/unfold-schema.ts'
 import { prepareTool } from '../../src/toolsets/prepare-tool.ts'
 import type { CompileOutcome } from '../../src/toolsets/sync/compile-job.ts'
+import { compileValidator } from '../../src/toolsets/validate.ts'
 import { DocumentJudge } from './check-request.ts'
 import { ArgumentGenerator } from './generate-arguments.ts'
 
@@ -52,11 +54,21 @@ export function uncompilable(tools: readonly Tool[]): string[] {
     try {
       ajv.compile(tool.inputSchema)
       ajv.removeSchema(tool.inputSchema)
+      if (tool.inputSchema.$defs !== undefined) checkUnfolded(ajv, tool.inputSchema)
     } catch (error) {
       faults.push(`${tool.name}: ${String((error as Error).message).slice(0, 160)}`)
     }
   })
   return faults
+}
+
+/** As clients see it that follow no references. */
+function checkUnfolded(ajv: Ajv2020, schema: Tool['inputSchema']): void {
+  const unfolded = unfoldSchema(schema)
+  if (JSON.stringify(unfolded).includes('"$ref":"#'))
+    throw new Error('unfolded, it still refers to something')
+  ajv.compile(unfolded)
+  ajv.removeSchema(unfolded)
 }
 
 function freshAjv(): Ajv2020 {
@@ -88,6 +100,12 @@ export function roundTrips(document: unknown, tools: readonly Tool[], every: num
     if (args === undefined) {
       count.ungenerated++
       reasons.push(`${tool.operation}: no arguments found: ${JSON.stringify(lastFault)}`)
+      continue
+    }
+    // What the schema allows, the one for older clients has to allow too.
+    const unfolded = compileValidator(unfoldSchema(tool.inputSchema))(args)
+    if (unfolded.length > 0) {
+      reasons.push(`${tool.operation}: invalid: unfolded ${JSON.stringify(unfolded[0])}`)
       continue
     }
     const { method, path, baseUrl } = originOf(tool, document)

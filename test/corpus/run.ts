@@ -1,9 +1,14 @@
 /** The corpus job: every document through the real compiler, every claim checked, the score printed. It is run by `scripts/corpus.mjs`. */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createCompiler } from '../../src/toolsets/sync/compiler.ts'
 import type { CorpusDocument } from './corpus.ts'
 import { corpusToolSet, faultsOf, roundTrips, STAND_IN, uncompilable } from './measure.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 export interface Score {
   documents: number
@@ -69,6 +74,8 @@ async function runOne(
   const bytes = readFileSync(path)
   score.documents++
   await new Promise(setImmediate)
+  // What the checks of the document before left behind is not the compiler's.
+  collectGarbage()
   const delay = monitorEventLoopDelay({ resolution: 2 })
   delay.enable()
   let outcome = await compiler.compile({ document: bytes, toolSet: corpusToolSet(), documentUrl: STAND_IN })
