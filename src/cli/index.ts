@@ -16,6 +16,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'walk through the main job against a running gateway',
     load: async () => (await import('./demo.ts')).demo,
   },
+  doctor: {
+    summary: 'find out why a client cannot connect',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
   toolset: {
     summary: 'lint or render a tool-set or an OpenAPI document',
     load: async () => (await import('./toolset.ts')).toolset,

@@ -1,0 +1,56 @@
+/** A report for a person, line by line as it comes, or for a program as one JSON object. It decides nothing. */
+import { masked } from '../demo/masked.ts'
+import type { ClientProfile } from './clients.ts'
+import type { ClientReport, StepReport } from './examine.ts'
+
+const WIDTH = 14
+const COLOURS = { ok: 32, failed: 31, skipped: 2, warning: 33 } as const
+const WORDS = { ok: 'ok  ', failed: 'FAIL', skipped: 'skip' } as const
+
+export class TextReport {
+  readonly #write: (text: string) => void
+  readonly #colour: boolean
+
+  constructor(write: (text: string) => void, colour: boolean) {
+    this.#write = write
+    this.#colour = colour
+  }
+
+  begin(url: string, client: ClientProfile): void {
+    this.#line(`\n${client.title} at ${url}\n`)
+  }
+
+  step({ step, status, found, warnings, mend }: StepReport): void {
+    this.#line(`  ${this.#paint(status, WORDS[status])}  ${step.padEnd(WIDTH)}${found}`)
+    if (mend !== undefined) this.#line(`        ${''.padEnd(WIDTH)}mend: ${mend}`)
+    for (const warning of warnings)
+      this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${warning}`)
+  }
+
+  end({ ok, failed, steps }: ClientReport, client: ClientProfile): void {
+    const skipped = steps.filter(step => step.status === 'skipped').length
+    const rest = skipped === 0 ? '' : `; ${skipped} steps were skipped`
+    this.#line(
+      ok
+        ? `\n  ${this.#paint('ok', `${client.title} can connect`)}${rest}.`
+        : `\n  ${this.#paint('failed', `${client.title} fails at: ${failed}`)}.`,
+    )
+  }
+
+  close(): void {
+    this.#write('\n')
+  }
+
+  #line(text: string): void {
+    this.#write(`${masked(text)}\n`)
+  }
+
+  #paint(kind: keyof typeof COLOURS, text: string): string {
+    return this.#colour ? `\u001b[${COLOURS[kind]}m${text}\u001b[0m` : text
+  }
+}
+
+/** @returns one line of JSON */
+export function jsonReport(url: string, reports: readonly ClientReport[]): string {
+  return `${masked(JSON.stringify({ url, ok: reports.every(report => report.ok), clients: reports }))}\n`
+}

@@ -1,0 +1,138 @@
+/** Discovery: the protected resource (RFC 9728), then its authorization server (RFC 8414), checked as the official clients check them. */
+import { type Answer, ask, describeAnswer, objectOf } from '../ask.ts'
+import { demand, Fault } from '../fault.ts'
+import { isLocal, type Step, type Visit } from '../visit.ts'
+
+const ACCEPT = { headers: { accept: 'application/json', 'mcp-protocol-version': '2025-06-18' } }
+const OPEN = { skipped: 'The server asks for no token.' }
+
+export const resource: Step = {
+  id: 'resource',
+  async run(visit) {
+    if (!visit.guarded) return OPEN
+    const found = await firstOf(resourceAddresses(visit))
+    const document = documentOf(found, 'the protected-resource document')
+    const named = document.resource
+    demand(
+      typeof named === 'string' && URL.canParse(named) && covers(named, visit.url),
+      `The document at ${found.url} is about resource ${JSON.stringify(named)}, not ${visit.url}.`,
+      'Set GATEWAY_URL to the address clients use: resource must be the endpoint or a part of its path, on the same origin.',
+    )
+    const [issuer] = Array.isArray(document.authorization_servers) ? document.authorization_servers : []
+    demand(
+      typeof issuer === 'string' && URL.canParse(issuer),
+      `The document at ${found.url} names no authorization server.`,
+      'List at least one address in authorization_servers.',
+    )
+    visit.issuer = issuer
+    const scopes = Array.isArray(document.scopes_supported) ? document.scopes_supported : []
+    if (visit.scope === '') visit.scope = scopes.join(' ')
+    const warnings = scopes.includes('offline_access')
+      ? ['scopes_supported lists offline_access; clients that ask for everything will hold tokens for good.']
+      : []
+    return { facts: [`${named} is guarded by ${issuer}.`], warnings }
+  },
+}
+
+/** The address of the challenge alone, where there is one; else the path variant, else the root. */
+function resourceAddresses(visit: Visit): readonly string[] {
+  if (visit.resourceMetadataUrl !== undefined) return [visit.resourceMetadataUrl]
+  const { origin, pathname } = new URL(visit.url)
+  const root = `${origin}/.well-known/oauth-protected-resource`
+  return [`${root}${pathname.replace(/\/$/, '')}`, root]
+}
+
+/** The rule of the official clients: same origin, and the path of the resource begins the path of the endpoint. */
+function covers(named: string, url: string): boolean {
+  const [one, other] = [new URL(named), new URL(url)]
+  const path = one.pathname.endsWith('/') ? one.pathname : `${one.pathname}/`
+  return one.origin === other.origin && `${other.pathname}/`.startsWith(path)
+}
+
+export const server: Step = {
+  id: 'server',
+  async run(visit) {
+    if (!visit.guarded) return OPEN
+    const found = await firstOf(serverAddresses(visit.issuer))
+    const document = documentOf(found, 'the authorization-server document')
+    demand(
+      document.issuer === visit.issuer,
+      `The document at ${found.url} has issuer ${JSON.stringify(document.issuer)}, not ${visit.issuer}.`,
+      'The issuer must be, character by character, the address that authorization_servers names (RFC 8414 §3.3); newer clients stop here.',
+    )
+    const endpoint = (name: string): string => {
+      const value = document[name]
+      demand(
+        typeof value === 'string' && URL.canParse(value),
+        `The document at ${found.url} has no ${name}.`,
+        name === 'registration_endpoint'
+          ? 'Without it every client needs an id made by hand: let the identity provider take registrations and name the endpoint.'
+          : 'Add it; clients cannot log in without.',
+      )
+      demand(
+        new URL(value).protocol === 'https:' || isLocal(value),
+        `${name} is ${value}.`,
+        'Clients send codes and tokens over https only, except to this machine: set GATEWAY_URL and AUTH_ISSUER to https addresses.',
+      )
+      return value
+    }
+    demand(
+      listOf(document.response_types_supported).includes('code'),
+      `The document at ${found.url} does not list the response type "code".`,
+      'Add it to response_types_supported.',
+    )
+    demand(
+      listOf(document.code_challenge_methods_supported).includes('S256'),
+      `The document at ${found.url} does not list S256.`,
+      'Add S256 to code_challenge_methods_supported; clients refuse a server without PKCE.',
+    )
+    visit.server = {
+      issuer: visit.issuer,
+      authorizationEndpoint: endpoint('authorization_endpoint'),
+      tokenEndpoint: endpoint('token_endpoint'),
+      registrationEndpoint: endpoint('registration_endpoint'),
+    }
+    return { facts: [`Login at ${new URL(visit.server.authorizationEndpoint).origin}, with PKCE (S256).`] }
+  },
+}
+
+/** The order of the official clients: RFC 8414 with the path put in, OpenID Connect with it put in, and with it appended. */
+function serverAddresses(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
+  const oauth = `${origin}/.well-known/oauth-authorization-server`
+  const openid = `${origin}/.well-known/openid-configuration`
+  return path === ''
+    ? [oauth, openid]
+    : [`${oauth}${path}`, `${openid}${path}`, `${origin}${path}/.well-known/openid-configuration`]
+}
+
+/** The first that is not a 4xx. @throws Fault on a 5xx, as clients do not go on then, and when there is none */
+async function firstOf(addresses: readonly string[]): Promise<Answer> {
+  let last: Answer | undefined
+  for (const address of addresses) {
+    last = await ask(address, ACCEPT)
+    if (last.status < 400) return last
+    if (last.status >= 500) break
+  }
+  throw new Fault(
+    `${describeAnswer(last!)}.`,
+    last!.status >= 500
+      ? 'A client that gets a 5xx here gives up: the document must be served although the identity provider is away.'
+      : `None of ${addresses.join(', ')} is there; the proxy in front must let /.well-known through to the gateway.`,
+  )
+}
+
+function documentOf(answer: Answer, what: string): Readonly<Record<string, unknown>> {
+  const document = answer.status === 200 ? objectOf(answer) : undefined
+  demand(
+    document !== undefined,
+    `${describeAnswer(answer)}, which is not ${what}.`,
+    'The proxy in front must let /.well-known through to the gateway, without a redirect or a page of its own.',
+  )
+  return document
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

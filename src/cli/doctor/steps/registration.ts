@@ -1,0 +1,82 @@
+/** Dynamic client registration (RFC 7591) with the client's own redirect addresses, and how it is taken back (RFC 7592). */
+import { ask, describeAnswer, objectOf } from '../ask.ts'
+import { demand, Fault } from '../fault.ts'
+import type { Step, Visit } from '../visit.ts'
+
+export const registration: Step = {
+  id: 'registration',
+  async run(visit) {
+    if (visit.server === undefined) return { skipped: 'The server asks for no token.' }
+    const { client, server } = visit
+    const answer = await ask(server.registrationEndpoint, {
+      headers: { accept: 'application/json' },
+      body: {
+        client_name: client.title,
+        redirect_uris: client.redirectUris,
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        ...(visit.scope === '' ? {} : { scope: visit.scope }),
+      },
+    })
+    const body = objectOf(answer)
+    if (answer.status !== 201 && answer.status !== 200)
+      throw new Fault(`${describeAnswer(answer)}.`, mendOf(answer.status, body?.error, visit))
+    const id = body?.client_id
+    demand(
+      typeof id === 'string' && id !== '',
+      `${describeAnswer(answer)}, without a client_id.`,
+      'The registration endpoint must answer as RFC 7591 §3.2.1 says.',
+    )
+    const { registration_client_uri: uri, registration_access_token: token } = body!
+    visit.registered = {
+      clientId: id,
+      handle:
+        typeof uri === 'string' && URL.canParse(uri) && typeof token === 'string'
+          ? { uri, token }
+          : undefined,
+    }
+    demand(
+      Array.isArray(body!.redirect_uris) && body!.redirect_uris.includes(client.redirectUris[0]),
+      `The answer to the registration has redirect_uris ${JSON.stringify(body!.redirect_uris)}.`,
+      'It must repeat redirect_uris: the official clients refuse a registration without them.',
+    )
+    const warnings =
+      body!.client_secret === undefined
+        ? []
+        : ['The answer holds a client_secret although the client is public; clients will send it.']
+    return { facts: [`Registered with ${client.redirectUris.join(', ')}.`], warnings }
+  },
+}
+
+function mendOf(status: number, error: unknown, { client }: Visit): string {
+  const hosts = client.redirectUris
+    .map(uri => new URL(uri))
+    .map(uri => (uri.protocol.startsWith('http') ? uri.host : uri.protocol))
+  if (error === 'invalid_redirect_uri' || status === 403) {
+    return (
+      `Let the identity provider take registrations with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
+      'in Keycloak: Clients, Client registration, Anonymous access policies, Trusted hosts.'
+    )
+  }
+  if (status === 429) return 'Registrations are limited at the identity provider: wait, or raise the limit.'
+  if (status >= 500)
+    return 'The identity provider cannot be reached from the gateway, or the new client could not be set up: check AUTH_ISSUER, AUTH_ADMIN_CLIENT_ID and its rights, and the log of the gateway.'
+  return 'The identity provider refuses what the client sends; its log says which field.'
+}
+
+/** Leaves no client behind where the server lets it be removed. @returns what became of it */
+export async function takeBack(visit: Visit): Promise<string | undefined> {
+  const { registered } = visit
+  if (registered === undefined) return undefined
+  visit.registered = undefined
+  const left = `The registration ${registered.clientId} stays; remove it at the identity provider when it is in the way.`
+  if (registered.handle === undefined) return left
+  try {
+    const { uri, token } = registered.handle
+    const { status } = await ask(uri, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } })
+    return status < 300 ? undefined : left
+  } catch {
+    return left
+  }
+}

@@ -1,0 +1,29 @@
+/** Why a token was refused, from what it says itself: expired, for somebody else, not yet valid. It verifies nothing and shows no token. */
+
+/** @param challenge the WWW-Authenticate header of the 401 */
+export function mendOfToken(token: string, challenge: string): string {
+  const description = /error_description="([^"]*)"/.exec(challenge)?.[1]
+  const claims = claimsOf(token)
+  if (claims === undefined)
+    return 'The token is no JWT: give the access_token of the identity provider, whole and without "Bearer".'
+  const nowSecs = Date.now() / 1000
+  if (typeof claims.exp === 'number' && claims.exp < nowSecs)
+    return `The token expired ${Math.ceil((nowSecs - claims.exp) / 60)} min ago: get a new one.`
+  const audience = JSON.stringify(claims.aud ?? null)
+  return (
+    `${description === undefined ? '' : `The gateway says: ${description} `}` +
+    `The token is of issuer ${JSON.stringify(claims.iss ?? null)} for audience ${audience}: the first must be AUTH_ISSUER, ` +
+    'the second must name one of ALLOWED_AUDIENCES or the address of the gateway.'
+  )
+}
+
+function claimsOf(
+  token: string,
+): { readonly exp?: unknown; readonly aud?: unknown; readonly iss?: unknown } | undefined {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}

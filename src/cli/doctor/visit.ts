@@ -1,0 +1,59 @@
+/** What one walk as one client knows so far. Each step reads what those before it have found. */
+import type { ClientProfile } from './clients.ts'
+
+/** RFC 8414 §2, as far as clients read it. */
+export interface AuthorizationServer {
+  readonly issuer: string
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly registrationEndpoint: string
+}
+
+export interface Registered {
+  readonly clientId: string
+  /** RFC 7592: takes the registration back; undefined when the server gave no handle. */
+  readonly handle: { readonly uri: string; readonly token: string } | undefined
+}
+
+export interface ListedTool {
+  readonly name: string
+}
+
+export interface Visit {
+  /** The MCP endpoint. */
+  readonly url: string
+  readonly client: ClientProfile
+  /** Name the user gives the server in the client. */
+  readonly serverName: string
+  /** Access token the user has given. */
+  readonly token: string | undefined
+  /** False once the server has served a list without a token. */
+  guarded: boolean
+  resourceMetadataUrl: string | undefined
+  /** Scopes of the challenge, else those the resource lists. */
+  scope: string
+  issuer: string
+  server: AuthorizationServer | undefined
+  registered: Registered | undefined
+  sessionId: string | undefined
+  protocolVersion: string | undefined
+  tools: readonly ListedTool[]
+}
+
+/** What a step has to tell when it passes. */
+export interface Told {
+  readonly facts: readonly string[]
+  /** What works but should not stay. */
+  readonly warnings?: readonly string[]
+}
+
+export type Outcome = Told | { readonly skipped: string }
+
+export interface Step {
+  readonly id: string
+  /** @throws Fault when the client would fail here */
+  run(visit: Visit): Promise<Outcome>
+}
+
+export const isLocal = (url: string): boolean =>
+  ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname)

@@ -1,0 +1,342 @@
+/** `toolgate doctor` against a real deployment: healthy as every client, and behind fronts that break one step each. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { CLIENT_NAMES } from '../../src/cli/doctor/clients.ts'
+import type { ClientReport } from '../../src/cli/doctor/examine.ts'
+import { doctor } from '../../src/cli/doctor.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { freePort } from '../fixtures/redis-server.ts'
+import {
+  type Passing,
+  type Reply,
+  type Spoil,
+  type SpoilingFront,
+  startSpoilingFront,
+} from '../fixtures/spoiling-front.ts'
+
+let front: SpoilingFront
+let gateway: Deployment
+let token: string
+
+beforeAll(async () => {
+  front = await startSpoilingFront()
+  const port = await freePort()
+  gateway = await deploy({ GATEWAY_URL: front.url, GATEWAY_PORT: String(port), SSE_LIMITER_ENABLED: 'false' })
+  front.target = `http://127.0.0.1:${port}`
+  token = await gateway.token('demo-admin', { resource: `${front.url}/mcp/sse` })
+})
+afterAll(async () => {
+  await gateway?.stop()
+  await front?.close()
+})
+beforeEach(() => {
+  front.spoil = undefined
+})
+
+interface Run {
+  readonly code: number
+  readonly out: string
+  readonly error: string
+}
+
+async function run(...args: string[]): Promise<Run> {
+  let out = ''
+  let error = ''
+  const written = [
+    vi.spyOn(process.stdout, 'write').mockImplementation(text => {
+      out += text
+      return true
+    }),
+    vi.spyOn(process.stderr, 'write').mockImplementation(text => {
+      error += text
+      return true
+    }),
+  ]
+  try {
+    return { code: await doctor(args), out, error }
+  } finally {
+    for (const spy of written) spy.mockRestore()
+  }
+}
+
+async function examined(...args: string[]): Promise<{ code: number; clients: ClientReport[] }> {
+  const { code, out } = await run('--url', front.url, '--json', ...args)
+  return { code, clients: (JSON.parse(out) as { clients: ClientReport[] }).clients }
+}
+
+const STEPS =
+  'reach challenge resource server registration authorization token initialize stream list names'.split(' ')
+
+describe('a healthy gateway', () => {
+  it('lets every client through every step', async () => {
+    const { code, clients } = await examined('--token', token)
+    expect(clients.map(client => [client.client, client.failed])).toEqual(
+      CLIENT_NAMES.map(name => [name, undefined]),
+    )
+    for (const { steps } of clients)
+      expect(steps.map(step => [step.step, step.status])).toEqual(STEPS.map(step => [step, 'ok']))
+    expect(code).toBe(0)
+  })
+
+  it('is told in words, with what was left out and without the token', async () => {
+    const { code, out } = await run('--url', `${front.url}/mcp`, '--client', 'cursor')
+    expect(code).toBe(0)
+    expect(out).toContain('Cursor can connect; 2 steps were skipped.')
+    const whole = await run('--url', front.url, '--client', 'claude', '--token', token)
+    expect(whole.code).toBe(0)
+    expect(whole.out).not.toContain(token)
+  })
+})
+
+const json = (reply: Reply, change: (document: Record<string, unknown>) => void): void => {
+  const document = JSON.parse(reply.body) as Record<string, unknown>
+  change(document)
+  reply.body = JSON.stringify(document)
+}
+const set =
+  (name: string, value: unknown) =>
+  (document: Record<string, unknown>): void => {
+    document[name] = value
+  }
+const at =
+  (path: string, spoil: Spoil): Spoil =>
+  (reply, passing) => {
+    if (passing.path.startsWith(path)) spoil(reply, passing)
+  }
+const onMethod =
+  (method: string, spoil: Spoil): Spoil =>
+  (reply, passing) => {
+    if (passing.body.includes(`"method":"${method}"`)) spoil(reply, passing)
+  }
+const withToken =
+  (spoil: Spoil): Spoil =>
+  (reply, passing: Passing) => {
+    if (passing.headers.authorization !== undefined) spoil(reply, passing)
+  }
+const becomes =
+  (status: number, body = '<html>no</html>', headers = {}): Spoil =>
+  reply => {
+    Object.assign(reply, { status, body, headers: { 'content-type': 'text/html', ...headers } })
+  }
+const tools = (change: (list: Record<string, unknown>[]) => void): Spoil =>
+  withToken(
+    onMethod('tools/list', reply =>
+      json(reply, document => change((document.result as { tools: Record<string, unknown>[] }).tools)),
+    ),
+  )
+
+const AS = '/.well-known/oauth-authorization-server'
+const PRM = '/.well-known/oauth-protected-resource'
+
+const BROKEN: readonly (readonly [step: string, what: string, spoil: Spoil, mend: RegExp])[] = [
+  ['reach', 'a page of the proxy', at('/mcp', becomes(200)), /Something else/],
+  [
+    'reach',
+    'a redirect',
+    at('/mcp', becomes(301, '', { location: 'https://other.example/' })),
+    /do not follow/,
+  ],
+  ['reach', 'nothing at the path', at('/mcp', becomes(404)), /\/mcp and \/mcp\/sse/],
+  [
+    'challenge',
+    'a header that is dropped',
+    reply => void delete reply.headers['www-authenticate'],
+    /WWW-Authenticate/,
+  ],
+  [
+    'challenge',
+    'another public address',
+    reply => {
+      if (reply.status === 401)
+        reply.headers['www-authenticate'] = `Bearer resource_metadata="https://other.example${PRM}"`
+    },
+    /GATEWAY_URL/,
+  ],
+  ['challenge', '403 for 401', onMethod('tools/list', becomes(403)), /401/],
+  ['resource', 'a document that is hidden', at('/.well-known', becomes(404)), /let \/\.well-known through/],
+  ['resource', 'a 5xx', at(PRM, becomes(502)), /gives up/],
+  [
+    'resource',
+    'another resource',
+    at(PRM, reply => json(reply, set('resource', 'https://other.example/mcp'))),
+    /GATEWAY_URL/,
+  ],
+  [
+    'resource',
+    'no authorization server',
+    at(PRM, reply => json(reply, set('authorization_servers', []))),
+    /authorization_servers/,
+  ],
+  [
+    'server',
+    'the issuer of the provider',
+    at(AS, reply => json(reply, set('issuer', gateway.running.addresses.auth_url))),
+    /character by character/,
+  ],
+  [
+    'server',
+    'no PKCE',
+    at(AS, reply => json(reply, document => void delete document.code_challenge_methods_supported)),
+    /S256/,
+  ],
+  [
+    'server',
+    'no registration',
+    at(AS, reply => json(reply, document => void delete document.registration_endpoint)),
+    /take registrations/,
+  ],
+  [
+    'server',
+    'plain http',
+    at(AS, reply => json(reply, set('token_endpoint', 'http://gateway.example/oauth/token'))),
+    /https only/,
+  ],
+  [
+    'registration',
+    'a provider that forbids it',
+    at('/oauth/register', becomes(403, '{"error":"access_denied"}', { 'content-type': 'application/json' })),
+    /Trusted hosts/,
+  ],
+  [
+    'registration',
+    'a provider that is away',
+    at('/oauth/register', becomes(502, '{"error":"server_error"}', { 'content-type': 'application/json' })),
+    /AUTH_ISSUER/,
+  ],
+  [
+    'registration',
+    'an answer without redirect_uris',
+    at('/oauth/register', reply => json(reply, document => void delete document.redirect_uris)),
+    /repeat redirect_uris/,
+  ],
+  [
+    'authorization',
+    'a client the provider does not know',
+    at('/oauth/register', reply => json(reply, set('client_id', 'unknown'))),
+    /identity provider/,
+  ],
+  [
+    'token',
+    'a provider that is away',
+    at('/oauth/token', becomes(502, '{"error":"server_error"}', { 'content-type': 'application/json' })),
+    /cannot reach the token endpoint/,
+  ],
+  [
+    'token',
+    'a client that is not public',
+    at('/oauth/token', becomes(401, '{"error":"invalid_client"}', { 'content-type': 'application/json' })),
+    /AUTH_ADMIN_CLIENT_ID/,
+  ],
+  [
+    'token',
+    'a form that is changed on the way',
+    at('/oauth/token', becomes(400, '{"error":"invalid_request"}', { 'content-type': 'application/json' })),
+    /unchanged/,
+  ],
+  [
+    'initialize',
+    'a version nobody knows',
+    withToken(
+      onMethod('initialize', reply =>
+        json(reply, document =>
+          set('protocolVersion', '1999-01-01')(document.result as Record<string, unknown>),
+        ),
+      ),
+    ),
+    /MCP_VERSIONS/,
+  ],
+  [
+    'initialize',
+    'an instance that does not know the session',
+    onMethod('notifications/initialized', becomes(404)),
+    /REDIS_URL/,
+  ],
+  [
+    'stream',
+    'the limiter',
+    (reply, passing) =>
+      passing.method === 'GET' &&
+      passing.path.startsWith('/mcp') &&
+      becomes(429, '{}', { 'retry-after': '60' })(reply, passing),
+    /SSE_TRUSTED_PROXIES/,
+  ],
+  [
+    'stream',
+    'JSON instead of events',
+    (reply, passing) =>
+      passing.method === 'GET' &&
+      passing.path.startsWith('/mcp') &&
+      becomes(200, '{}', { 'content-type': 'application/json' })(reply, passing),
+    /every second/,
+  ],
+  ['list', 'a quota that is used up', withToken(onMethod('tools/list', becomes(429))), /plan/],
+  [
+    'list',
+    'a schema that is no object',
+    tools(list => set('inputSchema', { type: 'array' })(list[0]!)),
+    /whole list/,
+  ],
+  ['list', 'a tool without description', tools(list => set('description', ' ')(list[3]!)), /summary/],
+  ['names', 'a name with a dot', tools(list => set('name', 'shop.list')(list[0]!)), /operationId/],
+]
+
+describe('a gateway whose front is broken', () => {
+  it.each(BROKEN)('fails at %s: %s', async (step, _, spoil, mend) => {
+    front.spoil = spoil
+    const { code, clients } = await examined('--client', 'vscode', '--token', token)
+    expect(clients[0]!.failed, JSON.stringify(clients[0]!.steps.at(-1))).toBe(step)
+    expect(clients[0]!.steps.at(-1)!.mend).toMatch(mend)
+    expect(code).toBe(1)
+  })
+
+  it('counts names as each client does', async () => {
+    // claude counts mcp__toolgate__, cursor toolgate, vscode mcp_toolgate_, chatgpt nothing beside
+    for (const [length, fails] of [
+      [49, []],
+      [50, ['claude']],
+      [51, ['claude']],
+      [52, ['claude', 'cursor', 'vscode']],
+      [64, ['claude', 'cursor', 'vscode']],
+      [65, ['claude', 'cursor', 'vscode', 'chatgpt']],
+    ] as const) {
+      front.spoil = tools(list => set('name', 'n'.repeat(length))(list[0]!))
+      const { clients } = await examined('--token', token)
+      expect(clients.filter(client => client.failed === 'names').map(client => client.client)).toEqual(fails)
+    }
+  })
+
+  it('says what is wrong with a token', async () => {
+    const stolen = await examined('--client', 'claude', '--token', 'abc')
+    expect(stolen.clients[0]).toMatchObject({ failed: 'list' })
+    expect(stolen.clients[0]!.steps.at(-1)!.mend).toContain('no JWT')
+    const [head, body, signature] = token.split('.')
+    const claims = JSON.parse(Buffer.from(body!, 'base64url').toString()) as object
+    const late = Buffer.from(JSON.stringify({ ...claims, exp: 1_700_000_000 })).toString('base64url')
+    const expired = await examined('--client', 'claude', '--token', `${head}.${late}.${signature}`)
+    expect(expired.clients[0]!.steps.at(-1)!.mend).toContain('expired')
+  })
+
+  it('is away', async () => {
+    const { code, out } = await run('--url', `http://127.0.0.1:${await freePort()}`, '--client', 'cursor')
+    expect(code).toBe(1)
+    expect(out).toContain('Cursor fails at: reach')
+  })
+})
+
+describe('the command', () => {
+  it.each([
+    [[], '--url is missing'],
+    [['--url', 'gateway'], 'write it as'],
+    [['--url', 'http://localhost', '--client', 'netscape'], 'claude, cursor, vscode, chatgpt'],
+    [['--unknown'], '--unknown'],
+  ])('refuses %j', async (args, message) => {
+    const { code, error } = await run(...args)
+    expect(code).toBe(64)
+    expect(error).toContain(message)
+  })
+
+  it('explains itself', async () => {
+    const { code, out } = await run('--help')
+    expect(code).toBe(0)
+    expect(out).toContain('Usage: toolgate doctor')
+  })
+})
