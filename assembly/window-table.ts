@@ -72,6 +72,15 @@ export function slotAt(table: usize, slot: u32): usize {
   return base + load<u32>(table, TABLE_SLOTS) + <usize>slot * load<u32>(table, TABLE_STRIDE)
 }
 
+/** Whether an address that somebody remembers is that of a slot in use; whose it is by now, its key says. */
+// @ts-ignore: decorator
+@inline
+export function isSlot(table: usize, address: usize): bool {
+  const offset = <u32>(address - slotAt(table, 0))
+  const stride = load<u32>(table, TABLE_STRIDE)
+  return (offset & (stride - 1)) == 0 && offset < load<u32>(table, TABLE_USED) * stride
+}
+
 // @ts-ignore: decorator
 @inline
 function entryOf(slot: u32, high: u64): u32 {

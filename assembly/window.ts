@@ -8,6 +8,7 @@
  * as arguments: `monoMs` of a clock that all threads share and that never steps (above 0), `unixMs` for the calendar.
  */
 import {
+  HASHED,
   HEAD_CONSUMERS,
   HEAD_SCRATCH,
   HEAD_THREADS,
@@ -29,7 +30,7 @@ import { busy } from './window-account'
 import { day, month, setCalendar } from './window-calendar'
 import { decide } from './window-decide'
 import { hashKey, keyHigh, keyLow, ofTool, useKey } from './window-key'
-import { attach, base, find, holds, insert, inserted, lock, scratch, unlock } from './window-table'
+import { attach, base, find, holds, insert, inserted, isSlot, lock, scratch, unlock } from './window-table'
 
 export { quotaFind, quotaRead, quotaReset } from './window-account'
 export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
@@ -60,7 +61,9 @@ export function quotaHash(length: i32): void {
 
 /**
  * Takes one unit of every limit, all or nothing; 0 = no limit of that kind. The key stands at SCRATCH_KEY, the tool
- * behind it when `toolRate` is not 0; or either as a hash at SCRATCH_HASH (+ 16 for the tool), its length HASHED.
+ * behind it when `toolRate` is not 0; or either as a hash at SCRATCH_HASH (+ 16 for the tool), its length HASHED. A hash
+ * may come with the slot it had last: the length is then minus that OUT_SLOT. If the slot is somebody else's by now, or
+ * none, the key is looked up as without.
  * @returns TAKE_…; what is known of the standing is in OUT_…
  */
 export function quotaTake(
@@ -78,6 +81,13 @@ export function quotaTake(
 ): i32 {
   const now = <i64>monoMs
   const unix = <i64>unixMs
+  let hint: usize = 0
+  if (keyLength < HASHED) {
+    hint = <usize>-keyLength
+    keyLength = HASHED
+    if (!isSlot(base + HEAD_CONSUMERS, hint)) hint = 0
+    else touch(hint)
+  }
   setCalendar(unix)
   let toolLow: u64 = 0
   let toolHigh: u64 = 0
@@ -93,7 +103,7 @@ export function quotaTake(
   toolHigh = ofTool(toolHigh, high)
   store<u32>(scratch, 0, OUT_NEW)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    let slot = find(base + HEAD_CONSUMERS, low, high)
+    let slot = hint != 0 && holds(hint, low, high) ? hint : find(base + HEAD_CONSUMERS, low, high)
     if (slot == 0) {
       slot = insert(base + HEAD_CONSUMERS, low, high, now, day, month)
       if (slot <= 1) return slot == 0 ? TAKE_FULL : taken()
@@ -107,7 +117,7 @@ export function quotaTake(
         if (tool <= 1) return tool == 0 ? TAKE_FULL : taken()
       }
     }
-    touch(slot)
+    if (slot != hint) touch(slot)
     if (!lock(slot + SLOT_LOCK)) return taken()
     if (tool != 0 && !lock(tool + SLOT_LOCK)) {
       unlock(slot + SLOT_LOCK)

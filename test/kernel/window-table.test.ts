@@ -11,6 +11,41 @@ import { NOON, smallTable } from './window/region.ts'
 const MINUTE = { minute: 1000 }
 
 describe('keys', () => {
+  test("a slot that is remembered is used while it is the key's, and looked at before", () => {
+    const { table, kernel, out, take } = smallTable({ consumers: 2, toolBuckets: 1 })
+    const [a, b, c] = ['a', 'b', 'c'].map(name => table.key(name))
+    const placed = (key: typeof a, monoMs: number) => {
+      const status = kernel.quotaTake(table.placeKey(key!), 0, monoMs, NOON, 0, 1000, 0, 0, 0, 0, 0)
+      kernel.quotaRelease(out[OUT_SLOT / 4]!)
+      return status
+    }
+    expect(placed(a, 1000)).toBe(TAKE_GRANTED)
+    a!.at = out[OUT_SLOT / 4]!
+    expect(placed(b, 1000)).toBe(TAKE_GRANTED)
+    expect(out[OUT_SLOT / 4]).not.toBe(a!.at)
+    expect(placed(a, 1000)).toBe(TAKE_GRANTED)
+    expect(out[OUT_SLOT / 4]).toBe(a!.at)
+    // Both idle: the next two take their places, and the first finds somebody else in its own.
+    const late = 200_000
+    expect(placed(c, late)).toBe(TAKE_GRANTED)
+    c!.at = out[OUT_SLOT / 4]!
+    take('d', late, NOON, MINUTE)
+    kernel.quotaRelease(out[OUT_SLOT / 4]!)
+    expect([c!.at, out[OUT_SLOT / 4]]).toContain(a!.at)
+    expect(placed(a, late)).toBe(TAKE_FULL)
+    expect(placed(c, late)).toBe(TAKE_GRANTED)
+    expect(out[OUT_SLOT / 4]).toBe(c!.at)
+    expect(kernel.quotaRead(kernel.quotaFind(table.writeKey('c')), late, NOON)).toBe(1)
+    expect(out[READ_DAY_COUNT / 4]).toBe(2)
+    // What is no slot's address is not looked at.
+    for (const nonsense of [4, c!.at + 64, c!.at + 512, 2 ** 29]) {
+      c!.at = nonsense
+      expect(placed(c, late)).toBe(TAKE_GRANTED)
+    }
+    expect(kernel.quotaRead(kernel.quotaFind(table.writeKey('c')), late, NOON)).toBe(1)
+    expect(out[READ_DAY_COUNT / 4]).toBe(6)
+  })
+
   test('each key has a counter of its own, whatever its bytes and length', () => {
     const { take, table, kernel, out } = smallTable({ consumers: 8192 })
     const expected = new Map<string, number>()
