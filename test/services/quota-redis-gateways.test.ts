@@ -1,0 +1,141 @@
+/** Two gateways behind one Redis: one quota for both, what an administrator orders at one holds at the other at once, and health tells when Redis is away. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { importJWK, type JWK, SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, post, read } from '../fixtures/deployment.ts'
+import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
+import { clientToken } from '../fixtures/tokens.ts'
+import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
+
+const CALL = { name: 'shop_listProducts', arguments: {} }
+
+describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
+  let server: RedisServer
+  let one: GatewayProcess
+  let two: GatewayProcess
+  let dir: string
+  let admin: string
+  let caller: string
+
+  beforeAll(async () => {
+    server = await RedisServer.start()
+    dir = mkdtempSync(join(tmpdir(), 'quota-gateways-'))
+    writeFileSync(
+      join(dir, 'plans.yaml'),
+      JSON.stringify({
+        plans: { tiny: { perDay: 6, perMonth: 100 }, wide: { perDay: 5000, perSecond: 50 } },
+        consumers: { tiny: 'tiny', wide: 'wide' },
+      }),
+    )
+    const common = {
+      REDIS_URL: server.url,
+      PLANS: join(dir, 'plans.yaml'),
+      // so long that only an order of the other gateway can make a listing fresh
+      QUOTA_STATS_TTL: '5m',
+      DATABASE_URL: 'pglite:memory',
+    }
+    one = await startGatewayProcess({ ...common, DATA_DIR: join(dir, 'one') })
+    two = await startGatewayProcess({
+      ...common,
+      DATA_DIR: join(dir, 'two'),
+      AUTH_ISSUER: one.addresses.auth_url,
+    })
+    const jwks = JSON.parse(
+      readFileSync(join(dir, 'one', 'dev-provider', 'dev-identity', 'jwks.json'), 'utf8'),
+    ) as { keys: JWK[] }
+    admin = await clientToken(one.addresses.auth_url, 'demo-admin')
+    caller = await token('tiny', jwks.keys[0]!)
+    wide = await token('wide', jwks.keys[0]!)
+  }, 120_000)
+  afterAll(async () => {
+    await Promise.all([one?.stop(), two?.stop()])
+    await server?.stop()
+    if (dir !== undefined) rmSync(dir, { recursive: true, force: true })
+  })
+  let wide: string
+
+  async function token(consumer: string, jwk: JWK): Promise<string> {
+    return new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute' })
+      .setProtectedHeader({ alg: 'RS256', kid: jwk.kid! })
+      .setIssuer(one.addresses.auth_url)
+      .setSubject(consumer)
+      .setAudience('platform-mcp-gateway')
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(await importJWK(jwk, 'RS256'))
+  }
+
+  const call = (gateway: GatewayProcess, bearer = caller): Promise<Answer> =>
+    post(`${gateway.url}/mcp/v1/tools/invoke`, CALL, bearer)
+  const order = (gateway: GatewayProcess, path: string) => post(`${gateway.url}${path}`, '', admin)
+  const listed = async (gateway: GatewayProcess, consumer: string) =>
+    (await read(await fetch(`${gateway.url}/admin/quotas/${consumer}`, { headers: bearer(admin) }))).json
+  const bearer = (of: string) => ({ authorization: `Bearer ${of}` })
+  const health = async (gateway: GatewayProcess) =>
+    (await read(await fetch(`${gateway.url}/mcp/health`))).json
+
+  /** A busy machine may keep Redis from answering in time; such a call counts nothing and is asked again. */
+  async function decided(gateway: GatewayProcess): Promise<Answer> {
+    for (let attempt = 0; ; attempt++) {
+      const answer = await call(gateway)
+      if (attempt === 20 || !/cannot be counted/.test(answer.json.message ?? '')) return answer
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+  }
+
+  /** The last units may be held by the gateway that is not asked; it gives them back when it is quiet. */
+  async function grantedOf(calls: number): Promise<number> {
+    let granted = 0
+    for (let i = 0; i < calls; i++) {
+      if ((await decided(i % 2 === 0 ? one : two)).status === 200) granted++
+      else await new Promise(resolve => setTimeout(resolve, 150))
+    }
+    return granted
+  }
+
+  test('a day is one day for both, and a reset at one frees the consumer at the other at once', async () => {
+    expect(await grantedOf(12)).toBe(6)
+    expect((await decided(one)).json.message).toBe(
+      'Daily quota exceeded: 6/6 requests used. It resets at 00:00 UTC.',
+    )
+    expect(await listed(two, 'tiny')).toMatchObject({ daily_count: 6, daily_limit: 6, daily_remaining: 0 })
+
+    const reset = await order(one, '/admin/quotas/tiny/reset')
+    expect(reset.json).toMatchObject({ daily_count: 0, monthly_count: 0 })
+    await expect.poll(async () => (await listed(two, 'tiny')).daily_count, { timeout: 1000 }).toBe(0)
+    expect((await decided(two)).status).toBe(200)
+    expect(await grantedOf(12)).toBe(5)
+  }, 60_000)
+
+  test('caches cleared at one are cleared at the other', async () => {
+    await call(two)
+    await order(two, '/admin/cache/clear')
+    // Known again: the caller's token, and the administrator's that cleared.
+    await call(two)
+    await listed(two, 'tiny')
+    expect((await order(one, '/admin/cache/clear')).json.status).toBe('ok')
+    await expect
+      .poll(async () => {
+        const { cleared } = (await order(two, '/admin/cache/clear')).json
+        return cleared.tokens + cleared.quota_statistics
+      })
+      .toBeLessThanOrEqual(1)
+  }, 60_000)
+
+  test('without Redis both go on with what they hold, say so, and recover within five seconds', async () => {
+    expect(await health(one)).toMatchObject({ status: 'healthy' })
+    expect((await call(one, wide)).status).toBe(200)
+    await server.kill()
+    await expect.poll(async () => (await health(one)).status).toBe('degraded')
+    expect((await health(one)).reason).toMatch(/quota store does not answer/)
+    await expect.poll(() => one.metrics()).toMatch(/^platform_quota_store_up 0$/m)
+    for (let i = 0; i < 3; i++) expect([200, 429]).toContain((await call(two, wide)).status)
+    await server.start()
+    const backAt = Date.now()
+    await expect.poll(async () => (await health(one)).status, { timeout: 5000 }).toBe('healthy')
+    await expect.poll(async () => (await call(two, wide)).status, { timeout: 5000 }).toBe(200)
+    expect(Date.now() - backAt).toBeLessThan(5000)
+  }, 60_000)
+})
