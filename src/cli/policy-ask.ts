@@ -13,7 +13,8 @@ import type { PolicyOptions } from './policy.ts'
 const MAX_EVALUATION_MS = 1000
 const SHOWN_FLIPS = 50
 
-function prepared(bundle: Uint8Array): Promise<PreparedPolicy> {
+/** A bundle made ready for the desk. */
+export function prepared(bundle: Uint8Array): Promise<PreparedPolicy> {
   const onFailure = (failure: string, detail: string) =>
     process.stderr.write(`the policy could not decide: ${failure}: ${detail}\n`)
   return createOpaWasmEngine({ maxEvaluationMs: MAX_EVALUATION_MS, onFailure }).prepare(bundle)
@@ -113,7 +114,8 @@ function printReplay(options: PolicyOptions, found: Replay, compared: string): n
   return found.flipped > options.maxFlips ? 1 : 0
 }
 
-function lineOf({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
+/** One kind of flips. */
+export function lineOf({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
   return `  ${direction} ${String(count).padStart(6)} × ${rule} ${action} ${resource} by ${consumer} (${examples.join(', ')})\n`
 }
 

@@ -16,7 +16,8 @@ function opaOf({ tools }: PolicyOptions): Promise<string> {
   return requireOpa(tools, process.env, say)
 }
 
-async function builtBundle(options: PolicyOptions): Promise<Built> {
+/** Built, and tried as a gateway would. */
+export async function builtBundle(options: PolicyOptions): Promise<Built> {
   const trial = createBundleTrial()
   try {
     return await buildBundle({

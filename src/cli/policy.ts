@@ -1,13 +1,16 @@
 /** `toolgate policy`: reads the arguments and hands them to the subcommand. It does no work itself. */
 import { parseArgs } from 'node:util'
 import { diff, evaluate, explainEntry, replayLog } from './policy-ask.ts'
+import { newRule, watchPolicies } from './policy-watch.ts'
 import { build, test } from './policy-workshop.ts'
 
 const HELP = `Usage: toolgate policy COMMAND [options]
 
 Commands:
+  new NAME           write a rule and its test to start from
+  watch              test and build at each save, and show which of the last decisions turned
   build              compile the policies into a bundle, with the real \`opa build -t wasm\`
-  test               opa fmt, opa check --strict, opa test with full coverage, METADATA
+  test               opa fmt, regal lint, opa check --strict, opa test with full coverage, METADATA, rules that never deny
   eval               decide about one input with a built bundle, and say which rules decided
   explain ID         the same for a decision of the log, by its decision_id
   replay             ask the bundle again what the log holds; a flip is a fault
@@ -16,15 +19,15 @@ Commands:
 Options:
   --dir DIR       folder of the policies (default: policies)
   --bundle FILE   the bundle to write or to ask (default: bundle.tar.gz in that folder)
-  --tools DIR     build, test: where opa is installed when it is not on the PATH (default: .tools/bin)
+  --tools DIR     where opa and regal are installed when they are not there (default: .tools/bin)
   --input FILE    eval: the input in JSON, as schemas/input.json has it; - is standard input (default)
-  --log PATH      explain, replay, diff: a decision log, or its folder (default: data/decisions)
+  --log PATH      explain, replay, diff, watch: a decision log, or its folder (default: data/decisions)
   --max-flips N   replay, diff: so many flips are no fault (default: 0)
   --signing-key F build: sign the bundle with this private key (PEM); gateways check it with POLICY_KEY
   --signing-alg A build: RS256 (default), ES256 and the like, as the key is
   --json          print JSON
 
-Only build and test need opa. Exit codes: 0 done or allowed, 1 found something wrong or denied, 64 usage.
+Only build, test and watch need opa. Exit codes: 0 done or allowed, 1 found something wrong or denied, 64 usage.
 `
 
 const EXIT_USAGE = 64
@@ -51,6 +54,8 @@ interface Subcommand {
 }
 
 const COMMANDS: Readonly<Record<string, Subcommand>> = {
+  new: { operand: 'the name of the rule', run: newRule },
+  watch: { run: watchPolicies },
   build: { run: build },
   test: { run: test },
   eval: { run: evaluate },

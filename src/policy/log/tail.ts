@@ -1,0 +1,37 @@
+/** The last decisions of a log, read from its end. It holds no more than it gives out. */
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import type { DecisionEntry } from './entry.ts'
+import { filesOf, parsed } from './reader.ts'
+
+const MAX_READ_BYTES = 8 * 1024 * 1024
+
+/** @returns oldest first; empty when there is no log. */
+export function lastDecisions(path: string, count: number): readonly DecisionEntry[] {
+  let files: string[]
+  try {
+    files = filesOf(path)
+  } catch {
+    return []
+  }
+  const entries: DecisionEntry[] = []
+  for (const file of files.reverse()) {
+    if (entries.length >= count) break
+    entries.unshift(...lastOf(file, count - entries.length))
+  }
+  return entries
+}
+
+function lastOf(file: string, count: number): DecisionEntry[] {
+  const { size } = statSync(file)
+  const bytes = Buffer.alloc(Math.min(size, MAX_READ_BYTES))
+  const handle = openSync(file, 'r')
+  try {
+    readSync(handle, bytes, 0, bytes.length, size - bytes.length)
+  } finally {
+    closeSync(handle)
+  }
+  const lines = bytes.toString('utf8').split('\n')
+  // the first one may be cut
+  if (bytes.length < size) lines.shift()
+  return lines.slice(-count - 1).flatMap(line => (line === '' ? [] : (parsed(line) ?? [])))
+}

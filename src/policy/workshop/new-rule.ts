@@ -1,0 +1,69 @@
+/** Writes a rule and its test for an author to start from: they pass every check as they are. It overwrites nothing. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const NAME = /^[a-z][a-z0-9_]{0,63}$/
+
+/**
+ * @param dir folder of the policies.
+ * @returns the files written, relative to it.
+ * @throws Error when the name cannot be one, or is taken.
+ */
+export function writeNewRule(dir: string, name: string): readonly string[] {
+  if (!NAME.test(name))
+    throw new Error(`"${name}" is no name of a rule: small letters, digits and _, a letter first`)
+  const folder = join('toolgate', 'rules', name)
+  if (existsSync(join(dir, folder))) throw new Error(`there is a rule "${name}" already, in ${folder}`)
+  if (!existsSync(join(dir, 'toolgate')))
+    throw new Error(`${dir} is no folder of policies: it lacks toolgate/; name one with --dir`)
+  mkdirSync(join(dir, folder), { recursive: true })
+  const files = [
+    [join(folder, `${name}.rego`), ruleOf(name)],
+    [join(folder, `${name}_test.rego`), testOf(name)],
+  ] as const
+  for (const [path, text] of files) writeFileSync(join(dir, path), text, { flag: 'wx' })
+  return files.map(([path]) => path)
+}
+
+function ruleOf(name: string): string {
+  return `# METADATA
+# title: ${name}
+# description: What this rule is for, in one sentence.
+package toolgate.rules.${name}
+
+# METADATA
+# title: What is wrong with the call, in a few words
+# description: The tool may destroy something, and the caller has not the role \`operator\`.
+# custom:
+#   reason_code: ${name}
+deny contains {"code": code, "message": "This needs the role operator."} if {
+	input.action.name == "tools.call"
+	input.resource.properties.annotations.destructiveHint
+	not "operator" in input.subject.properties.roles
+	code := rego.metadata.rule().custom.reason_code
+}
+`
+}
+
+function testOf(name: string): string {
+  return `package toolgate.rules.${name}_test
+
+import data.toolgate.rules.${name}
+
+test_operators_may if {
+	${name}.deny == set() with input as _destroys(["operator"])
+}
+
+test_others_may_not if {
+	_codes == {"${name}"} with input as _destroys(["viewer"])
+}
+
+_codes contains reason.code if some reason in ${name}.deny
+
+_destroys(roles) := {
+	"subject": {"properties": {"roles": roles}},
+	"action": {"name": "tools.call"},
+	"resource": {"properties": {"annotations": {"destructiveHint": true}}},
+}
+`
+}
