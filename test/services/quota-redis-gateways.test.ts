@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type DevProvider, startDevProvider } from '../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { type Answer, post, read } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { clientToken } from '../fixtures/tokens.ts'
@@ -15,9 +17,11 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
   let server: RedisServer
   let one: GatewayProcess
   let two: GatewayProcess
+  let provider: DevProvider
   let dir: string
   let admin: string
   let caller: string
+  let wide: string
 
   beforeAll(async () => {
     server = await RedisServer.start()
@@ -29,37 +33,36 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
         consumers: { tiny: 'tiny', wide: 'wide' },
       }),
     )
+    provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dir, 'idp'), log: SILENT })
     const common = {
       REDIS_URL: server.url,
       PLANS: join(dir, 'plans.yaml'),
       // so long that only an order of the other gateway can make a listing fresh
       QUOTA_STATS_TTL: '5m',
-      DATABASE_URL: 'pglite:memory',
+      AUTH_ISSUER: provider.issuer,
     }
-    one = await startGatewayProcess({ ...common, DATA_DIR: join(dir, 'one') })
-    two = await startGatewayProcess({
-      ...common,
-      DATA_DIR: join(dir, 'two'),
-      AUTH_ISSUER: one.addresses.auth_url,
-    })
-    const jwks = JSON.parse(
-      readFileSync(join(dir, 'one', 'dev-provider', 'dev-identity', 'jwks.json'), 'utf8'),
-    ) as { keys: JWK[] }
-    admin = await clientToken(one.addresses.auth_url, 'demo-admin')
+    ;[one, two] = await Promise.all([
+      startGatewayProcess({ ...common, GATEWAY_NAME: 'one' }),
+      startGatewayProcess({ ...common, GATEWAY_NAME: 'two' }),
+    ])
+    const jwks = JSON.parse(readFileSync(join(dir, 'idp', 'dev-identity', 'jwks.json'), 'utf8')) as {
+      keys: JWK[]
+    }
+    admin = await clientToken(provider.issuer, 'demo-admin')
     caller = await token('tiny', jwks.keys[0]!)
     wide = await token('wide', jwks.keys[0]!)
   }, 120_000)
   afterAll(async () => {
     await Promise.all([one?.stop(), two?.stop()])
+    await provider?.close()
     await server?.stop()
     if (dir !== undefined) rmSync(dir, { recursive: true, force: true })
   })
-  let wide: string
 
   async function token(consumer: string, jwk: JWK): Promise<string> {
     return new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute' })
       .setProtectedHeader({ alg: 'RS256', kid: jwk.kid! })
-      .setIssuer(one.addresses.auth_url)
+      .setIssuer(provider.issuer)
       .setSubject(consumer)
       .setAudience('platform-mcp-gateway')
       .setIssuedAt()
