@@ -1,6 +1,7 @@
 /**
  * Every address that somebody may hand us — webhook, callback, upstream of an API, document, base and endpoint of tools — in every hostile
- * spelling, against a whole deployment as in production: none leads to a connection to a canary on this machine.
+ * spelling, against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling;
+ * with SOAK=1 all of them. (The guard itself meets all of them in test/contract/egress.)
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -15,6 +16,9 @@ import { type Answer, type Deployment, deploy, read } from '../fixtures/deployme
 
 /** The identity provider's address, the only one that is allowed; none of the hostile ones. */
 const PROVIDER_HOST = '127.0.0.77'
+const SPELLINGS = HOSTILE_URLS.filter((_, index) => process.env.SOAK === '1' || index % 4 === 0)
+/** Some are no addresses at all, and refused before they are kept. */
+const KEPT = Math.floor(SPELLINGS.length * 0.6)
 /** Addresses that are called at once. */
 const AT_ONCE = 20
 
@@ -35,8 +39,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => canary.listen(0, '::', resolve))
   port = (canary.address() as AddressInfo).port
-  urls = HOSTILE_URLS.map(url => url.replace('PORT', String(port)))
-  expect(urls.length).toBeGreaterThanOrEqual(120)
+  urls = SPELLINGS.map(url => url.replace('PORT', String(port)))
 
   directory = mkdtempSync(join(tmpdir(), 'toolgate-hostile-'))
   const issuerPort = await freePort()
@@ -147,7 +150,7 @@ async function each(work: (url: string, index: number) => Promise<boolean>): Pro
   return taken
 }
 
-describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
+describe(`of ${SPELLINGS.length} hostile addresses none is reached`, () => {
   it('as the address of a webhook', async () => {
     // A tenant has at most a hundred.
     const tenants = [await tenant('hooks-a'), await tenant('hooks-b')]
@@ -164,7 +167,7 @@ describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
     })
     const plain = await api('POST', `${tenants[0]}/webhooks`, { url: urls[0], events: ['*'] })
     expect([plain.status, plain.json.error.details[0].field]).toEqual([400, 'url'])
-    expect(taken).toBeGreaterThanOrEqual(100)
+    expect(taken).toBeGreaterThanOrEqual(KEPT)
     for (const hook of hooks) {
       const last = async () => (await api('GET', `${hook}/deliveries`)).json.items[0]
       await until(`an attempt at ${hook}`, async () => (await last()).error !== null)
@@ -182,7 +185,7 @@ describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
       expect([201, 400]).toContain(asked.status)
       return asked.status === 201
     })
-    expect(taken).toBeGreaterThanOrEqual(100)
+    expect(taken).toBeGreaterThanOrEqual(KEPT)
   }, 120_000)
 
   it('as the upstream of an API', async () => {
@@ -195,7 +198,7 @@ describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
       if (made.status === 201) paths.push(`/t/upstreams/p${index}`)
       return made.status === 201
     })
-    expect(paths.length).toBeGreaterThanOrEqual(100)
+    expect(paths.length).toBeGreaterThanOrEqual(KEPT)
     const status = async (path: string) => (await fetch(`${platform.url}${path}/x`)).status
     await until('the last API to be served', async () => (await status(paths.at(-1)!)) !== 404)
     for (const path of paths) expect([path, await status(path)]).toEqual([path, 502])
@@ -211,7 +214,7 @@ describe(`of ${HOSTILE_URLS.length} hostile addresses none is reached`, () => {
     }
     expect(tools.filter(name => name.startsWith('d'))).toEqual([])
     for (const prefix of ['b', 's', 'endpoint'])
-      expect(tools.filter(name => name.startsWith(prefix)).length, prefix).toBeGreaterThanOrEqual(100)
+      expect(tools.filter(name => name.startsWith(prefix)).length, prefix).toBeGreaterThanOrEqual(KEPT)
     while (tools.length > 0) {
       await Promise.all(
         tools.splice(0, AT_ONCE).map(async name => {
