@@ -1,5 +1,6 @@
 /** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
 import { isCidr } from './settings/cidr.ts'
+import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
@@ -17,7 +18,9 @@ export interface Settings extends RoleSettings {
   readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly auth: {
-    /** undefined: the embedded identity provider is started on `devPort`. */
+    /** `embedded`: started on `devPort`, for development. `none`: no token is taken. */
+    readonly provider: 'external' | 'embedded' | 'none'
+    /** undefined for the embedded provider, the word itself for `none`. */
     readonly issuer: string | undefined
     readonly devPort: number
     readonly allowedAudiences: readonly string[]
@@ -91,9 +94,9 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
   const read = new Reader(env)
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
-  const issuer = read.url('AUTH_ISSUER')
+  const issuer = readIssuer(read)
   const settings: Settings = {
-    ...readRole(read, issuer),
+    ...readRole(read, issuer === NO_PROVIDER ? undefined : issuer),
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
@@ -110,6 +113,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       url: read.url('API_URL'),
     },
     auth: {
+      provider: issuer === undefined ? 'embedded' : issuer === NO_PROVIDER ? 'none' : 'external',
       issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),

@@ -160,7 +160,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     policy: new PolicyAdmin(parts, policy.desk, rest),
     oauth: createOAuthFront({
       gatewayUrl,
-      issuer,
+      issuer: settings.auth.provider === 'none' ? undefined : issuer,
       egress,
       admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
       log,

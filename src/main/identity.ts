@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { startDevProvider } from '../identity/dev-provider/dev-provider.ts'
 import { fetchJsonOver } from '../identity/fetch-json.ts'
 import { createTokenVerifier } from '../identity/jwks.ts'
+import { NO_TOKENS } from '../identity/no-provider.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import type { Ground } from './ground.ts'
 
@@ -22,6 +23,7 @@ export async function openIssuer({ settings, log, closers }: Ground): Promise<st
 /** @param gatewayUrl tokens may name the gateway's own addresses as their audience */
 export function openVerifier(ground: Ground, issuer: string, gatewayUrl: string): TokenVerifier {
   const { settings, egress, log, closers } = ground
+  if (settings.auth.provider === 'none') return NO_TOKENS
   const tokens = createTokenVerifier({
     issuer,
     audiences: settings.auth.allowedAudiences,

@@ -112,10 +112,11 @@ export class Reader {
     return value
   }
 
-  /** An absolute URL without a trailing slash. @param schemes with their colon */
-  url(name: string, schemes: readonly string[] = ['http:', 'https:']): string | undefined {
+  /** An absolute URL without a trailing slash. @param schemes with their colon @param word may stand in its place */
+  url(name: string, schemes: readonly string[] = ['http:', 'https:'], word?: string): string | undefined {
     const raw = this.#raw(name)
     if (raw === undefined || raw === '') return undefined
+    if (raw === word) return word
     if (URL.canParse(raw) && schemes.includes(new URL(raw).protocol)) return raw.replace(/\/+$/, '')
     this.fault(name, 'is not an absolute URL.', `Write it as ${schemes.at(-1)}//host[:port][/path].`)
     return undefined

@@ -36,18 +36,19 @@ export interface OAuthFront {
 export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAuthFrontOptions): OAuthFront {
   const provider = issuer === undefined ? undefined : new ProviderEndpoints(issuer, egress)
   void provider?.learnt()
+  // without a provider the documents say 503, the two proxies 502: their status tables know no 503
   return {
     protectedResource: path => protectedResource(gatewayUrl, path),
     authorizationServer: () =>
-      provider === undefined ? notConfigured() : authorizationServer(gatewayUrl, provider.addresses),
+      provider === undefined ? notConfigured(503) : authorizationServer(gatewayUrl, provider.addresses),
     openidConfiguration: () => openidConfiguration(gatewayUrl, provider),
     token: async request =>
       provider === undefined
-        ? notConfigured()
+        ? notConfigured(502)
         : forwardToken(request, (await provider.learnt()).tokenEndpoint, egress),
     register: async (contentType, body) =>
       provider === undefined
-        ? notConfigured()
+        ? notConfigured(502)
         : registerClient(contentType, body, {
             egress,
             registrationEndpoint: (await provider.learnt()).registrationEndpoint,
@@ -57,6 +58,7 @@ export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAu
   }
 }
 
-function notConfigured(): OAuthAnswer {
-  return oauthError(503, 'temporarily_unavailable', 'No identity provider is configured.')
+function notConfigured(status: 502 | 503): OAuthAnswer {
+  const error = status === 502 ? 'server_error' : 'temporarily_unavailable'
+  return oauthError(status, error, 'No identity provider is configured.')
 }

@@ -130,7 +130,7 @@ describe('the OpenID configuration', () => {
       body: { error: 'temporarily_unavailable' },
     })
     expect(made.authorizationServer().status).toBe(503)
-    expect((await made.register('application/json', Buffer.from('{}'))).status).toBe(503)
+    expect((await made.register('application/json', Buffer.from('{}'))).status).toBe(502)
   })
 
   it.each<[string, number, string]>([
