@@ -67,12 +67,18 @@ export function createRouter(parts: RouterParts): Router {
   let loaded: readonly CompiledApi[] = []
 
   return {
-    load(snapshot) {
-      if (snapshot.apis === loaded || (snapshot.apis.length === 0 && loaded.length === 0)) return
-      const next = [...fixed, ...snapshot.apis.flatMap(api => proxyRoutes(parts, api))]
-      table = parts.matcher(next)
-      routes = next
-      loaded = snapshot.apis
+    load({ apis }) {
+      if (apis === loaded || (apis.length === 0 && loaded.length === 0)) return
+      // most changes leave the addresses as they are: then the table in the kernel stays too
+      if (apis.length !== loaded.length || apis.some((api, at) => api.prefix !== loaded[at]!.prefix)) {
+        const next = [
+          ...fixed,
+          ...apis.flatMap((api, at) => proxyRoutes(parts, api.prefix, () => loaded[at]!)),
+        ]
+        table = parts.matcher(next)
+        routes = next
+      }
+      loaded = apis
     },
     handler(request, response) {
       const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
@@ -92,17 +98,17 @@ export function createRouter(parts: RouterParts): Router {
 }
 
 /** The address itself and everything below it, with every method. */
-function proxyRoutes(parts: RouterParts, api: CompiledApi): readonly Route[] {
+function proxyRoutes(parts: RouterParts, prefix: string, api: () => CompiledApi): readonly Route[] {
   const route = (pattern: string, restOf: (table: RouteMatcher) => string): Route => ({
     method: '*',
     pattern,
     endpoint: (call, table) => {
       const snapshot = parts.gateway.snapshot()
       if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
-      else parts.proxy.handle(call, snapshot, api, restOf(table))
+      else parts.proxy.handle(call, snapshot, api(), restOf(table))
     },
   })
-  return [route(api.prefix, () => ''), route(`${api.prefix}/*`, table => `/${table.param(0)}`)]
+  return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]
 }
 
 function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path: string): Refusal {

@@ -25,7 +25,7 @@ import type { Quota } from '../quota/quota.ts'
 import type { KeyRing } from '../sessions/key-ring.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { applyChange, type SnapshotChange } from '../snapshot/change.ts'
-import { compile } from '../snapshot/compile.ts'
+import { SnapshotCompiler } from '../snapshot/compile.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../snapshot/document.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
 import { admitWithinBounds } from '../stages/admit-within-bounds.ts'
@@ -88,9 +88,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
 
   // ---- configuration flows down
   let content: SnapshotContent = EMPTY_CONTENT
-  const holder = new SnapshotHolder(document =>
-    compile(document, { policy: policy.current(), prepare: prepareTool }),
-  )
+  const compiler = new SnapshotCompiler(prepareTool)
+  const holder = new SnapshotHolder(document => compiler.compile(document, policy.current()))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => holder.current) })
 
   // ---- requests flow right

@@ -68,7 +68,7 @@ export interface Entitlement {
 /** An API of the control plane, ready to be proxied. */
 export interface CompiledApi {
   readonly id: string
-  /** Position in the snapshot; dense. */
+  /** Its own among the APIs of a snapshot; small, and the same in the next one while the API stays as it is. */
   readonly index: number
   /** Name of the tenant it belongs to. */
   readonly tenant: string

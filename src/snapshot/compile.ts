@@ -1,68 +1,53 @@
-/** SnapshotDocument → Snapshot: indexes, validators and requests made ready. Pure: no file, no clock, no network. */
+/** SnapshotDocument → Snapshot: indexes, validators and requests made ready. No file, no clock, no network. */
 import type { Tool } from '../model/tool.ts'
-import type { CompiledTool, Snapshot } from '../pipeline/exchange.ts'
+import type { Snapshot } from '../pipeline/exchange.ts'
 import type { PreparedPolicy } from '../policy/engine.ts'
-import { compiledApis, controlTools, keyEntries } from './control-index.ts'
+import { ControlIndexer, controlToolLists } from './control-index.ts'
 import type { SnapshotDocument } from './document.ts'
-import { entitlements } from './entitlements.ts'
+import { EntitlementIndexer } from './entitlements.ts'
+import { type Prepared, ToolIndexer } from './tool-index.ts'
 
 /** What compiling needs from other rooms. */
 export interface CompileParts {
   readonly policy: PreparedPolicy
-  readonly prepare: (tool: Tool) => Pick<CompiledTool, 'validate' | 'buildRequest'>
+  readonly prepare: (tool: Tool) => Prepared
 }
 
-/** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
-export function compile(document: SnapshotDocument, parts: CompileParts): Snapshot {
-  const all = [...document.tools, ...controlTools(document.control)]
-  const tools = all.map((tool, index): CompiledTool => ({ tool, index, ...parts.prepare(tool) }))
-  const byTenant = indexByTenant(tools)
-  const shared = byTenant.get(null)!
-  const keys = keyEntries(document.control)
-  const apis = compiledApis(document.control)
-  const tenantIds = new Map([...document.control.tenants.values()].map(({ id, name }) => [name, id]))
-  const apisById = new Map(apis.map(api => [api.id, api]))
-  return Object.freeze({
-    version: document.version,
-    policy: parts.policy,
-    toolCount: tools.length,
-    listings: new Map(),
-    toolsOf: (tenant: string | undefined) =>
-      tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
-    apis,
-    apiOf: (id: string) => apisById.get(id),
-    keyOf: (prefix: string) => keys.get(prefix),
-    tenantIdOf: (name: string) => tenantIds.get(name),
-    ...entitlements(document),
-  })
+/**
+ * A document's snapshot depends on the document alone. A compiler that has seen the one before makes it in the time of what
+ * differs: of a thousand tenants, one.
+ */
+export class SnapshotCompiler {
+  readonly #tools: ToolIndexer
+  readonly #control = new ControlIndexer()
+  readonly #entitlements = new EntitlementIndexer()
+
+  constructor(prepare: CompileParts['prepare']) {
+    this.#tools = new ToolIndexer(prepare)
+  }
+
+  /** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
+  compile(document: SnapshotDocument, policy: PreparedPolicy): Snapshot {
+    const { count, byTenant } = this.#tools.index([document.tools, ...controlToolLists(document.control)])
+    const shared = byTenant.get(null)!
+    const { apis, apisById, keys, tenantIds } = this.#control.index(document.control)
+    return Object.freeze({
+      version: document.version,
+      policy,
+      toolCount: count,
+      listings: new Map(),
+      toolsOf: (tenant: string | undefined) =>
+        tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
+      apis,
+      apiOf: (id: string) => apisById.get(id),
+      keyOf: (prefix: string) => keys.get(prefix),
+      tenantIdOf: (name: string) => tenantIds.get(name),
+      ...this.#entitlements.index(document),
+    })
+  }
 }
 
-/** null → the tools everybody sees; tenant → those and its own, in name order. */
-function indexByTenant(
-  tools: readonly CompiledTool[],
-): Map<string | null, ReadonlyMap<string, CompiledTool>> {
-  const groups = new Map<string | null, CompiledTool[]>([[null, []]])
-  for (const entry of tools) {
-    const group = groups.get(entry.tool.tenant)
-    if (group === undefined) groups.set(entry.tool.tenant, [entry])
-    else group.push(entry)
-  }
-  const shared = groups.get(null)!
-  const index = new Map<string | null, ReadonlyMap<string, CompiledTool>>()
-  for (const [tenant, own] of groups) {
-    const visible = tenant === null ? shared : [...shared, ...own]
-    visible.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
-    const named = new Map<string, CompiledTool>()
-    for (const entry of visible) {
-      const other = named.get(entry.tool.name)
-      if (other !== undefined) {
-        throw new Error(
-          `tool "${entry.tool.name}" comes from tool-set "${other.tool.toolSet}" and from "${entry.tool.toolSet}"; give one of them a naming.prefix`,
-        )
-      }
-      named.set(entry.tool.name, entry)
-    }
-    index.set(tenant, named)
-  }
-  return index
+/** One document, without a memory of others. @throws as `SnapshotCompiler.compile` */
+export function compile(document: SnapshotDocument, { policy, prepare }: CompileParts): Snapshot {
+  return new SnapshotCompiler(prepare).compile(document, policy)
 }

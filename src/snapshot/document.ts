@@ -26,11 +26,26 @@ export const EMPTY_CONTENT: SnapshotContent = Object.freeze({
   control: EMPTY_SHARE,
 })
 
+/** Parts are never written to: one that is the same object has the same digest. */
+const digests = new WeakMap<object, string>()
+
+function digestOf(part: object): string {
+  let digest = digests.get(part)
+  if (digest === undefined) {
+    digest = sha256(canonicalJson(part))
+    digests.set(part, digest)
+  }
+  return digest
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Hashes only what it has not hashed before; the control plane's share has a hash of its own. */
 export function seal(content: SnapshotContent): SnapshotDocument {
-  // the control plane's share has a hash of its own; hashing its keys anew for each change would cost more than the change
-  const version = createHash('sha256')
-    .update(canonicalJson({ ...content, control: content.control.version }))
-    .digest('hex')
+  const { tools, plans, consumers, control } = content
+  const version = sha256([digestOf(tools), digestOf(plans), digestOf(consumers), control.version].join('\n'))
   return Object.freeze({ ...content, version })
 }
 

@@ -22,15 +22,41 @@ interface TenantEntitlements {
 
 const applicationKey = (apiId: string, application: string): string => `${apiId}\n${application}`
 
-/** @throws Error when a consumer has a plan that does not exist. */
-export function entitlements({
-  plans: filePlans,
-  consumers,
-  control,
-}: SnapshotDocument): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
-  // the control plane's plans win over those of the settings file
-  const plans = new Map([...filePlans, ...control.plans].map(plan => [plan.slug, plan]))
-  const tenants = new Map([...control.tenants.values()].map(tenant => [tenant.name, ofTenant(tenant, plans)]))
+/** Remembers what follows from tenants, as long as the plans of all stay the same. */
+export class EntitlementIndexer {
+  #filePlans: readonly Plan[] | undefined
+  #controlPlans: readonly Plan[] | undefined
+  #plans: ReadonlyMap<string, Plan> = new Map()
+  #tenants = new WeakMap<TenantShare, TenantEntitlements>()
+
+  /** @throws Error when a consumer has a plan that does not exist. */
+  index({ plans, consumers, control }: SnapshotDocument): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
+    if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
+      this.#filePlans = plans
+      this.#controlPlans = control.plans
+      // the control plane's plans win over those of the settings file
+      this.#plans = new Map([...plans, ...control.plans].map(plan => [plan.slug, plan]))
+      this.#tenants = new WeakMap()
+    }
+    const tenants = new Map([...control.tenants.values()].map(tenant => [tenant.name, this.#tenant(tenant)]))
+    return entitlements(tenants, this.#plans, consumers)
+  }
+
+  #tenant(tenant: TenantShare): TenantEntitlements {
+    let known = this.#tenants.get(tenant)
+    if (known === undefined) {
+      known = ofTenant(tenant, this.#plans)
+      this.#tenants.set(tenant, known)
+    }
+    return known
+  }
+}
+
+function entitlements(
+  tenants: ReadonlyMap<string, TenantEntitlements>,
+  plans: ReadonlyMap<string, Plan>,
+  consumers: SnapshotDocument['consumers'],
+): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
   const own = new Map<string, Entitlement>()
   for (const [consumer, slug] of Object.entries(consumers)) {
     const plan = plans.get(slug)
