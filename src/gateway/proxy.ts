@@ -1,5 +1,5 @@
 /** Proxied APIs: the public address of an API answers through the pipeline, bodies flowing both ways. It buffers no whole body. */
-import type { EgressHeaders } from '../egress/egress.ts'
+import type { EgressStreamResponse } from '../egress/egress.ts'
 import type { Upstreams } from '../egress/upstreams.ts'
 import { Cancellation } from '../pipeline/cancellation.ts'
 import type { CompiledApi, Exchange, Snapshot } from '../pipeline/exchange.ts'
@@ -41,11 +41,16 @@ export class ApiProxy {
       cancellation.cancel()
       body.stop()
     })
+    let end: (() => void) | undefined
     const ended = run(this.#parts, snapshot, call, 'proxy', { action: 'proxy', api }, cancellation, {
-      forward: exchange => this.#forward(call, exchange, api, rest, body),
+      forward: exchange =>
+        this.#forward(call, exchange, api, rest, body, sendEnd => {
+          end = sendEnd
+        }),
     })
     void Promise.resolve(ended).then(({ final }) => {
       body.stop()
+      end?.()
       if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
     })
   }
@@ -56,6 +61,7 @@ export class ApiProxy {
     api: CompiledApi,
     rest: string,
     body: BodyQueue,
+    onWhole: (sendEnd: () => void) => void,
   ): Promise<Final> {
     const { request } = call
     const answer = await this.#upstreams.stream({
@@ -70,39 +76,52 @@ export class ApiProxy {
     if (answer.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: answer.retryAfterSecs })
     if (answer.kind === 'failure') return failureOf(answer.reason)
-    await this.#answer(call, answer.status, answer.headers, answer.body, callHeaders(exchange))
+    const sendEnd = await this.#answer(call, exchange, answer)
+    if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: answer.status, ...failure }
   }
 
+  /**
+   * Sends the answer on but for its end: the last bytes leave when the call has been settled, so that nobody has the whole answer of a
+   * call that was not counted.
+   * @returns sends the end; undefined when there is nobody to send it to, or the upstream broke off
+   */
   async #answer(
     call: Call,
-    status: number,
-    headers: EgressHeaders,
-    body: AsyncIterable<Uint8Array> & { destroy(): void },
-    rateLimits: readonly string[],
-  ): Promise<void> {
+    exchange: Exchange,
+    { status, headers, body }: EgressStreamResponse,
+  ): Promise<(() => void) | undefined> {
     const { response } = call
-    const own = [...returnedHeaders(headers), ...rateLimits]
-    const length = headers.get('content-length')
-    const stream = call.stream(status, own, /^\d{1,15}$/.test(length) ? Number(length) : undefined)
+    const own = [...returnedHeaders(headers), ...callHeaders(exchange)]
+    const declared = headers.get('content-length')
+    const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
+    const stream = call.stream(status, own, length)
     let wake: (() => void) | undefined
     stream.onDrain(() => wake?.())
     response.onAbort(() => {
       wake?.()
       body.destroy()
     })
+    let last: Uint8Array | undefined
     try {
       for await (const chunk of body) {
-        if (response.closed) return
-        if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
+        if (response.closed) return undefined
+        exchange.responseBytes += chunk.byteLength
+        if (exchange.responseBytes === length) last = chunk
+        else if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
       }
-      stream.end()
     } catch {
       // the upstream broke off in mid-body: the client must see that the answer is not whole
       response.destroy()
+      return undefined
     } finally {
       body.destroy()
+    }
+    return () => {
+      if (response.closed) return
+      if (last !== undefined) stream.write(last)
+      stream.end()
     }
   }
 }

@@ -74,11 +74,12 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       }
     }
 
+    /** As many answered calls; one that got no answer is followed by another. */
     async function load(): Promise<void> {
       const began = performance.now()
       let next = 0
       const worker = async (): Promise<void> => {
-        while (next < RUN.calls) {
+        while (answered.size < RUN.calls) {
           const number = next++
           await sleep(Math.max(0, began + (1000 * number) / RUN.perSecond - performance.now()))
           // while the gateway starts, an attempt is soon over
@@ -127,7 +128,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     it('loses nothing that it promised to keep, and counts each call once', async () => {
       await Promise.all([load(), killGateways(), killBrokers()])
       lookAtMemory()
-      expect(answered.size).toBeGreaterThan(RUN.calls / 4)
+      expect(answered.size).toBeGreaterThanOrEqual(RUN.calls)
 
       // everything that was spooled has arrived when the number of events stands still
       let events = await topic()

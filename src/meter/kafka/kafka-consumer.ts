@@ -1,4 +1,6 @@
 /** Reads the topic as a member of a group and hands batches on, each at least once and in the order of its partition. It folds nothing. */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import { readEvent } from '../event-codec.ts'
 import type { MeteringEvent } from '../meter.ts'
@@ -21,6 +23,7 @@ export class KafkaConsumer {
   readonly counts = { taken: 0, unreadable: 0, restarts: 0 }
   readonly #options: KafkaConsumerOptions
   readonly #stopped = new AbortController()
+  readonly #stopRequested = once(this.#stopped.signal, 'abort')
   readonly #ended: Promise<void>
   #consumer: Consumer | undefined
 
@@ -72,7 +75,7 @@ export class KafkaConsumer {
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })
     await consumer.run({ eachBatchAutoResolve: false, eachBatch: batch => this.#take(batch) })
-    await Promise.race([crashed, this.#untilStopped()])
+    await Promise.race([crashed, this.#stopRequested])
   }
 
   async #take({ batch, resolveOffset, heartbeat }: EachBatchPayload): Promise<void> {
@@ -92,20 +95,8 @@ export class KafkaConsumer {
     }
   }
 
-  #untilStopped(): Promise<void> {
-    const { signal } = this.#stopped
-    if (signal.aborted) return Promise.resolve()
-    return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
-  }
-
   #pause(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const timer = setTimeout(resolve, ms)
-      this.#stopped.signal.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-      if (this.#stopped.signal.aborted) resolve()
-    })
+    // rejects only when it is told to stop
+    return sleep(ms, undefined, { signal: this.#stopped.signal }).catch(() => undefined)
   }
 }
