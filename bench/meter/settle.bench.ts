@@ -1,0 +1,168 @@
+/** What an event costs the request: made, encoded and queued; the encodings side by side; and what the write behind it costs. */
+import { openSync, writeSync } from 'node:fs'
+import { encodeEvent } from '../../src/meter/event-codec.ts'
+import { EventEncoder, MAX_EVENT_BYTES } from '../../src/meter/event-encoder.ts'
+import { newWriterName } from '../../src/meter/event-id.ts'
+import type { CallOrigin, Meter, MeteredCall, MeteringEvent } from '../../src/meter/meter.ts'
+import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from '../../src/meter/spool/frame.ts'
+import { Exchange } from '../../src/pipeline/exchange.ts'
+import { meterCalls } from '../../src/stages/meter-call.ts'
+import { recordMetrics } from '../../src/stages/record-metrics.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { aPrincipal, aTool, compiled, exchange } from '../../test/fixtures/exchange.ts'
+import { aCall, anOrigin } from '../../test/fixtures/metering.ts'
+import type { BenchCase, Suite } from '../suite.ts'
+
+const PER_RUN = 256
+
+/** The queue of the spool without the file behind it: a full one begins anew. */
+class Queue implements Meter {
+  readonly ready = true
+  readonly buffer = Buffer.alloc(1024 * 1024)
+  filled = 0
+  #number = 0
+  readonly #encoder = new EventEncoder(newWriterName(), 'gateway-1')
+
+  record(origin: CallOrigin, call: MeteredCall): undefined {
+    if (this.buffer.length - this.filled < MAX_EVENT_BYTES + FRAME_HEADER_BYTES) this.filled = 0
+    const at = this.filled
+    const end = this.#encoder.write(this.buffer, at + FRAME_HEADER_BYTES, ++this.#number, origin, call)
+    beginFrame(this.buffer, at, end - at - FRAME_HEADER_BYTES, this.#number)
+    this.filled = end
+    return undefined
+  }
+}
+
+/** Request ids as they come from the wire: never the same text twice. */
+const freshId = (index: number): string => Buffer.from(`${index}-`.padEnd(32, '7c9e')).toString('latin1')
+
+function cases(): readonly BenchCase[] {
+  const queue = new Queue()
+  const origin = anOrigin()
+  const fixed = aCall()
+  const written = openSync('/dev/null', 'w')
+  let calls: MeteredCall[] = []
+  let exchanges: Exchange[] = []
+  const freshCalls = (): void => {
+    calls = Array.from({ length: PER_RUN }, (_, index) => ({ ...fixed, requestId: freshId(index) }))
+  }
+  const caller = aPrincipal()
+  const tool = compiled(aTool())
+  const { final: _, ...base } = exchange({ operation: { action: 'tools.call', tool: 'get_order', arguments: {} } })
+  const freshExchanges = (): void => {
+    exchanges = Array.from({ length: PER_RUN }, (_, index) => {
+      const one = new Exchange({ ...base, requestId: freshId(index) })
+      Object.assign(one, { principal: caller, tenant: 'acme', tool, backendMs: 1.5, responseBytes: 2048 })
+      one.final = { kind: 'reply', result: { content: [], isError: false } }
+      return one
+    })
+  }
+  const metering = meterCalls(queue).settle
+  const metrics = recordMetrics(new Metrics(1000))
+
+  function check(bytes: number): void {
+    if (bytes < PER_RUN * 100) throw new Error(`${bytes} bytes cannot be ${PER_RUN} events`)
+  }
+  const whole = ({ requestId, occurredAtMs }: MeteredCall): MeteringEvent => ({
+    event_id: '01930000-0000-7001-9234-56789abcdef0',
+    occurred_at: new Date(occurredAtMs).toISOString(),
+    sequence: 1,
+    request_id: requestId,
+    tenant_id: origin.tenantId,
+    consumer_id: origin.consumerId,
+    subscription_id: origin.subscriptionId,
+    api_id: origin.apiId,
+    tool: origin.tool,
+    toolset: origin.toolset,
+    access: origin.access,
+    outcome: 'success',
+    status_code: 200,
+    latency_us: 1234,
+    backend_latency_us: 1000,
+    request_bytes: 99,
+    response_bytes: 2048,
+    tokens_saved_bytes: 0,
+    cache_hit: false,
+    counted: true,
+    policy_revision: origin.policyRevision,
+    decision_id: '',
+    gateway: 'gateway-1',
+  })
+
+  return [
+    {
+      id: 'event/queued',
+      perRun: PER_RUN,
+      prepare: freshCalls,
+      run() {
+        queue.filled = 0
+        for (const call of calls) queue.record(origin, call)
+        check(queue.filled)
+      },
+    },
+    {
+      id: 'event/protobufjs',
+      perRun: PER_RUN,
+      prepare: freshCalls,
+      run() {
+        let bytes = 0
+        for (const call of calls) bytes += encodeEvent(whole(call)).byteLength
+        check(bytes)
+      },
+    },
+    {
+      id: 'event/json',
+      perRun: PER_RUN,
+      prepare: freshCalls,
+      run() {
+        let bytes = 0
+        for (const call of calls) bytes += Buffer.from(JSON.stringify(whole(call))).byteLength
+        check(bytes)
+      },
+    },
+    {
+      id: 'settle/metered',
+      perRun: PER_RUN,
+      prepare: freshExchanges,
+      run() {
+        queue.filled = 0
+        for (const one of exchanges) void metering.run(one)
+        check(queue.filled)
+      },
+    },
+    {
+      id: 'settle/metered-and-counted',
+      perRun: PER_RUN,
+      prepare: freshExchanges,
+      run() {
+        queue.filled = 0
+        for (const one of exchanges) {
+          void metering.run(one)
+          void metrics.run(one)
+        }
+        check(queue.filled)
+      },
+    },
+    {
+      id: 'behind/sealed-and-written',
+      perRun: PER_RUN,
+      prepare() {
+        freshCalls()
+        queue.filled = 0
+        for (const call of calls) queue.record(origin, call)
+      },
+      run() {
+        sealFrames(queue.buffer, 0, queue.filled)
+        check(writeSync(written, queue.buffer, 0, queue.filled))
+      },
+    },
+  ]
+}
+
+const suite: Suite = {
+  id: 'meter/settle',
+  title:
+    'One metering event: made, encoded, framed and queued; then written in groups of 256 (checksum and system call).',
+  cases,
+}
+export default suite
