@@ -5,7 +5,7 @@ import { EventEncoder, MAX_EVENT_BYTES } from '../../src/meter/event-encoder.ts'
 import { newWriterName } from '../../src/meter/event-id.ts'
 import type { CallOrigin, Meter, MeteredCall, MeteringEvent } from '../../src/meter/meter.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from '../../src/meter/spool/frame.ts'
-import { Exchange } from '../../src/pipeline/exchange.ts'
+import { Exchange, type ExchangeInit } from '../../src/pipeline/exchange.ts'
 import { meterCalls } from '../../src/stages/meter-call.ts'
 import { recordMetrics } from '../../src/stages/record-metrics.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -48,10 +48,10 @@ function cases(): readonly BenchCase[] {
   }
   const caller = aPrincipal()
   const tool = compiled(aTool())
-  const { final: _, ...base } = exchange({ operation: { action: 'tools.call', tool: 'get_order', arguments: {} } })
+  const base = exchange({ operation: { action: 'tools.call', tool: 'get_order', arguments: {} } })
   const freshExchanges = (): void => {
     exchanges = Array.from({ length: PER_RUN }, (_, index) => {
-      const one = new Exchange({ ...base, requestId: freshId(index) })
+      const one = new Exchange({ ...(base as unknown as ExchangeInit), requestId: freshId(index) })
       Object.assign(one, { principal: caller, tenant: 'acme', tool, backendMs: 1.5, responseBytes: 2048 })
       one.final = { kind: 'reply', result: { content: [], isError: false } }
       return one
