@@ -5,6 +5,7 @@ import type { ToolDefaults } from '../../model/tool-set.ts'
 import { isDict } from '../compile/dict.ts'
 import { assertSchema } from '../validate.ts'
 import type { Fields } from './fields.ts'
+import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource.ts'
 import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
 
@@ -82,6 +83,11 @@ function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSche
     spec.fault(`${name}.type`, 'is not "object"', 'write type: object')
   else if (JSON.stringify(value).length > 200_000) spec.fault(name, 'is larger than 200 kB', 'shorten it')
   else {
+    const mirrored = mirroredHeaderFault(value)
+    if (mirrored !== undefined) {
+      spec.fault(name, `cannot be followed: ${mirrored}`, 'correct or remove the annotation')
+      return undefined
+    }
     try {
       assertSchema(value)
       return value

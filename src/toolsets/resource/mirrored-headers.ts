@@ -1,0 +1,54 @@
+/** Checks `x-mcp-header` annotations that an author wrote (MCP 2026-07-28): a faulty one would make clients drop the whole tool. Pure. */
+import { isDict } from '../compile/dict.ts'
+
+/** RFC 9110 §5.6.2, token; `Mcp-Param-` goes before it. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
+const MIRRORED_TYPES = ['string', 'integer', 'boolean']
+const KEYWORD = 'x-mcp-header'
+
+/** @returns a sentence about the first fault; undefined when every annotation can be followed. */
+export function mirroredHeaderFault(schema: unknown): string | undefined {
+  return faultIn(schema, true, '', new Set())
+}
+
+/** @param reachable only `properties` lead here */
+function faultIn(node: unknown, reachable: boolean, path: string, names: Set<string>): string | undefined {
+  if (Array.isArray(node)) {
+    for (const [at, item] of node.entries()) {
+      const fault = faultIn(item, false, `${path}/${at}`, names)
+      if (fault !== undefined) return fault
+    }
+    return undefined
+  }
+  if (!isDict(node)) return undefined
+  if (KEYWORD in node) {
+    const fault = annotationFault(node, reachable && path !== '', names)
+    if (fault !== undefined) return `${KEYWORD} at ${path === '' ? 'the root' : path} ${fault}`
+  }
+  for (const [keyword, inner] of Object.entries(node)) {
+    // what stands in these is data, not schema
+    if (keyword === 'enum' || keyword === 'const' || keyword === 'default' || keyword === 'examples') continue
+    const holdsSchemas = keyword === 'properties' && isDict(inner)
+    const parts = holdsSchemas ? Object.entries(inner) : [['', inner] as const]
+    for (const [name, part] of parts) {
+      const at = `${path}/${keyword}${name === '' ? '' : `/${name}`}`
+      const fault = faultIn(part, reachable && holdsSchemas, at, names)
+      if (fault !== undefined) return fault
+    }
+  }
+  return undefined
+}
+
+function annotationFault(
+  { [KEYWORD]: name, type }: { readonly [key: string]: unknown },
+  reachable: boolean,
+  names: Set<string>,
+): string | undefined {
+  if (typeof name !== 'string' || !TOKEN.test(name)) return 'is no header name'
+  if (!reachable) return 'is not reached by properties alone'
+  if (typeof type !== 'string' || !MIRRORED_TYPES.includes(type))
+    return 'is not on a string, integer or boolean'
+  if (names.has(name.toLowerCase())) return `repeats the name ${name}`
+  names.add(name.toLowerCase())
+  return undefined
+}
