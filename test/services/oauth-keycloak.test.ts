@@ -5,6 +5,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CLIENTS } from '../../src/cli/doctor/clients.ts'
+import { examine } from '../../src/cli/doctor/examine.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { Browser } from '../unit/identity/browser.ts'
 import { hasKeycloak, Keycloak } from './keycloak/keycloak-server.ts'
@@ -169,6 +171,27 @@ describe.skipIf(!hasKeycloak())(
       })
       expect(answer.status).toBe(403)
       expect(answer.json).toMatchObject({ error: 'access_denied' })
+    })
+
+    it('lets the doctor through as Claude, Cursor and ChatGPT, and it leaves no client behind', async () => {
+      for (const name of ['claude', 'cursor', 'chatgpt'] as const) {
+        const report = await examine(
+          { url: serverUrl, token: desktop.held!.access_token, serverName: 'toolgate' },
+          CLIENTS[name],
+          () => {},
+        )
+        expect(report.failed, JSON.stringify(report.steps.at(-1))).toBeUndefined()
+        expect(report.steps.map(step => step.status)).not.toContain('skipped')
+        expect(await keycloak.clientsNamed(CLIENTS[name].title)).toEqual([])
+      }
+    })
+
+    it('makes the doctor say what Keycloak lacks for VS Code', async () => {
+      const visit = { url: serverUrl, token: undefined, serverName: 'toolgate' }
+      const report = await examine(visit, CLIENTS.vscode, () => {})
+      expect(report.failed).toBe('registration')
+      expect(report.steps.at(-1)?.mend).toContain('vscode.dev')
+      expect(report.steps.at(-1)?.mend).toContain('Trusted hosts')
     })
 
     it('says 502 when the provider is stopped, while the own documents and the tokens at hand go on', async () => {
