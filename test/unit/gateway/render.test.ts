@@ -109,6 +109,20 @@ describe('tools', () => {
     expect(toolsJson(arrays, '2026-07-28')).toContain('outputSchema')
   })
 
+  it('write definitions in place for versions before JSON Schema 2020-12', () => {
+    const node = { type: 'object', properties: { child: { $ref: '#/$defs/Node' } } }
+    const inputSchema = {
+      type: 'object' as const,
+      properties: { root: { $ref: '#/$defs/Node' } },
+      $defs: { Node: node },
+    }
+    const recursive = { tools: [compiled(aTool({ inputSchema }))], forms: new Map<string, string>() }
+    expect(toolsJson(recursive, '2025-06-18')).not.toContain('$')
+    expect(toolsJson(recursive, '2025-06-18')).toContain('child')
+    for (const view of ['2025-11-25', '2026-07-28', 'rest'] as const)
+      expect(toolsJson(recursive, view)).toContain('#/$defs/Node')
+  })
+
   it('never show the credential or the address of a backend', () => {
     const secret = {
       tools: [compiled(aTool({ authentication: { type: 'bearer', credential: 'canary' } }))],
