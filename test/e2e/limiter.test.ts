@@ -155,22 +155,3 @@ describe('with room for many new connections', () => {
     await closeAll()
   })
 })
-
-describe('switched off', () => {
-  afterAll(() => gateway?.stop())
-
-  it('SSE_LIMITER_ENABLED=false: no row counts, whatever it is set to', async () => {
-    await begin({
-      SSE_LIMITER_ENABLED: 'false',
-      MAX_PER_IP: '1',
-      MAX_TOTAL: '1',
-      RATE_LIMIT_PER_MIN: '1',
-      MAX_DURATION: '1s',
-    })
-    await openMany(12, () => '192.0.2.1')
-    await advance('2h')
-    await new Promise(resolve => setTimeout(resolve, 2500))
-    expect(await gauge('platform_streams')).toBe(12)
-    await closeAll()
-  })
-})

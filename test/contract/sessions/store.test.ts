@@ -146,6 +146,21 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     expect((await store.replay(stream, 300))?.events).toHaveLength(99)
   })
 
+  it('keeps at most 256 KiB of a stream, and always its last event', async () => {
+    const stream = `wide-${Math.random()}`
+    const data = JSON.stringify('x'.repeat(32 * 1024))
+    for (let n = 0; n < 20; n++) store.append(stream, { n, data })
+    const kept = async () => (await store.replay(stream, 18))?.events.map(event => event.n)
+    await expect.poll(kept, { timeout: 5000 }).toEqual([19])
+    expect(await store.replay(stream, 5)).toBeUndefined()
+    const last = JSON.stringify('y'.repeat(300 * 1024))
+    store.append(stream, { n: 20, data: last })
+    await expect
+      .poll(async () => (await store.replay(stream, 19))?.events, { timeout: 5000 })
+      .toEqual([{ n: 20, data: last }])
+    expect(await store.replay(stream, 18)).toBeUndefined()
+  })
+
   it('counts sessions, and zombies among them after a third of the TTL', async () => {
     const before = await store.statistics(clock.nowMs)
     await store.create({ ...FACTS, createdAtMs: clock.nowMs })
