@@ -100,7 +100,8 @@ export class LeaseReserver implements Reserver {
       }
     }
     const low = lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH
-    if (low && lease.pending === undefined && this.#mayAsk(lease, nowMs))
+    const spentSoon = unitsLeft === 0 && nowMs - lease.leasedMs < QUIET_MS
+    if ((low || spentSoon) && lease.pending === undefined && this.#mayAsk(lease, nowMs))
       this.#ahead(lease, lease.wanted(nowMs, leaseMs))
   }
 
@@ -186,23 +187,26 @@ export class LeaseReserver implements Reserver {
     } finally {
       lease.pending = undefined
     }
+    if (lease instanceof ConsumerLease) this.#renewLater(lease, quota.monotonicMs())
   }
 
-  /** Somebody goes on calling through a denial: when it ends the next lease is asked for, so that no call has to wait for it. */
+  /** When a denial ends the next lease is asked for, should somebody still be calling, so that no call has to wait for it. */
   #renewLater(lease: ConsumerLease, nowMs: number): void {
     const { denial } = lease
     if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
+    if (nowMs - lease.lastCallMs > QUIET_MS || nowMs >= denial.untilMs) return
     if (denial.kind === 'burst' || denial.untilMs - nowMs > MOST_RENEWAL_MS) return
     lease.renewal = denial
     const timer = setTimeout(async () => {
       await lease.pending
       const { quota, leaseMs } = this.#options
       const laterMs = quota.monotonicMs()
-      if (this.#mayAsk(lease, laterMs)) {
+      if (laterMs - lease.lastCallMs <= QUIET_MS && this.#mayAsk(lease, laterMs)) {
         this.#ahead(lease, lease.wanted(laterMs, leaseMs))
         await lease.pending
       }
       lease.renewal = undefined
+      this.#renewLater(lease, quota.monotonicMs())
     }, denial.untilMs - nowMs)
     timer.unref()
   }
@@ -211,6 +215,7 @@ export class LeaseReserver implements Reserver {
     const more = clamp(lease.limits.burst) > 0 && want > 0 ? 1 : 0
     lease.pending = this.#options.leases.ask(lease, want, more, surrender).then(() => {
       lease.pending = undefined
+      this.#renewLater(lease, this.#options.quota.monotonicMs())
     })
   }
 

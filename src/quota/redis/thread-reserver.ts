@@ -88,7 +88,7 @@ export class ThreadReserver implements Reserver {
     const low = known.most * PREFETCH
     const falls = known.unitsLeft > low && unitsLeft <= low
     known.unitsLeft = unitsLeft
-    if (falls) this.flush()
+    if (falls || unitsLeft === 0) this.flush()
   }
 
   forgive(name: string): void {

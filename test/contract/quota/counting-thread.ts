@@ -1,4 +1,4 @@
-/** A worker thread that joins the quotas of its process, calls for one consumer as fast as told once it is told to begin, and reports. */
+/** A worker thread that joins the quotas of its process, calls for one consumer as fast as it is told to, and reports. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { PlanLimits } from '../../../src/model/plan.ts'
 import { joinJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
@@ -6,12 +6,15 @@ import type { SharedQuota } from '../../../src/quota/memory/kernel.ts'
 import type { Quota, QuotaGrant, QuotaRefusal } from '../../../src/quota/quota.ts'
 import { joinRedisQuota } from '../../../src/quota/redis/joined-quota.ts'
 
-export interface ThreadJob {
+export interface Joining {
   readonly share: SharedQuota
   readonly thread: number
   /** Joins the journal there; else `port` leads to the thread that holds Redis. */
   readonly dir?: string
   readonly port?: MessagePort
+}
+
+export interface ThreadJob {
   readonly key: string
   readonly limits: PlanLimits
   readonly tool?: { readonly requestsPerMinute: number; readonly burst: number }
@@ -33,16 +36,13 @@ export interface ThreadReport {
 }
 
 /** What a thread can be told. */
-export type ThreadOrder = 'go' | 'close' | { readonly reset: string } | 'clear'
+export type ThreadOrder = 'close' | 'clear' | { readonly load: ThreadJob } | { readonly reset: string }
 
 /** One clock for all threads and processes of the machine. */
 export const machineMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
 
 /** Calls for the time of the job, and resolves when every call has been answered. */
-export async function load(
-  quota: Quota,
-  job: Pick<ThreadJob, 'key' | 'limits' | 'tool' | 'seconds' | 'atOnce' | 'everyMs'>,
-): Promise<ThreadReport> {
+export async function load(quota: Quota, job: ThreadJob): Promise<ThreadReport> {
   const report: ThreadReport = { grants: [], calls: 0, waited: 0, longestMs: 0, lagMs: 0, cleared: 0 }
   const key = quota.key(job.key)
   const waitedBefore = quota.health().waited
@@ -86,9 +86,8 @@ export async function load(
   return report
 }
 
-if (parentPort !== null && (workerData as ThreadJob | null)?.share !== undefined) {
-  const job = workerData as ThreadJob
-  const { share, thread, dir, port } = job
+if (parentPort !== null && (workerData as Joining | null)?.share !== undefined) {
+  const { share, thread, dir, port } = workerData as Joining
   const quota: Quota =
     dir === undefined
       ? joinRedisQuota({ share, thread, port: port! })
@@ -96,14 +95,14 @@ if (parentPort !== null && (workerData as ThreadJob | null)?.share !== undefined
   let cleared = 0
   quota.onCleared(() => cleared++)
   parentPort.on('message', async (order: ThreadOrder) => {
-    if (order === 'go') parentPort!.postMessage({ ...(await load(quota, job)), cleared })
-    else if (order === 'close') {
+    if (order === 'close') {
       await quota.close()
       parentPort!.close()
     } else if (order === 'clear') {
       await quota.clearElsewhere()
       parentPort!.postMessage(cleared)
-    } else parentPort!.postMessage(await quota.reset(order.reset))
+    } else if ('load' in order) parentPort!.postMessage({ ...(await load(quota, order.load)), cleared })
+    else parentPort!.postMessage(await quota.reset(order.reset))
   })
   parentPort.postMessage('ready')
 }

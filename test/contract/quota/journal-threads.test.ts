@@ -26,9 +26,9 @@ test('four threads get one limit together, and the next process knows all they u
   const limits = { perSecond: 300, perDay: 100_000 }
   const job = { key: 'tenant/consumer', limits, seconds: 2, atOnce: 4, everyMs: 2 }
   const threads = await Promise.all(
-    [1, 2, 3].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+    [1, 2, 3].map(thread => CountingThread.start({ share: quota.share, thread, dir })),
   )
-  const reports = await Promise.all([load(quota, job), ...threads.map(thread => thread.load())])
+  const reports = await Promise.all([load(quota, job), ...threads.map(thread => thread.load(job))])
   const grants = reports.flatMap(({ grants }) => grants.map(([from, to]) => ({ from, to })))
   console.log(
     `journal, 4 threads: ${grants.length} of ${reports.reduce((sum, { calls }) => sum + calls, 0)} calls admitted at 300/s in 2 s`,
@@ -49,10 +49,10 @@ test('a thread that ends in mid-load leaves a table that all others go on with, 
   const quota = openJournalQuota({ dir, ...SIZES })
   const job = { key: 'tenant/consumer', limits: { perDay: 1_000_000 }, seconds: 1, atOnce: 50, everyMs: 1 }
   const [gone, stays] = await Promise.all(
-    [1, 2].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+    [1, 2].map(thread => CountingThread.start({ share: quota.share, thread, dir })),
   )
-  const kept = stays!.load()
-  void gone!.load().catch(() => {})
+  const kept = stays!.load(job)
+  void gone!.load(job).catch(() => {})
   await new Promise(resolve => setTimeout(resolve, 300))
   await gone!.terminate()
   const { grants } = await kept
@@ -73,20 +73,20 @@ test('a reset and an order to clear caches reach every thread at once', async ()
   const limits = { perDay: 5 }
   const job = { key: 'tenant/consumer', limits, seconds: 0.05, atOnce: 10, everyMs: 2 }
   const [one, two] = await Promise.all(
-    [1, 2].map(thread => CountingThread.start({ ...job, share: quota.share, thread, dir })),
+    [1, 2].map(thread => CountingThread.start({ share: quota.share, thread, dir })),
   )
-  expect((await one!.load()).grants).toHaveLength(5)
-  expect((await two!.load()).grants).toHaveLength(0)
+  expect((await one!.load(job)).grants).toHaveLength(5)
+  expect((await two!.load(job)).grants).toHaveLength(0)
   const before = quota.revision()
   expect(await two!.reset(job.key)).toBe(true)
   expect(quota.revision()).toBeGreaterThan(before)
   expect(quota.statisticsOf(job.key)!.dailyCount).toBe(0)
-  expect((await one!.load()).grants).toHaveLength(5)
+  expect((await one!.load(job)).grants).toHaveLength(5)
 
   const heard = new Promise<void>(resolve => quota.onCleared(resolve))
   expect(await two!.clear()).toBe(0)
   await heard
-  expect((await one!.load()).cleared).toBe(1)
+  expect((await one!.load(job)).cleared).toBe(1)
   await Promise.all([one!.close(), two!.close()])
   await quota.close()
 }, 60_000)

@@ -1,7 +1,7 @@
 /** Worker threads that count in the quotas of this process. */
 import { once } from 'node:events'
 import { type MessagePort, Worker } from 'node:worker_threads'
-import type { ThreadJob, ThreadOrder, ThreadReport } from './counting-thread.ts'
+import type { Joining, ThreadJob, ThreadOrder, ThreadReport } from './counting-thread.ts'
 
 export class CountingThread {
   readonly #worker: Worker
@@ -11,13 +11,13 @@ export class CountingThread {
   }
 
   /** Resolves when it has joined. */
-  static async start(job: ThreadJob, port?: MessagePort): Promise<CountingThread> {
+  static async start(joining: Omit<Joining, 'port'>, port?: MessagePort): Promise<CountingThread> {
     const script = new URL('./counting-thread.ts', import.meta.url).href
     // A thread does not take over how its process was taught TypeScript.
     const loader = `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(script)}) })`
     const worker = new Worker(loader, {
       eval: true,
-      workerData: port === undefined ? job : { ...job, port },
+      workerData: port === undefined ? joining : { ...joining, port },
       transferList: port === undefined ? [] : [port],
       execArgv: [],
     })
@@ -25,8 +25,8 @@ export class CountingThread {
     return new CountingThread(worker)
   }
 
-  load(): Promise<ThreadReport> {
-    return this.#ask('go') as Promise<ThreadReport>
+  load(job: ThreadJob): Promise<ThreadReport> {
+    return this.#ask({ load: job }) as Promise<ThreadReport>
   }
 
   reset(key: string): Promise<boolean> {
