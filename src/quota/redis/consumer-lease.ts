@@ -59,6 +59,7 @@ export class ConsumerLease {
   /** After a reset nothing is known to be used up. */
   forgive(): void {
     this.denial = undefined
+    this.renewal = undefined
   }
 }
 

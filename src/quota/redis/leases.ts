@@ -126,8 +126,10 @@ export class Leases {
     lease.others = numbers.slice(11, 15)
     lease.deadlineMs = report.k + granted > 0 ? lapsesMs : 0
     const kind = String(reply[7])
+    // An answer from before a reset does not say what is used up after it.
+    const outdated = generation < (this.#generations.get(lease.name) ?? 0)
     lease.denial =
-      kind === ''
+      kind === '' || outdated
         ? undefined
         : {
             kind: kind as LimitKind | 'closed',
