@@ -1,11 +1,13 @@
 /** `toolgate toolset lint|render FILE`: shows what a ToolSet or an OpenAPI document becomes, and what agents would stumble over. It serves nothing. */
 import { parseArgs } from 'node:util'
+import type { ObjectSchema } from '../model/json-schema.ts'
 import { asServed } from '../toolsets/inspect/as-served.ts'
 import { InspectionError, inspectFile } from '../toolsets/inspect/inspect-file.ts'
 import { lintLines, lintToolSet } from '../toolsets/inspect/lint.ts'
 
 const EXIT_FOUND = 1
 const EXIT_USAGE = 64
+const MAX_LINE_CHARS = 120
 
 const HELP = `Usage: toolgate toolset COMMAND FILE [options]
 
@@ -41,6 +43,11 @@ export async function toolset(args: string[]): Promise<number> {
     return usage((error as Error).message)
   }
   const { values, positionals } = parsed
+  // Whoever reads (`| head`) may have seen enough.
+  process.stdout.on('error', error => {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+    process.exit(0)
+  })
   if (values.help === true) {
     process.stdout.write(HELP)
     return 0
@@ -79,16 +86,30 @@ function render({ result }: Inspected, json: boolean): number {
     return 0
   }
   for (const tool of tools) {
-    process.stdout.write(`${tool.name}\n  ${tool.description.split('\n', 1)[0]}\n`)
-    const required = new Set(tool.inputSchema.required ?? [])
-    for (const name of Object.keys(tool.inputSchema.properties ?? {})) {
-      process.stdout.write(`    ${name}${required.has(name) ? ' (required)' : ''}\n`)
-    }
+    print(`${tool.name}`, `  ${firstLine(tool.description)}`, ...argumentLines(tool.inputSchema))
   }
-  for (const { operation, reason } of result.skipped)
-    process.stdout.write(`skipped ${operation}: ${reason}\n`)
-  process.stdout.write(`${tools.length} tools, ${result.skipped.length} operations skipped\n`)
+  for (const { operation, reason } of result.skipped) print(`skipped ${operation}: ${reason}`)
+  print(`${tools.length} tools, ${result.skipped.length} operations skipped`)
   return 0
+}
+
+function argumentLines({ properties = {}, required = [] }: ObjectSchema): string[] {
+  return Object.entries(properties).map(([name, schema]) => {
+    const { type, description } = schema as { readonly type?: unknown; readonly description?: unknown }
+    const shown = Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'any'
+    const said = typeof description === 'string' ? `  ${firstLine(description)}` : ''
+    return `    ${name}: ${shown}${required.includes(name) ? ', required' : ''}${said}`
+  })
+}
+
+/** Enough to recognize it by; the whole text is in the JSON. */
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n', 1)
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line
+}
+
+function print(...lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`)
 }
 
 function parse(args: string[]) {

@@ -37,7 +37,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       rule: 'skipped-operation',
       subject: operation,
       message: reason,
-      mend: 'correct the document',
+      mend: 'correct the document, or leave the operation out with spec.selector',
     })
   }
   if (result.tools.length > MANY_TOOLS) {

@@ -49,6 +49,33 @@ describe('toolgate toolset', () => {
     expect(out).toContain('2 tools, 0 operations skipped')
   })
 
+  it('render shows each argument with its type and what is said of it', async () => {
+    const document = JSON.parse(documentOf('findPets')) as { paths: { '/findPets': { get: object } } }
+    Object.assign(document.paths['/findPets'].get, {
+      parameters: [
+        {
+          name: 'limit',
+          in: 'query',
+          required: true,
+          schema: { type: 'integer' },
+          description: 'How many.\nAt most.',
+        },
+        { name: 'any', in: 'query', schema: {} },
+      ],
+    })
+    const { out } = await run('render', file('pets.json', JSON.stringify(document)))
+    expect(out).toContain('    limit: integer, required  How many.\n    any: any\n')
+  })
+
+  it('ends in peace when its reader has seen enough', async () => {
+    const many = file('many.json', documentOf(...Array.from({ length: 5000 }, (_, i) => `operation${i}`)))
+    const command = `"${process.execPath}" --import tsx src/cli/index.ts toolset render ${many} | head -1`
+    const err = await new Promise(resolve =>
+      execFile('bash', ['-c', command], (_, __, text) => resolve(text)),
+    )
+    expect(err).not.toContain('EPIPE')
+  })
+
   it('lint exits 1 with findings and 0 without', async () => {
     const poor = file(
       'poor.json',

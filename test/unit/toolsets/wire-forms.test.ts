@@ -68,6 +68,29 @@ const PATH: [string, boolean, unknown, string][] = [
   ['matrix', true, ARRAY, ';color=blue;color=black;color=brown'],
   ['matrix', true, OBJECT, ';R=100;G=200;B=150'],
 ]
+/** Every style of a place with each simple type, explode or not: it makes no difference. */
+const SIMPLE: [unknown, string][] = [
+  ['blue', 'blue'],
+  [7, '7'],
+  [-1.5, '-1.5'],
+  [true, 'true'],
+  ['a b/ü', 'a%20b%2F%C3%BC'],
+]
+const PATH_SIMPLE = SIMPLE.flatMap(([value, text]) =>
+  [true, false].flatMap((explode): [string, boolean, unknown, string][] => [
+    ['simple', explode, value, text],
+    ['label', explode, value, `.${text}`],
+    ['matrix', explode, value, `;color=${text}`],
+  ]),
+)
+const QUERY_SIMPLE = SIMPLE.flatMap(([value, text]) =>
+  [true, false].map((explode): [string, boolean, unknown, string] => [
+    'form',
+    explode,
+    value,
+    `color=${text}`,
+  ]),
+)
 
 const QUERY: [string, boolean, unknown, string][] = [
   ['form', false, STRING, 'color=blue'],
@@ -87,17 +110,20 @@ const QUERY: [string, boolean, unknown, string][] = [
 ]
 
 describe('path', () => {
-  it.each(PATH)('%s, explode %s, %j is %s', async (style, explode, value, expected) => {
+  it.each([...PATH, ...PATH_SIMPLE])('%s, explode %s, %j is %s', async (style, explode, value, expected) => {
     const { url } = await sent({ in: 'path', required: true, style, explode }, value)
     expect(url).toBe(`/v1/x/${expected}/y`)
   })
 })
 
 describe('query', () => {
-  it.each(QUERY)('%s, explode %s, %j is %s', async (style, explode, value, expected) => {
-    const { url } = await sent({ in: 'query', style, explode }, value)
-    expect(url).toBe(`/v1/x?${expected}`)
-  })
+  it.each([...QUERY, ...QUERY_SIMPLE])(
+    '%s, explode %s, %j is %s',
+    async (style, explode, value, expected) => {
+      const { url } = await sent({ in: 'query', style, explode }, value)
+      expect(url).toBe(`/v1/x?${expected}`)
+    },
+  )
 
   it('takes form with explode when nothing is said', async () => {
     expect((await sent({ in: 'query' }, ARRAY)).url).toBe('/v1/x?color=blue&color=black&color=brown')
@@ -132,6 +158,10 @@ describe('header', () => {
     [false, ARRAY, 'blue,black,brown'],
     [false, OBJECT, 'R,100,G,200,B,150'],
     [true, OBJECT, 'R=100,G=200,B=150'],
+    [true, ARRAY, 'blue,black,brown'],
+    [false, 7, '7'],
+    [true, -1.5, '-1.5'],
+    [false, true, 'true'],
   ])('simple, explode %s, %j is %s', async (explode, value, expected) => {
     expect((await sent({ in: 'header', explode }, value)).headers.color).toBe(expected)
   })
@@ -143,6 +173,11 @@ describe('cookie', () => {
     [false, ARRAY, 'color=blue,black,brown'],
     [false, OBJECT, 'color=R,100,G,200,B,150'],
     [true, ARRAY, 'color=blue; color=black; color=brown'],
+    [true, OBJECT, 'R=100; G=200; B=150'],
+    [false, 7, 'color=7'],
+    [true, -1.5, 'color=-1.5'],
+    [false, true, 'color=true'],
+    [true, 'a b/ü', 'color=a%20b%2F%C3%BC'],
   ])('form, explode %s, %j is %s', async (explode, value, expected) => {
     expect((await sent({ in: 'cookie', explode }, value)).headers.cookie).toBe(expected)
   })
