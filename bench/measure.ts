@@ -1,7 +1,7 @@
 /** Runs one bench file in this process and prints its figures, one JSON line per case. Started by `run.ts`; it judges nothing. */
 import { pathToFileURL } from 'node:url'
 import { Bench, type Task } from 'tinybench'
-import type { BenchCase, Figures, Suite } from './suite.ts'
+import type { BenchCase, Fact, Figures, Suite } from './suite.ts'
 
 interface Round {
   readonly medianNs: number
@@ -16,8 +16,9 @@ interface Round {
 export async function measure(
   suite: Suite,
   options: { readonly timeMs: number; readonly rounds: number; readonly filter: string },
-): Promise<Figures[]> {
+): Promise<(Figures | Fact)[]> {
   const cases = (await suite.cases()).filter(one => `${suite.id}/${one.id}`.includes(options.filter))
+  const facts = cases.length === 0 ? [] : (suite.facts?.() ?? [])
   const rounds = new Map<BenchCase, Round[]>(cases.map(one => [one, []]))
   for (let round = 0; round <= options.rounds; round++)
     for (const one of cases) {
@@ -28,7 +29,10 @@ export async function measure(
       // The first round warms up: by its end every case has run with the others' types seen.
       if (round > 0) rounds.get(one)!.push(roundOf(task!, one.perRun))
     }
-  return cases.map(one => figures(`${suite.id}/${one.id}`, rounds.get(one)!))
+  return [
+    ...cases.map(one => figures(`${suite.id}/${one.id}`, rounds.get(one)!)),
+    ...facts.map(fact => ({ ...fact, id: `${suite.id}/${fact.id}` })),
+  ]
 }
 
 function roundOf(task: Task, perRun: number): Round {

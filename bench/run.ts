@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { absoluteVerdict, ratioVerdicts, readBudgets, unmeasured } from './budgets.ts'
-import type { Figures } from './suite.ts'
+import type { Fact, Figures } from './suite.ts'
 import { ratioTable, suiteTable } from './table.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -19,6 +19,7 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 interface SuiteRun {
   readonly title: string
   readonly figures: readonly Figures[]
+  readonly facts: readonly Fact[]
   /** What the process said when it failed; undefined when it did not. */
   readonly failure: string | undefined
 }
@@ -46,7 +47,7 @@ async function main(): Promise<number> {
         .join(' · '),
     )
   for (const file of benchFiles()) {
-    const { title, figures, failure } = await runSuite(file)
+    const { title, figures, facts, failure } = await runSuite(file)
     if (failure !== undefined) {
       failed++
       console.error(`\n${file}: failed\n${failure}`)
@@ -59,6 +60,7 @@ async function main(): Promise<number> {
           JSON.stringify({ ...row, ...budgets.absolute[row.id], verdict: absoluteVerdict(budgets, row) }),
         )
     else console.log(suiteTable(title, figures, budgets))
+    for (const fact of facts) console.log(options.json ? JSON.stringify(fact) : `${fact.id}  ${fact.value}`)
   }
   const verdicts = ratioVerdicts(budgets, all)
   if (options.json) for (const verdict of verdicts) console.log(JSON.stringify(verdict))
@@ -98,18 +100,22 @@ function runSuite(file: string): Promise<SuiteRun> {
       { stdio: ['ignore', 'pipe', 'pipe'] },
     )
     const figures: Figures[] = []
+    const facts: Fact[] = []
     let title = file
     let stderr = ''
     createInterface({ input: child.stdout }).on('line', line => {
       if (!line.startsWith('{')) return
-      const row = JSON.parse(line) as Figures | { readonly title: string }
+      const row = JSON.parse(line) as Figures | Fact | { readonly title: string }
       if ('title' in row) title = row.title
+      else if ('value' in row) facts.push(row)
       else figures.push(row)
     })
     child.stderr.setEncoding('utf8').on('data', text => {
       stderr += text
     })
-    child.on('close', code => resolve({ title, figures, failure: code === 0 ? undefined : stderr.trim() }))
+    child.on('close', code =>
+      resolve({ title, figures, facts, failure: code === 0 ? undefined : stderr.trim() }),
+    )
   })
 }
 

@@ -19,6 +19,16 @@ export interface Suite {
   readonly title: string
   /** Called once, in a process of its own. */
   cases(): readonly BenchCase[] | Promise<readonly BenchCase[]>
+  /** What is no time per operation, such as memory; asked for after `cases`, before any is timed. */
+  facts?(): readonly Fact[]
+}
+
+/** One line below the table. */
+export interface Fact {
+  /** Behind the suite's id, like a case's. */
+  readonly id: string
+  /** With its unit, for people: `156 MiB`. */
+  readonly value: string
 }
 
 /** What was measured of one case: nanoseconds per operation. */
