@@ -179,7 +179,8 @@ export class Reconciler {
       )
     }
     if (this.#ready) this.#settle()
-    else this.#report(entry)
+    // What waits is no news before it is admitted.
+    else if (entry.waiting === undefined) this.#report(entry)
   }
 
   /** Admits what waits, in order, reports every tool-set and publishes when something changed. */

@@ -94,7 +94,7 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
   })
 
   describe('phases', () => {
-    it('Pending, then Syncing while the document is fetched, then Ready', async () => {
+    it('Syncing while the document is fetched, then Ready', async () => {
       let answer: (() => void) | undefined
       const server = await serve((_, response) => {
         answer = () => response.end(documentOf({ slow: {} }))
