@@ -28,6 +28,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'migrate the database of the control plane, or show its state',
     load: async () => (await import('./db.ts')).db,
   },
+  metering: {
+    summary: 'show metering events, or verify that none is missing',
+    load: async () => (await import('./metering.ts')).metering,
+  },
   policy: {
     summary: 'build, test and evaluate the policy',
     load: async () => (await import('./policy.ts')).policy,

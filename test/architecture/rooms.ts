@@ -120,6 +120,7 @@ export const CHOOSERS: readonly Exception[] = [
     to: 'policy/opa-wasm/',
     reason: 'a decision can be evaluated without starting a deployment',
   },
+  { from: 'cli/', to: 'meter/', reason: 'spool and topic can be read without a deployment' },
   { from: 'server/create.ts', to: 'server/', reason: 'HTTP_SERVER=auto has to try the native build' },
   {
     from: 'quota/journal/',
