@@ -5,6 +5,7 @@ import { OUT_SLOT, TAKE_GRANTED, TAKE_REFUSED } from '../../src/quota/memory/abi
 import { countAfter, mostInWindow } from './window/oracle.ts'
 import { NOON, smallTable } from './window/region.ts'
 
+const SOAK = process.env.SOAK === '1'
 const WINDOWS = [
   { name: 'second', field: 'second', lengthMs: 1000 },
   { name: 'minute', field: 'minute', lengthMs: 60_000 },
@@ -57,7 +58,7 @@ describe.each(WINDOWS)('rolling $name', ({ field, lengthMs }) => {
         }
         expect(mostInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)
       }),
-      { numRuns: 1500 },
+      { numRuns: SOAK ? 1500 : 400 },
     )
   })
 
@@ -108,7 +109,7 @@ describe.each(WINDOWS)('rolling $name', ({ field, lengthMs }) => {
           }
         },
       ),
-      { numRuns: 600 },
+      { numRuns: SOAK ? 600 : 150 },
     )
   })
 

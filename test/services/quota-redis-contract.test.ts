@@ -1,4 +1,5 @@
-/** The quota contract on a real Redis. */
+/** The quota contract on a real Redis, and the clock that tests move. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota } from '../../src/quota/redis/redis-quota.ts'
 import { quotaContract } from '../contract/quota/quota-contract.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
@@ -19,3 +20,37 @@ quotaContract(
   },
   { skip: withoutRedis },
 )
+
+describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await RedisServer.start()
+  })
+  afterAll(() => server.stop())
+
+  test('moves minutes and days for every instance', async () => {
+    const open = () => openRedisQuota({ url: server.url, consumers: 64, toolBuckets: 8 })
+    const [one, two] = [open(), open()]
+    await Promise.all([one.ready, two.ready])
+    const key = 'tenant/consumer'
+    const take = async (quota: typeof one, limits: { perMinute: number } | { perDay: number }) =>
+      (await quota.take({ key, limits, nowMs: Date.now() })).granted
+    const spent = (quota: typeof one, limits: Parameters<typeof take>[1]) =>
+      expect.poll(() => take(quota, limits), { timeout: 5000 }).toBe(false)
+    const free = (quota: typeof one, limits: Parameters<typeof take>[1]) =>
+      expect.poll(() => take(quota, limits), { timeout: 5000 }).toBe(true)
+
+    await spent(one, { perMinute: 3 })
+    await spent(two, { perMinute: 3 })
+    one.advance(62_000)
+    await free(one, { perMinute: 3 })
+    await free(two, { perMinute: 3 })
+
+    await spent(one, { perDay: 10 })
+    await spent(two, { perDay: 10 })
+    two.advance(86_400_000)
+    await free(two, { perDay: 10 })
+    await free(one, { perDay: 10 })
+    await Promise.all([one.close(), two.close()])
+  }, 30_000)
+})
