@@ -13,6 +13,8 @@ const PER_WEBHOOK = 4
 /** Deliveries of this instance at once, and how many one tenant may have: its dead endpoints leave room for everybody else's. */
 const SLOTS = 256
 const PER_TENANT = 32
+/** Between two looks: changes and outcomes that come together are looked at together. */
+const MIN_PAUSE_MS = 20
 /** Tries to write an outcome down, within the lease. */
 const SETTLE_TRIES = 4
 const SETTLE_PAUSE_MS = 500
@@ -88,6 +90,7 @@ export class Dispatcher {
       } catch (error) {
         onFault('due webhook deliveries could not be claimed; the next look tries again', error)
       }
+      await sleep(MIN_PAUSE_MS)
     }
   }
 

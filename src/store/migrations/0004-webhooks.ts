@@ -52,6 +52,7 @@ export const statements: readonly string[] = [
   updated_at timestamptz not null)`,
   `create index deliveries_webhook on deliveries (webhook_id, id)`,
   `create index deliveries_waiting on deliveries (webhook_id, next_attempt_at, id) where status = 'pending'`,
+  `create index deliveries_due on deliveries (next_attempt_at) where status = 'pending'`,
   `create index deliveries_leased on deliveries (leased_until) where status = 'pending' and leased_until is not null`,
   `create index deliveries_age on deliveries (created_at)`,
   ...guard('webhooks'),
