@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes
 #        policy-tools (without names: all of them; what is there is left alone)
 # The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
@@ -16,6 +16,7 @@ CONFORMANCE_NODE=24.21.0
 MCP_CLIENT=2.4.0
 MCP_INSPECTOR=2.12.0
 MCP_PYTHON=2.3.0
+SCHEMATHESIS=4.32.5
 
 packages=()
 steps=()
@@ -85,6 +86,13 @@ want_python_mcp() {
   steps+=(fetch_python_mcp)
 }
 
+# an environment of its own: its libraries and those of the MCP client need not agree
+want_schemathesis() {
+  .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+  steps+=(fetch_schemathesis)
+}
+
 fetch_kafka() { node scripts/kafka.mjs fetch; }
 
 fetch_policy_tools() { npx --no-install tsx scripts/policy-tools.mjs; }
@@ -106,6 +114,11 @@ fetch_inspector() {
   mkdir -p .tools/inspector
   npm install --prefix .tools/inspector --save-exact --no-audit --no-fund --loglevel=error \
     "@modelcontextprotocol/inspector@$MCP_INSPECTOR"
+}
+
+fetch_schemathesis() {
+  python3 -m venv .tools/schemathesis
+  .tools/schemathesis/bin/python -m pip install --quiet --disable-pip-version-check "schemathesis==$SCHEMATHESIS"
 }
 
 fetch_python_mcp() {
@@ -131,7 +144,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp corpus kubernetes policy-tools)
+all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then
