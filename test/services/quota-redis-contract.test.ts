@@ -1,6 +1,9 @@
 /** The quota contract on a real Redis, and the clock that tests move. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRedisQuota } from '../../src/quota/redis/redis-quota.ts'
+import { openRedisQuota, type RedisQuota } from '../../src/quota/redis/redis-quota.ts'
 import { quotaContract } from '../contract/quota/quota-contract.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
@@ -52,5 +55,39 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
     await free(two, { perDay: 10 })
     await free(one, { perDay: 10 })
     await Promise.all([one.close(), two.close()])
+  }, 30_000)
+})
+
+describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
+  test('after a reset neither brings the counts of before back nor forgets those since', async () => {
+    const server = await RedisServer.start()
+    const dir = mkdtempSync(join(tmpdir(), 'quota-restart-'))
+    const key = 'tenant/consumer'
+    const open = async () => {
+      const quota = openRedisQuota({ url: server.url, dir, consumers: 64, toolBuckets: 8 })
+      await quota.ready
+      return quota
+    }
+    async function granted(quota: RedisQuota, calls: number): Promise<number> {
+      let count = 0
+      for (let i = 0; i < calls; i++) {
+        const answer = await quota.take({ key, limits: { perDay: 20 }, nowMs: Date.now() })
+        if (answer.granted) count++
+        // Redis did not answer in time, on a busy machine
+        else if (answer.cause !== undefined) i--
+      }
+      return count
+    }
+
+    const first = await open()
+    expect(await granted(first, 15)).toBe(15)
+    expect(await first.reset(key)).toBe(true)
+    expect(await granted(first, 12)).toBe(12)
+    await first.close()
+    const second = await open()
+    expect(await granted(second, 30)).toBe(8)
+    await second.close()
+    await server.stop()
+    rmSync(dir, { recursive: true })
   }, 30_000)
 })
