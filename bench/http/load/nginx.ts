@@ -1,0 +1,66 @@
+/** nginx as a plain reverse proxy with one worker and kept-alive connections to the backend: the reference without any check. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Child, cpuUsOf, rssMiBOf, startChild } from './child.ts'
+
+export function hasNginx(): boolean {
+  return spawnSync('nginx', ['-v']).error === undefined
+}
+
+export async function startNginx(upstream: string): Promise<Child & { readonly port: number }> {
+  const dir = mkdtempSync(join(tmpdir(), 'nginx-'))
+  const port = await freePort()
+  const config = join(dir, 'nginx.conf')
+  writeFileSync(
+    config,
+    `daemon off; master_process off; worker_processes 1; pid ${dir}/pid; error_log ${dir}/error.log;
+events { worker_connections 1024; }
+http {
+  access_log off; client_body_temp_path ${dir}; proxy_temp_path ${dir}; fastcgi_temp_path ${dir}; uwsgi_temp_path ${dir}; scgi_temp_path ${dir};
+  keepalive_requests 100000000;
+  upstream backend { server ${upstream.replace('http://', '')}; keepalive 64; keepalive_requests 100000000; }
+  server { listen 127.0.0.1:${port}; location / { proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; } }
+}`,
+  )
+  // it says nothing when it is ready
+  const child = await startChild('sh', ['-c', `echo ${port}; exec nginx -c ${config} -p ${dir}`], {
+    side: 'server',
+  })
+  await reachable(port)
+  return {
+    ...child,
+    port,
+    cpuUs: () => cpuUsOf(child.pid),
+    rssMiB: () => rssMiBOf(child.pid),
+    async stop() {
+      await child.stop()
+      const errors = readFileSync(join(dir, 'error.log'), 'utf8')
+      if (/\[(emerg|alert|crit)\]/.test(errors)) console.error(errors.slice(0, 2000))
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+async function reachable(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    try {
+      await fetch(`http://127.0.0.1:${port}/`)
+      return
+    } catch {
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
+  throw new Error('nginx did not open its port')
+}
