@@ -17,6 +17,8 @@ const COUNT = process.env.SOAK === '1' ? 5000 : 500
 const MAX_SESSION_BYTES = 8 * 1024
 const MAX_STREAM_BYTES = 3 * 1024
 const MAX_REACH_MS = 1000
+/** Broadcasts that are measured. */
+const ROUNDS = process.env.SOAK === '1' ? 7 : 1
 
 const root = mkdtempSync(join(tmpdir(), 'streams-'))
 const toolsets = join(root, 'toolsets')
@@ -128,17 +130,24 @@ it(`keeps ${COUNT} idle streams in at most 3 KiB each`, async () => {
 }, 120_000)
 
 it('tells all of them of a changed list within a second', async () => {
-  streams.watchFor('notifications/tools/list_changed')
-  await gateway.loop()
-  changeList()
-  const arrivals = await streams.arrivals(30_000)
-  const { heldMs, activeMs } = await gateway.loop()
-  const spreadMs = arrivals.at(-1)! - arrivals[0]!
+  const rounds: { readonly spreadMs: number; readonly heldMs: number; readonly activeMs: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    streams.watchFor('notifications/tools/list_changed')
+    await gateway.loop()
+    changeList()
+    const arrivals = await streams.arrivals(30_000)
+    expect(arrivals).toHaveLength(COUNT)
+    rounds.push({ spreadMs: arrivals.at(-1)! - arrivals[0]!, ...(await gateway.loop()) })
+  }
+  const shown = (of: (round: (typeof rounds)[number]) => number): string => {
+    const sorted = rounds.map(of).sort((x, y) => x - y)
+    return `${sorted[ROUNDS >> 1]!.toFixed(1)} (${sorted[0]!.toFixed(1)} to ${sorted.at(-1)!.toFixed(1)})`
+  }
   process.stdout.write(
-    `  list_changed: ${arrivals.length} streams in ${Math.round(spreadMs)} ms; reload and broadcast kept the event loop ` +
-      `at work for ${activeMs.toFixed(0)} ms, ${heldMs.toFixed(1)} at a time; the reload without any stream ` +
-      `${reload.activeMs.toFixed(0)} and ${reload.heldMs.toFixed(1)} ms\n`,
+    `  list_changed to ${COUNT} streams, median of ${ROUNDS} (least to most): from the first to the last ` +
+      `${shown(round => round.spreadMs)} ms; event loop held ${shown(round => round.heldMs)} ms at a time, ` +
+      `${reload.heldMs.toFixed(1)} by the reload alone; ` +
+      `${shown(round => ((round.activeMs - reload.activeMs) * 1000) / COUNT)} us of the event loop for each stream\n`,
   )
-  expect(arrivals).toHaveLength(COUNT)
-  expect(spreadMs).toBeLessThanOrEqual(MAX_REACH_MS)
-}, 60_000)
+  for (const { spreadMs } of rounds) expect(spreadMs).toBeLessThanOrEqual(MAX_REACH_MS)
+}, 120_000)
