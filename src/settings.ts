@@ -6,6 +6,7 @@ import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
+import { readTelemetry, type TelemetrySettings } from './settings/telemetry.ts'
 import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
 import { readWorkers } from './settings/workers.ts'
 
@@ -71,6 +72,7 @@ export interface Settings extends RoleSettings {
   /** Threads that serve calls, where the listener can share its port. */
   readonly workers: number
   readonly metering: MeteringSettings
+  readonly telemetry: TelemetrySettings
 }
 
 /** All faults of the environment at once; the command exits with 78 (EX_CONFIG). */
@@ -163,6 +165,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
     metering: readMetering(read),
+    telemetry: readTelemetry(read),
     workers: readWorkers(read),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }

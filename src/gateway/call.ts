@@ -11,6 +11,10 @@ export class Call {
   readonly response: HttpResponse
   readonly requestId: string
   readonly traceId: string
+  /** What the caller's `traceparent` names as parent. */
+  readonly parentSpanId: string | undefined
+  /** The caller's word on recording stands for its own trace; a trace of ours is recorded. */
+  readonly traceFlags: string
   readonly receivedAtMs: number
   readonly #corsHeaders: readonly string[]
 
@@ -18,7 +22,10 @@ export class Call {
     this.request = request
     this.response = response
     this.requestId = requestIdOf(request)
-    this.traceId = traceIdOf(request)
+    const parent = TRACEPARENT.exec(request.header('traceparent'))
+    this.traceId = parent?.[1] ?? randomHex(16)
+    this.parentSpanId = parent?.[2]
+    this.traceFlags = parent?.[3] ?? '01'
     this.receivedAtMs = nowMs
     this.#corsHeaders = corsHeaders
   }
@@ -90,16 +97,11 @@ function requestIdOf(request: HttpRequest): string {
 }
 
 /** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags; an all-zero trace-id is invalid. */
-const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/
+const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/
 
 /** Of one step of a trace (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
 export function newSpanId(): string {
   return `${randomHex(7)}01`
-}
-
-function traceIdOf(request: HttpRequest): string {
-  const match = TRACEPARENT.exec(request.header('traceparent'))
-  return match === null ? randomHex(16) : match[1]!
 }
 
 const POOL_BYTES = 4096

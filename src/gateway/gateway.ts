@@ -46,6 +46,8 @@ export function run(
   const exchange = new Exchange({
     requestId: call.requestId,
     traceId: call.traceId,
+    parentSpanId: call.parentSpanId,
+    traceFlags: call.traceFlags,
     access,
     snapshot,
     operation,

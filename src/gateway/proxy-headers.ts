@@ -1,7 +1,7 @@
 /** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
 import type { EgressHeaders } from '../egress/egress.ts'
 import type { CompiledApi } from '../pipeline/exchange.ts'
-import { type Call, newSpanId } from './call.ts'
+import type { Call } from './call.ts'
 
 /** What a gateway says of itself to upstreams. */
 export interface Forwarding {
@@ -38,7 +38,13 @@ const OURS = new Set([
   'traceparent',
 ])
 
-export function forwardedHeaders(call: Call, api: CompiledApi, forwarding: Forwarding): string[] {
+/** @param spanId of the step that calls the upstream */
+export function forwardedHeaders(
+  call: Call,
+  api: CompiledApi,
+  forwarding: Forwarding,
+  spanId: string,
+): string[] {
   const { request } = call
   const believed = forwarding.isTrusted(request.peerAddress)
   const heard = (name: string): string => (believed ? request.header(name) : '')
@@ -65,15 +71,9 @@ export function forwardedHeaders(call: Call, api: CompiledApi, forwarding: Forwa
     'x-request-id',
     call.requestId,
     'traceparent',
-    `00-${call.traceId}-${newSpanId()}-${traceFlags(request.header('traceparent'), call.traceId)}`,
+    `00-${call.traceId}-${spanId}-${call.traceFlags}`,
   )
   return headers
-}
-
-/** The caller's decision on recording stands for its own trace; a trace of ours is recorded. */
-function traceFlags(parent: string, traceId: string): string {
-  const [, heard, , flags = ''] = parent.split('-')
-  return heard === traceId && /^[0-9a-f]{2}$/.test(flags) ? flags : '01'
 }
 
 /** Headers of the upstream's answer that reach the client; ids and length are set by us. */

@@ -6,7 +6,7 @@ import type { CompiledApi, Exchange, Snapshot } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Final } from '../pipeline/stage.ts'
 import { BodyQueue } from './body-queue.ts'
-import type { Call } from './call.ts'
+import { type Call, newSpanId } from './call.ts'
 import { callHeaders, type GatewayParts, run } from './gateway.ts'
 import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
@@ -64,10 +64,11 @@ export class ApiProxy {
     onWhole: (sendEnd: () => void) => void,
   ): Promise<Final> {
     const { request } = call
+    exchange.backendSpanId = newSpanId()
     const answer = await this.#upstreams.stream({
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
-      headers: forwardedHeaders(call, api, this.#forwarding),
+      headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
       timeoutMs: TIMEOUT_MS,
       cancellation: exchange.cancellation,
       unread: () => body.unread,

@@ -39,6 +39,7 @@ import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
+import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
 
 const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
@@ -82,6 +83,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const { ground, door, gatewayUrl, issuer, quota, meter } = plane
   const { settings, log, closers, clock, metrics, egress, conditions } = ground
   const tokens = openVerifier(ground, issuer, gatewayUrl)
+  const traces = await openTraces(ground)
   const policy = await openGatewayPolicy(ground)
   const { sessions, keys } = plane.sessions
   closers.add('sessions', () => sessions.close())
@@ -110,11 +112,14 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       decisions: policy.decisions,
       metrics,
       accessLog: { write: record => log.info(record, 'call') },
+      accessLogSample: settings.telemetry.accessLogSample,
+      ...(traces.stage === undefined ? {} : { traces: traces.stage }),
     }),
     (error, stage, exchange) => {
       metrics.bug(stage.id)
       log.error({ stage: stage.id, request_id: exchange.requestId, err: error }, 'a stage threw')
     },
+    traces.measured,
   )
   let draining = false
   const fault = (): string | undefined => holder.lastFault ?? conditions.summary

@@ -59,13 +59,13 @@ export function openMeter(ground: Ground): SpoolWriter {
     },
   })
   closers.add('meter', () => writer.close())
-  metrics.count('platform_metering_events_total', 'Metering events made.', () => writer.counts.events)
-  metrics.count(
+  metrics.counter('platform_metering_events_total', 'Metering events made.', () => writer.counts.events)
+  metrics.counter(
     'platform_metering_dropped_total',
     'Metering events lost before they were written, because the disk took none.',
     () => writer.counts.dropped,
   )
-  metrics.count(
+  metrics.counter(
     'platform_metering_unsynced_total',
     'Answers that did not wait any longer for their metering event (METERING_DURABILITY=sync).',
     () => writer.counts.unsynced,
@@ -127,19 +127,23 @@ function deliverEvents(ground: Ground, store: Store | undefined): void {
       log,
     })
     closers.add('delivery of metering events', () => sink.close())
-    metrics.count('platform_metering_delivered_total', 'Metering events delivered.', () => sink.counts.taken)
-    metrics.count(
+    metrics.counter(
+      'platform_metering_delivered_total',
+      'Metering events delivered.',
+      () => sink.counts.taken,
+    )
+    metrics.counter(
       'platform_metering_delivery_failures_total',
       'Batches of metering events that were not taken, and given again.',
       () => sink.counts.failures,
     )
   }
-  metrics.count(
+  metrics.counter(
     'platform_metering_spool_dropped_total',
     'Metering events dropped unread, because the spool had grown to METERING_SPOOL_MAX.',
     () => retention.counts.dropped,
   )
-  metrics.count(
+  metrics.counter(
     'platform_metering_damaged_total',
     'Metering events in the spool that could not be read any more.',
     () => reader.counts.damaged,
@@ -186,12 +190,12 @@ function foldFromKafka(ground: Ground, store: Store): void {
     },
   })
   closers.add('metering consumer', () => consumer.close())
-  metrics.count(
+  metrics.counter(
     'platform_metering_consumed_total',
     'Metering events read from Kafka.',
     () => consumer.counts.taken,
   )
-  metrics.count(
+  metrics.counter(
     'platform_metering_unreadable_total',
     'Messages of the topic that are no metering event.',
     () => consumer.counts.unreadable,

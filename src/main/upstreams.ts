@@ -15,12 +15,12 @@ export function openUpstreams({ egress, metrics }: Ground): Upstreams {
     'Upstreams that are not tried because they failed several times in a row.',
     () => upstreams.openCircuits,
   )
-  metrics.count(
+  metrics.counter(
     'platform_upstream_refused_total',
     'Proxied calls refused because the upstream is not tried.',
     () => refused,
   )
-  metrics.count(
+  metrics.counter(
     'platform_upstream_retries_total',
     'Proxied calls tried a second time because the first never reached the upstream.',
     () => retries,

@@ -56,17 +56,17 @@ export async function sendWebhooks(ground: Ground, store: Store): Promise<Webhoo
     onFault: (message, error) => log.error({ err: error }, message),
   })
   closers.add('webhooks', () => webhooks.close())
-  metrics.count(
+  metrics.counter(
     'platform_webhook_delivered_total',
     'Webhook deliveries that arrived.',
     () => outcomes.success,
   )
-  metrics.count(
+  metrics.counter(
     'platform_webhook_retries_total',
     'Attempts at a webhook delivery that failed and are followed by another.',
     () => outcomes.retry,
   )
-  metrics.count(
+  metrics.counter(
     'platform_webhook_failed_total',
     'Webhook deliveries given up after the last attempt.',
     () => outcomes.failed,

@@ -9,11 +9,13 @@ export type Pipeline = (exchange: Exchange) => Final | Promise<Final>
 /**
  * Composes stages, refusing a wrong order or a repeated id.
  * @param onBug told of anything a stage threw; the caller gets `internal_error`.
+ * @param measured which exchanges have their stages timed; it costs a look at the clock for each stage.
  * @throws Error at start-up, naming both stages.
  */
 export function compose(
   stages: readonly Stage[],
   onBug: (error: unknown, stage: Stage, exchange: Exchange) => void,
+  measured?: (exchange: Exchange) => boolean,
 ): Pipeline {
   check(stages)
   const steps = stages.filter(stage => stage.phase !== 'settle')
@@ -41,33 +43,48 @@ export function compose(
     return held === undefined ? final : Promise.all(held).then(() => final)
   }
 
-  async function finish(exchange: Exchange, at: number, pending: Promise<Outcome>): Promise<Final> {
+  async function finish(
+    exchange: Exchange,
+    at: number,
+    pending: Promise<Outcome>,
+    startedAt: number,
+  ): Promise<Final> {
     let outcome: Outcome
     try {
       outcome = await pending
     } catch (error) {
       outcome = bug(error, steps[at]!, exchange)
     }
+    time(exchange, steps[at]!, startedAt)
     return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
   }
 
   function walk(exchange: Exchange, from: number): Final | Promise<Final> {
     for (let at = from; at < steps.length; at++) {
       const stage = steps[at]!
+      const startedAt = exchange.timings === undefined ? 0 : performance.now()
       let outcome: Outcome | Promise<Outcome>
       try {
         outcome = stage.run(exchange)
       } catch (error) {
         outcome = bug(error, stage, exchange)
       }
+      if (outcome instanceof Promise) return finish(exchange, at, outcome, startedAt)
+      if (startedAt > 0) time(exchange, stage, startedAt)
       if (outcome === undefined) continue
-      if (outcome instanceof Promise) return finish(exchange, at, outcome)
       return settle(exchange, outcome)
     }
     return settle(exchange, undefined)
   }
 
-  return exchange => walk(exchange, 0)
+  return exchange => {
+    if (measured?.(exchange) === true) exchange.timings = []
+    return walk(exchange, 0)
+  }
+}
+
+function time({ timings }: Exchange, { id }: Stage, startedAt: number): void {
+  timings?.push({ stage: id, startedAt, ms: performance.now() - startedAt })
 }
 
 function check(stages: readonly Stage[]): void {

@@ -125,9 +125,20 @@ export interface Credentials {
   readonly tenant: string
 }
 
+export interface StageTiming {
+  readonly stage: string
+  /** `performance.now()`. */
+  readonly startedAt: number
+  readonly ms: number
+}
+
 export interface ExchangeInit {
   readonly requestId: string
   readonly traceId: string
+  /** What the caller's `traceparent` named as parent, 16 hex digits; absent without a valid one. */
+  readonly parentSpanId?: string | undefined
+  /** W3C trace flags as two hex digits, the caller's or `01`. */
+  readonly traceFlags?: string
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -152,6 +163,8 @@ export interface ExchangeInit {
 export class Exchange {
   readonly requestId: string
   readonly traceId: string
+  readonly parentSpanId: string | undefined
+  readonly traceFlags: string
   readonly access: ExchangeInit['access']
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -189,12 +202,18 @@ export class Exchange {
   responseBytes = 0
   /** What token optimization takes off the answer. */
   tokensSavedBytes = 0
+  /** Stages that ran and the milliseconds each took, in their order; undefined where nobody measures. Written by the runner. */
+  timings: StageTiming[] | undefined = undefined
+  /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */
+  backendSpanId = ''
   /** Set by the runner before settle stages run. */
   final: Final = undefined
 
   constructor(init: ExchangeInit) {
     this.requestId = init.requestId
     this.traceId = init.traceId
+    this.parentSpanId = init.parentSpanId
+    this.traceFlags = init.traceFlags ?? '01'
     this.access = init.access
     this.snapshot = init.snapshot
     this.operation = init.operation

@@ -101,6 +101,16 @@ export class Reader {
     return parseDurationMs(fallback)!
   }
 
+  /** A share from 0 to 1. */
+  share(name: string, fallback: string): number {
+    const raw = this.#raw(name)
+    const text = raw === undefined || raw === '' ? fallback : raw
+    const value = Number(text)
+    if (!/^(0|1|[01]?\.\d{1,9})$/.test(text) || value > 1)
+      this.fault(name, `is "${text}".`, 'Use a number from 0 to 1, such as 0.01.')
+    return value
+  }
+
   /** A size such as `512MiB`. */
   bytes(name: string, fallback: string, min: number): number {
     const raw = this.#raw(name)

@@ -42,6 +42,10 @@ export interface StageParts {
   readonly meter: Meter
   readonly metrics: CallMetrics
   readonly accessLog: AccessLog
+  /** Share of the successful calls that are logged; all of them when absent. */
+  readonly accessLogSample?: number
+  /** Makes spans of calls; absent: nobody does. */
+  readonly traces?: Stage
 }
 
 export function stages(parts: StageParts): readonly Stage[] {
@@ -69,6 +73,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     parts.usage,
     metering.settle, //                      with `sync`, the answer waits here for the disk
     recordMetrics(parts.metrics),
-    logAccess(parts.accessLog), //           last: it tells what all the others found
+    ...(parts.traces === undefined ? [] : [parts.traces]),
+    logAccess(parts.accessLog, parts.accessLogSample), //           last: it tells what all the others found
   ]
 }

@@ -60,12 +60,14 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
   )
 }
 
-/** W3C Trace Context §3.2: a new parent id for the call we make. */
+/** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */
 function traceparent(exchange: Exchange): string {
-  const parentId = Math.floor(Math.random() * 0xffff_ffff + 1)
-    .toString(16)
-    .padStart(8, '0')
-  return `00-${exchange.traceId}-${parentId}${exchange.traceId.slice(0, 8)}-01`
+  const random = (): string =>
+    Math.floor(Math.random() * 0xffff_ffff + 1)
+      .toString(16)
+      .padStart(8, '0')
+  exchange.backendSpanId = random() + random()
+  return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
 }
 
 function answered(exchange: Exchange, answer: EgressResponse): Reply {

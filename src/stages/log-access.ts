@@ -1,5 +1,5 @@
 /** Writes one line per exchange. No token, key, secret or argument value may appear in it. */
-import type { Exchange } from '../pipeline/exchange.ts'
+import type { Exchange, StageTiming } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 
@@ -16,6 +16,8 @@ export interface AccessRecord {
   readonly status: number
   readonly duration_ms: number
   readonly backend_ms?: number
+  /** Stage → milliseconds, of calls whose stages were timed. */
+  readonly stages?: { readonly [stage: string]: number }
   readonly snapshot: string
 }
 
@@ -23,12 +25,15 @@ export interface AccessLog {
   write(record: AccessRecord): void
 }
 
-export function logAccess(log: AccessLog): Stage {
+/** @param sampled share of the calls that succeed, 0 to 1; refused and failed ones are always logged */
+export function logAccess(log: AccessLog, sampled = 1): Stage {
   return {
     id: 'log-access',
     phase: 'settle',
     run(exchange) {
       const { operation, tenant, principal } = exchange
+      const outcome = outcomeOf(exchange)
+      if (outcome === 'success' && sampled < 1 && Math.random() >= sampled) return undefined
       log.write({
         request_id: exchange.requestId,
         trace_id: exchange.traceId,
@@ -37,15 +42,20 @@ export function logAccess(log: AccessLog): Stage {
         ...(exchange.tool === undefined ? undefined : { tool: exchange.tool.tool.name }),
         ...(tenant === undefined ? undefined : { tenant }),
         ...(principal === undefined ? undefined : { consumer: principal.consumer }),
-        outcome: outcomeOf(exchange),
+        outcome,
         status: statusOf(exchange),
         duration_ms: round(performance.now() - exchange.startedAt),
         ...(exchange.backendMs < 0 ? undefined : { backend_ms: round(exchange.backendMs) }),
         snapshot: exchange.snapshot.version.slice(0, 12),
+        ...(exchange.timings === undefined ? undefined : { stages: stagesOf(exchange.timings) }),
       })
       return undefined
     },
   }
+}
+
+function stagesOf(timings: readonly StageTiming[]): { readonly [stage: string]: number } {
+  return Object.fromEntries(timings.map(({ stage, ms }) => [stage, round(ms)]))
 }
 
 function round(ms: number): number {

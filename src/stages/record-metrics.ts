@@ -18,6 +18,8 @@ export interface CallMetrics {
     seconds: number,
     backendSeconds: number,
   ): void
+  /** Of an exchange whose stages were timed. @param stage id of a stage: a closed set */
+  stage(stage: string, seconds: number): void
   /** @param calendar a daily or monthly quota, not a rolling window */
   quotaRefused(calendar: boolean): void
 }
@@ -51,6 +53,7 @@ export function recordMetrics(metrics: CallMetrics): Stage {
         seconds,
         exchange.backendMs / 1000,
       )
+      for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)
       const { final } = exchange
       if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')
         metrics.quotaRefused(final.retryAfterSecsInBody === null)

@@ -28,6 +28,7 @@ export class Metrics {
   readonly #streamsRefused: Counter<'reason'>
   readonly #streamsEnded: Counter<'reason'>
   readonly #bugs: Counter<'stage'>
+  readonly #stages: Histogram<'stage'>
   readonly #policyFailures: Counter<'failure'>
   readonly #consumers = new Set<string>()
   #others: (() => Promise<readonly MetricJson[]>) | undefined
@@ -92,6 +93,13 @@ export class Metrics {
       name: 'platform_streams_ended_total',
       help: 'Event streams by why they ended.',
       labelNames: ['reason'],
+      registers,
+    })
+    this.#stages = new Histogram({
+      name: 'platform_stage_duration_seconds',
+      help: 'Time in a stage, of the calls that are sampled for it (STAGE_TIMING_SAMPLE).',
+      labelNames: ['stage'],
+      buckets: [1e-6, 5e-6, 2e-5, 1e-4, 5e-4, ...seconds.slice(1)],
       registers,
     })
     this.#bugs = new Counter({
@@ -181,6 +189,11 @@ export class Metrics {
     this.#streamsEnded.inc({ reason })
   }
 
+  /** See `CallMetrics`. */
+  stage(stage: string, seconds: number): void {
+    this.#stages.observe({ stage }, seconds)
+  }
+
   bug(stage: string): void {
     this.#bugs.inc({ stage })
   }
@@ -212,19 +225,6 @@ export class Metrics {
       registers: [this.registry],
       collect() {
         this.set(read())
-      },
-    })
-  }
-
-  /** Counters that others keep, read when scraped. */
-  count(name: string, help: string, read: () => number): void {
-    new Counter({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        this.inc(read())
       },
     })
   }

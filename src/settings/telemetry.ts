@@ -1,0 +1,20 @@
+/** How much is told of calls: log lines, timings of stages, traces. The OTEL_* variables beside these are read by the OpenTelemetry SDK itself. */
+import type { Reader } from './reader.ts'
+
+export interface TelemetrySettings {
+  /** Share of the successful calls that are logged, 0 to 1; refused and failed ones always are. */
+  readonly accessLogSample: number
+  /** Share of the calls whose stages are timed, 0 to 1. */
+  readonly stageTimingSample: number
+  /** Spans are exported. */
+  readonly traces: boolean
+}
+
+export function readTelemetry(read: Reader): TelemetrySettings {
+  const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT') ?? read.url('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+  return {
+    accessLogSample: read.share('ACCESS_LOG_SAMPLE', '1'),
+    stageTimingSample: read.share('STAGE_TIMING_SAMPLE', '0.01'),
+    traces: endpoint !== undefined && !read.flag('OTEL_SDK_DISABLED', false),
+  }
+}

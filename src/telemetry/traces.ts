@@ -1,0 +1,24 @@
+/** The interface of traces: what is told of a call that has ended. It exports nothing. */
+
+export interface TracedStep {
+  readonly name: string
+  /** Unix ms with fractions. */
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  /** 16 hex digits where others have been told of it; '' = any. */
+  readonly spanId: string
+}
+
+/** A call that has ended. No argument, token or key is in it. */
+export interface TracedCall extends Omit<TracedStep, 'spanId'> {
+  readonly traceId: string
+  /** Of the caller; absent: the trace begins here. */
+  readonly parentSpanId: string | undefined
+  readonly attributes: { readonly [name: string]: string | number }
+  readonly failed: boolean
+  readonly steps: readonly TracedStep[]
+}
+
+export interface CallTraces {
+  call(traced: TracedCall): void
+}
