@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { findOpa, OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { deployConformance } from '../fixtures/conformance/deploy.ts'
 import type { Answer, Deployment } from '../fixtures/deployment.ts'
@@ -53,6 +53,11 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 30_000 }, () => {
     await client?.end().catch(() => undefined)
     client = undefined
   })
+
+  async function callsInFlight(): Promise<number> {
+    const metrics = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
+    return Number(/^platform_calls_in_flight(?:{.*})? (\d+)$/m.exec(metrics)![1])
+  }
 
   const clients: readonly (readonly [string, Connect])[] = [
     [
@@ -116,6 +121,21 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 30_000 }, () => {
       expect(reached).toEqual(['/asks/rounds'])
     })
   })
+
+  // in the modern era no call is open while the user thinks
+  it.each(clients.slice(0, 3))(
+    '%s that takes the call back while its user thinks leaves nobody waiting',
+    async (_, connect) => {
+      const stop = new AbortController()
+      client = await connect(() => {
+        stop.abort()
+        return new Promise(() => {})
+      })
+      await expect(client.call(DESTROY, { message: 'row 7' }, { signal: stop.signal })).rejects.toThrow()
+      await vi.waitFor(async () => expect(await callsInFlight()).toBe(0), 5000)
+      expect(reached).toEqual([])
+    },
+  )
 
   describe('a state of the modern era', () => {
     const KEY = 'io.modelcontextprotocol'

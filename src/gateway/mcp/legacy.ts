@@ -58,7 +58,7 @@ export class LegacyCalls {
       snapshot,
       version,
       cancellation,
-      extras: this.#extras(request, session, version, send),
+      extras: this.#extras(request, session, version, cancellation, send),
     })
     if (!(answered instanceof Promise)) {
       done?.()
@@ -147,7 +147,7 @@ export class LegacyCalls {
       snapshot,
       version,
       cancellation,
-      extras: this.#extras(request, session, version, send),
+      extras: this.#extras(request, session, version, cancellation, send),
     })
     call.accepted()
     void andThen(answered, finish)
@@ -157,6 +157,7 @@ export class LegacyCalls {
     request: RpcRequest,
     session: Session | undefined,
     version: ProtocolVersion,
+    cancellation: Cancellation,
     send: ((json: string) => void) | undefined,
   ): RunExtras {
     const onProgress = progressSink(request, send)
@@ -165,7 +166,11 @@ export class LegacyCalls {
     const claimSession = claimOf(this.#parts.gateway, session)
     if (send === undefined || !session.elicitation || version < ELICITATION_SINCE)
       return { ...progress, claimSession }
-    return { ...progress, claimSession, client: new LegacyClient(this.#parts.inFlight, session, send) }
+    return {
+      ...progress,
+      claimSession,
+      client: new LegacyClient(this.#parts.inFlight, session, send, cancellation),
+    }
   }
 }
 
