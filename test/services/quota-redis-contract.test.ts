@@ -86,6 +86,7 @@ describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
     await first.close()
     const second = await open()
     expect(await granted(second, 30)).toBe(8)
+    expect(second.usage()).toMatchObject([{ key, dailyCount: 20, dailyLimit: 20 }])
     await second.close()
     await server.stop()
     rmSync(dir, { recursive: true })

@@ -114,6 +114,8 @@ second, lost.s = count(lost.s, 1)
 minute, lost.m = count(lost.m, 2)
 used[1], used[2], used[3], used[4] = used[1] + second, used[2] + minute, used[3] + lost.dn, used[4] + lost.on
 
+local elsewhere = {}
+for window = 1, 4 do elsewhere[window] = used[window] - mine[window] end
 if limits[3] > 0 or limits[4] > 0 then state.ld, state.lm = limits[3], limits[4] end
 local granted, kind, wait, which = 0, '', 0, 0
 local calendar = limits[3] > 0 or limits[4] > 0
@@ -157,5 +159,5 @@ redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', used[4] > 0 and 276480000
 local burst_kind = kind == '' and want == 0 and limits[5] > 0 and share > report.f and flight <= report.f
 return { 'ok', granted, lease, DAY - now % DAY, now, state.g, flight, burst_kind and 'burst' or kind,
   which > 0 and used[which] or (burst_kind and others + flight or 0), which > 0 and limits[which] or limits[5], wait,
-  used[1] - mine[1], used[2] - mine[2], used[3] - mine[3], used[4] - mine[4] }
+  elsewhere[1], elsewhere[2], elsewhere[3], elsewhere[4] }
 `
