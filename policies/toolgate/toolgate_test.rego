@@ -30,6 +30,25 @@ test_a_rule_of_its_own_package_denies_and_obliges if {
 	}
 }
 
+test_a_rule_about_one_tool_is_for_that_tool_only if {
+	tools := {"*": {
+		"deny": {{"code": "closed", "message": "Closed."}},
+		"obligations": {"log": true},
+	}}
+
+	# regal ignore:ignored-import
+	{reason.code | some reason in toolgate.decision.reasons} == {"closed"} with data.toolgate.tools as tools
+		with input as _asks("tools.list", ["read"])
+
+	# regal ignore:ignored-import
+	toolgate.decision.obligations == {"log": true} with data.toolgate.tools as tools
+		with input as _asks("tools.list", ["read"])
+
+	# regal ignore:ignored-import
+	toolgate.decision.allow with data.toolgate.tools as {"another": tools["*"]}
+		with input as _asks("tools.list", ["read"])
+}
+
 _asks(action, scopes) := {
 	"subject": {
 		"type": "token",
