@@ -1,0 +1,228 @@
+/** What a deployment tells of its calls: traces that join the caller's, metrics, log lines; and that no secret is in any of them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Addresses } from '../../src/main.ts'
+import { copyTemplate } from '../contract/store/pglite-template.ts'
+import { post, read } from '../fixtures/deployment.ts'
+
+interface Span {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly status: { readonly code: number }
+}
+
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+const ports = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+const CANARY_ARGUMENT = 'canary-argument-5f1c'
+const CANARY_KEY = 'tgk_canary01_canarycanarycanarycanarycanary01'
+const CANARY_TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.Y2FuYXJ5'
+const SOON = { timeout: 20_000, interval: 50 }
+
+const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-telemetry-'))
+const spans: Span[] = []
+const resources: string[] = []
+const upstreamTraces: string[] = []
+let collector: Server
+let upstream: Server
+let child: ChildProcess
+let addresses: Addresses
+let token: string
+let log = ''
+
+const listening = async (server: Server): Promise<string> => {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+beforeAll(async () => {
+  collector = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', chunk => chunks.push(chunk))
+    request.on('end', () => {
+      if (request.url === '/v1/traces') {
+        const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString())
+        for (const { resource, scopeSpans } of resourceSpans) {
+          resources.push(JSON.stringify(resource))
+          for (const scope of scopeSpans) spans.push(...scope.spans)
+        }
+      }
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    })
+  })
+  upstream = createServer((request, response) => {
+    upstreamTraces.push(String(request.headers.traceparent))
+    response.end('proxied')
+  })
+  const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
+  await copyTemplate(join(dataDir, 'postgres'))
+  child = spawn(process.execPath, ['--import', TSX, 'src/cli/index.ts', 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      ...ports,
+      DATA_DIR: dataDir,
+      WORKERS: '1',
+      STAGE_TIMING_SAMPLE: '1',
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+      OTEL_SERVICE_NAME: 'gateway-of-the-test',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stderr!.on('data', (chunk: Buffer) => {
+    log += chunk.toString()
+  })
+  addresses = await new Promise<Addresses>((resolve, reject) => {
+    let out = ''
+    child.stdout!.on('data', (chunk: Buffer) => {
+      out += chunk.toString()
+      const ready = /^\{.*\}$/m.exec(out)
+      if (ready !== null) resolve(JSON.parse(ready[0]) as Addresses)
+    })
+    child.once('exit', code => reject(new Error(`ended with ${code}: ${log}`)))
+  })
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: 'demo-admin',
+    client_secret: 'demo-admin-secret',
+  })
+  const granted = await fetch(`${addresses.auth_url}/protocol/openid-connect/token`, {
+    method: 'POST',
+    body: form,
+  })
+  token = ((await granted.json()) as { access_token: string }).access_token
+}, 120_000)
+afterAll(async () => {
+  if (child.exitCode === null) {
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    await gone
+  }
+  collector.closeAllConnections()
+  collector.close()
+  upstream.closeAllConnections()
+  upstream.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const invoke = (body: unknown, headers: Record<string, string> = {}, bearer = token) =>
+  post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, body, bearer, headers)
+const lines = () =>
+  log
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+
+it('continues the trace of the caller, through the stages, to the upstream', async () => {
+  const api = async (path: string, body: unknown) => {
+    const answer = await post(`${addresses.api_url}/v1${path}`, body, token)
+    expect(answer.status, answer.text).toBe(201)
+    return answer.json
+  }
+  const tenant = await api('/tenants', { name: 'traced', tier: 'enterprise' })
+  const upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+  const open = { name: 'Open', upstream_url: upstreamUrl, path: '/open', auth_required: false }
+  const { public_url } = await api(`/tenants/${tenant.id}/apis`, open)
+  const headers = { traceparent: `00-${TRACE}-${PARENT}-01` }
+  await expect.poll(async () => (await read(await fetch(public_url, { headers }))).text, SOON).toBe('proxied')
+  await expect
+    .poll(() => spans.some(span => span.name === 'proxy' && span.traceId === TRACE), SOON)
+    .toBe(true)
+
+  const server = spans.find(span => span.name === 'proxy' && span.traceId === TRACE)!
+  expect([server.parentSpanId, server.kind]).toEqual([PARENT, 2])
+  const steps = spans.filter(span => span.parentSpanId === server.spanId)
+  expect(steps.map(step => step.name)).toEqual(
+    expect.arrayContaining(['authenticate', 'take-quota', 'invoke-proxy']),
+  )
+  const invoked = steps.find(step => step.name === 'invoke-proxy')!
+  expect(upstreamTraces).toContain(`00-${TRACE}-${invoked.spanId}-01`)
+  expect(BigInt(invoked.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(server.startTimeUnixNano))
+  expect(BigInt(invoked.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(server.endTimeUnixNano))
+  expect(resources.join()).toContain('gateway-of-the-test')
+})
+
+it('makes no span of a trace that its caller does not record, and begins one of its own without a caller', async () => {
+  const silent = TRACE.replace('0af7', 'ffff')
+  const answer = await invoke({ name: 'nothing' }, { traceparent: `00-${silent}-${PARENT}-00` })
+  expect(answer.headers.get('x-trace-id')).toBe(silent)
+  const own = await invoke({ name: 'nothing' })
+  const traceId = own.headers.get('x-trace-id')!
+  await expect
+    .poll(() => spans.filter(span => span.traceId === traceId && span.kind === 2), SOON)
+    .toHaveLength(1)
+  const span = spans.find(each => each.traceId === traceId && each.kind === 2)!
+  expect([span.parentSpanId ?? '', span.status.code]).toEqual(['', 2])
+  expect(spans.filter(each => each.traceId === silent)).toEqual([])
+})
+
+it('writes one line for each call, with ids, caller, tool, outcome and timings', async () => {
+  const answer = await invoke(
+    { name: 'shop_getProduct', arguments: { id: CANARY_ARGUMENT, productId: CANARY_ARGUMENT } },
+    { 'x-request-id': 'line-1' },
+  )
+  expect(answer.headers.get('x-request-id')).toBe('line-1')
+  const mine = () => lines().filter(line => line.request_id === 'line-1')
+  await expect.poll(mine, SOON).toHaveLength(1)
+  expect(mine()[0]).toMatchObject({
+    msg: 'call',
+    trace_id: answer.headers.get('x-trace-id'),
+    access: 'rest',
+    action: 'tools.call',
+    tenant: 'acme',
+    consumer: 'demo-admin',
+    outcome: expect.any(String),
+    status: answer.status,
+    duration_ms: expect.any(Number),
+    stages: { authenticate: expect.any(Number) },
+  })
+})
+
+it('keeps tokens, keys, secrets and arguments out of log, metrics, events, traces and answers', async () => {
+  const said: string[] = []
+  const tools = await post(`${addresses.gateway_url}/mcp/v1/tools`, {}, token)
+  const names = (tools.json.tools as { name: string }[]).map(tool => tool.name).slice(0, 10)
+  for (const name of [...names, 'missing'])
+    said.push(
+      (await invoke({ name, arguments: { id: 7, [CANARY_ARGUMENT.slice(0, 6)]: CANARY_ARGUMENT } })).text,
+    )
+  said.push((await invoke({ name: names[0] }, {}, CANARY_TOKEN)).text)
+  said.push((await invoke({ name: names[0] }, { 'x-api-key': CANARY_KEY, authorization: '' })).text)
+  said.push(
+    (await post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, `{"name":"${CANARY_ARGUMENT}`, token)).text,
+  )
+  const metrics = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
+  for (const name of [
+    'platform_requests_total{consumer="demo-admin"',
+    'platform_rate_limited_total',
+    'platform_quota_exceeded_total',
+    'platform_stage_duration_seconds_bucket{le="0.00002",stage="authenticate"',
+    'platform_metering_events_total',
+    'platform_metering_spool_bytes',
+  ])
+    expect(metrics).toContain(name)
+  await expect
+    .poll(() => lines().filter(line => line.msg === 'call').length, SOON)
+    .toBeGreaterThan(names.length)
+  const spool = join(dataDir, 'metering')
+  const events = readdirSync(spool).map(name => readFileSync(join(spool, name), 'latin1'))
+  expect(events.join()).toContain('demo-admin')
+  const told = [...said, log, metrics, ...events, JSON.stringify(spans)].join('\n')
+  const secrets = { token, tokenTail: token.slice(-40), CANARY_TOKEN, CANARY_KEY, CANARY_ARGUMENT }
+  for (const [name, secret] of Object.entries(secrets)) expect(told.includes(secret), name).toBe(false)
+  expect(told).not.toContain('demo-admin-secret')
+})
