@@ -1,7 +1,7 @@
 /**
  * `kill -9` of control planes in the midst of subscription changes: every committed change reaches the receiver, no rolled-back one does,
  * and a repetition is the same to the byte. 5 kills and 150 changes; with SOAK=1 50 kills and 2,000 changes, and one instance on
- * PostgreSQL besides. PGlite runs without fsync, so this covers the process, not the power supply.
+ * PostgreSQL besides (KILLS=10 for a part of it). PGlite runs without fsync, so this covers the process, not the power supply.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -24,8 +24,8 @@ import {
 import { type Receiver, receiver } from '../fixtures/webhook-receivers.ts'
 
 const SOAK = process.env.SOAK === '1'
-const KILLS = SOAK ? 50 : 5
-const CHANGES = SOAK ? 2_000 : 150
+const KILLS = SOAK ? Number(process.env.KILLS ?? 50) : 5
+const CHANGES = SOAK ? KILLS * 40 : 150
 const WRITERS = 4
 const CHILD = join(import.meta.dirname, '../contract/webhooks/crash-child.ts')
 const BUNDLE = join(import.meta.dirname, `../../node_modules/.cache/toolgate/crash-${process.pid}.mjs`)
