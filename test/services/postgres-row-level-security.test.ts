@@ -1,6 +1,7 @@
 /** Row-level security by itself: what a query without any filter sees, written by hand past the repositories. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newId } from '../../src/model/id.ts'
 import { openMigratedStore } from '../../src/store/open.ts'
 import { EVERY_TENANT } from '../../src/store/store.ts'
 import {
@@ -31,7 +32,21 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
       for (const tenant of [a, b]) {
         await tx.tenants.insert(tenant)
         await tx.apis.insert(anApi(tenant.id, NOW))
-        tx.events.append({ kind: 'tenant.created', tenantId: tenant.id, resourceId: tenant.id, data: {} })
+        const fields = { url: 'https://x.example', events: ['*'], enabled: true, customHeaders: {} }
+        const stamps = { revision: 1, createdAt: tx.now, updatedAt: tx.now }
+        const id = newId('webhook', NOW)
+        await tx.webhooks.insert(
+          { id, tenantId: tenant.id, ...fields, hasSecret: false, ...stamps },
+          undefined,
+        )
+        // Becomes an event and a delivery.
+        const event = {
+          kind: 'subscription.created',
+          tenantId: tenant.id,
+          resourceId: 'x',
+          data: {},
+        } as const
+        tx.events.append(event)
       }
     })
     await store.close()
@@ -49,7 +64,11 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
       expect(await seen(undefined, 'select id from tenants')).toEqual([])
       expect(await seen(undefined, 'select tenant_id from apis')).toEqual([])
       expect(await seen(a.id, 'select tenant_id from apis')).toEqual([a.id])
-      expect(await seen(a.id, 'select tenant_id from events')).toEqual([a.id])
+      for (const table of ['events', 'webhooks', 'deliveries']) {
+        expect(await seen(undefined, `select tenant_id from ${table}`)).toEqual([])
+        expect(await seen(a.id, `select tenant_id from ${table}`)).toEqual([a.id])
+        expect(await seen(a.id, `delete from ${table}`)).toBe(1)
+      }
       expect(await seen(a.id, 'update apis set name = name')).toBe(1)
       expect(await seen(a.id, 'delete from tenants')).toBe(1)
       expect(await seen(a.id, 'delete from plans')).toBe(0)
