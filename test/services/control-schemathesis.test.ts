@@ -1,5 +1,7 @@
 /** Schemathesis against the served document: no 5xx and no undeclared answer, in generated cases of every operation. SOAK=1 runs the long form. */
 import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openPlane, populate } from '../contract/control/plane.ts'
@@ -29,6 +31,8 @@ const hint = missing ? ' (skipped: scripts/services.sh schemathesis)' : ''
 
 describe.skipIf(missing)(`schemathesis${hint}`, () => {
   it(`finds nothing in ${FORM.minCases} cases`, async () => {
+    // it leaves a folder of its own where it runs
+    const cwd = mkdtempSync(join(tmpdir(), 'toolgate-schemathesis-'))
     const plane = await openPlane()
     await populate(plane)
     const served = await serve(plane.control)
@@ -53,7 +57,7 @@ describe.skipIf(missing)(`schemathesis${hint}`, () => {
           // It never ends: that is what it is for.
           ...['--exclude-operation-id', 'streamSnapshots', '-c', checks, '--phases', FORM.phases],
         ],
-        { stdio: ['ignore', 'pipe', 'inherit'] },
+        { cwd, stdio: ['ignore', 'pipe', 'inherit'] },
       )
       let report = ''
       child.stdout.on('data', (chunk: Buffer) => {
@@ -66,6 +70,7 @@ describe.skipIf(missing)(`schemathesis${hint}`, () => {
     } finally {
       await served.close()
       await plane.close()
+      rmSync(cwd, { recursive: true, force: true })
     }
   }, 1_200_000)
 })

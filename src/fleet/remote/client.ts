@@ -15,7 +15,7 @@ const FOREVER_MS = 2 ** 31 - 1
 
 export interface ClientOptions {
   readonly egress: Egress
-  readonly credentials: ClientCredentials
+  readonly credentials: Pick<ClientCredentials, 'token' | 'forget'>
   /** Of the control plane, without `/v1`. */
   readonly url: string
 }

@@ -20,7 +20,7 @@ import { serverEvents } from './server-events.ts'
 import { ShareFile } from './share-file.ts'
 
 /** A stream that brings nothing for this long is checked by asking: what was revoked may live on for 5 s at the worst. */
-const POLL_AFTER_SILENCE_MS = 3_500
+const POLL_AFTER_SILENCE_MS = 2_500
 /** Three heartbeats of the control plane missed. */
 const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
@@ -47,7 +47,9 @@ export class RemoteGateway {
   /** A version that could not be served: it is not asked for again. */
   #refused: string | undefined
   #stream: SnapshotStream | undefined
+  /** When the stream brought anything, and when it was last asked what it should have brought. */
   #heardAtMs = 0
+  #askedAtMs = 0
   #watch: NodeJS.Timeout | undefined
   #polling = false
   /** The fault that was told last: it is not told again with every try. */
@@ -156,18 +158,19 @@ export class RemoteGateway {
   /** Twice a second: a connection may be dead without anybody having said so. */
   #listen(): void {
     if (this.#stream === undefined) return
-    const silentMs = performance.now() - this.#heardAtMs
-    if (silentMs > DEAD_AFTER_SILENCE_MS) this.#stream.close()
-    else if (silentMs > POLL_AFTER_SILENCE_MS && !this.#polling) void this.#poll()
+    const now = performance.now()
+    if (now - this.#heardAtMs > DEAD_AFTER_SILENCE_MS) return this.#stream.close()
+    const quietSinceMs = Math.max(this.#heardAtMs, this.#askedAtMs)
+    if (now - quietSinceMs > POLL_AFTER_SILENCE_MS && !this.#polling) void this.#poll()
   }
 
   /** Asks for what the stream should have brought. Never rejects. */
   async #poll(): Promise<void> {
     this.#polling = true
+    this.#askedAtMs = performance.now()
     try {
       const update = await this.#options.client.poll(this.#share.version)
       if (update !== null && update.version !== this.#refused) await this.#take({ update, resync: null })
-      this.#heardAtMs = performance.now() - POLL_AFTER_SILENCE_MS / 2
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
     } finally {
