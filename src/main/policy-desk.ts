@@ -3,8 +3,8 @@ import type { PolicyDesk } from '../gateway/admin-policy.ts'
 import { explain } from '../policy/log/explain.ts'
 import type { DecisionRecorder } from '../policy/log/recorder.ts'
 import type { Ground } from './ground.ts'
-import type { Served } from './policy.ts'
 import type { Candidate } from './policy-candidate.ts'
+import type { Served } from './policy-served.ts'
 
 export interface DeskParts extends Pick<Served, 'plane' | 'live' | 'tenants'> {
   readonly ground: Ground

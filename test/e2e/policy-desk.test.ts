@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { policy } from '../../src/cli/policy.ts'
+import { lastDecisions } from '../../src/policy/log/tail.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'policy-desk-'))
@@ -108,6 +109,17 @@ describe('the log of a running gateway', () => {
     const { code, out } = await command(['replay', '--json'])
     expect(JSON.parse(out)).toMatchObject({ flipped: 0 })
     expect(code).toBe(0)
+  })
+})
+
+it('holds what the control plane decided, too', async () => {
+  const api = gateway.running.addresses.api_url
+  const answer = await fetch(`${api}/v1/tenants`, { headers: { authorization: `Bearer ${viewer}` } })
+  expect(answer.status).toBe(403)
+  await vi.waitFor(() => {
+    const entries = lastDecisions(join(data, 'decisions'), 1000)
+    const denials = entries.filter(entry => entry.input.action.name === 'control.tenants.list')
+    expect(denials).toMatchObject([{ allow: false, input: { subject: { id: 'demo-viewer' } } }])
   })
 })
 

@@ -1,0 +1,24 @@
+/** A policy whose decisions are kept: for whoever asks it without a stage of the pipeline (the control plane). It changes no answer. */
+import type { Decision, DecisionObserver, PolicyInput, PreparedPolicy } from '../engine.ts'
+
+export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserver): PreparedPolicy {
+  function kept(input: PolicyInput, decision: Decision): Decision {
+    observer.decided(input, decision, input.context.time)
+    return decision
+  }
+  return {
+    engine: policy.engine,
+    get revision() {
+      return policy.revision
+    },
+    decide(input, subjectKey, resourceKey) {
+      const decision = policy.decide(input, subjectKey, resourceKey)
+      return decision instanceof Promise ? decision.then(value => kept(input, value)) : kept(input, decision)
+    },
+    get remembered() {
+      return policy.remembered
+    },
+    forget: () => policy.forget(),
+    close: () => policy.close(),
+  }
+}
