@@ -32,7 +32,14 @@ export async function startToolgate(upstream: string, workers: number): Promise<
     const child = await startChild(process.execPath, SERVE, {
       side,
       ready: line => line.startsWith('{"ready":true'),
-      env: { ...FREE, LOG_LEVEL: 'error', EXAMPLE: 'false', DATA_DIR: join(dir, name), ...env },
+      env: {
+        ...FREE,
+        LOG_LEVEL: 'error',
+        DECISION_LOG_PERCENT: '1',
+        EXAMPLE: 'false',
+        DATA_DIR: join(dir, name),
+        ...env,
+      },
     })
     return { ...child, ...(JSON.parse(child.said) as Ready) }
   }
