@@ -6,7 +6,7 @@ import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextLedger } from './sync/definitions.ts'
 import { type Entry, type Made, madeFrom, newEntry, phaseOf, written } from './sync/entry.ts'
 import { type HandTool, NameTable, serveTools } from './sync/served-tools.ts'
-import { statusOf } from './sync/status.ts'
+import { PENDING, statusOf } from './sync/status.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
 
 export interface StatusWriter {
@@ -72,13 +72,9 @@ export class Reconciler {
     await Promise.all([...this.#entries.values()].map(written))
   }
 
-  /** Synchronizes every tool-set whose document or credential is read from the source itself (files, ConfigMaps, Secrets). */
+  /** Synchronizes every tool-set whose document or credential, read from the source itself (files, ConfigMaps, Secrets), changed. */
   async refreshLocal(): Promise<void> {
-    const local = [...this.#entries.values()].filter(entry => {
-      const toolSet = entry.sync?.toolSet
-      return toolSet?.source?.kind !== 'url' || toolSet.toolDefaults.authentication.secretRef !== undefined
-    })
-    await Promise.all(local.map(entry => entry.sync?.sync()))
+    await Promise.all([...this.#entries.values()].map(entry => entry.sync?.syncIfChanged()))
   }
 
   /** The tools each tool-set made, before anything written by hand; none of it for a tool-set that could not make any yet. */
@@ -129,9 +125,7 @@ export class Reconciler {
     }
     entry.spec = spec
     if (entry.sync === undefined) {
-      entry.ledger = await this.#parts.definitions.read(entry.namespace, entry.name)
-      // One never seen before says so; after a restart the last status stands until there is news.
-      if (entry.ledger === undefined) this.#write(entry)
+      this.#load(entry)
       entry.sync = new ToolSetSync(
         toolSet,
         this.#parts,
@@ -140,6 +134,17 @@ export class Reconciler {
       )
     } else entry.sync.toolSet = toolSet
     await entry.sync.sync()
+  }
+
+  /** What its tools meant when the process last ended. One never seen is told Pending; of others the last status stands until there is news. */
+  #load(entry: Entry): void {
+    const { namespace, name } = entry
+    entry.writing = entry.writing
+      .then(async () => {
+        entry.ledger = await this.#parts.definitions.read(namespace, name)
+        if (entry.ledger === undefined) await this.#parts.statuses.write(entry, PENDING)
+      })
+      .catch(error => this.#logFailure(entry, error))
   }
 
   #entryOf(wanted: DesiredToolSet): Entry {

@@ -31,6 +31,8 @@ export interface KubernetesSourceOptions {
 const QUIET_MS = 100
 const RESYNC_MS = 60_000
 const LEASE = 'toolgate-toolsets'
+/** So many in a row: the API server is away, and the next change tries again. */
+const MAX_FAILURES = 3
 
 export function createKubernetesSource(options: KubernetesSourceOptions): ToolSource {
   return new KubernetesSource(options)
@@ -45,7 +47,11 @@ class KubernetesSource implements ToolSource {
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
+  #writing: Promise<void> | undefined
+  /** Something changed since the Tool objects were planned. */
+  #stale = false
   #listed = false
+  #refreshing = false
   #closed = false
 
   constructor(options: KubernetesSourceOptions) {
@@ -109,6 +115,7 @@ class KubernetesSource implements ToolSource {
     await this.#caches?.tools.close()
     await this.#reconciler?.close()
     await this.#working
+    await this.#writing
     await this.#leader.close()
     await this.#compiler.close()
   }
@@ -120,8 +127,16 @@ class KubernetesSource implements ToolSource {
     this.#quiet = setTimeout(() => void this.#work(), QUIET_MS)
   }
 
+  /** One at a time: reading many ConfigMaps may take longer than the interval. */
   async #refresh(): Promise<void> {
-    await this.#reconciler?.refreshLocal()
+    if (this.#refreshing) return
+    this.#refreshing = true
+    await this.#reconciler
+      ?.refreshLocal()
+      .catch(error =>
+        this.#options.log.error({ err: error }, 'documents of the cluster cannot be read again'),
+      )
+    this.#refreshing = false
     this.#changed()
   }
 
@@ -139,7 +154,7 @@ class KubernetesSource implements ToolSource {
       .then(async () => {
         if (this.#closed) return
         await this.#reconciler!.apply(await this.#desired())
-        if (this.#leader.leading) await this.#writeObjects()
+        if (this.#leader.leading) this.#writeObjects()
       })
       .catch(error =>
         this.#options.log.error({ err: error }, 'the tool-sets of the cluster cannot be reconciled'),
@@ -160,23 +175,46 @@ class KubernetesSource implements ToolSource {
     return desired
   }
 
-  /** One by one: the API server sets the pace. What conflicts is seen again with the next change. */
-  async #writeObjects(): Promise<void> {
+  /** Beside the reconciling: thousands of objects take minutes, and the tools are served meanwhile. One round at a time. */
+  #writeObjects(): void {
+    this.#stale = true
+    this.#writing ??= this.#writeRounds().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  async #writeRounds(): Promise<void> {
+    while (this.#stale) {
+      this.#stale = false
+      let failures = 0
+      for (const write of this.#plannedWrites()) {
+        if (this.#closed || !this.#leader.leading || failures >= MAX_FAILURES) return
+        try {
+          await write()
+          failures = 0
+        } catch (error) {
+          failures++
+          this.#options.log.warn({ reason: (error as Error).message }, 'a Tool object could not be written')
+        }
+      }
+    }
+  }
+
+  /** What conflicts is seen again with the next change. */
+  *#plannedWrites(): Generator<() => Promise<unknown>> {
     const { api, apiGroup } = this.#options
     const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object), object]))
     const live = groupByOwner(this.#caches!.tools.list())
     for (const { namespace, name, tools, enabled } of this.#reconciler!.generated()) {
-      const owner = owners.get(`${namespace}/${name}`)
-      const uid = owner?.metadata.uid
+      const uid = owners.get(`${namespace}/${name}`)?.metadata.uid
       if (uid === undefined) continue
       const plan = planObjects(tools, live.get(uid) ?? [], { namespace, name, uid }, apiGroup)
-      for (const object of plan.create) if (this.#leader.leading) await api.create('tools', object)
-      for (const object of plan.replace) if (this.#leader.leading) await api.replace('tools', object)
+      for (const object of plan.create) yield () => api.create('tools', object)
+      for (const object of plan.replace) yield () => api.replace('tools', object)
       for (const object of plan.remove) {
-        const { metadata } = object
         // Switched off for a while: what was written by hand waits for its tool.
         if (!enabled && Object.keys(editedFields(object, apiGroup)).length > 0) continue
-        if (this.#leader.leading) await api.remove('tools', metadata.namespace, metadata.name)
+        yield () => api.remove('tools', object.metadata.namespace, object.metadata.name)
       }
     }
   }

@@ -38,6 +38,12 @@ export type SyncOutcome =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'empty' }
 
+/** What the source itself holds for a tool-set. */
+interface Local {
+  readonly document: string | Uint8Array | undefined
+  readonly credential: string | undefined
+}
+
 const FIRST_RETRY_MS = 5_000
 const MAX_RETRY_MS = 300_000
 const MAX_TIMER_MS = 2_000_000_000
@@ -52,6 +58,8 @@ export class ToolSetSync {
   #closed = false
   #timer: NodeJS.Timeout | undefined
   #failures = 0
+  /** Print of what was last read from the source itself, or why it could not be. */
+  #seen: string | undefined
   /** Hash of the document whose tools the owner holds, and of what they were made with. */
   #known: { readonly specHash: string; readonly madeWith: string } | undefined
 
@@ -76,6 +84,13 @@ export class ToolSetSync {
     }
     this.#running = this.#loop()
     await this.#running
+  }
+
+  /** Synchronizes when what the source itself holds (file, ConfigMap, Secret) is not what was last read. */
+  async syncIfChanged(): Promise<void> {
+    if (this.#running !== undefined || !this.toolSet.enabled) return
+    const seen = await this.#readLocal().then(printOf, messageOf)
+    if (seen !== this.#seen) await this.sync()
   }
 
   async close(): Promise<void> {
@@ -106,22 +121,25 @@ export class ToolSetSync {
     }
     if (toolSet.source === undefined) return { kind: 'empty' }
     try {
-      const { secretRef } = toolSet.toolDefaults.authentication
-      const credential =
-        secretRef === undefined
-          ? undefined
-          : await this.#parts.references.readSecret(toolSet.namespace, secretRef)
-      if (toolSet.source.kind === 'url') return await this.#fromUrl(toolSet, toolSet.source.url, credential)
-      return await this.#compile(await this.#localDocument(toolSet), undefined, credential)
+      const local = await this.#readLocal()
+      this.#seen = printOf(local)
+      if (toolSet.source.kind === 'url')
+        return await this.#fromUrl(toolSet, toolSet.source.url, local.credential)
+      const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
+      return await this.#compile(document, undefined, local.credential)
     } catch (error) {
-      return { kind: 'fault', message: messageOf(error) }
+      this.#seen = messageOf(error)
+      return { kind: 'fault', message: this.#seen }
     }
   }
 
-  async #localDocument({ source, namespace }: ToolSet): Promise<string | Uint8Array> {
-    if (source?.kind === 'configMap' || source?.kind === 'secret')
-      return this.#parts.references.readDocument(source.kind, namespace, source.ref)
-    return source?.kind === 'inline' ? source.text : ''
+  async #readLocal(): Promise<Local> {
+    const { source, namespace, toolDefaults } = this.toolSet
+    const { references } = this.#parts
+    const { secretRef } = toolDefaults.authentication
+    const credential = secretRef === undefined ? undefined : await references.readSecret(namespace, secretRef)
+    if (source?.kind !== 'configMap' && source?.kind !== 'secret') return { document: undefined, credential }
+    return { document: await references.readDocument(source.kind, namespace, source.ref), credential }
   }
 
   /** The stored document stands in while the source is away and nothing is served yet, and when the source says that nothing changed. */
@@ -197,6 +215,13 @@ function fingerprint(
 ): string {
   return createHash('sha256')
     .update(JSON.stringify([toolSet, documentUrl ?? null, credential ?? null]))
+    .digest('hex')
+}
+
+function printOf({ document, credential }: Local): string {
+  return createHash('sha256')
+    .update(document ?? '')
+    .update(JSON.stringify([document === undefined, credential ?? null]))
     .digest('hex')
 }
 

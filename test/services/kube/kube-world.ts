@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createEgress } from '../../../src/egress/client.ts'
 import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
-import { SILENT } from '../../../src/telemetry/log.ts'
+import { type Log, SILENT } from '../../../src/telemetry/log.ts'
 import { connectKubernetes } from '../../../src/toolsets/kubernetes/client.ts'
 import { createKubernetesSource } from '../../../src/toolsets/kubernetes/source.ts'
 import type { ToolSource } from '../../../src/toolsets/source.ts'
@@ -13,7 +13,7 @@ import { API_VERSION, eventually, NAMESPACE, type SourceWorld } from '../../cont
 import type { Kube } from './kube.ts'
 
 /** @param kube whatever tool-sets it holds are taken away first */
-export async function openCluster(kube: Kube): Promise<SourceWorld> {
+export async function openCluster(kube: Kube, log: Log = SILENT): Promise<SourceWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), 'toolsets-kube-'))
   const egress = createEgress({ allow: [], allowLoopback: true })
   const kubeconfig = await kube.gatewayKubeconfig()
@@ -22,12 +22,12 @@ export async function openCluster(kube: Kube): Promise<SourceWorld> {
 
   async function start(): Promise<void> {
     source = createKubernetesSource({
-      api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log: SILENT }),
+      api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log }),
       ...{
         apiGroup: 'toolgate.dev',
         dataDir,
         egress,
-        log: SILENT,
+        log,
         leaseNamespace: 'toolgate',
         identity: 'one',
       },

@@ -90,11 +90,19 @@ describe('the phases of a tool-set', () => {
 
 describe('synchronizations of one tool-set', () => {
   it('never overlap; those asked for meanwhile become one more', async () => {
-    await reconciler.apply({ toolSets: [desired('busy', 'a')], hands: [] })
-    compiled = 0
-    const asked = Array.from({ length: 10 }, () => reconciler.refreshLocal())
+    const asked = ['a', 'b', 'c', 'd', 'e'].map(operation =>
+      reconciler.apply({ toolSets: [desired('busy', operation)], hands: [] }),
+    )
     await Promise.all(asked)
     expect([most, compiled]).toEqual([1, 2])
+    expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['e'])
+  })
+
+  it('are not begun by a look at a source that holds what it held', async () => {
+    await reconciler.apply({ toolSets: [desired('still', 'a')], hands: [] })
+    phases = []
+    await reconciler.refreshLocal()
+    expect([compiled, phases]).toEqual([1, []])
   })
 
   it('begin only when the tool-set changed', async () => {
