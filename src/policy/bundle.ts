@@ -25,6 +25,8 @@ export interface BundleRule {
   /** Within `policies/`. */
   readonly file: string
   readonly line: number
+  /** Its file looks at arguments: while a tool is only being listed, what it says is not known. */
+  readonly readsArguments?: boolean
 }
 
 export const BUNDLE_LIMITS: ArchiveLimits = Object.freeze({

@@ -38,6 +38,8 @@ export class OpaWasmPolicy implements PreparedPolicy {
   readonly #rememberable: boolean
   readonly #encode: (input: PolicyInput) => string
   readonly #unavailable: Decision
+  /** Codes of rules that look at arguments. */
+  readonly #argumentCodes: ReadonlySet<string>
   readonly #answers = new Map<string, Decision>()
   #instance: OpaInstance | undefined
   #closed = false
@@ -52,16 +54,29 @@ export class OpaWasmPolicy implements PreparedPolicy {
     this.#rememberable = bundle.reads.rememberable
     this.#encode = bundle.readsFound === undefined ? JSON.stringify : inputEncoder(bundle.readsFound)
     this.#unavailable = unavailable(bundle.revision)
+    const looking = bundle.rules.filter(rule => rule.readsArguments === true).map(rule => rule.code)
+    this.#argumentCodes = new Set(looking)
     this.#instance = this.#start()
   }
 
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision {
-    if (!this.#rememberable) return this.#evaluate(input)
+    if (!this.#rememberable) {
+      const decision = this.#evaluate(input)
+      return decision.allow || this.#argumentCodes.size === 0 ? decision : this.#ifKnown(input, decision)
+    }
     const remembered = this.#cache.find(input, subjectKey, resourceKey)
     if (remembered !== undefined) return remembered
     const decision = this.#evaluate(input)
     this.#cache.remember(input, subjectKey, resourceKey, decision)
     return decision
+  }
+
+  /** A tool that is only being listed is denied for what is known; some arguments may still be allowed. */
+  #ifKnown(input: PolicyInput, decision: Decision): Decision {
+    const listed = input.action.name === 'tools.call' && input.context.arguments === undefined
+    if (!listed || decision.unavailable === true) return decision
+    if (!decision.reasons.every(({ code }) => this.#argumentCodes.has(code))) return decision
+    return Object.freeze({ ...decision, allow: true, reasons: [] })
   }
 
   get remembered(): number {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pack, unpack } from '../archive.ts'
-import { BUNDLE_LIMITS, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
+import { BUNDLE_LIMITS, type BundleRule, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
 import { uncovered } from '../reads.ts'
 import { SIGNATURES_FILE } from '../signatures.ts'
 import { inspectRules } from './annotations.ts'
@@ -50,7 +50,8 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const never = await rulesThatNeverMatch(sources, rules.coded, runHere)
     if (never.length > 0) throw new Error(never.join('\n'))
     const revision = revisionOf(sources)
-    const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: rules.coded })
+    const coded = rules.coded.map(rule => withArguments(rule, sources))
+    const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: coded })
     const { declared, rememberable } = checkReads(pack(contents), reads)
     await options.trial(pack(contents))
     if (options.signingKey !== undefined)
@@ -60,6 +61,15 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
+}
+
+/** Arguments are unknown while tools are listed; a rule that looks at them must not hide a tool then. */
+function withArguments(rule: BundleRule, sources: readonly Source[]): BundleRule {
+  const source = sources.find(({ path }) => path === rule.file)?.content.toString('utf8') ?? ''
+  const looks = source
+    .split('\n')
+    .some(line => !line.trimStart().startsWith('#') && /\bcontext(\.arguments|\["arguments"\])/.test(line))
+  return looks ? { ...rule, readsArguments: true } : rule
 }
 
 /** Adds the signature over all files, made by `opa sign`. */

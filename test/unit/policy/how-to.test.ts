@@ -67,6 +67,24 @@ describe.skipIf(missing)(
       expect(await refund()).toMatchObject({ allow: true })
     })
 
+    it('limit by argument: one that must be there is not missed while the tool is only listed', async () => {
+      author.follow('limit-by-argument')
+      author.edit(
+        'toolgate/rules/refund/refund.rego',
+        '\tinput.context.arguments.amount > 500\n',
+        '\tnot input.context.arguments.amount\n',
+      )
+      const { ask } = await built()
+      const refund = (context: object) => ask({ id: 'refund_order', context })
+      expect(await refund({ arguments: {} })).toMatchObject({
+        allow: false,
+        reasons: [{ code: 'refund_too_large' }],
+      })
+      expect(await refund({})).toMatchObject({ allow: true })
+      // what is known counts all the same
+      expect(await ask({ id: 'refund_order', caller: { scopes: ['read'] } })).toMatchObject({ allow: false })
+    })
+
     it('limit by time: as the calendar has it', async () => {
       author.follow('limit-by-time')
       expect(await author.faults()).toEqual([])
