@@ -6,6 +6,7 @@ import type { Final } from '../pipeline/stage.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
+import { optimize, readLevel } from './token-optimization.ts'
 
 export interface GatewayParts {
   readonly pipeline: Pipeline
@@ -57,6 +58,9 @@ export function run(
     receivedAtMs: call.receivedAtMs,
     ...extras,
   })
+  const level =
+    operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'
+  if (level !== undefined && level !== 'none') exchange.savings = result => optimize(result, level).savedBytes
   exchange.requestBytes = Math.max(0, call.request.contentLength)
   const final = parts.pipeline(exchange)
   return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }

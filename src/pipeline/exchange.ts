@@ -1,7 +1,7 @@
 /** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. No transport, no logic. */
 import type { Plan, PlanLimits } from '../model/plan.ts'
 import type { Principal } from '../model/principal.ts'
-import type { Tool } from '../model/tool.ts'
+import type { Tool, ToolResult } from '../model/tool.ts'
 import type { Decision, PreparedPolicy } from '../policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { Cancellation } from './cancellation.ts'
@@ -200,8 +200,8 @@ export class Exchange {
   cacheHit = false
   requestBytes = 0
   responseBytes = 0
-  /** What token optimization takes off the answer. */
-  tokensSavedBytes = 0
+  /** What token optimization takes off an answer, in bytes; absent where the caller asked for none. */
+  savings: ((result: ToolResult) => number) | undefined = undefined
   /** Stages that ran and the milliseconds each took, in their order; undefined where nobody measures. Written by the runner. */
   timings: StageTiming[] | undefined = undefined
   /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */

@@ -48,7 +48,7 @@ export function meterCalls(meter: Meter): Metering {
           backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
           requestBytes: exchange.requestBytes,
           responseBytes: exchange.responseBytes,
-          tokensSavedBytes: exchange.tokensSavedBytes,
+          tokensSavedBytes: final?.kind === 'reply' ? (exchange.savings?.(final.result) ?? 0) : 0,
           cacheHit: exchange.cacheHit,
           counted: exchange.quota !== undefined,
           decisionId: final?.kind === 'refusal' ? (final.decisionId ?? '') : '',
