@@ -91,6 +91,9 @@ export function createRouter(parts: RouterParts): Router {
       const method = request.method === 'HEAD' ? 'GET' : request.method
       const row = table.match(method, request.path)
       if (typeof row === 'number') return routes[row]!.endpoint(call, table)
+      // before the first snapshot nobody can tell which addresses there are
+      if (row === 'not_found' && gateway.snapshot() === undefined)
+        return rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
       const allow = row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : []
       rest.refuse(call, refusalOf(row, request.path), allow)
     },

@@ -30,7 +30,12 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
       read.fault('CONTROL_PLANE_URL', `is set though ROLE is ${role}.`, 'Set ROLE=gateway, or leave it out.')
     return { role, controlPlane: undefined }
   }
-  const given = { CONTROL_PLANE_URL: url, GATEWAY_CLIENT_ID: clientId, GATEWAY_CLIENT_SECRET: clientSecret }
+  // one that is no address has its fault already
+  const given = {
+    CONTROL_PLANE_URL: read.optional('CONTROL_PLANE_URL'),
+    GATEWAY_CLIENT_ID: clientId,
+    GATEWAY_CLIENT_SECRET: clientSecret,
+  }
   for (const name of OF_A_GATEWAY) {
     if (given[name] === undefined)
       read.fault(name, 'is missing though ROLE is gateway.', 'A gateway needs it to get its snapshots.')

@@ -48,6 +48,28 @@ describe('settings', () => {
     ).toEqual([])
   })
 
+  it('asks of a gateway that runs apart where its control plane is and who it is, and of nobody else', () => {
+    expect(readSettings({})).toMatchObject({ role: 'all', controlPlane: undefined })
+    expect(faultsOf({ ROLE: 'gateway', CONTROL_PLANE_URL: 'nowhere' }).sort()).toEqual([
+      'AUTH_ISSUER',
+      'CONTROL_PLANE_URL',
+      'GATEWAY_CLIENT_ID',
+      'GATEWAY_CLIENT_SECRET',
+    ])
+    const apart = {
+      ROLE: 'gateway',
+      CONTROL_PLANE_URL: 'http://control:8081/',
+      AUTH_ISSUER: 'https://id.example.com/realms/p',
+      GATEWAY_CLIENT_ID: 'edge',
+      GATEWAY_CLIENT_SECRET: 'secret',
+    }
+    expect(readSettings(apart)).toMatchObject({
+      role: 'gateway',
+      controlPlane: { url: 'http://control:8081', clientId: 'edge', clientSecret: 'secret' },
+    })
+    expect(faultsOf({ CONTROL_PLANE_URL: 'http://control:8081' })).toEqual(['CONTROL_PLANE_URL'])
+  })
+
   it('takes an empty ALLOWED_AUDIENCES as "no check" in development', () => {
     expect(readSettings({ ALLOWED_AUDIENCES: '' }).auth.allowedAudiences).toEqual([])
   })
