@@ -188,6 +188,12 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     () => holder.current?.toolCount ?? 0,
     'max',
   )
+  metrics.gauge('platform_results_remembered', 'Tool results in the cache.', () => results.size)
+  metrics.gauge(
+    'platform_decisions_remembered',
+    'Policy decisions in the cache.',
+    () => policy.current().remembered,
+  )
   metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
   metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())
 

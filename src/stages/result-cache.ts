@@ -45,6 +45,11 @@ export class ResultCache {
     return this.#share(key, exchange, ttlMs, call)
   }
 
+  /** Results that are remembered. */
+  get size(): number {
+    return this.#entries.size
+  }
+
   /** Forgets everything; returns how much that was. */
   clear(): number {
     const count = this.#entries.size
