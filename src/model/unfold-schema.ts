@@ -48,7 +48,14 @@ class Unfolder {
   }
 
   #each(node: Node, depths: Depths): object {
-    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, this.unfold(value, depths)]))
+    // Branches that were left open would match together.
+    const isLoose = Array.isArray(node.oneOf) && node.anyOf === undefined
+    return Object.fromEntries(
+      Object.entries(node).map(([key, value]) => [
+        isLoose && key === 'oneOf' ? 'anyOf' : key,
+        this.unfold(value, depths),
+      ]),
+    )
   }
 
   #target(name: string, depths: Depths): unknown {

@@ -32,6 +32,14 @@ describe('unfolding', () => {
     expect(JSON.stringify(unfolded)).not.toContain('$ref')
   })
 
+  it('lets branches match together: some of them may have been left open', () => {
+    const $defs = { A: { type: 'object', required: ['a'] }, B: { type: 'object', required: ['b'] } }
+    const x = { oneOf: [{ $ref: '#/$defs/A' }, { $ref: '#/$defs/B' }] }
+    expect(unfoldSchema({ type: 'object', properties: { x }, $defs }).properties?.x).toEqual({
+      anyOf: [$defs.A, $defs.B],
+    })
+  })
+
   it('leaves a schema without definitions as it is', () => {
     const schema = { type: 'object' } as const
     expect(unfoldSchema(schema)).toBe(schema)
