@@ -1,4 +1,5 @@
 /** How the tests run: which files are tests, how long one may take. It holds no test. */
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -7,6 +8,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // much of the time of a suite is waiting for servers: the default, one fewer than there are processors, would idle
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: process.env.CI ? ['dot'] : ['default'],
   },
 })

@@ -91,10 +91,6 @@ describe(`a gateway of ${THREADS} threads`, () => {
   it('admits exactly the limit, whichever thread is asked', async () => {
     const agent = await tokenOf('limited-agent')
     const answers = await many(3 * PER_MINUTE, () => call(agent))
-    console.log(
-      answers.find(a => a.status === 429)?.text,
-      answers.find(a => a.status === 200)?.header('x-ratelimit-limit'),
-    )
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter(status => status === 200)).toHaveLength(PER_MINUTE)
     expect(statuses.filter(status => status === 429)).toHaveLength(2 * PER_MINUTE)

@@ -92,17 +92,17 @@ describe('migrations', () => {
   it('are refused when the database is newer or was migrated differently, and roll back as a whole', async () => {
     const client = await PGlite.create({ dataDir: join(dataDir, 'postgres') })
     const kysely = database(pgliteDialect(client))
-    const next = { name: '0004-next', statements: ['create table next_one (id integer)'] }
+    const next = { name: '9998-next', statements: ['create table next_one (id integer)'] }
     const broken = {
-      name: '0005-broken',
+      name: '9999-broken',
       statements: ['create table more (id integer)', 'select no_such_function()'],
     }
     const migrator = (list: typeof MIGRATIONS) => createMigrator(kysely, Date.now, list)
     try {
       await expect(migrator([...MIGRATIONS, next, broken]).migrate()).rejects.toThrow(/no_such_function/)
       expect((await migrator([...MIGRATIONS, next]).status()).at(-1)?.appliedAt).toBeUndefined()
-      expect(await migrator([...MIGRATIONS, next]).migrate()).toEqual(['0004-next'])
-      await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"0004-next".*newer version/)
+      expect(await migrator([...MIGRATIONS, next]).migrate()).toEqual(['9998-next'])
+      await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"9998-next".*newer version/)
       const edited = { ...next, statements: ['create table next_one (id bigint)'] }
       await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(/another form/)
     } finally {
