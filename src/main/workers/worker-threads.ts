@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path'
-import { MessageChannel, Worker } from 'node:worker_threads'
+import { MessageChannel, type Worker } from 'node:worker_threads'
 import { StreamLimiter } from '../../gateway/mcp/stream-limiter.ts'
 import { fileKeyRing } from '../../sessions/key-ring.ts'
 import { MemorySessionStore } from '../../sessions/memory/store.ts'
@@ -15,6 +15,7 @@ import { EMPTY_CONTENT, type SnapshotContent } from '../../snapshot/document.ts'
 import { UsageCounter, type UsageNews } from '../../stages/count-usage.ts'
 import type { MetricJson } from '../../telemetry/metrics.ts'
 import { PortLine } from '../../threads/port-line.ts'
+import { startThread } from '../../threads/start-thread.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { Ground } from '../ground.ts'
 import type { JoinableQuota } from '../open-quota.ts'
@@ -232,7 +233,10 @@ class Threads implements WorkerThreads {
       conditions: conditions.all,
       clockOffsetMs: this.#clockOffsetMs,
     }
-    const worker = startThread(data, share.kind === 'redis' ? [port2, share.port] : [port2])
+    const worker = startThread(new URL('./thread.ts', import.meta.url), {
+      workerData: data,
+      transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
+    })
     worker.on('error', error => log.error({ err: error, thread: number }, 'a thread has failed'))
     const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
     const line = new PortLine(port1, {}, ANSWER_MS)
@@ -271,17 +275,4 @@ async function applyTo(line: PortLine, change: SnapshotChange): Promise<string |
   } catch (error) {
     return line.closed ? undefined : (error as Error).message
   }
-}
-
-function startThread(data: ThreadData, transferList: ThreadData['line'][]): Worker {
-  const options = { workerData: data, transferList, stdout: false, stderr: false }
-  return import.meta.url.endsWith('.ts')
-    ? new Worker(fromSource(), { ...options, eval: true })
-    : new Worker(new URL('./thread.js', import.meta.url), options)
-}
-
-/** Run from sources (tests, development), the thread has to bring the loader of TypeScript along; a build has plain JavaScript. */
-function fromSource(): string {
-  const file = JSON.stringify(new URL('./thread.ts', import.meta.url).href)
-  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${file}) })`
 }

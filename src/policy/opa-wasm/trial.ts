@@ -1,5 +1,6 @@
 /** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { startThread } from '../../threads/start-thread.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { TrialJob, TrialMessage } from './trial-worker.ts'
 
@@ -64,17 +65,9 @@ export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleT
 
 function startWorker(limits: TrialLimits): Worker {
   const options = { resourceLimits: { maxOldGenerationSizeMb: limits.maxHeapMb }, env: {} }
-  const worker = import.meta.url.endsWith('.ts')
-    ? new Worker(fromSource(), { ...options, eval: true })
-    : new Worker(new URL('./trial-worker.js', import.meta.url), options)
+  const worker = startThread(new URL('./trial-worker.ts', import.meta.url), options)
   worker.unref()
   return worker
-}
-
-/** Run from sources, the worker has to bring the loader of TypeScript along; a build has plain JavaScript. */
-function fromSource(): string {
-  const file = JSON.stringify(new URL('./trial-worker.ts', import.meta.url).href)
-  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${file}) })`
 }
 
 interface Ran {

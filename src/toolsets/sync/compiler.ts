@@ -1,6 +1,7 @@
 /** Documents compiled in a worker thread with a bound on time and memory, so that no document can stop the event loop. It compiles nothing on this thread. */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
+import { startThread } from '../../threads/start-thread.ts'
 import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
 import type { WorkerJob, WorkerMessage } from './compile-worker.ts'
 import type { Definition } from './definitions.ts'
@@ -66,17 +67,9 @@ function startWorker(limits: CompilerLimits): Worker {
     // It has no business with the settings and secrets of the process.
     env: {},
   }
-  const worker = import.meta.url.endsWith('.ts')
-    ? new Worker(fromSource(), { ...options, eval: true })
-    : new Worker(new URL('./compile-worker.js', import.meta.url), options)
+  const worker = startThread(new URL('./compile-worker.ts', import.meta.url), options)
   worker.unref()
   return worker
-}
-
-/** Run from sources (tests, development), the worker has to bring the loader of TypeScript along; a build has plain JavaScript. */
-function fromSource(): string {
-  const file = JSON.stringify(new URL('./compile-worker.ts', import.meta.url).href)
-  return `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${file}) })`
 }
 
 /** `broken`: the worker must not be used again. */
