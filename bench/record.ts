@@ -1,0 +1,115 @@
+/**
+ * The result format: one NDJSON line for each case and metric, whole by itself, and the writer that every run uses. It measures nothing
+ * and judges nothing. `bench/results/` is where the lines go; `bench/report/` and `bench/compare/` read them.
+ */
+import { appendFileSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Place, place } from './place.ts'
+import { ratioSpread, type Spread, spread } from './statistics.ts'
+
+/** What a measured thing is compared with, in the same run. */
+export interface ReferenceRatio extends Spread {
+  /** `suite/case` of the reference; its line is in the same run with the same metric. */
+  readonly case: string
+}
+
+/** One line. Its ratios hold within its run only; readers must ignore fields they do not know. */
+export interface ResultLine extends Place {
+  /** Of this format. */
+  readonly format: 1
+  /** The same in all lines of one run. */
+  readonly run: string
+  /** When the run began, RFC 3339. */
+  readonly at: string
+  /** Path of the suite below bench/, without its ending: `kernel/normalize`, `http/load`. */
+  readonly suite: string
+  /** Lower case, parts divided by `/`: `clean/wasm`, `toolgate/tools-call`. */
+  readonly case: string
+  /** What was measured: `time`, `cpu` (CPU time of the server for one call), `throughput`, `per-core` (calls for a second of CPU), `latency`, `memory`, … */
+  readonly metric: string
+  /** `ns`, `µs`, `ms`, `s`, `calls/s`, `calls/CPU-s`, `MiB`, `KiB`, `×`, … */
+  readonly unit: string
+  readonly better: 'lower' | 'higher'
+  /** One figure for each repeat, in the order measured; a repeat's figure is its own median (or its mean, of a rate). */
+  readonly samples: readonly number[]
+  /** Of the samples. */
+  readonly median: number
+  readonly min: number
+  readonly max: number
+  /** Of latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
+  readonly percentiles?: Readonly<Record<string, number>>
+  readonly reference?: ReferenceRatio
+  /** Row of `targets.json` that this line answers. */
+  readonly target?: string
+  /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
+  readonly setup?: Readonly<Record<string, string | number | boolean>>
+}
+
+/** What a run knows of one case; the writer adds the rest. */
+export type Measured = Pick<
+  ResultLine,
+  'suite' | 'case' | 'metric' | 'unit' | 'better' | 'samples' | 'percentiles' | 'target' | 'setup'
+> & {
+  /** The case it is compared with: `suite/case`, and its samples of the same metric, taken in turns with these. */
+  readonly reference?: { readonly case: string; readonly samples: readonly number[] } | undefined
+}
+
+export interface ResultWriter {
+  /** Where the lines go. */
+  readonly file: string
+  write(measured: Measured): ResultLine
+}
+
+const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
+
+/**
+ * Begins a run.
+ * @param kind first part of the file's name, as `micro` or `http`
+ * @param out the file to append to; a new one in `bench/results/` when absent
+ */
+export function openResults(kind: string, out?: string): ResultWriter {
+  const at = new Date().toISOString()
+  const run = `${kind}-${at.replace(/[:.]/g, '')}-${process.pid}`
+  const file = out ?? join(RESULTS, `${run}.ndjson`)
+  const here = place()
+  mkdirSync(dirname(file), { recursive: true })
+  return {
+    file,
+    write(measured) {
+      const line = { ...lineOf(measured, { run, at }), ...here }
+      appendFileSync(file, `${JSON.stringify(line)}\n`)
+      return line
+    },
+  }
+}
+
+function lineOf(
+  { reference, ...measured }: Measured,
+  run: Pick<ResultLine, 'run' | 'at'>,
+): Omit<ResultLine, keyof Place> {
+  return {
+    format: 1,
+    ...run,
+    ...measured,
+    samples: measured.samples.map(rounded),
+    ...figuresOf(spread(measured.samples)),
+    ...(reference === undefined
+      ? {}
+      : {
+          reference: {
+            case: reference.case,
+            ...figuresOf(ratioSpread(measured.samples, reference.samples)),
+          },
+        }),
+  }
+}
+
+const figuresOf = ({ median, min, max }: Spread): Spread => ({
+  median: rounded(median),
+  min: rounded(min),
+  max: rounded(max),
+})
+
+/** Five digits: more than any clock here can tell. */
+const rounded = (value: number): number => Number(value.toPrecision(5))
