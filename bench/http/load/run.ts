@@ -1,12 +1,13 @@
 /**
  * `npm run bench:http`: the built gateway under load beside bare servers and peers, in turns, each process pinned to one processor.
- * Options: `--rounds N`, `--seconds S` per case, `--connections N`, `--filter TEXT`, `--json` (NDJSON), `--workers N`.
+ * Options: `--rounds N`, `--seconds S` per case, `--connections N`, `--filter TEXT`, `--json` (NDJSON on stdout), `--workers N`,
+ * `--out FILE` (results, `bench/record.ts`; a new file in bench/results/ when absent).
  * Cost is CPU time per request from the kernel's accounting: the load generator's own limit does not show in it.
  */
-import { execFileSync } from 'node:child_process'
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { openResults } from '../../record.ts'
 import { type Child, startServer } from './child.ts'
+import { type LoadRound, writeLoadCase } from './lines.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import {
   BARE,
@@ -24,6 +25,8 @@ import { shoot } from './shoot.ts'
 import { startToolgate } from './toolgate.ts'
 
 interface Case {
+  /** Behind `http/load/` in the results: `toolgate/tools-call`. */
+  readonly id: string
   readonly name: string
   readonly url: string
   readonly server: Child
@@ -34,14 +37,6 @@ interface Case {
   readonly calls?: number
 }
 
-interface Round {
-  readonly perSecond: number
-  readonly cpuUs: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly p999Ms: number
-}
-
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
@@ -50,6 +45,7 @@ const { values: options } = parseArgs({
     filter: { type: 'string', default: '' },
     workers: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
+    out: { type: 'string' },
   },
 })
 const SERVER = new URL('./server.ts', import.meta.url).pathname
@@ -87,20 +83,39 @@ async function cases(): Promise<readonly Case[]> {
   const nginx = hasNginx() ? await own(startNginx(backend)) : undefined
   const proxied = nginx === undefined ? UNDICI : NGINX
   return [
-    { name: BARE_UWS, ...(await peer('echo')), request: BARE },
-    { name: 'toolgate: GET /health', ...ours, request: HEALTH, of: BARE_UWS },
-    { name: 'toolgate: ping with token', ...ours, request: asAdmin(PING), of: BARE_UWS },
-    { name: 'toolgate: tools/list, 30 tools', ...ours, request: asAdmin(LIST), of: BARE_UWS },
+    { id: 'bare/uws-post', name: BARE_UWS, ...(await peer('echo')), request: BARE },
+    { id: 'toolgate/health', name: 'toolgate: GET /health', ...ours, request: HEALTH, of: BARE_UWS },
+    { id: 'toolgate/ping', name: 'toolgate: ping with token', ...ours, request: asAdmin(PING), of: BARE_UWS },
+    {
+      id: 'toolgate/tools-list',
+      name: 'toolgate: tools/list, 30 tools',
+      ...ours,
+      request: asAdmin(LIST),
+      of: BARE_UWS,
+    },
     ...(nginx === undefined
       ? []
       : [
-          { name: NGINX, server: nginx, url: at(nginx), request: FORWARDED },
-          { name: NGINX_GET, server: nginx, url: at(nginx), request: FORWARDED_GET },
+          { id: 'nginx/post', name: NGINX, server: nginx, url: at(nginx), request: FORWARDED },
+          { id: 'nginx/get', name: NGINX_GET, server: nginx, url: at(nginx), request: FORWARDED_GET },
         ]),
-    { name: UNDICI, ...(await peer('uws-undici')), request: FORWARDED },
-    { name: 'toolgate: tools/call, JSON-RPC', ...ours, request: asAdmin(CALL_RPC), of: proxied },
-    { name: 'toolgate: tools/call, REST', ...ours, request: asAdmin(CALL_REST), of: proxied },
+    { id: 'bare/uws-undici', name: UNDICI, ...(await peer('uws-undici')), request: FORWARDED },
     {
+      id: 'toolgate/tools-call',
+      name: 'toolgate: tools/call, JSON-RPC',
+      ...ours,
+      request: asAdmin(CALL_RPC),
+      of: proxied,
+    },
+    {
+      id: 'toolgate/tools-call-rest',
+      name: 'toolgate: tools/call, REST',
+      ...ours,
+      request: asAdmin(CALL_REST),
+      of: proxied,
+    },
+    {
+      id: 'toolgate/batch-of-10',
       name: 'toolgate: batch of 10 calls, per call',
       ...ours,
       request: asAdmin(BATCH),
@@ -108,13 +123,21 @@ async function cases(): Promise<readonly Case[]> {
       calls: 10,
     },
     {
+      id: 'toolgate/proxied-get',
       name: 'toolgate: proxied GET with API key',
       ...ours,
       request: withKey,
       of: nginx === undefined ? UNDICI : NGINX_GET,
     },
-    { name: 'fastify http-proxy, POST', ...(await peer('fastify')), request: FORWARDED, of: proxied },
     {
+      id: 'peer/fastify-http-proxy',
+      name: 'fastify http-proxy, POST',
+      ...(await peer('fastify')),
+      request: FORWARDED,
+      of: proxied,
+    },
+    {
+      id: 'peer/mcp-sdk',
       name: 'official MCP SDK server, tools/call',
       ...(await peer('mcp-sdk')),
       request: CALL_RPC,
@@ -123,7 +146,7 @@ async function cases(): Promise<readonly Case[]> {
   ]
 }
 
-async function measure(one: Case, seconds: number): Promise<Round> {
+async function measure(one: Case, seconds: number): Promise<LoadRound> {
   const before = one.server.cpuUs()
   const shot = await shoot({
     url: one.url,
@@ -143,26 +166,32 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 
 async function main(): Promise<void> {
   const all = (await cases()).filter(({ name, of }) => name.includes(options.filter) || of === undefined)
-  const rounds = new Map<string, Round[]>(all.map(({ name }) => [name, []]))
+  const rounds = new Map<string, LoadRound[]>(all.map(({ name }) => [name, []]))
   for (const one of all) await measure(one, 1)
   for (let round = 0; round < Number(options.rounds); round++) {
     process.stderr.write(`round ${round + 1} of ${options.rounds}\n`)
     for (const one of all) rounds.get(one.name)!.push(await measure(one, Number(options.seconds)))
   }
   const cpu = (name: string): number => median(rounds.get(name)!.map(({ cpuUs }) => cpuUs))
-  const machine = {
-    commit: commit(),
-    node: process.version,
-    cpu: cpus()[0]?.model.trim(),
+  const results = openResults('http', options.out)
+  const setup = {
+    loop: 'closed',
     workers: Number(options.workers),
     connections: Number(options.connections),
-    at: new Date().toISOString(),
+    seconds: Number(options.seconds),
   }
-  if (options.json) console.log(JSON.stringify(machine))
-  const table = all.map(({ name, of, server }) => {
+  const table = all.map(({ id, name, of, server }) => {
     const runs = rounds.get(name)!
     const each = runs.map(({ cpuUs }) => cpuUs)
-    const row = {
+    const reference = all.find(other => other.name === of)
+    const lines = writeLoadCase(
+      results,
+      { id, rounds: runs },
+      reference && { id: reference.id, rounds: rounds.get(reference.name)! },
+      { rssMiB: server.rssMiB(), setup },
+    )
+    if (options.json) for (const line of lines) console.log(JSON.stringify(line))
+    return {
       case: name,
       'req/s': Math.round(median(runs.map(({ perSecond }) => perSecond))),
       'CPU µs': Number(cpu(name).toFixed(1)),
@@ -173,25 +202,9 @@ async function main(): Promise<void> {
       'p99 ms': median(runs.map(({ p99Ms }) => p99Ms)),
       'RSS MiB': Math.round(server.rssMiB()),
     }
-    if (options.json) console.log(JSON.stringify(row))
-    return row
   })
-  if (!options.json) {
-    console.log(
-      Object.entries(machine)
-        .map(([name, value]) => `${name} ${value}`)
-        .join(' · '),
-    )
-    console.table(table)
-  }
-}
-
-function commit(): string {
-  try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-  } catch {
-    return 'unknown'
-  }
+  if (!options.json) console.table(table)
+  process.stderr.write(`${results.file}\n`)
 }
 
 try {

@@ -1,0 +1,65 @@
+/** Writes the rounds of a load case in the result format. It measures nothing. */
+import type { Measured, ResultLine, ResultWriter } from '../../record.ts'
+import { spread } from '../../statistics.ts'
+
+/** What one repeat of one case showed. */
+export interface LoadRound {
+  readonly perSecond: number
+  /** CPU time of the server for one call. */
+  readonly cpuUs: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+}
+
+export interface LoadCase {
+  /** Behind `http/load/`: `toolgate/tools-call`. */
+  readonly id: string
+  readonly rounds: readonly LoadRound[]
+}
+
+type Figure = Pick<Measured, 'metric' | 'unit' | 'better'> & { readonly of: (round: LoadRound) => number }
+
+const SUITE = 'http/load'
+const FIGURES: readonly Figure[] = [
+  { metric: 'throughput', unit: 'calls/s', better: 'higher', of: round => round.perSecond },
+  { metric: 'per-core', unit: 'calls/CPU-s', better: 'higher', of: round => 1e6 / round.cpuUs },
+  { metric: 'cpu', unit: 'µs', better: 'lower', of: round => round.cpuUs },
+  { metric: 'latency', unit: 'ms', better: 'lower', of: round => round.p50Ms },
+  { metric: 'latency-p99', unit: 'ms', better: 'lower', of: round => round.p99Ms },
+  { metric: 'latency-p99.9', unit: 'ms', better: 'lower', of: round => round.p999Ms },
+]
+
+/** One line for each metric; a reference is the other case of the same run whose rounds were taken in turns with these. */
+export function writeLoadCase(
+  results: ResultWriter,
+  mine: LoadCase,
+  reference: LoadCase | undefined,
+  more: { readonly rssMiB: number; readonly setup: NonNullable<Measured['setup']> },
+): readonly ResultLine[] {
+  const name = { suite: SUITE, case: mine.id, setup: more.setup }
+  return [
+    ...FIGURES.map(({ of, ...figure }) =>
+      results.write({
+        ...name,
+        ...figure,
+        samples: mine.rounds.map(of),
+        ...(figure.metric === 'latency' ? { percentiles: curve(mine.rounds) } : {}),
+        reference:
+          reference === undefined
+            ? undefined
+            : { case: `${SUITE}/${reference.id}`, samples: reference.rounds.map(of) },
+      }),
+    ),
+    results.write({ ...name, metric: 'memory', unit: 'MiB', better: 'lower', samples: [more.rssMiB] }),
+  ]
+}
+
+function curve(rounds: readonly LoadRound[]): Record<string, number> {
+  const median = (of: (round: LoadRound) => number): number => spread(rounds.map(of)).median
+  return {
+    50: median(({ p50Ms }) => p50Ms),
+    99: median(({ p99Ms }) => p99Ms),
+    '99.9': median(({ p999Ms }) => p999Ms),
+  }
+}
