@@ -36,6 +36,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'build, test and evaluate the policy',
     load: async () => (await import('./policy.ts')).policy,
   },
+  bench: {
+    summary: 'profile a gateway under load',
+    load: async () => (await import('./bench.ts')).bench,
+  },
 }
 
 /** sysexits.h */

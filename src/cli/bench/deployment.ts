@@ -1,0 +1,153 @@
+/** The example deployment as a profile needs it: a gateway by itself, control plane and provider beside it, a backend, a token and a key. It sends no load. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startBackend } from './backend.ts'
+import { PACKAGE_DIR, type ServedChild, startServed } from './served-child.ts'
+import { API_PATH } from './work.ts'
+
+export interface BenchDeployment {
+  readonly gateway: ServedChild
+  /** Of demo-admin, whose plan has no limits. */
+  readonly token: string
+  /** Of a subscription without limits to the proxied API. */
+  readonly apiKey: string
+  stop(): Promise<void>
+}
+
+const FREE_PORTS = {
+  GATEWAY_PORT: '0',
+  API_PORT: '0',
+  AUTH_PORT: '0',
+  METRICS_PORT: '0',
+  EXAMPLE: 'false',
+  LOG_LEVEL: 'error',
+  WORKERS: '1',
+}
+/** A push reaches a gateway within a second; the machine may be busy. */
+const SPREAD_MS = 30_000
+
+/** @param settings of the gateway, over those of the example @param progress is told what is being done */
+export async function startDeployment(
+  settings: Readonly<Record<string, string>>,
+  progress: (text: string) => void,
+): Promise<BenchDeployment> {
+  const stops: (() => Promise<void> | void)[] = []
+  const stop = async (): Promise<void> => {
+    for (const one of stops.splice(0).reverse()) await one()
+  }
+  try {
+    const dir = mkdtempSync(join(tmpdir(), 'toolgate-profile-'))
+    stops.push(() => rmSync(dir, { recursive: true, force: true }))
+    const backend = await startBackend()
+    stops.push(() => backend.close())
+    progress('starting control plane and identity provider')
+    const control = await startServed('control plane', {
+      ...FREE_PORTS,
+      DATA_DIR: join(dir, 'control'),
+      DATABASE_URL: 'pglite:memory',
+    })
+    stops.push(() => control.stop())
+    progress('starting the gateway')
+    const gateway = await startServed('gateway', {
+      ...FREE_PORTS,
+      DATA_DIR: join(dir, 'gateway'),
+      ROLE: 'gateway',
+      CONTROL_PLANE_URL: control.addresses.api_url,
+      AUTH_ISSUER: control.addresses.auth_url,
+      GATEWAY_NAME: 'profiled',
+      GATEWAY_CLIENT_ID: 'gateway',
+      GATEWAY_CLIENT_SECRET: 'gateway-secret',
+      TOOLSETS: toolSetsFor(backend.url, dir),
+      METERING_ENABLED: 'true',
+      ...settings,
+    })
+    stops.push(() => gateway.stop())
+    const token = await tokenFrom(control.addresses.auth_url)
+    const apiKey = await subscribe(control.addresses.api_url, token, backend.url)
+    await until(`${gateway.addresses.gateway_url}/t/acme${API_PATH}/`, { 'x-api-key': apiKey })
+    return { gateway, token, apiKey, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The example's tool-sets, calling the given backend. @returns their folder */
+function toolSetsFor(backendUrl: string, dir: string): string {
+  const folder = join(dir, 'toolsets')
+  cpSync(join(PACKAGE_DIR, 'toolsets'), folder, { recursive: true })
+  const shop = join(folder, 'shop.yaml')
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the tool-set's own placeholder
+  writeFileSync(shop, readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', backendUrl))
+  return folder
+}
+
+async function tokenFrom(authUrl: string): Promise<string> {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: 'demo-admin',
+    client_secret: 'demo-admin-secret',
+  })
+  return textOf(
+    await asked(`${authUrl}/protocol/openid-connect/token`, { method: 'POST', body }),
+    'access_token',
+  )
+}
+
+/** Publishes the proxied API and subscribes to it. @returns the key */
+async function subscribe(apiUrl: string, token: string, backendUrl: string): Promise<string> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    'x-tenant-id': 'acme',
+  }
+  const post = (path: string, body: object): Promise<unknown> =>
+    asked(`${apiUrl}/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const { items } = (await asked(`${apiUrl}/v1/tenants`, { headers })) as {
+    items: { id: string; name: string }[]
+  }
+  const acme = items.find(({ name }) => name === 'acme')
+  if (acme === undefined) throw new Error('the example deployment has no tenant "acme"')
+  const tenant = `/tenants/${acme.id}`
+  const api = await post(`${tenant}/apis`, {
+    name: 'Bench',
+    upstream_url: backendUrl,
+    path: API_PATH,
+    version: '1',
+    auth_required: true,
+  })
+  const subscription = await post(`${tenant}/subscriptions`, {
+    api_id: textOf(api, 'id'),
+    plan: 'enterprise',
+    application: 'bench',
+  })
+  return textOf(await post(`${tenant}/subscriptions/${textOf(subscription, 'id')}/approve`, {}), 'api_key')
+}
+
+async function asked(url: string, init: RequestInit): Promise<unknown> {
+  const answer = await fetch(url, init)
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url}: ${answer.status} ${text.slice(0, 500)}`)
+  return JSON.parse(text)
+}
+
+function textOf(answer: unknown, name: string): string {
+  const value = (answer as Record<string, unknown>)[name]
+  if (typeof value !== 'string') throw new Error(`an answer without ${name}: ${JSON.stringify(answer)}`)
+  return value
+}
+
+async function until(url: string, headers: Record<string, string>): Promise<void> {
+  const endsAt = performance.now() + SPREAD_MS
+  let status = 0
+  while (performance.now() < endsAt) {
+    const answer = await fetch(url, { headers })
+    await answer.arrayBuffer()
+    status = answer.status
+    if (status === 200) return
+    await sleep(50)
+  }
+  throw new Error(`${url} answers ${status} after ${SPREAD_MS / 1000} s; 200 was expected`)
+}
