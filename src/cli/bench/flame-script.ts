@@ -40,6 +40,9 @@ let focus = root
 let matches = new Set()
 let rowOf0 = 0
 const nameOf = box => (box.fn < 0 ? 'all' : data.functions[box.fn][0])
+// many functions are called run or nothing at all: the file tells them apart
+const labels = data.functions.map(([name, where]) => (name === '(anonymous)' && where ? where : where ? name + '  ' + where : name))
+const labelOf = box => (box.fn < 0 ? 'all' : labels[box.fn])
 const share = us => (us * 100 / data.totalUs).toFixed(us < data.totalUs / 100 ? 2 : 1) + ' %'
 const perRequest = us => (us / data.requests).toFixed(2)
 
@@ -74,7 +77,7 @@ function draw() {
       pen.fillRect(x, row * ROW + 1, Math.max(right - x - 1, 0.5), ROW - 1)
       const fits = Math.floor((right - x - 8) / charWidth)
       if (fits >= 3) {
-        const name = nameOf(box)
+        const name = labelOf(box)
         pen.fillStyle = matches.has(box.fn) ? '#fff' : colours['on-call']
         pen.fillText(name.length <= fits ? name : name.slice(0, fits - 1) + '…', x + 4, row * ROW + ROW / 2 + 1)
       }

@@ -17,6 +17,10 @@ export interface ServedChild {
 /** The folder of the package: policies, tool-sets and plans are found from there. */
 export const PACKAGE_DIR = fileURLToPath(new URL('../../../', import.meta.url))
 
+/** A build has plain JavaScript. */
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+const ENTRY = fileURLToPath(new URL(`../index.${EXTENSION}`, import.meta.url))
+
 const READY_MS = 90_000
 const ANSWER_MS = 60_000
 /** Longer than a drain takes. */
@@ -26,7 +30,7 @@ const KEPT_LINES = 20
 
 /** @throws Error when it ends, or is not ready, before READY_MS; with what it said last */
 export async function startServed(name: string, env: Readonly<Record<string, string>>): Promise<ServedChild> {
-  const child = spawn(process.execPath, [...loaders(), entry(), 'serve'], {
+  const child = spawn(process.execPath, [...nodeOptions(), ENTRY, 'serve'], {
     cwd: PACKAGE_DIR,
     // no setting of the caller's reaches it: a profile must not write to a production database
     env: { ...machine(), ...env },
@@ -64,16 +68,10 @@ export async function startServed(name: string, env: Readonly<Record<string, str
   }
 }
 
-/** From sources (tests, development) it needs the loader of TypeScript; a build has plain JavaScript. */
-function loaders(): string[] {
-  const sources = import.meta.url.endsWith('.ts')
-  const agent = new URL(`./profiler-agent.${sources ? 'ts' : 'js'}`, import.meta.url).href
-  return [...(sources ? ['--import', import.meta.resolve('tsx')] : []), '--import', agent]
-}
-
-function entry(): string {
-  const sources = import.meta.url.endsWith('.ts')
-  return fileURLToPath(new URL(`../index.${sources ? 'ts' : 'js'}`, import.meta.url))
+/** As this process was started, the loader of TypeScript included where it runs from sources; a debugger is left to this one. */
+function nodeOptions(): string[] {
+  const inherited = process.execArgv.filter(option => !option.startsWith('--inspect'))
+  return [...inherited, '--import', new URL(`./profiler-agent.${EXTENSION}`, import.meta.url).href]
 }
 
 /** What any process needs and no setting of ours. */
