@@ -10,6 +10,7 @@ import { meterCalls } from '../../src/stages/meter-call.ts'
 import { recordMetrics } from '../../src/stages/record-metrics.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../test/fixtures/exchange.ts'
+import { LibraryMetrics } from '../../test/fixtures/library-metrics.ts'
 import { aCall, anOrigin } from '../../test/fixtures/metering.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
@@ -36,7 +37,7 @@ class Queue implements Meter {
 /** Request ids as they come from the wire: never the same text twice. */
 const freshId = (index: number): string => Buffer.from(`${index}-`.padEnd(32, '7c9e')).toString('latin1')
 
-function cases(): readonly BenchCase[] {
+async function cases(): Promise<readonly BenchCase[]> {
   const queue = new Queue()
   const origin = anOrigin()
   const fixed = aCall()
@@ -58,7 +59,18 @@ function cases(): readonly BenchCase[] {
     })
   }
   const metering = meterCalls(queue).settle
-  const metrics = recordMetrics(new Metrics(1000))
+  const counted = new Metrics(1000)
+  const countedByLibrary = new LibraryMetrics()
+  const metrics = recordMetrics(counted)
+  const library = recordMetrics(countedByLibrary)
+  freshExchanges()
+  for (const one of exchanges) {
+    void metrics.run(one)
+    void library.run(one)
+  }
+  for (const { registry } of [counted, countedByLibrary])
+    if (!(await registry.metrics()).includes(`{consumer="${caller.consumer}",status="200"} ${PER_RUN}`))
+      throw new Error('calls were not counted')
 
   function check(bytes: number): void {
     if (bytes < PER_RUN * 100) throw new Error(`${bytes} bytes cannot be ${PER_RUN} events`)
@@ -141,6 +153,22 @@ function cases(): readonly BenchCase[] {
           void metrics.run(one)
         }
         check(queue.filled)
+      },
+    },
+    {
+      id: 'settle/counted',
+      perRun: PER_RUN,
+      prepare: freshExchanges,
+      run() {
+        for (const one of exchanges) void metrics.run(one)
+      },
+    },
+    {
+      id: 'settle/counted/prom-client as it comes',
+      perRun: PER_RUN,
+      prepare: freshExchanges,
+      run() {
+        for (const one of exchanges) void library.run(one)
       },
     },
     {

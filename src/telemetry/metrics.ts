@@ -1,9 +1,8 @@
 /** The Prometheus registry with the specification's names. Label sets are bounded here and nowhere else. */
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-
-const OTHER = 'other'
-
-type CallCount = { readonly requests: { inc(): void }; readonly duration: { observe(seconds: number): void } }
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { CallCounts } from './call-counts.ts'
+import type { Histogram } from './histogram.ts'
+import { scrapedHistogram } from './scraped-histogram.ts'
 
 /** How much of a calendar quota a consumer has used; above 1 after a limit was lowered. */
 export interface QuotaUsage {
@@ -18,65 +17,59 @@ export type MetricJson = readonly object[]
 /** Every metric of the process. Values are read by a scrape of `/metrics`. */
 export class Metrics {
   readonly registry = new Registry()
-  readonly #requests: Counter<'consumer' | 'status'>
-  readonly #outcomes: Counter<'action' | 'outcome'>
-  readonly #rateLimited: Counter
-  readonly #quotaExceeded: Counter
-  readonly #duration: Histogram<'action'>
-  readonly #backend: Histogram
+  readonly #calls: CallCounts
+  #rateLimited = 0
+  #quotaExceeded = 0
   readonly #connectionsRefused: Counter<'reason'>
   readonly #streamsRefused: Counter<'reason'>
   readonly #streamsEnded: Counter<'reason'>
   readonly #bugs: Counter<'stage'>
-  readonly #stages: Histogram<'stage'>
   readonly #policyFailures: Counter<'failure'>
-  readonly #consumers = new Set<string>()
   #others: (() => Promise<readonly MetricJson[]>) | undefined
   /** Of the process, not of a thread: made where they are scraped. */
   #process: Registry | undefined
-  readonly #maxConsumers: number
-  /** Children by label values: asking prom-client for one hashes the labels each time. */
-  readonly #children = new Map<string, CallCount>()
 
   constructor(maxConsumers: number) {
-    this.#maxConsumers = maxConsumers
+    const calls = new CallCounts(maxConsumers)
+    this.#calls = calls
     const registers = [this.registry]
-    const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-    this.#requests = new Counter({
+    new Counter({
       name: 'platform_requests_total',
       help: 'Calls by consumer and status.',
       labelNames: ['consumer', 'status'],
       registers,
+      collect() {
+        this.reset()
+        for (const { consumer, status, calls: n } of calls.requests()) this.inc({ consumer, status }, n)
+      },
     })
-    this.#outcomes = new Counter({
+    new Counter({
       name: 'platform_outcomes_total',
       help: 'Calls by action and outcome.',
       labelNames: ['action', 'outcome'],
       registers,
+      collect() {
+        this.reset()
+        for (const { action, outcome, calls: n } of calls.outcomes()) this.inc({ action, outcome }, n)
+      },
     })
-    this.#rateLimited = new Counter({
-      name: 'platform_rate_limited_total',
-      help: 'Calls refused by a window of a second or a minute, by burst or by the rate of a tool.',
-      registers,
-    })
-    this.#quotaExceeded = new Counter({
-      name: 'platform_quota_exceeded_total',
-      help: 'Calls refused by a daily or monthly quota.',
-      registers,
-    })
-    this.#duration = new Histogram({
-      name: 'platform_request_duration_seconds',
-      help: 'Time in the pipeline, backend included.',
-      labelNames: ['action'],
-      buckets: seconds,
-      registers,
-    })
-    this.#backend = new Histogram({
-      name: 'platform_backend_duration_seconds',
-      help: 'Time the backend took.',
-      buckets: seconds,
-      registers,
-    })
+    this.counter(
+      'platform_rate_limited_total',
+      'Calls refused by a window of a second or a minute, by burst or by the rate of a tool.',
+      () => this.#rateLimited,
+    )
+    this.counter(
+      'platform_quota_exceeded_total',
+      'Calls refused by a daily or monthly quota.',
+      () => this.#quotaExceeded,
+    )
+    this.#histogram(
+      'platform_request_duration_seconds',
+      'Time in the pipeline, backend included.',
+      'action',
+      calls.duration,
+    )
+    this.#histogram('platform_backend_duration_seconds', 'Time the backend took.', undefined, calls.backend)
     this.#connectionsRefused = new Counter({
       name: 'platform_connections_refused_total',
       help: 'Connections closed before a request was taken.',
@@ -95,13 +88,12 @@ export class Metrics {
       labelNames: ['reason'],
       registers,
     })
-    this.#stages = new Histogram({
-      name: 'platform_stage_duration_seconds',
-      help: 'Time in a stage, of the calls that are sampled for it (STAGE_TIMING_SAMPLE).',
-      labelNames: ['stage'],
-      buckets: [1e-6, 5e-6, 2e-5, 1e-4, 5e-4, ...seconds.slice(1)],
-      registers,
-    })
+    this.#histogram(
+      'platform_stage_duration_seconds',
+      'Time in a stage, of the calls that are sampled for it (STAGE_TIMING_SAMPLE).',
+      'stage',
+      calls.stages,
+    )
     this.#bugs = new Counter({
       name: 'platform_internal_errors_total',
       help: 'Exceptions caught by the pipeline.',
@@ -125,38 +117,17 @@ export class Metrics {
     seconds: number,
     backendSeconds: number,
   ): void {
-    const key = `${consumer}\n${status}\n${action}`
-    const child = this.#children.get(key) ?? this.#child(key, consumer, status, action)
-    child.requests.inc()
-    child.duration.observe(seconds)
-    if (outcome !== 'success') this.#outcomes.inc({ action, outcome })
-    if (backendSeconds >= 0) this.#backend.observe(backendSeconds)
-  }
-
-  #child(key: string, consumer: string, status: number, action: string): CallCount {
-    const child = {
-      requests: this.#requests.labels({ consumer: this.#boundedConsumer(consumer), status: String(status) }),
-      duration: this.#duration.labels({ action }),
-    }
-    if (this.#children.size < 8 * this.#maxConsumers) this.#children.set(key, child)
-    return child
-  }
-
-  #boundedConsumer(consumer: string): string {
-    if (this.#consumers.has(consumer)) return consumer
-    if (this.#consumers.size >= this.#maxConsumers) return OTHER
-    this.#consumers.add(consumer)
-    return consumer
+    this.#calls.call(consumer, status, outcome, action, seconds, backendSeconds)
   }
 
   quotaRefused(calendar: boolean): void {
-    if (calendar) this.#quotaExceeded.inc()
-    else this.#rateLimited.inc()
+    if (calendar) this.#quotaExceeded++
+    else this.#rateLimited++
   }
 
   /** `platform_quota_usage_ratio`, read when scraped. Of several counters of one consumer the fullest is shown. */
   quotaUsage(read: () => Iterable<QuotaUsage>): void {
-    const bounded = (consumer: string) => this.#boundedConsumer(consumer)
+    const calls = this.#calls
     new Gauge({
       name: 'platform_quota_usage_ratio',
       help: 'Used share of a quota, 0.0 to 1.0.',
@@ -166,7 +137,7 @@ export class Metrics {
         this.reset()
         const fullest = new Map<string, QuotaUsage>()
         for (const { consumer, type, ratio } of read()) {
-          const label = bounded(consumer)
+          const label = calls.labelOf(consumer)
           const key = `${type} ${label}`
           if (ratio >= (fullest.get(key)?.ratio ?? 0)) fullest.set(key, { consumer: label, type, ratio })
         }
@@ -191,7 +162,7 @@ export class Metrics {
 
   /** See `CallMetrics`. */
   stage(stage: string, seconds: number): void {
-    this.#stages.observe({ stage }, seconds)
+    this.#calls.stages.of(stage).observe(seconds)
   }
 
   bug(stage: string): void {
@@ -201,6 +172,10 @@ export class Metrics {
   /** @param failure one of a closed set (`PolicyFailure`). */
   policyFailed(failure: string): void {
     this.#policyFailures.inc({ failure })
+  }
+
+  #histogram(name: string, help: string, label: string | undefined, histogram: Histogram): void {
+    this.registry.registerMetric(scrapedHistogram(name, help, label, histogram))
   }
 
   /** Counts that are kept elsewhere and read when scraped. */

@@ -1,0 +1,67 @@
+/** A histogram that counts in typed arrays: its series are found once, and a value costs a few comparisons. It renders nothing. */
+
+/** The values of one set of labels. */
+export class HistogramSeries {
+  readonly #bounds: Float64Array
+  /** One place for each bound, one for what is above all of them, and the sum of the values. */
+  readonly #cells: Float64Array
+
+  constructor(bounds: Float64Array) {
+    this.#bounds = bounds
+    this.#cells = new Float64Array(bounds.length + 2)
+  }
+
+  /** @throws TypeError for what is no finite number: it would spoil the sum for good */
+  observe(value: number): void {
+    if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be counted in a histogram`)
+    const bounds = this.#bounds
+    const cells = this.#cells
+    let low = 0
+    let high = bounds.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (value <= bounds[middle]!) high = middle
+      else low = middle + 1
+    }
+    cells[low]!++
+    cells[cells.length - 1]! += value
+  }
+
+  /** Values up to each bound, those below included, and at the end all of them. */
+  get cumulated(): readonly number[] {
+    let total = 0
+    return Array.from(this.#cells.subarray(0, -1), count => (total += count))
+  }
+
+  get sum(): number {
+    return this.#cells.at(-1)!
+  }
+}
+
+/** Series by the value of one label, which is of a closed set. */
+export class Histogram {
+  readonly #bounds: Float64Array
+  readonly #series = new Map<string, HistogramSeries>()
+
+  /** @param bounds upper bounds of the buckets, ascending; a value belongs to the first that is not below it */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = Float64Array.from(bounds)
+  }
+
+  get bounds(): readonly number[] {
+    return [...this.#bounds]
+  }
+
+  /** The series of a label's value; the same one each time. */
+  of(value: string): HistogramSeries {
+    const known = this.#series.get(value)
+    if (known !== undefined) return known
+    const made = new HistogramSeries(this.#bounds)
+    this.#series.set(value, made)
+    return made
+  }
+
+  get all(): ReadonlyMap<string, HistogramSeries> {
+    return this.#series
+  }
+}
