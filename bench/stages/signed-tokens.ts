@@ -1,5 +1,7 @@
-/** Really signed tokens of about 1 KB, as Keycloak makes them, for benches. It measures nothing. */
+/** Really signed tokens of about 1 KB, as Keycloak makes them, and their verifier, for benches. It measures nothing. */
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { createTokenVerifier, type StartedTokenVerifier } from '../../src/identity/jwks.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 
 export const ISSUER = 'https://idp.example/realms/platform'
 export const AUDIENCE = 'platform-mcp-gateway'
@@ -42,4 +44,19 @@ export async function signTokens(alg: string, count: number): Promise<SignedToke
 /** New strings as a listener makes them: slices of a header, whose hash nobody has computed yet. */
 export function freshStrings(texts: readonly string[]): string[] {
   return texts.map(text => Buffer.from(`Bearer ${text}`, 'latin1').toString('latin1').slice(7))
+}
+
+/** The gateway's own verifier, its keys loaded. */
+export async function verifierOf({ jwk }: SignedTokens): Promise<StartedTokenVerifier> {
+  const verifier = createTokenVerifier({
+    issuer: ISSUER,
+    jwksUri: `${ISSUER}/certs`,
+    audiences: [AUDIENCE],
+    resourceUris: [],
+    fetchJson: async () => ({ ok: true, json: { keys: [jwk] } }),
+    log: SILENT,
+  })
+  verifier.start()
+  while (!verifier.ready) await new Promise(resolve => setTimeout(resolve, 1))
+  return verifier
 }
