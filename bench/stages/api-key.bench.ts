@@ -27,6 +27,7 @@ function cases(): readonly BenchCase[] {
     return {
       id,
       perRun: SHOWN,
+      ...(id === 'map' ? undefined : { of: 'map' }),
       prepare() {
         before?.()
         shown = texts.slice(at, at + SHOWN).map(text => Buffer.from(text, 'latin1').toString('latin1'))
@@ -38,10 +39,9 @@ function cases(): readonly BenchCase[] {
     }
   }
   return [
-    each('remembered/toolgate', verify),
-    each('remembered/map', inMap),
-    each('first-sight/toolgate', verify, () => void verifier.forget()),
-    each('first-sight/map', inMap),
+    each('remembered', verify),
+    each('first-sight', verify, () => void verifier.forget()),
+    each('map', inMap),
   ]
 }
 

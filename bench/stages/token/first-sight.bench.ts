@@ -1,7 +1,7 @@
 /** A bearer token seen for the first time, beside jose and beside the bare signature in the same run. It sets no budget. */
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import type { BenchCase, Suite } from '../suite.ts'
+import type { BenchCase, Suite } from '../../suite.ts'
 import { AUDIENCE, freshStrings, ISSUER, signTokens, verifierOf } from './signed-tokens.ts'
 
 const NOW_MS = Date.now()
@@ -14,6 +14,7 @@ async function cases(): Promise<readonly BenchCase[]> {
 }
 
 async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
+  const name = alg.toLowerCase()
   const signed = await signTokens(alg, 16 * SHOWN)
   const verifier = await verifierOf(signed)
   const keys = createLocalJWKSet({ keys: [signed.jwk] })
@@ -35,7 +36,8 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
   })
   return [
     {
-      id: `${alg.toLowerCase()}/toolgate`,
+      id: name,
+      of: `${name}/jose`,
       perRun: SHOWN,
       prepare,
       run() {
@@ -46,7 +48,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
       },
     },
     {
-      id: `${alg.toLowerCase()}/jose`,
+      id: `${name}/jose`,
       perRun: SHOWN,
       prepare,
       async run() {
@@ -63,7 +65,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
       },
     },
     {
-      id: `${alg.toLowerCase()}/signature-alone`,
+      id: `${name}/signature-alone`,
       perRun: SHOWN,
       prepare,
       run() {
@@ -76,7 +78,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
 }
 
 export default {
-  id: 'stages/token-first-sight',
+  id: 'stages/token/first-sight',
   title:
     'A bearer token of 1 KB seen for the first time: signature, claims, principal, and what is remembered',
   cases,
