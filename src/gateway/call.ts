@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Credentials } from '../pipeline/exchange.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../server/listener.ts'
+import type { ServerTiming } from './server-timing.ts'
 
 export const JSON_TYPE = 'application/json'
 
@@ -16,6 +17,8 @@ export class Call {
   /** The caller's word on recording stands for its own trace; a trace of ours is recorded. */
   readonly traceFlags: string
   readonly receivedAtMs: number
+  /** Set when the caller may see where the time went; told with the head of the answer. */
+  serverTiming: ServerTiming | undefined
   readonly #corsHeaders: readonly string[]
 
   constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
@@ -85,7 +88,10 @@ export class Call {
   }
 
   #with(headers: readonly string[]): string[] {
-    return ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.#corsHeaders, ...headers]
+    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.#corsHeaders, ...headers]
+    if (this.serverTiming !== undefined)
+      own.push('server-timing', this.serverTiming.render(performance.now()))
+    return own
   }
 }
 

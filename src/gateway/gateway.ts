@@ -1,4 +1,5 @@
 /** What every endpoint of the gateway shares: the current snapshot, the pipeline, the product's name. It answers nothing itself. */
+import { andThen } from '../pipeline/and-then.ts'
 import type { Cancellation } from '../pipeline/cancellation.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit, type Operation, type Snapshot } from '../pipeline/exchange.ts'
@@ -6,6 +7,7 @@ import type { Final } from '../pipeline/stage.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
+import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
 import { optimize, readLevel } from './token-optimization.ts'
 
 export interface GatewayParts {
@@ -62,8 +64,26 @@ export function run(
     operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'
   if (level !== undefined && level !== 'none') exchange.savings = result => optimize(result, level).savedBytes
   exchange.requestBytes = Math.max(0, call.request.contentLength)
+  if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
   const final = parts.pipeline(exchange)
   return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
+}
+
+/** As `run`, with the time of each stage told to a caller who may see it. */
+function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
+  exchange.timings = []
+  return andThen(parts.pipeline(exchange), final =>
+    andThen(tellTiming(call, exchange), () => ({ exchange, final })),
+  )
+}
+
+/** Adds an exchange to what the answer tells of its time, where it was asked for and the caller may see it. */
+export function tellTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
+  return andThen(mayReadTiming(exchange), may => {
+    if (!may) return
+    call.serverTiming ??= new ServerTiming()
+    call.serverTiming.add(exchange, upstreamMs)
+  })
 }
 
 /** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"), and which policy let it through. */

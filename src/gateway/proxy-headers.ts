@@ -36,6 +36,7 @@ const OURS = new Set([
   'x-tenant-id',
   'x-request-id',
   'traceparent',
+  'x-debug-timing',
 ])
 
 /** @param spanId of the step that calls the upstream */

@@ -7,9 +7,10 @@ import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Final } from '../pipeline/stage.ts'
 import { BodyQueue } from './body-queue.ts'
 import { type Call, newSpanId } from './call.ts'
-import { callHeaders, type GatewayParts, run } from './gateway.ts'
+import { callHeaders, type GatewayParts, run, tellTiming } from './gateway.ts'
 import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
+import { wantsTiming } from './server-timing.ts'
 
 /** From the first byte sent to the last byte received. */
 const TIMEOUT_MS = 60_000
@@ -65,6 +66,7 @@ export class ApiProxy {
   ): Promise<Final> {
     const { request } = call
     exchange.backendSpanId = newSpanId()
+    const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
     const answer = await this.#upstreams.stream({
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
@@ -77,6 +79,8 @@ export class ApiProxy {
     if (answer.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: answer.retryAfterSecs })
     if (answer.kind === 'failure') return failureOf(answer.reason)
+    // the head leaves now, and says what is known by then
+    if (timedFrom !== undefined) await tellTiming(call, exchange, performance.now() - timedFrom)
     const sendEnd = await this.#answer(call, exchange, answer)
     if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}

@@ -12,6 +12,8 @@ const KEY_OF_ACTION = {
   session: -5,
 } as const
 const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8, policy: -9 } as const
+/** Of `timingInput`. */
+export const TIMING_KEY = -10
 /** APIs count down from here. */
 const FIRST_API = -64
 
@@ -80,6 +82,16 @@ export function policyInput(exchange: Exchange): PolicyInput {
       ...(operation.action === 'tools.call' ? { arguments: operation.arguments } : undefined),
       ...(exchange.answers === undefined ? undefined : { answers: exchange.answers }),
     },
+  }
+}
+
+/** What is asked when a caller wants to see where the time of the exchange went. */
+export function timingInput(exchange: Exchange): PolicyInput {
+  return {
+    subject: subjectOf(exchange),
+    action: { name: 'admin' },
+    resource: { type: 'admin', id: 'timing', properties: { tenant: null } },
+    context: contextOf(exchange),
   }
 }
 
