@@ -208,6 +208,7 @@ export class Exchange {
   backendSpanId = ''
   /** Set by the runner before settle stages run. */
   final: Final = undefined
+  #durationMs = -1
 
   constructor(init: ExchangeInit) {
     this.requestId = init.requestId
@@ -227,5 +228,11 @@ export class Exchange {
     this.mirrored = init.mirrored
     this.forward = init.forward
     this.startedAt = performance.now()
+  }
+
+  /** For settle stages: how long it took. The clock is read once, so that all of them tell the same. */
+  get durationMs(): number {
+    if (this.#durationMs < 0) this.#durationMs = performance.now() - this.startedAt
+    return this.#durationMs
   }
 }

@@ -44,7 +44,7 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
         ...(principal === undefined ? undefined : { consumer: principal.consumer }),
         outcome,
         status: statusOf(exchange),
-        duration_ms: round(performance.now() - exchange.startedAt),
+        duration_ms: round(exchange.durationMs),
         ...(exchange.backendMs < 0 ? undefined : { backend_ms: round(exchange.backendMs) }),
         snapshot: exchange.snapshot.version.slice(0, 12),
         ...(exchange.timings === undefined ? undefined : { stages: stagesOf(exchange.timings) }),

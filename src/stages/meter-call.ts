@@ -44,7 +44,7 @@ export function meterCalls(meter: Meter): Metering {
           requestId: exchange.requestId,
           outcome: outcomeOf(exchange),
           statusCode: statusCodeOf(exchange),
-          latencyUs: Math.round((performance.now() - exchange.startedAt) * 1000),
+          latencyUs: Math.round(exchange.durationMs * 1000),
           backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
           requestBytes: exchange.requestBytes,
           responseBytes: exchange.responseBytes,

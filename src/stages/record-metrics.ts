@@ -44,13 +44,12 @@ export function recordMetrics(metrics: CallMetrics): Stage {
     id: 'record-metrics',
     phase: 'settle',
     run(exchange) {
-      const seconds = (performance.now() - exchange.startedAt) / 1000
       metrics.call(
         exchange.principal?.consumer ?? '',
         statusOf(exchange),
         outcomeOf(exchange),
         exchange.operation.action,
-        seconds,
+        exchange.durationMs / 1000,
         exchange.backendMs / 1000,
       )
       for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)

@@ -24,7 +24,7 @@ export function traceCall(traces: CallTraces): Stage {
         traceId: exchange.traceId,
         parentSpanId: exchange.parentSpanId,
         startedAtMs: timeOrigin + startedAt,
-        endedAtMs: timeOrigin + performance.now(),
+        endedAtMs: timeOrigin + startedAt + exchange.durationMs,
         attributes: {
           'toolgate.action': operation.action,
           'toolgate.access': exchange.access,
