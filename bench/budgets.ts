@@ -1,14 +1,7 @@
-/** Reads `budgets.json` and holds figures against it. It measures nothing and prints nothing. */
+/** Reads `budgets.json`, the ratios that fail a run, and holds figures against it. What is wanted beyond stands in `targets.json`. */
 import { readFileSync } from 'node:fs'
+import { ratioSpread } from './statistics.ts'
 import type { Figures } from './suite.ts'
-
-/** Nanoseconds; they only inform, since machines differ and drift by ±20 %. */
-export interface AbsoluteBudget {
-  /** The specification's overhead target. */
-  readonly specifiedNs?: number
-  readonly targetNs: number
-  readonly stretchNs?: number
-}
 
 /** `case` takes at most `max` times what `of` takes in the same run. Broken, it fails the run. */
 export interface RatioBudget {
@@ -20,7 +13,6 @@ export interface RatioBudget {
 }
 
 export interface Budgets {
-  readonly absolute: { readonly [caseId: string]: AbsoluteBudget }
   readonly ratios: readonly RatioBudget[]
 }
 
@@ -30,23 +22,14 @@ export function readBudgets(file: URL = new URL('budgets.json', import.meta.url)
   return JSON.parse(readFileSync(file, 'utf8')) as Budgets
 }
 
-/** `stretch`, `target`, `specified`: the hardest that was kept; `over`: none; '' without a budget. */
-export function absoluteVerdict(budgets: Budgets, { id, medianNs }: Figures): string {
-  const budget = budgets.absolute[id]
-  if (budget === undefined) return ''
-  if (budget.stretchNs !== undefined && medianNs <= budget.stretchNs) return 'stretch'
-  if (medianNs <= budget.targetNs) return 'target'
-  return budget.specifiedNs !== undefined && medianNs <= budget.specifiedNs ? 'specified' : 'over'
-}
-
-/** Verdicts on the ratios whose two cases were both measured. */
+/** Verdicts on the ratios whose two cases were both measured: median of the rounds' ratios, the rounds having been taken in turns. */
 export function ratioVerdicts(budgets: Budgets, figures: readonly Figures[]): RatioVerdict[] {
-  const medians = new Map(figures.map(({ id, medianNs }) => [id, medianNs]))
+  const rounds = new Map(figures.map(({ id, roundsNs }) => [id, roundsNs]))
   return budgets.ratios.flatMap(budget => {
-    const mine = medians.get(budget.case)
-    const other = medians.get(budget.of)
+    const mine = rounds.get(budget.case)
+    const other = rounds.get(budget.of)
     if (mine === undefined || other === undefined) return []
-    const ratio = mine / other
+    const ratio = ratioSpread(mine, other).median
     return [{ ...budget, ratio, kept: ratio <= budget.max }]
   })
 }
@@ -54,6 +37,6 @@ export function ratioVerdicts(budgets: Budgets, figures: readonly Figures[]): Ra
 /** Case ids that `budgets.json` names and that no bench file measured: a renamed case must not lose its budget in silence. */
 export function unmeasured(budgets: Budgets, figures: readonly Figures[]): string[] {
   const measured = new Set(figures.map(({ id }) => id))
-  const named = [...Object.keys(budgets.absolute), ...budgets.ratios.flatMap(ratio => [ratio.case, ratio.of])]
+  const named = budgets.ratios.flatMap(ratio => [ratio.case, ratio.of])
   return [...new Set(named)].filter(id => !measured.has(id))
 }

@@ -1,12 +1,13 @@
 /** Runs one bench file in this process and prints its figures, one JSON line per case. Started by `run.ts`; it judges nothing. */
 import { pathToFileURL } from 'node:url'
 import { Bench, type Task } from 'tinybench'
+import { spread } from './statistics.ts'
 import type { BenchCase, Fact, Figures, Suite } from './suite.ts'
 
 interface Round {
   readonly medianNs: number
   readonly p99Ns: number
-  readonly samples: number
+  readonly runs: number
 }
 
 /**
@@ -30,7 +31,10 @@ export async function measure(
       if (round > 0) rounds.get(one)!.push(roundOf(task!, one.perRun))
     }
   return [
-    ...cases.map(one => figures(`${suite.id}/${one.id}`, rounds.get(one)!)),
+    ...cases.map(one => ({
+      ...figures(`${suite.id}/${one.id}`, rounds.get(one)!),
+      ...referenceOf(suite, one, cases),
+    })),
     ...facts.map(fact => ({ ...fact, id: `${suite.id}/${fact.id}` })),
   ]
 }
@@ -39,21 +43,25 @@ function roundOf(task: Task, perRun: number): Round {
   const { result } = task
   if (!('latency' in result)) throw new Error(`${task.name} was not measured: ${result.state}`)
   const { p50, p99, samplesCount } = result.latency
-  return { medianNs: (p50 * 1e6) / perRun, p99Ns: (p99 * 1e6) / perRun, samples: samplesCount }
+  return { medianNs: (p50 * 1e6) / perRun, p99Ns: (p99 * 1e6) / perRun, runs: samplesCount }
 }
 
 function figures(id: string, rounds: readonly Round[]): Figures {
-  const medians = rounds.map(round => round.medianNs).sort((a, b) => a - b)
-  const p99s = rounds.map(round => round.p99Ns).sort((a, b) => a - b)
-  const middle = medians.length >> 1
+  const roundsNs = rounds.map(round => round.medianNs)
   return {
     id,
-    medianNs: medians[middle]!,
-    p99Ns: p99s[middle]!,
-    minNs: medians[0]!,
-    maxNs: medians.at(-1)!,
-    samples: rounds.reduce((sum, round) => sum + round.samples, 0),
+    roundsNs,
+    medianNs: spread(roundsNs).median,
+    p99Ns: spread(rounds.map(round => round.p99Ns)).median,
+    runs: rounds.reduce((sum, round) => sum + round.runs, 0),
   }
+}
+
+function referenceOf(suite: Suite, one: BenchCase, all: readonly BenchCase[]): Pick<Figures, 'of'> {
+  const of = one.of ?? (suite.reference && one.id.replace(/[^/]+$/, suite.reference))
+  return of !== undefined && of !== one.id && all.some(({ id }) => id === of)
+    ? { of: `${suite.id}/${of}` }
+    : {}
 }
 
 async function main([file, timeMs, rounds, filter]: string[]): Promise<void> {

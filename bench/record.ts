@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Place, place } from './place.ts'
 import { ratioSpread, type Spread, spread } from './statistics.ts'
+import { readTargets, type Target, targetOf } from './targets.ts'
 
 /** What a measured thing is compared with, in the same run. */
 export interface ReferenceRatio extends Spread {
@@ -40,7 +41,7 @@ export interface ResultLine extends Place {
   /** Of latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
   readonly percentiles?: Readonly<Record<string, number>>
   readonly reference?: ReferenceRatio
-  /** Row of `targets.json` that this line answers. */
+  /** Row of `targets.json` that this line answers; the writer finds it by case and metric. */
   readonly target?: string
   /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
   readonly setup?: Readonly<Record<string, string | number | boolean>>
@@ -73,11 +74,12 @@ export function openResults(kind: string, out?: string): ResultWriter {
   const run = `${kind}-${at.replace(/[:.]/g, '')}-${process.pid}`
   const file = out ?? join(RESULTS, `${run}.ndjson`)
   const here = place()
+  const targets = readTargets()
   mkdirSync(dirname(file), { recursive: true })
   return {
     file,
     write(measured) {
-      const line = { ...lineOf(measured, { run, at }), ...here }
+      const line = { ...lineOf(measured, { run, at }, targets), ...here }
       appendFileSync(file, `${JSON.stringify(line)}\n`)
       return line
     },
@@ -87,21 +89,22 @@ export function openResults(kind: string, out?: string): ResultWriter {
 function lineOf(
   { reference, ...measured }: Measured,
   run: Pick<ResultLine, 'run' | 'at'>,
+  targets: readonly Target[],
 ): Omit<ResultLine, keyof Place> {
+  const target =
+    measured.target ?? targetOf(targets, `${measured.suite}/${measured.case}`, measured.metric)?.id
+  const ratio = reference && ratioSpread(measured.samples, reference.samples)
   return {
     format: 1,
     ...run,
     ...measured,
     samples: measured.samples.map(rounded),
     ...figuresOf(spread(measured.samples)),
-    ...(reference === undefined
+    ...(target === undefined ? {} : { target }),
+    // a clock too coarse for the reference makes no ratio
+    ...(ratio === undefined || !Number.isFinite(ratio.max)
       ? {}
-      : {
-          reference: {
-            case: reference.case,
-            ...figuresOf(ratioSpread(measured.samples, reference.samples)),
-          },
-        }),
+      : { reference: { case: reference!.case, ...figuresOf(ratio) } }),
   }
 }
 

@@ -1,35 +1,28 @@
 /**
- * `npm run bench`: runs every `*.bench.ts` below bench/ in a fresh process, then prints tables and verdicts. It knows no suite by name.
- * Options: `--filter TEXT` (part of a case id), `--json` (NDJSON), `--time MS` per case and round, `--rounds N`.
+ * `npm run bench:micro`: runs every `*.bench.ts` below bench/ in a fresh process and prints tables and verdicts. It knows no suite by name.
+ * Options: `--filter TEXT` (part of a case id), `--json` (result lines on stdout in place of tables), `--time MS` per case and round,
+ * `--rounds N`, `--out FILE` (where the result lines go: `bench/record.ts`).
  * Exit code 1: a ratio budget is broken, or a suite failed.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { cpus } from 'node:os'
-import { join, sep } from 'node:path'
-import { createInterface } from 'node:readline'
+import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { absoluteVerdict, ratioVerdicts, readBudgets, unmeasured } from './budgets.ts'
-import type { Fact, Figures } from './suite.ts'
-import { ratioTable, suiteTable } from './table.ts'
+import { type Budgets, ratioVerdicts, readBudgets, unmeasured } from './budgets.ts'
+import { openResults, type ResultLine, type ResultWriter } from './record.ts'
+import type { Figures } from './suite.ts'
+import { runSuite, type SuiteRun, suiteFiles } from './suite-process.ts'
+import { LEGEND, ratioTable, suiteTable } from './table.ts'
+import { readTargets } from './targets.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-
-interface SuiteRun {
-  readonly title: string
-  readonly figures: readonly Figures[]
-  readonly facts: readonly Fact[]
-  /** What the process said when it failed; undefined when it did not. */
-  readonly failure: string | undefined
-}
 
 const { values: options } = parseArgs({
   options: {
     filter: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
-    time: { type: 'string', default: '200' },
+    time: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '5' },
+    out: { type: 'string' },
   },
 })
 
@@ -37,102 +30,67 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   const budgets = readBudgets()
+  const targets = readTargets()
+  const results = openResults('micro', options.out)
+  const files = suiteFiles(HERE, options.filter)
   const all: Figures[] = []
   let failed = 0
-  if (options.json) console.log(JSON.stringify(machine()))
-  else
-    console.log(
-      Object.entries(machine())
-        .map(([name, value]) => `${name} ${value}`)
-        .join(' · '),
-    )
-  for (const file of benchFiles()) {
-    const { title, figures, facts, failure } = await runSuite(file)
-    if (failure !== undefined) {
+  if (!options.json) console.log(LEGEND)
+  for (const [at, file] of files.entries()) {
+    const id = file.slice(0, -'.bench.ts'.length)
+    process.stderr.write(`[${at + 1}/${files.length}] ${id} …\n`)
+    const run = await runSuite(HERE, file, {
+      timeMs: Number(options.time),
+      rounds: Number(options.rounds),
+      filter: options.filter,
+    })
+    if (run.failure !== undefined) {
       failed++
-      console.error(`\n${file}: failed\n${failure}`)
+      console.error(`\n${file}: failed\n${run.failure}`)
     }
-    if (figures.length === 0) continue
+    if (run.figures.length === 0) continue
+    const figures = run.figures.map(row => withReference(row, run.figures, budgets))
     all.push(...figures)
-    if (options.json)
-      for (const row of figures)
-        console.log(
-          JSON.stringify({ ...row, ...budgets.absolute[row.id], verdict: absoluteVerdict(budgets, row) }),
-        )
-    else console.log(suiteTable(title, figures, budgets))
-    for (const fact of facts) console.log(options.json ? JSON.stringify(fact) : `${fact.id}  ${fact.value}`)
+    const lines = write(results, id, { ...run, figures })
+    if (options.json) for (const line of lines) console.log(JSON.stringify(line))
+    else console.log(suiteTable({ id, title: run.title }, figures, run.facts, targets))
   }
   const verdicts = ratioVerdicts(budgets, all)
-  if (options.json) for (const verdict of verdicts) console.log(JSON.stringify(verdict))
-  else if (verdicts.length > 0) console.log(ratioTable(verdicts))
+  if (verdicts.length > 0 && !options.json) console.log(ratioTable(verdicts))
   const missing = options.filter === '' ? unmeasured(budgets, all) : []
   if (missing.length > 0) console.error(`\nbudgets.json names cases that no suite has: ${missing.join(', ')}`)
-  return failed > 0 || verdicts.some(verdict => !verdict.kept) ? 1 : 0
+  if (all.length === 0) console.error(`no case has ${JSON.stringify(options.filter)} in its id`)
+  const broken = verdicts.filter(({ kept }) => !kept)
+  for (const { case: mine, of, ratio, max } of broken)
+    console.error(`broken: ${mine} is ${ratio.toFixed(2)} of ${of}, at most ${max} is allowed`)
+  process.stderr.write(`\n${all.length} cases; result lines in ${relative(process.cwd(), results.file)}\n`)
+  return failed > 0 || broken.length > 0 || all.length === 0 ? 1 : 0
 }
 
-/** Paths below bench/, in order; with a filter that names a room or a file, only those that can hold such a case. */
-function benchFiles(): string[] {
-  return readdirSync(HERE, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.bench.ts'))
-    .map(file => file.split(sep).join('/'))
-    .filter(file => {
-      const suite = file.slice(0, -'.bench.ts'.length)
-      return (
-        !options.filter.includes('/') || suite.startsWith(options.filter) || options.filter.startsWith(suite)
-      )
-    })
-    .sort()
+/** Its own reference, or that of the first ratio in the budgets. */
+function withReference(row: Figures, figures: readonly Figures[], budgets: Budgets): Figures {
+  const of = row.of ?? budgets.ratios.find(ratio => ratio.case === row.id)?.of
+  return of === undefined || !figures.some(({ id }) => id === of) ? row : { ...row, of }
 }
 
-function runSuite(file: string): Promise<SuiteRun> {
-  return new Promise(resolve => {
-    const child = spawn(
-      process.execPath,
-      [
-        '--import',
-        'tsx',
-        join(HERE, 'measure.ts'),
-        join(HERE, file),
-        options.time,
-        options.rounds,
-        options.filter,
-      ],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
-    )
-    const figures: Figures[] = []
-    const facts: Fact[] = []
-    let title = file
-    let stderr = ''
-    createInterface({ input: child.stdout }).on('line', line => {
-      if (!line.startsWith('{')) return
-      const row = JSON.parse(line) as Figures | Fact | { readonly title: string }
-      if ('title' in row) title = row.title
-      else if ('value' in row) facts.push(row)
-      else figures.push(row)
-    })
-    child.stderr.setEncoding('utf8').on('data', text => {
-      stderr += text
-    })
-    child.on('close', code =>
-      resolve({ title, figures, facts, failure: code === 0 ? undefined : stderr.trim() }),
-    )
-  })
-}
-
-function machine(): Record<string, string> {
-  return {
-    commit: commit(),
-    node: process.version,
-    cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    platform: `${process.platform} ${process.arch}`,
-    at: new Date().toISOString(),
-  }
-}
-
-function commit(): string {
-  try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: HERE, encoding: 'utf8' }).trim()
-  } catch {
-    return 'unknown'
-  }
+function write(results: ResultWriter, suite: string, { figures, facts }: SuiteRun): ResultLine[] {
+  const setup = { timeMs: Number(options.time), rounds: Number(options.rounds) }
+  const named = (id: string): { suite: string; case: string } => ({ suite, case: id.slice(suite.length + 1) })
+  return [
+    ...figures.map(row => {
+      const reference = figures.find(({ id }) => id === row.of)
+      return results.write({
+        ...named(row.id),
+        metric: 'time',
+        unit: 'ns',
+        better: 'lower',
+        samples: row.roundsNs,
+        reference: reference && { case: reference.id, samples: reference.roundsNs },
+        setup: { ...setup, p99Ns: Math.round(row.p99Ns) },
+      })
+    }),
+    ...facts.map(({ id, value, unit }) =>
+      results.write({ ...named(id), metric: 'fact', unit, better: 'lower', samples: [value], setup }),
+    ),
+  ]
 }

@@ -10,6 +10,7 @@ const RATE = { tokens: 1_000_000, periodMs: 1000, burst: 1_000_000_000 }
 export default {
   id: 'kernel/bucket',
   title: 'Take a token by slot, 4,096 slots in shared memory',
+  reference: 'best-js',
   cases() {
     const { kernel } = createKernel()
     const { kernel: twin } = createTwin()

@@ -64,5 +64,6 @@ function cases(length: number): BenchCase[] {
 export default {
   id: 'kernel/copy',
   title: 'A fresh string of 8, 24, 40 or 100 characters into linear memory',
+  reference: 'encode-into',
   cases: () => [8, 24, 40, 100].flatMap(cases),
 } satisfies Suite

@@ -12,6 +12,7 @@ const PLENTY = { tokens: 1_000_000_000, periodMs: 1, burst: 2_000_000_000 }
 export default {
   id: 'kernel/fused',
   title: 'Normalize, match among 50 routes and take a token, fresh path to row',
+  reference: 'best-js',
   cases() {
     const routes = restRoutes(50)
     const requests = requestsFor(routes)

@@ -80,5 +80,6 @@ function cases(count: number): BenchCase[] {
 export default {
   id: 'kernel/match',
   title: 'Route match, fresh path to row (wasm and twin: normalized first)',
+  reference: 'find-my-way',
   cases: () => [50, 5000, 20_000].flatMap(cases),
 } satisfies Suite

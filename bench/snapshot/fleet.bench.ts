@@ -188,13 +188,13 @@ function heapMiB(): number {
   return (heapUsed + external) / 2 ** 20
 }
 
-function median(times: number, run: () => void): string {
+function median(times: number, run: () => void): number {
   const took = Array.from({ length: times }, () => {
     const startedAt = performance.now()
     run()
     return performance.now() - startedAt
   })
-  return `${took.sort((a, b) => a - b)[times >> 1]!.toFixed(0)} ms`
+  return took.sort((a, b) => a - b)[times >> 1]!
 }
 
 function facts(): Fact[] {
@@ -207,15 +207,23 @@ function facts(): Fact[] {
   const parsed = JSON.parse(text) as TenantShare[]
   const shareMiB = heapMiB() - before - compiledMiB - text.length / 2 ** 20
   const facts = [
-    { id: 'whole/compiled', value: median(5, () => void compile(document, parts)) },
-    { id: `whole/route-table-of-${rows.length}-loaded`, value: median(5, () => void routes(rows)) },
+    { id: 'whole/compiled', value: median(5, () => void compile(document, parts)), unit: 'ms' },
+    {
+      id: `whole/route-table-of-${rows.length}-loaded`,
+      value: median(5, () => void routes(rows)),
+      unit: 'ms',
+    },
     {
       id: 'worker-memory',
-      value: `${(shareMiB + compiledMiB).toFixed(0)} MiB (share ${shareMiB.toFixed(0)}, indexes ${compiledMiB.toFixed(0)})`,
+      value: shareMiB + compiledMiB,
+      unit: 'MiB',
+      note: `share ${shareMiB.toFixed(0)}, indexes ${compiledMiB.toFixed(0)}`,
     },
     {
       id: 'process-memory',
-      value: `${(process.memoryUsage.rss() / 2 ** 20).toFixed(0)} MiB resident in this bench`,
+      value: process.memoryUsage.rss() / 2 ** 20,
+      unit: 'MiB',
+      note: 'resident in this bench',
     },
   ]
   if (another.apis.length !== path.snapshot.apis.length || parsed.length !== LARGE.tenants)

@@ -1,0 +1,74 @@
+/** Finds suites by their files' names and runs one in a fresh process. It knows no suite by name and judges nothing. */
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Fact, Figures } from './suite.ts'
+
+export interface SuiteOptions {
+  /** For each case and round. */
+  readonly timeMs: number
+  readonly rounds: number
+  /** Part of a case's id; '' takes all. */
+  readonly filter: string
+}
+
+export interface SuiteRun {
+  readonly title: string
+  readonly figures: readonly Figures[]
+  readonly facts: readonly Fact[]
+  /** What the process said when it failed; undefined when it did not. */
+  readonly failure: string | undefined
+}
+
+/**
+ * Paths below `folder`, in order; with a filter that names a room or a file, only those that can hold such a case.
+ * @param folder of benches, as bench/
+ */
+export function suiteFiles(folder: string, filter: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.bench.ts'))
+    .map(file => file.split(sep).join('/'))
+    .filter(file => {
+      const suite = file.slice(0, -'.bench.ts'.length)
+      return !filter.includes('/') || suite.startsWith(filter) || filter.startsWith(suite)
+    })
+    .sort()
+}
+
+/** @param file as `suiteFiles` gives it */
+export function runSuite(folder: string, file: string, options: SuiteOptions): Promise<SuiteRun> {
+  const { timeMs, rounds, filter } = options
+  return new Promise(resolve => {
+    const child = spawn(
+      process.execPath,
+      [
+        '--import',
+        'tsx',
+        join(folder, 'measure.ts'),
+        join(folder, file),
+        String(timeMs),
+        String(rounds),
+        filter,
+      ],
+      { cwd: join(folder, '..'), stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    const figures: Figures[] = []
+    const facts: Fact[] = []
+    let title = file
+    let stderr = ''
+    createInterface({ input: child.stdout }).on('line', line => {
+      if (!line.startsWith('{')) return
+      const row = JSON.parse(line) as Figures | Fact | { readonly title: string }
+      if ('title' in row) title = row.title
+      else if ('value' in row) facts.push(row)
+      else figures.push(row)
+    })
+    child.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    child.on('close', code =>
+      resolve({ title, figures, facts, failure: code === 0 ? undefined : stderr.trim() }),
+    )
+  })
+}
