@@ -1,7 +1,8 @@
 /**
  * Appends events to the segments of one writer. Each thread has a writer of its own, in files of its own that nobody else writes.
- * `batch`: an event waits in memory for 2 ms at most, then it is in the file and outlives the process; fdatasync follows, and then it
- * outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit). It removes nothing.
+ * `batch`: an event is in the file before its answer leaves, so that it outlives the process whenever that ends; fdatasync follows within
+ * 5 ms, and then it outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit).
+ * It removes nothing.
  */
 import {
   closeSync,
@@ -20,8 +21,7 @@ import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
 import { segmentFile, segmentKey } from './segment-name.ts'
 
-/** `batch`: time between two writes, and between two fdatasync. With one of each, events stay within the 5 ms that are promised. */
-const WRITE_EVERY_MS = 2
+/** `batch`: time between two fdatasync; with that of the next one, events stay within the 5 ms that are promised. */
 const SYNC_EVERY_MS = 3
 const RETRY_AFTER_MS = 100
 /** Events for which the disk has no room wait here; what comes when it is full is lost and counted. */
@@ -60,8 +60,7 @@ export class SpoolWriter implements Meter {
   readonly #encoder: EventEncoder
   readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #filled = 0
-  /** `performance.now()`, as all moments here. */
-  #writtenAt = 0
+  /** `performance.now()`. */
   #syncedAt = 0
   #sequence = 0
   /** Of frames, which unlike the sequence has no gaps where events were dropped. */
@@ -71,7 +70,7 @@ export class SpoolWriter implements Meter {
   #fileBytes = 0
   /** Of the segment that grows. */
   #key = ''
-  #timer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
   #turnEnd: NodeJS.Immediate | undefined
   #unsynced = false
   #syncing = false
@@ -94,7 +93,7 @@ export class SpoolWriter implements Meter {
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
-    if (!this.#hasRoom()) this.#write()
+    if (!this.#hasRoom() && this.#fault === undefined) this.#write()
     if (this.#closed || !this.#hasRoom()) {
       this.counts.dropped++
       return undefined
@@ -105,10 +104,9 @@ export class SpoolWriter implements Meter {
     beginFrame(this.#buffer, at, end - bytesAt, ++this.#number)
     this.#filled = end
     if (this.#options.durability === 'sync') return this.#hold()
-    if (at === 0) this.#writeSoon()
-    else if ((this.#number & 15) === 0 && performance.now() - this.#writtenAt > 2 * WRITE_EVERY_MS) {
-      this.#write() // a turn that goes on and on lets no timer run
-    }
+    // at once: whatever writes later, a timer or the end of the turn, is late when the process is not let run, and a kill comes first;
+    // what a disk refuses waits for the next attempt, so that a full one costs the calls nothing
+    if (this.#fault === undefined) this.#write()
     return undefined
   }
 
@@ -117,7 +115,7 @@ export class SpoolWriter implements Meter {
     if (this.#closed) return
     this.#write()
     this.#closed = true
-    clearTimeout(this.#timer)
+    clearTimeout(this.#retryTimer)
     clearTimeout(this.#holdTimer)
     clearTimeout(this.#syncTimer)
     clearImmediate(this.#turnEnd)
@@ -143,14 +141,8 @@ export class SpoolWriter implements Meter {
     return this.#group.promise
   }
 
-  /** At the end of this turn; where turns follow each other fast, every 2 ms. */
-  #writeSoon(): void {
-    if (performance.now() - this.#writtenAt >= WRITE_EVERY_MS) this.#turnEnd ??= setImmediate(this.#onWrite)
-    else this.#timer ??= setTimeout(this.#onWrite, 1)
-  }
-
   readonly #onWrite = (): void => {
-    this.#timer = undefined
+    this.#retryTimer = undefined
     this.#turnEnd = undefined
     this.#write()
   }
@@ -169,7 +161,6 @@ export class SpoolWriter implements Meter {
       this.#fileBytes += this.#filled
       this.#filled = 0
       this.#written = this.#number
-      this.#writtenAt = performance.now()
       this.#unsynced = true
     }
     this.#sync()
@@ -208,7 +199,7 @@ export class SpoolWriter implements Meter {
       this.#recovered()
       group?.release()
       if (this.#fileBytes >= this.#options.segmentBytes) this.#roll()
-      if (this.#group !== undefined) this.#write()
+      if (this.#group !== undefined || this.#filled > 0) this.#write()
       else this.#sync()
     })
   }
@@ -255,7 +246,7 @@ export class SpoolWriter implements Meter {
   #failed(error: Error): void {
     if (this.#fault === undefined) this.#options.onFault(error)
     this.#fault = error
-    this.#timer ??= setTimeout(this.#onWrite, RETRY_AFTER_MS)
+    this.#retryTimer ??= setTimeout(this.#onWrite, RETRY_AFTER_MS)
     this.#holdTimer ??= setTimeout(() => {
       this.counts.unsynced += this.#group?.size ?? 0
       this.#group?.release()
