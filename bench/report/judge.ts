@@ -1,0 +1,68 @@
+/** Holds the newest results against the table of targets, and brings the explanation of what was missed. It prints nothing. */
+import { readFileSync } from 'node:fs'
+import type { ResultLine } from '../record.ts'
+import { ratioSpread, type Spread } from '../statistics.ts'
+import { type Bound, type Target, type Verdict, verdictOf, worst } from '../targets.ts'
+import type { Results } from './read-results.ts'
+
+/** Row of the table → why it was missed: the profile or the proof, for people. */
+export type Explanations = Readonly<Record<string, string>>
+
+export interface JudgedBound {
+  readonly bound: Bound
+  /** What it was held against; undefined when the reference was not measured in the same run. */
+  readonly figure: Spread | undefined
+  readonly verdict: Verdict | undefined
+}
+
+export interface JudgedRow {
+  readonly target: Target
+  /** Undefined when nothing answers it. */
+  readonly line: ResultLine | undefined
+  readonly bounds: readonly JudgedBound[]
+  /** A row is met when every bound is; it is unmeasured when one has no figure and none was missed. */
+  readonly verdict: Verdict | 'unmeasured'
+  readonly explanation: string | undefined
+}
+
+export function readExplanations(file: URL = new URL('../explanations.json', import.meta.url)): Explanations {
+  return JSON.parse(readFileSync(file, 'utf8')) as Explanations
+}
+
+export function judge(
+  targets: readonly Target[],
+  results: Results,
+  explanations: Explanations,
+): readonly JudgedRow[] {
+  return targets.map(target => {
+    const line =
+      results.lines.find(one => one.target === target.id) ?? results.find(target.case, target.metric)
+    const bounds = target.bounds.map(bound => judged(bound, line, results))
+    return { target, line, bounds, verdict: ofRow(bounds), explanation: explanations[target.id] }
+  })
+}
+
+function judged(bound: Bound, line: ResultLine | undefined, results: Results): JudgedBound {
+  const figure = line && figureOf(bound, line, results)
+  return { bound, figure, verdict: figure && verdictOf(bound, figure.median) }
+}
+
+function figureOf(bound: Bound, line: ResultLine, results: Results): Spread | undefined {
+  if (bound.on === 'value') return line
+  const other = results.beside(line, bound.of!)
+  const ratio = other && ratioSpread(line.samples, other.samples)
+  return ratio !== undefined && Number.isFinite(ratio.max) ? ratio : undefined
+}
+
+function ofRow(bounds: readonly JudgedBound[]): JudgedRow['verdict'] {
+  const verdicts = bounds.flatMap(({ verdict }) => verdict ?? [])
+  const verdict = worst(verdicts)
+  return verdict !== 'missed' && verdicts.length < bounds.length ? 'unmeasured' : verdict
+}
+
+/** How many rows came out how. */
+export function counted(rows: readonly JudgedRow[]): Record<JudgedRow['verdict'], number> {
+  const counts = { stretch: 0, met: 0, missed: 0, unmeasured: 0 }
+  for (const { verdict } of rows) counts[verdict]++
+  return counts
+}

@@ -1,0 +1,45 @@
+/**
+ * `npm run bench:report [-- FILE…]`: reads result lines (all of bench/results/ when no file is named), writes `bench/RESULTS.md` and the
+ * page `bench/results/report.html`. `--markdown FILE` and `--html FILE` put them elsewhere. It measures nothing.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { readTargets } from '../targets.ts'
+import { counted, judge, readExplanations } from './judge.ts'
+import { page } from './page.ts'
+import { newest, readLines, resultFiles } from './read-results.ts'
+import { markdown } from './results-markdown.ts'
+
+const path = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    markdown: { type: 'string', default: path('RESULTS.md') },
+    html: { type: 'string', default: path('results/report.html') },
+  },
+})
+
+const files = positionals.length > 0 ? positionals : resultFiles(path('results'))
+const results = newest(readLines(files))
+if (results.lines.length === 0) {
+  console.error(
+    'no result lines: measure first, with npm run bench:micro, npm run bench:http or npm run bench',
+  )
+  process.exitCode = 1
+} else {
+  const rows = judge(readTargets(), results, readExplanations())
+  write(options.markdown, markdown(rows, results.lines))
+  write(options.html, page(rows, results.lines))
+  const { stretch, met, missed, unmeasured } = counted(rows)
+  console.log(
+    `${rows.length} targets: ${met + stretch} met (${stretch} with the stretch), ${missed} missed, ${unmeasured} not measured; ${results.lines.length} figures of ${files.length} files`,
+  )
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  console.log(relative(process.cwd(), file))
+}
