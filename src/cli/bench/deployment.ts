@@ -1,18 +1,16 @@
 /** The example deployment as a profile needs it: a gateway by itself, control plane and provider beside it, a backend, a token and a key. It sends no load. */
+import { randomBytes } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBackend } from './backend.ts'
 import { PACKAGE_DIR, type ServedChild, startServed } from './served-child.ts'
-import { API_PATH } from './work.ts'
+import type { WorkPlace } from './work.ts'
 
-export interface BenchDeployment {
+/** The token is demo-admin's, whose plan has no limits. */
+export interface BenchDeployment extends WorkPlace {
   readonly gateway: ServedChild
-  /** Of demo-admin, whose plan has no limits. */
-  readonly token: string
-  /** Of a subscription without limits to the proxied API. */
-  readonly apiKey: string
   stop(): Promise<void>
 }
 
@@ -28,9 +26,14 @@ const FREE_PORTS = {
 /** A push reaches a gateway within a second; the machine may be busy. */
 const SPREAD_MS = 30_000
 
-/** @param settings of the gateway, over those of the example @param progress is told what is being done */
+/**
+ * @param settings of the gateway, over those of the example
+ * @param dataDir keeps the control plane's database; a new one, in memory, when undefined
+ * @param progress is told what is being done
+ */
 export async function startDeployment(
   settings: Readonly<Record<string, string>>,
+  dataDir: string | undefined,
   progress: (text: string) => void,
 ): Promise<BenchDeployment> {
   const stops: (() => Promise<void> | void)[] = []
@@ -45,8 +48,9 @@ export async function startDeployment(
     progress('starting control plane and identity provider')
     const control = await startServed('control plane', {
       ...FREE_PORTS,
-      DATA_DIR: join(dir, 'control'),
-      DATABASE_URL: 'pglite:memory',
+      ...(dataDir === undefined
+        ? { DATA_DIR: join(dir, 'control'), DATABASE_URL: 'pglite:memory' }
+        : { DATA_DIR: dataDir }),
     })
     stops.push(() => control.stop())
     progress('starting the gateway')
@@ -65,9 +69,10 @@ export async function startDeployment(
     })
     stops.push(() => gateway.stop())
     const token = await tokenFrom(control.addresses.auth_url)
-    const apiKey = await subscribe(control.addresses.api_url, token, backend.url)
-    await until(`${gateway.addresses.gateway_url}/t/acme${API_PATH}/`, { 'x-api-key': apiKey })
-    return { gateway, token, apiKey, stop }
+    const api = await publishApi(control.addresses.api_url, token, backend.url)
+    stops.push(() => api.remove())
+    await until(`${gateway.addresses.gateway_url}${api.path}/`, { 'x-api-key': api.key })
+    return { gateway, token, apiPath: api.path, apiKey: api.key, stop }
   } catch (error) {
     await stop()
     throw error
@@ -96,41 +101,59 @@ async function tokenFrom(authUrl: string): Promise<string> {
   )
 }
 
-/** Publishes the proxied API and subscribes to it. @returns the key */
-async function subscribe(apiUrl: string, token: string, backendUrl: string): Promise<string> {
+/** Publishes an API that leads to the backend, and subscribes to it. */
+async function publishApi(
+  apiUrl: string,
+  token: string,
+  backendUrl: string,
+): Promise<{ readonly path: string; readonly key: string; remove(): Promise<void> }> {
   const headers = {
     authorization: `Bearer ${token}`,
     'content-type': 'application/json',
     'x-tenant-id': 'acme',
   }
-  const post = (path: string, body: object): Promise<unknown> =>
-    asked(`${apiUrl}/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-  const { items } = (await asked(`${apiUrl}/v1/tenants`, { headers })) as {
-    items: { id: string; name: string }[]
-  }
+  const ask = (method: string, path: string, body?: object): Promise<unknown> =>
+    asked(`${apiUrl}/v1${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  const { items } = (await ask('GET', '/tenants')) as { items: { id: string; name: string }[] }
   const acme = items.find(({ name }) => name === 'acme')
   if (acme === undefined) throw new Error('the example deployment has no tenant "acme"')
   const tenant = `/tenants/${acme.id}`
-  const api = await post(`${tenant}/apis`, {
-    name: 'Bench',
-    upstream_url: backendUrl,
-    path: API_PATH,
-    version: '1',
-    auth_required: true,
-  })
-  const subscription = await post(`${tenant}/subscriptions`, {
-    api_id: textOf(api, 'id'),
-    plan: 'enterprise',
-    application: 'bench',
-  })
-  return textOf(await post(`${tenant}/subscriptions/${textOf(subscription, 'id')}/approve`, {}), 'api_key')
+  // a run before may have been killed before it could remove its own
+  const path = `/bench-${randomBytes(4).toString('hex')}`
+  const api = textOf(
+    await ask('POST', `${tenant}/apis`, {
+      name: 'Bench',
+      upstream_url: backendUrl,
+      path,
+      version: '1',
+      auth_required: true,
+    }),
+    'id',
+  )
+  const subscription = textOf(
+    await ask('POST', `${tenant}/subscriptions`, { api_id: api, plan: 'enterprise', application: 'bench' }),
+    'id',
+  )
+  const approved = await ask('POST', `${tenant}/subscriptions/${subscription}/approve`, {})
+  return {
+    path: `/t/acme${path}`,
+    key: textOf(approved, 'api_key'),
+    async remove() {
+      await ask('DELETE', `${tenant}/subscriptions/${subscription}`)
+      await ask('DELETE', `${tenant}/apis/${api}`)
+    },
+  }
 }
 
 async function asked(url: string, init: RequestInit): Promise<unknown> {
   const answer = await fetch(url, init)
   const text = await answer.text()
   if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url}: ${answer.status} ${text.slice(0, 500)}`)
-  return JSON.parse(text)
+  return text === '' ? undefined : JSON.parse(text)
 }
 
 function textOf(answer: unknown, name: string): string {

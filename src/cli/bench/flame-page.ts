@@ -20,7 +20,7 @@ export function flamePage(tree: CallNode, functions: readonly HotFunction[], rep
     return [index.get(`${node.name} ${node.place}`)!, Math.round(node.totalUs - drawnUs), drawn.map(page)]
   }
   const data = {
-    requests: report.requests,
+    cpuUsPerRequest: report.cpuUsPerRequest,
     functions: functions.map(({ name, place, origin, selfUs, totalUs }) => [
       name,
       place,
@@ -66,7 +66,7 @@ export function flamePage(tree: CallNode, functions: readonly HotFunction[], rep
 <p id="hint">Callers above, calls below; the width is time. Click a call to zoom, the same again or Escape to go back.</p>
 <h2>Functions by time of their own</h2>
 <table>
-<thead><tr><th class="n">self</th><th class="n">total</th><th class="n">µs/request</th><th>function</th><th>where</th></tr></thead>
+<thead><tr><th class="n">self</th><th class="n">total</th><th class="n">CPU µs/request</th><th>function</th><th>where</th></tr></thead>
 <tbody id="functions"></tbody>
 </table>
 </main>

@@ -44,7 +44,7 @@ const nameOf = box => (box.fn < 0 ? 'all' : data.functions[box.fn][0])
 const labels = data.functions.map(([name, where]) => (name === '(anonymous)' && where ? where : where ? name + '  ' + where : name))
 const labelOf = box => (box.fn < 0 ? 'all' : labels[box.fn])
 const share = us => (us * 100 / data.totalUs).toFixed(us < data.totalUs / 100 ? 2 : 1) + ' %'
-const perRequest = us => (us / data.requests).toFixed(2)
+const perRequest = us => (us / data.totalUs * data.cpuUsPerRequest).toFixed(2)
 
 function draw() {
   const style = getComputedStyle(document.documentElement)
@@ -126,7 +126,7 @@ canvas.addEventListener('mousemove', event => {
   tip.hidden = !box
   if (!box) return
   const where = box.fn < 0 ? '' : data.functions[box.fn][1]
-  tip.textContent = nameOf(box) + (where ? '\\n' + where : '') + '\\n' + share(box.us) + ' with what it calls, ' + share(box.selfUs) + ' itself; ' + perRequest(box.us) + ' µs per request'
+  tip.textContent = nameOf(box) + (where ? '\\n' + where : '') + '\\n' + share(box.us) + ' with what it calls, ' + share(box.selfUs) + ' itself; ' + perRequest(box.us) + ' µs of CPU time per request'
   tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + 'px'
   tip.style.top = Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8) + 'px'
 })

@@ -10,9 +10,7 @@ export interface ProfileReport {
   readonly requestsPerSecond: number
   /** User and system time of the whole process, by the kernel's accounting; the profiler's own cost is in it. */
   readonly cpuUsPerRequest: number
-  /** Time in which the thread that serves was not idle, by the samples. */
-  readonly busyUsPerRequest: number
-  /** Of the time that passed, 0 to 1. */
+  /** Share of the time in which the thread that serves was not idle, 0 to 1; waiting for a processor is in it. */
   readonly busyShare: number
   /** Most time of their own first; shares are of the busy time, 0 to 1. */
   readonly functions: readonly {
@@ -21,7 +19,8 @@ export interface ProfileReport {
     readonly origin: Origin
     readonly selfShare: number
     readonly totalShare: number
-    readonly selfUsPerRequest: number
+    /** Its share of the CPU time: samples are taken by the clock, and on a busy machine the clock runs on without the process. */
+    readonly cpuUsPerRequest: number
   }[]
   readonly profileFile: string
   readonly htmlFile: string
@@ -35,17 +34,17 @@ export function jsonReport(report: ProfileReport): string {
 }
 
 export function textReport(report: ProfileReport): string {
-  const rows = report.functions.map(({ name, place, selfShare, totalShare, selfUsPerRequest }) => [
+  const rows = report.functions.map(({ name, place, selfShare, totalShare, cpuUsPerRequest }) => [
     percent(selfShare),
     percent(totalShare),
-    selfUsPerRequest.toFixed(2),
+    cpuUsPerRequest.toFixed(2),
     name,
     place,
   ])
   return [
     `toolgate ${report.version}, Node ${report.node}, work "${report.work}", ${report.connections} connections`,
     `${report.requests} requests, ${Math.round(report.requestsPerSecond)} a second`,
-    `${report.cpuUsPerRequest.toFixed(1)} µs of CPU time per request; the thread was busy for ${report.busyUsPerRequest.toFixed(1)} µs of it (${percent(report.busyShare)} of the time)`,
+    `${report.cpuUsPerRequest.toFixed(1)} µs of CPU time per request; the thread that serves was busy for ${percent(report.busyShare)} of the time`,
     '',
     ...table([['self', 'total', 'µs/req', 'function', 'where'], ...rows]),
     '',

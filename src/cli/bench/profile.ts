@@ -39,6 +39,7 @@ graph in one file that needs nothing else, and prints the functions with the mos
   --interval US    microseconds between samples, default 500
   --set NAME=VALUE a setting of the gateway (README.md has the table); may be repeated
   --out DIR        default: the current folder
+  --data DIR       keeps the example's database there, so that the next run starts sooner; default: none is kept
   --json           one JSON object on stdout instead of text
   -h, --help
 
@@ -53,6 +54,7 @@ interface Options {
   readonly intervalUs: number
   readonly settings: Readonly<Record<string, string>>
   readonly out: string
+  readonly dataDir: string | undefined
   readonly json: boolean
 }
 
@@ -66,7 +68,7 @@ export async function profile(args: string[]): Promise<number> {
   let deployment: BenchDeployment | undefined
   try {
     mkdirSync(options.out, { recursive: true })
-    deployment = await startDeployment(options.settings, progress)
+    deployment = await startDeployment(options.settings, options.dataDir, progress)
     interrupted.signal.throwIfAborted()
     const report = await measure(options, deployment, interrupted.signal)
     process.stdout.write(options.json ? jsonReport(report) : textReport(report))
@@ -83,13 +85,14 @@ export async function profile(args: string[]): Promise<number> {
 
 async function measure(
   options: Options,
-  { gateway, token, apiKey }: BenchDeployment,
+  deployment: BenchDeployment,
   interrupted: AbortSignal,
 ): Promise<ProfileReport> {
   const { seconds, warmUpSeconds, work, connections, intervalUs, out } = options
+  const { gateway } = deployment
   const load = startLoad({
     url: gateway.addresses.gateway_url,
-    request: requestOf(work, token, apiKey),
+    request: requestOf(work, deployment),
     connections,
   })
   // a wrong answer ends the wait, not only the load
@@ -123,7 +126,6 @@ async function measure(
     requests: answers,
     requestsPerSecond: answers / (wallMs / 1000),
     cpuUsPerRequest: cpuUs / answers,
-    busyUsPerRequest: tree.totalUs / answers,
     busyShare: tree.totalUs / 1000 / wallMs,
     functions: functions.slice(0, TOP).map(each => ({
       name: each.name,
@@ -131,7 +133,7 @@ async function measure(
       origin: each.origin,
       selfShare: each.selfUs / tree.totalUs,
       totalShare: each.totalUs / tree.totalUs,
-      selfUsPerRequest: each.selfUs / answers,
+      cpuUsPerRequest: ((each.selfUs / tree.totalUs) * cpuUs) / answers,
     })),
     profileFile: file,
     htmlFile: html,
@@ -155,6 +157,7 @@ function readOptions(args: string[]): Options | number {
         interval: { type: 'string', default: '500' },
         set: { type: 'string', multiple: true, default: [] },
         out: { type: 'string', default: '.' },
+        data: { type: 'string' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -171,6 +174,7 @@ function readOptions(args: string[]): Options | number {
       intervalUs: whole('--interval', values.interval, MIN_INTERVAL_US, MAX_INTERVAL_US),
       settings: Object.fromEntries(values.set.map(settingOf)),
       out: resolve(values.out),
+      dataDir: values.data === undefined ? undefined : resolve(values.data),
       json: values.json,
     }
   } catch (error) {

@@ -12,13 +12,19 @@ export interface WorkRequest {
   readonly holds: string
 }
 
-/** Path below the gateway of the API that is proxied. */
-export const API_PATH = '/bench'
-
 const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 
-/** @param token of a caller without limits @param apiKey of a subscription without limits to the proxied API */
-export function requestOf(work: Work, token: string, apiKey: string): WorkRequest {
+/** What the requests need of the deployment they are sent to. */
+export interface WorkPlace {
+  /** Of a caller without limits. */
+  readonly token: string
+  /** Path below the gateway of the API that is proxied. */
+  readonly apiPath: string
+  /** Of a subscription to it without limits. */
+  readonly apiKey: string
+}
+
+export function requestOf(work: Work, { token, apiPath, apiKey }: WorkPlace): WorkRequest {
   const post = (path: string, body: object, holds: string): WorkRequest => ({
     method: 'POST',
     path,
@@ -43,7 +49,7 @@ export function requestOf(work: Work, token: string, apiKey: string): WorkReques
     case 'proxy':
       return {
         method: 'GET',
-        path: `/t/acme${API_PATH}/products/P-1001`,
+        path: `${apiPath}/products/P-1001`,
         headers: { 'x-api-key': apiKey },
         body: '',
         holds: 'P-1001',
