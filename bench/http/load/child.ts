@@ -1,46 +1,68 @@
 /** Starts the processes of a load run, each on a processor of its own choice, and reads what they cost. It sends no request. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
 
-/** Server under test on the first processor; backend and load on the second, where there is one. */
-export type Side = 'server' | 'load'
+/** Server under test on the first processor; backend and load on the second, where there is one. `any`: the system decides. */
+export type Side = 'server' | 'load' | 'any'
 
 export interface Child {
   readonly pid: number
   /** The first line it printed. */
   readonly said: string
+  /** From its start until it was ready. */
+  readonly readyMs: number
   /** User and system time so far, µs; the processes it has started are not in it. */
   cpuUs(): number
   /** Resident memory, MiB. */
   rssMiB(): number
+  /** What `inside.mjs` answers; only where it was loaded. */
+  ask(question: string, about?: string): Promise<unknown>
   stop(): Promise<void>
 }
 
 export interface ChildOptions {
   readonly side: Side
-  readonly env?: Record<string, string>
+  readonly env?: Readonly<Record<string, string>>
   /** Which line means that it is ready; the first one when absent. */
   readonly ready?: (line: string) => boolean
+  /** Opens a channel for questions. */
+  readonly questions?: boolean
 }
 
 const START_MS = 60_000
+const PINS = availableParallelism() > 1 && spawnSync('taskset', ['-V']).error === undefined
+const PROCESSORS = { server: '0', load: '1' } as const
+
+/** Moves this process, which holds backend and load, to their processor. @returns whether processes are pinned on this machine */
+export function pinLoad(): boolean {
+  if (PINS) spawnSync('taskset', ['-acp', PROCESSORS.load, String(process.pid)])
+  return PINS
+}
+
+/** Back to all processors, for runs in which the server has them all too. */
+export function unpinLoad(): void {
+  if (PINS) spawnSync('taskset', ['-acp', '0-1023', String(process.pid)])
+}
+
+/** The command on its processor. Without a side it must say `any`: it would inherit the one of this process. */
+export function pinned(side: Side, command: string, args: readonly string[]): [string, string[]] {
+  if (!PINS) return [command, [...args]]
+  return ['taskset', ['-c', side === 'any' ? '0-1023' : PROCESSORS[side], command, ...args]]
+}
 
 export function startChild(command: string, args: readonly string[], options: ChildOptions): Promise<Child> {
-  const [file, ...all] =
-    availableParallelism() > 1
-      ? ['taskset', '-c', options.side === 'server' ? '0' : '1', command, ...args]
-      : [command, ...args]
-  const child = spawn(file!, all, {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const startedAt = performance.now()
+  const child = spawn(...pinned(options.side, command, args), {
+    stdio: ['ignore', 'pipe', 'inherit', ...(options.questions === true ? (['ipc'] as const) : [])],
     env: { ...process.env, ...options.env },
   })
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`${command} ${args.join(' ')} is not ready after ${START_MS} ms`)),
-      START_MS,
-    )
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL')
+      reject(new Error(`${command} ${args.join(' ')} is not ready after ${START_MS} ms`))
+    }, START_MS)
     child.once('error', reject)
     child.once('exit', code =>
       reject(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready`)),
@@ -51,8 +73,10 @@ export function startChild(command: string, args: readonly string[], options: Ch
       resolve({
         pid: child.pid!,
         said,
+        readyMs: performance.now() - startedAt,
         cpuUs: () => cpuUsOf(child.pid!),
         rssMiB: () => rssMiBOf(child.pid!),
+        ask: (question, about) => ask(child, question, about),
         stop: () => stop(child),
       })
     })
@@ -64,17 +88,36 @@ export function startServer(file: string, args: readonly string[], side: Side): 
   return startChild(process.execPath, ['--import', 'tsx', file, ...args], { side })
 }
 
+/** One question at a time. */
+function ask(child: ChildProcess, question: string, about?: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const gone = (code: number | null): void => reject(new Error(`the server ended with ${code}`))
+    child.once('exit', gone)
+    child.once('message', message => {
+      child.off('exit', gone)
+      resolve((message as { answer: unknown }).answer)
+    })
+    child.send({ question, about })
+  })
+}
+
+const STOP_MS = 20_000
+
 function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
   return new Promise(resolve => {
-    child.once('exit', () => resolve())
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    child.once('exit', () => {
+      clearTimeout(timer)
+      resolve()
+    })
     child.kill('SIGTERM')
   })
 }
 
 const TICK_US = 10_000
 
-/** proc(5): the fields 14 and 15 of stat, counted behind the name, which may hold spaces. */
+/** proc(5): the fields 14 and 15 of stat, counted behind the name, which may hold spaces. All threads are in it. */
 export function cpuUsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')

@@ -1,12 +1,15 @@
 /** Writes the rounds of a load case in the result format. It measures nothing. */
-import type { Measured, ResultLine, ResultWriter } from '../../record.ts'
+import type { Measured } from '../../record.ts'
 import { spread } from '../../statistics.ts'
+import type { Part } from './part.ts'
 
 /** What one repeat of one case showed. */
 export interface LoadRound {
   readonly perSecond: number
   /** CPU time of the server for one call. */
   readonly cpuUs: number
+  /** Share of one processor that the server used, 0 to 1. */
+  readonly busy: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
@@ -25,34 +28,31 @@ const FIGURES: readonly Figure[] = [
   { metric: 'throughput', unit: 'calls/s', better: 'higher', of: round => round.perSecond },
   { metric: 'per-core', unit: 'calls/CPU-s', better: 'higher', of: round => 1e6 / round.cpuUs },
   { metric: 'cpu', unit: 'µs', better: 'lower', of: round => round.cpuUs },
-  { metric: 'latency', unit: 'ms', better: 'lower', of: round => round.p50Ms },
-  { metric: 'latency-p99', unit: 'ms', better: 'lower', of: round => round.p99Ms },
-  { metric: 'latency-p99.9', unit: 'ms', better: 'lower', of: round => round.p999Ms },
+  { metric: 'closed-latency', unit: 'ms', better: 'lower', of: round => round.p50Ms },
+  { metric: 'closed-latency-p99', unit: 'ms', better: 'lower', of: round => round.p99Ms },
+  { metric: 'closed-latency-p99.9', unit: 'ms', better: 'lower', of: round => round.p999Ms },
 ]
 
 /** One line for each metric; a reference is the other case of the same run whose rounds were taken in turns with these. */
 export function writeLoadCase(
-  results: ResultWriter,
+  write: Part['write'],
   mine: LoadCase,
   reference: LoadCase | undefined,
   more: { readonly rssMiB: number; readonly setup: NonNullable<Measured['setup']> },
-): readonly ResultLine[] {
+): void {
   const name = { suite: SUITE, case: mine.id, setup: more.setup }
-  return [
-    ...FIGURES.map(({ of, ...figure }) =>
-      results.write({
-        ...name,
-        ...figure,
-        samples: mine.rounds.map(of),
-        ...(figure.metric === 'latency' ? { percentiles: curve(mine.rounds) } : {}),
-        reference:
-          reference === undefined
-            ? undefined
-            : { case: `${SUITE}/${reference.id}`, samples: reference.rounds.map(of) },
-      }),
-    ),
-    results.write({ ...name, metric: 'memory', unit: 'MiB', better: 'lower', samples: [more.rssMiB] }),
-  ]
+  for (const { of, ...figure } of FIGURES)
+    write({
+      ...name,
+      ...figure,
+      samples: mine.rounds.map(of),
+      ...(figure.metric === 'closed-latency' ? { percentiles: curve(mine.rounds) } : {}),
+      reference:
+        reference === undefined
+          ? undefined
+          : { case: `${SUITE}/${reference.id}`, samples: reference.rounds.map(of) },
+    })
+  write({ ...name, metric: 'memory', unit: 'MiB', better: 'lower', samples: [more.rssMiB] })
 }
 
 function curve(rounds: readonly LoadRound[]): Record<string, number> {

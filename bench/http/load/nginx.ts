@@ -1,4 +1,7 @@
-/** nginx as a plain reverse proxy with one worker and kept-alive connections to the backend: the reference without any check. */
+/**
+ * nginx as a reverse proxy with one worker and kept-alive connections to the backend: at `/` without any check, the reference; below
+ * `/checked` with `limit_req` by caller and an `auth_request` to the backend, the nearest it comes to what a gateway does.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -22,7 +25,14 @@ http {
   access_log off; client_body_temp_path ${dir}; proxy_temp_path ${dir}; fastcgi_temp_path ${dir}; uwsgi_temp_path ${dir}; scgi_temp_path ${dir};
   keepalive_requests 100000000;
   upstream backend { server ${upstream.replace('http://', '')}; keepalive 64; keepalive_requests 100000000; }
-  server { listen 127.0.0.1:${port}; location / { proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; } }
+  limit_req_zone $http_authorization zone=callers:1m rate=1000000r/s;
+  proxy_http_version 1.1; proxy_set_header Connection "";
+  server {
+    listen 127.0.0.1:${port};
+    location / { proxy_pass http://backend; }
+    location /checked/ { limit_req zone=callers burst=100000 nodelay; auth_request /auth; proxy_pass http://backend/; }
+    location = /auth { internal; proxy_pass http://backend/auth; proxy_pass_request_body off; proxy_set_header Content-Length ""; proxy_set_header Connection ""; }
+  }
 }`,
   )
   // it says nothing when it is ready

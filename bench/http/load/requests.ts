@@ -5,6 +5,8 @@ export interface LoadRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  /** 200 when absent. */
+  readonly status?: number
   /** What every answer must hold. */
   readonly holds: string
 }
@@ -50,3 +52,12 @@ export const BATCH = post(
 /** Through a plain proxy. */
 export const FORWARDED = post('/products/P-1001', CALL, 'P-1001')
 export const FORWARDED_GET: LoadRequest = { method: 'GET', path: '/products/P-1001', holds: 'P-1001' }
+
+/** The request below another path, with more headers. */
+export function over(
+  request: LoadRequest,
+  headers: Readonly<Record<string, string>>,
+  prefix = '',
+): LoadRequest {
+  return { ...request, path: prefix + request.path, headers: { ...request.headers, ...headers } }
+}

@@ -1,6 +1,8 @@
-/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [UPSTREAM]` prints its port. It measures nothing. */
+/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [UPSTREAM or THREADS]` prints its port. It measures nothing. */
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { parentPort, Worker } from 'node:worker_threads'
 import proxy from '@fastify/http-proxy'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -8,51 +10,81 @@ import express from 'express'
 import fastify from 'fastify'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import { loadNative, type NativeApp, type NativeModule } from '../../../src/server/uws/native.ts'
+import { createListener } from '../../../src/server/create.ts'
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/server/listener.ts'
+import type { NativeResponse } from '../../../src/server/uws/native.ts'
+import { listen, native, productApp } from './backend.ts'
 import { PRODUCT } from './requests.ts'
 
-const KINDS: Readonly<Record<string, (upstream: string) => number | Promise<number>>> = {
-  backend,
+const KINDS: Readonly<Record<string, (argument: string) => number | Promise<number>>> = {
   echo,
+  'echo-thread': echoThread,
+  listener: listenerAlone,
+  streams,
   'uws-undici': uwsUndici,
   fastify: fastifyProxy,
   'mcp-sdk': mcpSdk,
 }
 
-function native(): NativeModule {
-  const loaded = loadNative()
-  if ('native' in loaded) return loaded.native
-  throw new Error(loaded.reason)
+/** The reference of calls without backend, on so many threads that share a port. */
+async function echo(threads: string): Promise<number> {
+  const port = listen(productApp(), 0, true)
+  for (let thread = 1; thread < Number(threads || 1); thread++) {
+    const worker = new Worker(new URL(import.meta.url), { argv: ['echo-thread', String(port)] })
+    await once(worker, 'message')
+  }
+  return port
 }
 
-function listen(app: NativeApp): number {
-  let socket: unknown
-  app.listen('127.0.0.1', 0, 1, taken => {
-    socket = taken
+function echoThread(port: string): number {
+  const taken = listen(productApp(), Number(port), true)
+  parentPort!.postMessage(taken)
+  return taken
+}
+
+/** Our listener without the gateway behind it: what parsing, bounds and framing cost. */
+async function listenerAlone(): Promise<number> {
+  const product = Buffer.from(PRODUCT)
+  const listener = createListener('uws', {
+    host: '127.0.0.1',
+    port: 0,
+    limits: DEFAULT_LISTENER_LIMITS,
+    allowChunkedRequests: false,
+    sharePort: false,
+    onRefused: reason => {
+      throw new Error(`a load run sends only sound requests, yet one was refused: ${reason}`)
+    },
+    handler: (request, response) =>
+      request.readBody(
+        1 << 20,
+        () => response.send(200, ['content-type', 'application/json'], product),
+        () => response.send(413, []),
+      ),
   })
-  return native().us_socket_local_port(socket)
+  return (await listener.listen()).port
 }
 
-/** Answers whatever it is asked with the same product, after it has read it. */
-function backend(): number {
+/** Event streams without anything around them: POST /tell writes one event to each, one after the other. */
+function streams(): number {
   const app = native().App()
-  for (const method of ['get', 'post'] as const)
-    app[method]('/*', response => {
-      const answer = (): void =>
-        void response.writeStatus('200 OK\r\ncontent-type: application/json').end(PRODUCT)
-      if (method === 'get') return answer()
-      response.onAborted(() => {})
-      response.onData((_chunk, last) => {
-        if (last) answer()
-      })
+  const open = new Set<NativeResponse>()
+  app.get('/*', response => {
+    response.onAborted(() => void open.delete(response))
+    response.writeStatus('200 OK\r\ncontent-type: text/event-stream').write(': open\n\n')
+    open.add(response)
+  })
+  app.post('/*', response => {
+    response.onAborted(() => {})
+    response.onData((_chunk, last) => {
+      if (!last) return
+      for (const stream of open) stream.cork(() => void stream.write(LIST_CHANGED))
+      response.end(String(open.size))
     })
+  })
   return listen(app)
 }
 
-/** The reference of calls without backend: reads the body, discards it, answers. */
-function echo(): number {
-  return backend()
-}
+const LIST_CHANGED = 'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
 
 function uwsUndici(upstream: string): number {
   const app = native().App()
@@ -115,7 +147,7 @@ async function mcpSdk(upstream: string): Promise<number> {
   })
 }
 
-const [kind = '', upstream = ''] = process.argv.slice(2)
+const [kind = '', argument = ''] = process.argv.slice(2)
 const start = KINDS[kind]
 if (start === undefined) throw new Error(`no server is called "${kind}": ${Object.keys(KINDS).join(', ')}`)
-console.log(String(await start(upstream)))
+console.log(String(await start(argument)))

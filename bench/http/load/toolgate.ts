@@ -3,123 +3,135 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Child, type Side, startChild } from './child.ts'
+import { ControlApi, tokenOf } from './control-api.ts'
 
-export interface Toolgate extends Child {
-  readonly url: string
-  readonly token: string
-  /** Of a subscription without limits to the API at `/t/acme/bench`. */
-  readonly apiKey: string
-}
-
-interface Ready {
+export interface Addresses {
   readonly gateway_url: string
   readonly api_url: string
   readonly auth_url: string
+  readonly metrics_url: string
 }
 
-const FREE = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0' }
+/** A started deployment or part of one. */
+export type Served = Child & Addresses
+
+/** A control plane with its identity provider, and what gateways beside it need. */
+export interface ControlPlane extends Served {
+  readonly api: ControlApi
+  token(client: string): Promise<string>
+}
+
+export interface Toolgate extends Served {
+  readonly url: string
+  readonly control: ControlPlane
+  /** Of demo-admin, whose plan has no limits. */
+  readonly token: string
+  /** Of a subscription without limits to the API at `/t/acme/bench`. */
+  readonly apiKey: string
+  /** Other tools: whoever listens is told. Twice is back. */
+  changeTools(): void
+}
+
+const FREE = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
+const INSIDE = new URL('./inside.mjs', import.meta.url).href
 const SERVE = ['dist/cli/index.js', 'serve']
 
-/** A gateway by itself on the server's processor; its control plane and provider are beside the load, idle but for its questions. */
-export async function startToolgate(upstream: string, workers: number): Promise<Toolgate> {
+/** `toolgate serve` as it was built, with these settings. @param questions whether `inside.mjs` is loaded into it */
+export async function serve(
+  side: Side,
+  env: Readonly<Record<string, string>>,
+  { questions = true }: { readonly questions?: boolean } = {},
+): Promise<Served> {
+  const child = await startChild(
+    process.execPath,
+    [...(questions ? ['--expose-gc', '--import', INSIDE] : []), ...SERVE],
+    {
+      side,
+      questions,
+      ready: line => line.startsWith('{"ready":true'),
+      env: { ...FREE, LOG_LEVEL: 'warn', ...env },
+    },
+  )
+  return { ...child, ...(JSON.parse(child.said) as Addresses) }
+}
+
+/** Beside the load, idle but for its gateways' questions. */
+export async function startControlPlane(dir: string): Promise<ControlPlane> {
+  const served = await serve('load', {
+    LOG_LEVEL: 'error',
+    EXAMPLE: 'false',
+    DATA_DIR: join(dir, 'control'),
+    DATABASE_URL: 'pglite:memory',
+    WORKERS: '1',
+  })
+  const token = (client: string): Promise<string> => tokenOf(served.auth_url, client)
+  return { ...served, token, api: new ControlApi(served.api_url, await token('demo-admin')) }
+}
+
+/** Of a gateway by itself beside a control plane. */
+export function gatewayEnv(control: Addresses, dir: string, name: string): Record<string, string> {
+  return {
+    ROLE: 'gateway',
+    EXAMPLE: 'false',
+    DATA_DIR: join(dir, name),
+    CONTROL_PLANE_URL: control.api_url,
+    AUTH_ISSUER: control.auth_url,
+    GATEWAY_NAME: name,
+    GATEWAY_CLIENT_ID: 'gateway',
+    GATEWAY_CLIENT_SECRET: 'gateway-secret',
+    // as in production
+    DECISION_LOG_PERCENT: '1',
+    METERING_ENABLED: 'true',
+    ALLOWED_AUDIENCES: 'platform-mcp-gateway',
+  }
+}
+
+export interface ToolgateOptions {
+  readonly upstream: string
+  readonly workers: number
+  readonly side: Side
+  readonly env?: Readonly<Record<string, string>>
+  /** Calls a month of demo-agent; without it, its plan of the example. */
+  readonly agentPerMonth?: number
+}
+
+export async function startToolgate(options: ToolgateOptions): Promise<Toolgate> {
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-load-'))
   const toolSets = join(dir, 'toolsets')
   cpSync('toolsets', toolSets, { recursive: true })
   const shop = join(toolSets, 'shop.yaml')
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the tool-set's own placeholder
-  writeFileSync(shop, readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', upstream))
-  const start = async (side: Side, name: string, env: Record<string, string>): Promise<Child & Ready> => {
-    const child = await startChild(process.execPath, SERVE, {
-      side,
-      ready: line => line.startsWith('{"ready":true'),
-      env: {
-        ...FREE,
-        LOG_LEVEL: 'error',
-        DECISION_LOG_PERCENT: '1',
-        EXAMPLE: 'false',
-        DATA_DIR: join(dir, name),
-        ...env,
+  const all = readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', options.upstream).trimEnd()
+  writeFileSync(shop, all)
+  let fewer = false
+  const control = await startControlPlane(dir)
+  try {
+    if (options.agentPerMonth !== undefined) await control.api.limitAgent(options.agentPerMonth)
+    const gateway = await serve(options.side, {
+      ...gatewayEnv(control, dir, 'bench'),
+      TOOLSETS: toolSets,
+      WORKERS: String(options.workers),
+      ...options.env,
+    })
+    return {
+      ...gateway,
+      url: gateway.gateway_url,
+      control,
+      token: await control.token('demo-admin'),
+      apiKey: await control.api.subscribe(gateway.gateway_url, options.upstream),
+      changeTools() {
+        fewer = !fewer
+        writeFileSync(shop, fewer ? `${all}\n  selector:\n    methods: [GET]\n` : all)
       },
-    })
-    return { ...child, ...(JSON.parse(child.said) as Ready) }
-  }
-  const control = await start('load', 'control', { DATABASE_URL: 'pglite:memory', WORKERS: '1' })
-  const gateway = await start('server', 'gateway', {
-    ROLE: 'gateway',
-    CONTROL_PLANE_URL: control.api_url,
-    AUTH_ISSUER: control.auth_url,
-    GATEWAY_NAME: 'bench',
-    GATEWAY_CLIENT_ID: 'gateway',
-    GATEWAY_CLIENT_SECRET: 'gateway-secret',
-    TOOLSETS: toolSets,
-    METERING_ENABLED: 'true',
-    WORKERS: String(workers),
-  })
-  const token = await tokenOf(control)
-  return {
-    ...gateway,
-    url: gateway.gateway_url,
-    token,
-    apiKey: await subscribe(control.api_url, gateway.gateway_url, token, upstream),
-    async stop() {
-      await gateway.stop()
-      await control.stop()
-      rmSync(dir, { recursive: true, force: true })
-    },
-  }
-}
-
-async function tokenOf({ auth_url }: Ready): Promise<string> {
-  const body = new URLSearchParams({
-    grant_type: 'client_credentials',
-    client_id: 'demo-admin',
-    client_secret: 'demo-admin-secret',
-  })
-  const answer = await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })
-  return ((await answer.json()) as { access_token: string }).access_token
-}
-
-/** @returns the key, once the gateway takes it */
-async function subscribe(
-  apiUrl: string,
-  gatewayUrl: string,
-  token: string,
-  upstream: string,
-): Promise<string> {
-  const api = async (method: string, path: string, body?: object): Promise<Record<string, string>> => {
-    const answer = await fetch(`${apiUrl}/v1${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'x-tenant-id': 'acme',
+      async stop() {
+        await gateway.stop()
+        await control.stop()
+        rmSync(dir, { recursive: true, force: true })
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-    return (await answer.json()) as Record<string, string>
+    }
+  } catch (error) {
+    await control.stop()
+    rmSync(dir, { recursive: true, force: true })
+    throw error
   }
-  const { items } = (await api('GET', '/tenants')) as unknown as { items: { id: string; name: string }[] }
-  const tenant = `/tenants/${items.find(({ name }) => name === 'acme')!.id}`
-  const created = await api('POST', `${tenant}/apis`, {
-    name: 'Bench',
-    upstream_url: upstream,
-    path: '/bench',
-    version: '1',
-    auth_required: true,
-  })
-  const subscription = await api('POST', `${tenant}/subscriptions`, {
-    api_id: created.id,
-    plan: 'enterprise',
-    application: 'bench',
-  })
-  const { api_key } = await api('POST', `${tenant}/subscriptions/${subscription.id}/approve`, {})
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const answer = await fetch(`${gatewayUrl}/t/acme/bench/products/P-1001`, {
-      headers: { 'x-api-key': api_key! },
-    })
-    if (answer.status === 200) return api_key!
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
-  throw new Error('the gateway does not take the key of the new subscription')
 }

@@ -1,0 +1,41 @@
+/** The upstream of every load run, in the process of the load: it answers whatever it is asked with one product. It checks and measures nothing. */
+import { loadNative, type NativeApp, type NativeModule } from '../../../src/server/uws/native.ts'
+import { PRODUCT } from './requests.ts'
+
+/** @throws Error that says why the native listener does not load here */
+export function native(): NativeModule {
+  const loaded = loadNative()
+  if ('native' in loaded) return loaded.native
+  throw new Error(`the load runs need uWebSockets.js: ${loaded.reason}`)
+}
+
+/** On a free port; `shared` where several threads listen on the one that is given. @returns the port */
+export function listen(app: NativeApp, port = 0, shared = false): number {
+  let socket: unknown
+  // uWS: 0 shares the port, 1 demands it alone
+  app.listen('127.0.0.1', port, shared ? 0 : 1, taken => {
+    socket = taken
+  })
+  return native().us_socket_local_port(socket)
+}
+
+/** Reads what comes, discards it, answers. It is the reference of calls without backend as well. */
+export function productApp(): NativeApp {
+  const app = native().App()
+  for (const method of ['get', 'post'] as const)
+    app[method]('/*', response => {
+      const answer = (): void =>
+        void response.writeStatus('200 OK\r\ncontent-type: application/json').end(PRODUCT)
+      if (method === 'get') return answer()
+      response.onAborted(() => {})
+      response.onData((_chunk, last) => {
+        if (last) answer()
+      })
+    })
+  return app
+}
+
+/** @returns its address */
+export function startBackend(): string {
+  return `http://127.0.0.1:${listen(productApp())}`
+}

@@ -1,0 +1,196 @@
+/** What the load part measures: servers, requests, and which case each is compared with. It measures nothing. */
+import { type Child, startServer } from './child.ts'
+import { hasNginx, startNginx } from './nginx.ts'
+import {
+  BARE,
+  BATCH,
+  CALL_REST,
+  CALL_RPC,
+  FORWARDED,
+  FORWARDED_GET,
+  HEALTH,
+  LIST,
+  type LoadRequest,
+  over,
+  PING,
+} from './requests.ts'
+import { startToolgate, type Toolgate } from './toolgate.ts'
+
+export interface Case {
+  /** Behind `http/load/` in the results. */
+  readonly id: string
+  readonly name: string
+  readonly url: string
+  readonly server: Child
+  readonly request: LoadRequest
+  /** Id of the case it is compared with. */
+  readonly of?: string
+  /** Answers that one request holds; 1 when absent. */
+  readonly calls?: number
+}
+
+export interface Cases {
+  readonly all: readonly Case[]
+  readonly toolgate: Toolgate
+  stop(): Promise<void>
+}
+
+const SERVER = new URL('./server.ts', import.meta.url).pathname
+
+/** Starts all servers. @param backend address of the upstream they share @param workers of the gateway */
+export async function startCases(
+  backend: string,
+  workers: number,
+  progress: (text: string) => void,
+): Promise<Cases> {
+  const running: Child[] = []
+  const stop = async (): Promise<void> => {
+    for (const child of running.splice(0).reverse()) await child.stop()
+  }
+  try {
+    const peer = async (kind: string): Promise<{ server: Child; url: string }> => {
+      const server = await startServer(SERVER, [kind, kind === 'echo' ? '1' : backend], 'server')
+      running.push(server)
+      return { server, url: `http://127.0.0.1:${server.said}` }
+    }
+    progress('starting control plane and gateway')
+    const toolgate = await startToolgate({ upstream: backend, workers, side: 'server' })
+    running.push(toolgate)
+    progress('starting the servers it is compared with')
+    const bare = await peer('echo')
+    const undici = await peer('uws-undici')
+    const nginx = hasNginx() ? await startNginx(backend) : undefined
+    if (nginx !== undefined) running.push(nginx)
+    else
+      progress(
+        'nginx is not installed: bare uWS to undici is the reference (scripts/services.sh nginx brings it)',
+      )
+    return {
+      toolgate,
+      stop,
+      all: [
+        { id: 'bare/uws-post', name: 'bare uWS, POST read and discarded', ...bare, request: BARE },
+        { id: 'bare/uws-get', name: 'bare uWS, GET', ...bare, request: FORWARDED_GET },
+        {
+          id: 'toolgate/listener',
+          name: 'our listener alone, POST',
+          ...(await peer('listener')),
+          request: BARE,
+          of: 'bare/uws-post',
+        },
+        ...withoutBackend(toolgate),
+        ...proxies(nginx),
+        { id: 'bare/uws-undici', name: 'bare uWS to undici, POST', ...undici, request: FORWARDED },
+        ...withBackend(
+          toolgate,
+          nginx === undefined ? ['bare/uws-undici', 'bare/uws-undici'] : ['nginx/post', 'nginx/get'],
+        ),
+        ...(await fastify(peer)),
+        {
+          id: 'peer/mcp-sdk',
+          name: 'official MCP SDK on express, tools/call',
+          ...(await peer('mcp-sdk')),
+          request: CALL_RPC,
+          ...(nginx === undefined ? {} : { of: 'nginx/post' }),
+        },
+      ],
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type Peer = (kind: string) => Promise<{ server: Child; url: string }>
+
+async function fastify(peer: Peer): Promise<readonly Case[]> {
+  const at = await peer('fastify')
+  return [
+    { id: 'peer/fastify-http-proxy', name: 'fastify with http-proxy, POST', ...at, request: FORWARDED },
+    {
+      id: 'peer/fastify-http-proxy-get',
+      name: 'fastify with http-proxy, GET',
+      ...at,
+      request: FORWARDED_GET,
+    },
+  ]
+}
+
+function proxies(server: (Child & { readonly port: number }) | undefined): readonly Case[] {
+  if (server === undefined) return []
+  const at = { server, url: `http://127.0.0.1:${server.port}` }
+  const caller = { authorization: 'Bearer of-nobody' }
+  return [
+    { id: 'nginx/post', name: 'nginx proxy_pass, POST, no check', ...at, request: FORWARDED },
+    { id: 'nginx/get', name: 'nginx proxy_pass, GET, no check', ...at, request: FORWARDED_GET },
+    {
+      id: 'nginx/post-checked',
+      name: 'nginx with limit_req, auth_request, POST',
+      ...at,
+      request: over(FORWARDED, caller, '/checked'),
+      of: 'nginx/post',
+    },
+    {
+      id: 'nginx/get-checked',
+      name: 'nginx with limit_req, auth_request, GET',
+      ...at,
+      request: over(FORWARDED_GET, caller, '/checked'),
+      of: 'nginx/get',
+    },
+  ]
+}
+
+function withoutBackend(server: Toolgate): readonly Case[] {
+  const at = { server, url: server.url }
+  const bearer = { authorization: `Bearer ${server.token}` }
+  return [
+    { id: 'toolgate/health', name: 'toolgate: GET /health', ...at, request: HEALTH, of: 'bare/uws-get' },
+    {
+      id: 'toolgate/ping',
+      name: 'toolgate: ping with token',
+      ...at,
+      request: over(PING, bearer),
+      of: 'bare/uws-post',
+    },
+    {
+      id: 'toolgate/tools-list',
+      name: 'toolgate: tools/list, 30 tools',
+      ...at,
+      request: over(LIST, bearer),
+      of: 'bare/uws-post',
+    },
+  ]
+}
+
+function withBackend(server: Toolgate, [post, get]: readonly [string, string]): readonly Case[] {
+  const at = { server, url: server.url, of: post }
+  const bearer = { authorization: `Bearer ${server.token}` }
+  return [
+    {
+      id: 'toolgate/tools-call',
+      name: 'toolgate: tools/call, JSON-RPC',
+      ...at,
+      request: over(CALL_RPC, bearer),
+    },
+    {
+      id: 'toolgate/tools-call-rest',
+      name: 'toolgate: tools/call, REST',
+      ...at,
+      request: over(CALL_REST, bearer),
+    },
+    {
+      id: 'toolgate/batch-of-10',
+      name: 'toolgate: batch of 10 calls, per call',
+      ...at,
+      request: over(BATCH, bearer),
+      calls: 10,
+    },
+    {
+      id: 'toolgate/proxied-get',
+      name: 'toolgate: proxied GET with API key',
+      ...at,
+      request: over(FORWARDED_GET, { 'x-api-key': server.apiKey }, '/t/acme/bench'),
+      of: get,
+    },
+  ]
+}

@@ -1,0 +1,96 @@
+/** Part `load`: every case in turns under a closed loop; what a call costs the server beside its reference, and what peers need. */
+import { spread } from '../../statistics.ts'
+import type { Case, Cases } from './cases.ts'
+import { CLOSED_LOOP_TOOL, shoot } from './closed-loop.ts'
+import { type LoadRound, writeLoadCase } from './lines.ts'
+import type { Part } from './part.ts'
+
+/** Code that has never run, pools and tables that grow once. */
+const WARM_SHARE = 0.5
+const MIN_WARM_SECONDS = 1
+/** A load generator at its limit leaves the server this idle or more: its rate is then no capacity, its CPU time still is. */
+export const BUSY = 0.95
+
+export interface LoadFigures {
+  /** Calls a second in the closed loop, by case id; medians. */
+  readonly perSecond: ReadonlyMap<string, number>
+}
+
+export async function measureLoad(part: Part, { all }: Cases): Promise<LoadFigures> {
+  const chosen = choose(all, part.filter)
+  const rounds = new Map<string, LoadRound[]>(chosen.map(({ id }) => [id, []]))
+  part.progress(`load: warming up ${chosen.length} cases`)
+  for (const one of chosen) await measure(one, part, Math.max(MIN_WARM_SECONDS, part.seconds * WARM_SHARE))
+  for (let round = 1; round <= part.rounds; round++) {
+    part.progress(`load: round ${round} of ${part.rounds}`)
+    for (const one of chosen) rounds.get(one.id)!.push(await measure(one, part, part.seconds))
+  }
+  const setup = {
+    loop: 'closed',
+    tool: CLOSED_LOOP_TOOL,
+    workers: part.workers,
+    connections: part.connections,
+    seconds: part.seconds,
+    pinned: part.pinned,
+  }
+  for (const one of chosen) {
+    const mine = { id: one.id, rounds: rounds.get(one.id)! }
+    const of = one.of === undefined ? undefined : rounds.get(one.of)
+    const busy = Number(spread(mine.rounds.map(({ busy }) => busy)).median.toFixed(2))
+    writeLoadCase(part.write, mine, of && { id: one.of!, rounds: of }, {
+      rssMiB: one.server.rssMiB(),
+      setup: { ...setup, busy },
+    })
+  }
+  part.show(
+    `Closed loop, ${part.connections} connections (${CLOSED_LOOP_TOOL}); a ratio is calls for a second of CPU, ours by the reference's`,
+    ['case', 'calls/s', 'CPU µs', 'least–most', 'busy', 'ratio', 'of', 'p50 ms', 'p99 ms', 'RSS MiB'],
+    chosen.map(one => row(one, rounds)),
+    [1, 2, 3, 4, 5, 7, 8, 9],
+  )
+  return {
+    perSecond: new Map(
+      [...rounds].map(([id, each]) => [id, spread(each.map(({ perSecond }) => perSecond)).median]),
+    ),
+  }
+}
+
+/** Those asked for, and what they are compared with. */
+function choose(all: readonly Case[], filter: string): readonly Case[] {
+  const asked = all.filter(({ id, name }) => id.includes(filter) || name.includes(filter))
+  return all.filter(one => asked.includes(one) || asked.some(({ of }) => of === one.id))
+}
+
+async function measure(one: Case, part: Part, seconds: number): Promise<LoadRound> {
+  const { url, request, calls = 1 } = one
+  const before = one.server.cpuUs()
+  const startedAt = performance.now()
+  const shot = await shoot({ url, request, connections: part.connections, seconds, side: 'load' })
+  const cpuUs = one.server.cpuUs() - before
+  return {
+    ...shot,
+    perSecond: shot.perSecond * calls,
+    cpuUs: cpuUs / shot.requests / calls,
+    busy: Math.min(1, cpuUs / 1000 / (performance.now() - startedAt)),
+  }
+}
+
+function row(one: Case, rounds: ReadonlyMap<string, readonly LoadRound[]>): readonly string[] {
+  const mine = rounds.get(one.id)!
+  const median = (of: (round: LoadRound) => number): number => spread(mine.map(of)).median
+  const cpu = spread(mine.map(({ cpuUs }) => cpuUs))
+  const of = one.of === undefined ? undefined : rounds.get(one.of)
+  const busy = median(round => round.busy)
+  return [
+    one.name,
+    String(Math.round(median(({ perSecond }) => perSecond))),
+    cpu.median.toFixed(1),
+    `${cpu.min.toFixed(1)}–${cpu.max.toFixed(1)}`,
+    `${Math.round(busy * 100)}%${busy < BUSY ? ' *' : '  '}`,
+    of === undefined ? '' : (spread(of.map(({ cpuUs }) => cpuUs)).median / cpu.median).toFixed(2),
+    of === undefined ? '' : one.of!,
+    median(({ p50Ms }) => p50Ms).toFixed(3),
+    median(({ p99Ms }) => p99Ms).toFixed(3),
+    String(Math.round(one.server.rssMiB())),
+  ]
+}

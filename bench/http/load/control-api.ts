@@ -1,0 +1,82 @@
+/** What a load run asks of the control plane: a token, an API with its key, a plan. It knows nothing of load. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+type Json = Record<string, string>
+
+/** @param client one of the embedded provider's, whose secret is its name */
+export async function tokenOf(authUrl: string, client: string): Promise<string> {
+  const answer = await fetch(`${authUrl}/protocol/openid-connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: client,
+      client_secret: `${client}-secret`,
+    }),
+  })
+  if (!answer.ok) throw new Error(`no token for ${client}: ${answer.status} ${await answer.text()}`)
+  return ((await answer.json()) as { access_token: string }).access_token
+}
+
+export class ControlApi {
+  readonly #apiUrl: string
+  readonly #token: string
+
+  constructor(apiUrl: string, token: string) {
+    this.#apiUrl = apiUrl
+    this.#token = token
+  }
+
+  /** The plan of demo-agent: so many calls a month, and no other limit. */
+  async limitAgent(perMonth: number): Promise<void> {
+    await this.#send('PATCH', '/plans/community', {
+      rate_limit_per_second: 0,
+      rate_limit_per_minute: 0,
+      daily_request_limit: 0,
+      monthly_request_limit: perMonth,
+      burst_limit: 0,
+    })
+  }
+
+  /** @returns the key of a subscription without limits to an API at `/t/acme/bench`, once the gateway takes it */
+  async subscribe(gatewayUrl: string, upstream: string): Promise<string> {
+    const { items } = (await this.#send('GET', '/tenants')) as unknown as {
+      items: { id: string; name: string }[]
+    }
+    const tenant = `/tenants/${items.find(({ name }) => name === 'acme')!.id}`
+    const created = await this.#send('POST', `${tenant}/apis`, {
+      name: 'Bench',
+      upstream_url: upstream,
+      path: '/bench',
+      version: '1',
+      auth_required: true,
+    })
+    const subscription = await this.#send('POST', `${tenant}/subscriptions`, {
+      api_id: created.id!,
+      plan: 'enterprise',
+      application: 'bench',
+    })
+    const { api_key } = await this.#send('POST', `${tenant}/subscriptions/${subscription.id}/approve`, {})
+    const url = `${gatewayUrl}/t/acme/bench/products/P-1001`
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const answer = await fetch(url, { headers: { 'x-api-key': api_key! } })
+      await answer.arrayBuffer()
+      if (answer.status === 200) return api_key!
+      await sleep(50)
+    }
+    throw new Error('the gateway does not take the key of the new subscription')
+  }
+
+  async #send(method: string, path: string, body?: object): Promise<Json> {
+    const answer = await fetch(`${this.#apiUrl}/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        'content-type': 'application/json',
+        'x-tenant-id': 'acme',
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+    return (await answer.json()) as Json
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Loaded into a gateway that is measured (`node --import`): answers its parent's questions about what only the process itself can tell.
+ * It changes nothing of the gateway, and watches nothing before it is asked to.
+ */
+import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { writeHeapSnapshot } from 'node:v8'
+import { isMainThread } from 'node:worker_threads'
+
+/** A sample each millisecond; the grain is taken off again. */
+const GRAIN_MS = 1
+
+let delay
+let utilization
+function loop() {
+  if (delay === undefined) {
+    delay = monitorEventLoopDelay({ resolution: GRAIN_MS })
+    delay.enable()
+    utilization = performance.eventLoopUtilization()
+  }
+  const { active } = performance.eventLoopUtilization(utilization)
+  const { user, system } = process.cpuUsage()
+  const told = {
+    heldMs: Math.max(0, delay.max / 1e6 - GRAIN_MS),
+    activeMs: active,
+    cpuUs: user + system,
+  }
+  delay.reset()
+  utilization = performance.eventLoopUtilization()
+  return told
+}
+
+let pauses
+/** Collections since the question before: `[begin as ms since 1970, ms]`. */
+function collections() {
+  if (pauses === undefined) {
+    pauses = []
+    new PerformanceObserver(list => {
+      for (const { startTime, duration } of list.getEntries())
+        pauses.push([performance.timeOrigin + startTime, duration])
+    }).observe({ entryTypes: ['gc'] })
+  }
+  return pauses.splice(0)
+}
+
+/** After collections, until the heap stands still; needs --expose-gc. */
+async function memory() {
+  for (let round = 0; round < 4; round++) {
+    globalThis.gc?.()
+    await sleep(50)
+  }
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { heapBytes: heapUsed, externalBytes: external, rssBytes: rss }
+}
+
+const ANSWERS = { loop, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
+
+if (isMainThread && process.channel !== undefined) {
+  process.on('message', async ({ question, about }) => {
+    process.send({ answer: await ANSWERS[question](about) })
+  })
+  process.channel.unref()
+}

@@ -1,0 +1,148 @@
+/**
+ * Part `latency`: how long a tools/call takes at a fixed rate, beside nginx at the same rate: at half of what the slower of both can do,
+ * in turns, and at shares of it for the curve. The clock starts when a request is due (`open-loop.ts` says why).
+ */
+import { spread } from '../../statistics.ts'
+import type { Case, Cases } from './cases.ts'
+import { shoot } from './closed-loop.ts'
+import { latencyAt } from './open-loop.ts'
+import type { Part } from './part.ts'
+import { prepare } from './wire.ts'
+
+type Curve = Readonly<Record<string, number>>
+
+const OURS = 'toolgate/tools-call'
+const PEERS = ['nginx/post', 'bare/uws-undici']
+const SHARE = 0.5
+/** Of the slower capacity; the one that is judged is measured by itself. */
+const CURVE_SHARES = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9]
+
+/** @param known capacities by case id, where they have been measured in this run */
+export async function measureLatency(
+  part: Part,
+  { all }: Cases,
+  known: ReadonlyMap<string, number>,
+): Promise<void> {
+  const chosen = [...PEERS, OURS].flatMap(id => all.filter(one => one.id === id))
+  const capacities = await capacitiesOf(chosen, part, known)
+  const slower = Math.min(
+    ...chosen.filter(({ id }) => id !== 'bare/uws-undici').map(({ id }) => capacities.get(id)!),
+  )
+  await atHalf(part, chosen, slower)
+  await curves(part, chosen, slower)
+}
+
+async function capacitiesOf(
+  chosen: readonly Case[],
+  part: Part,
+  known: ReadonlyMap<string, number>,
+): Promise<ReadonlyMap<string, number>> {
+  const capacities = new Map<string, number>()
+  for (const { id, url, request } of chosen) {
+    if (!known.has(id)) part.progress(`latency: capacity of ${id}`)
+    const { perSecond } = known.has(id)
+      ? { perSecond: known.get(id)! }
+      : await shoot({ url, request, connections: part.connections, seconds: part.seconds, side: 'load' })
+    capacities.set(id, perSecond)
+  }
+  return capacities
+}
+
+async function atHalf(part: Part, chosen: readonly Case[], slower: number): Promise<void> {
+  const perSecond = Math.round(slower * SHARE)
+  // a p99.9 needs its thousands
+  const seconds = Math.max(3, part.seconds)
+  const rounds = new Map<string, Curve[]>(chosen.map(({ id }) => [id, []]))
+  for (const one of chosen) await curveOf(one, part, perSecond, 1)
+  for (let round = 1; round <= part.rounds; round++) {
+    part.progress(`latency: ${perSecond} requests a second, round ${round} of ${part.rounds}`)
+    for (const one of chosen) rounds.get(one.id)!.push(await curveOf(one, part, perSecond, seconds))
+  }
+  const reference = PEERS.find(id => rounds.has(id))!
+  for (const { id } of chosen) write(part, id, rounds, id === reference ? undefined : reference, perSecond)
+  part.show(
+    `Open loop, ${part.connections} connections, ${perSecond} requests a second (half of what the slower can do); ms since a request was due`,
+    ['case', 'p50', 'p90', 'p99', 'p99.9', 'most'],
+    chosen.map(({ id, name }) => {
+      const at = (percent: string): string => medianOf(rounds.get(id)!, percent).toFixed(3)
+      return [name, at('50'), at('90'), at('99'), at('99.9'), at('100')]
+    }),
+    [1, 2, 3, 4, 5],
+  )
+}
+
+const medianOf = (curves: readonly Curve[], percent: string): number =>
+  spread(curves.map(curve => curve[percent]!)).median
+
+const merged = (curves: readonly Curve[]): Curve =>
+  Object.fromEntries(Object.keys(curves[0]!).map(percent => [percent, medianOf(curves, percent)]))
+
+function write(
+  part: Part,
+  id: string,
+  rounds: ReadonlyMap<string, readonly Curve[]>,
+  of: string | undefined,
+  perSecond: number,
+): void {
+  const mine = rounds.get(id)!
+  const setup = { loop: 'open', connections: part.connections, perSecond, pinned: part.pinned }
+  for (const [metric, percent] of [
+    ['latency', '50'],
+    ['latency-p90', '90'],
+    ['latency-p99', '99'],
+    ['latency-p99.9', '99.9'],
+  ] as const)
+    part.write({
+      suite: 'http/load',
+      case: id,
+      metric,
+      unit: 'ms',
+      better: 'lower',
+      samples: mine.map(curve => curve[percent]!),
+      ...(metric === 'latency' ? { percentiles: merged(mine) } : {}),
+      setup,
+      reference:
+        of === undefined
+          ? undefined
+          : { case: `http/load/${of}`, samples: rounds.get(of)!.map(curve => curve[percent]!) },
+    })
+}
+
+async function curves(part: Part, chosen: readonly Case[], slower: number): Promise<void> {
+  const seconds = Math.max(2, part.seconds / 2)
+  const rows: string[][] = []
+  for (const share of CURVE_SHARES) {
+    const perSecond = Math.round(slower * share)
+    part.progress(`latency: curve at ${Math.round(share * 100)} % of the slower capacity`)
+    for (const one of chosen) {
+      const curve = await curveOf(one, part, perSecond, seconds)
+      part.write({
+        suite: 'http/latency',
+        case: `${one.id}/${Math.round(share * 100)}`,
+        metric: 'latency',
+        unit: 'ms',
+        better: 'lower',
+        samples: [curve['50']!],
+        percentiles: curve,
+        setup: { loop: 'open', connections: part.connections, perSecond, share, pinned: part.pinned },
+      })
+      rows.push([
+        `${Math.round(share * 100)} %`,
+        String(perSecond),
+        one.name,
+        ...['50', '99', '99.9'].map(percent => curve[percent]!.toFixed(3)),
+      ])
+    }
+  }
+  part.show(
+    'Curve: shares of the slower capacity; ms since a request was due',
+    ['share', 'req/s', 'case', 'p50', 'p99', 'p99.9'],
+    rows,
+    [0, 1, 3, 4, 5],
+  )
+}
+
+function curveOf(one: Case, part: Part, perSecond: number, seconds: number): Promise<Curve> {
+  const request = prepare(one.url, one.request)
+  return latencyAt({ url: one.url, connections: part.connections, perSecond, seconds, request })
+}
