@@ -18,8 +18,6 @@ const TOPIC = 'platform.metering'
 const RUN = SOAK
   ? { calls: 50_000, perSecond: 250, kills: 20, killEveryMs: 8000, outages: 3, outageMs: 60_000 }
   : { calls: 400, perSecond: 100, kills: 1, killEveryMs: 1500, outages: 1, outageMs: 1000 }
-/** What `batch` may lose. */
-const WINDOW_MS = 5
 const MAX_RSS_MIB = 250
 
 describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
@@ -29,9 +27,8 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     let planes: Planes
     let upstream: Server
     let echo: Published
-    /** Request id → when it was sent, and when we saw the whole answer. */
-    const answered = new Map<string, { readonly sentAt: number; readonly seenAt: number }>()
-    const kills: number[] = []
+    /** Request ids whose whole answer we saw. */
+    const answered = new Set<string>()
     let peakRssMib = 0
 
     beforeAll(async () => {
@@ -64,12 +61,11 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
 
     /** @returns the status, 0 when there was no whole answer */
     async function call(id: string): Promise<number> {
-      const sentAt = performance.now()
       try {
         const headers = { 'x-api-key': echo.key, 'x-request-id': id }
         const answer = await fetch(echo.publicUrl, { headers, signal: AbortSignal.timeout(20_000) })
         await answer.text()
-        if (answer.status === 200) answered.set(id, { sentAt, seenAt: performance.now() })
+        if (answer.status === 200) answered.add(id)
         return answer.status
       } catch {
         return 0
@@ -100,7 +96,6 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       for (let count = 0; count < RUN.kills; count++) {
         await sleep(RUN.killEveryMs)
         lookAtMemory()
-        kills.push(performance.now())
         await planes.gateway.end('SIGKILL')
         await planes.gateway.start()
       }
@@ -124,7 +119,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     /** Answered, and without an event. */
     const missing = (events: readonly MeteringEvent[]): string[] => {
       const there = new Set(events.map(event => event.request_id))
-      return [...answered.keys()].filter(id => !there.has(id))
+      return [...answered].filter(id => !there.has(id))
     }
 
     it('loses nothing that it promised to keep, and counts each call once', async () => {
@@ -148,9 +143,8 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       process.stdout.write(
         `${durability}: ${answered.size} answered, ${events.length} messages, ${byId.size} events, ${lost.length} missing, peak ${Math.round(peakRssMib)} MiB\n`,
       )
-      if (durability === 'sync') expect(lost).toEqual([])
-      for (const id of lost)
-        expect(withinWindow(id), `${id}, seen ${beforeKill(id)} ms before a kill`).toBe(true)
+      // `batch` may lose 5 ms when the machine ends; what has been written outlives a process whenever it ends
+      expect(lost).toEqual([])
       expect(peakRssMib).toBeLessThan(MAX_RSS_MIB)
       const perCall = new Map<string, number>()
       for (const { request_id } of byId.values()) perCall.set(request_id, (perCall.get(request_id) ?? 0) + 1)
@@ -182,17 +176,5 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       ).json
       expect(usage.requests).toBe([...byId.values()].filter(event => event.counted).length)
     }, 900_000)
-
-    /** Milliseconds to the next kill. */
-    function beforeKill(id: string): number {
-      const { seenAt } = answered.get(id)!
-      return Math.min(...kills.map(killedAt => killedAt - seenAt).filter(ms => ms > 0))
-    }
-
-    /** Whether it was answered within the window before a kill. What we only saw after the kill left before it: when, nobody can tell. */
-    function withinWindow(id: string): boolean {
-      const { sentAt, seenAt } = answered.get(id)!
-      return kills.some(killedAt => sentAt <= killedAt && seenAt >= killedAt - WINDOW_MS)
-    }
   })
 })

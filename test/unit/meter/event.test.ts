@@ -80,6 +80,27 @@ describe('the encoder', () => {
     )
   })
 
+  it('writes the time of each event, whatever stood at the beginning of the one before', () => {
+    const buffer = Buffer.alloc(MAX_EVENT_BYTES)
+    const times = fc.array(
+      fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 4_102_444_800_000 })),
+    )
+    fc.assert(
+      fc.property(times, all => {
+        const encoder = new EventEncoder(newWriterName(), 'gateway-1')
+        const made = all
+          .flatMap(occurredAtMs => [occurredAtMs, occurredAtMs])
+          .map((occurredAtMs, index) => {
+            const end = encoder.write(buffer, 0, index + 1, anOrigin(), aCall({ occurredAtMs }))
+            const event = decodeEvent(buffer.subarray(0, end))
+            expect(event.occurred_at).toBe(new Date(occurredAtMs).toISOString())
+            return event.event_id
+          })
+        expect([...new Set(made)].sort()).toEqual(made)
+      }),
+    )
+  })
+
   it('keeps the longest texts within its bound', () => {
     const long = '€'.repeat(5000)
     const origin = anOrigin({
@@ -102,11 +123,10 @@ describe('the encoder', () => {
 describe('ids of events', () => {
   it('are UUIDs of version 7 with the time in front, ascending also when the clock stands still or steps back', () => {
     const ids = new EventIds(newWriterName())
-    const buffer = Buffer.alloc(36)
     const made: string[] = []
     for (let index = 0; index < 10_000; index++) {
-      ids.write(buffer, 0, 1_700_000_000_000 - (index === 6000 ? 50 : 0))
-      made.push(buffer.toString('latin1'))
+      ids.next(1_700_000_000_000 - (index === 6000 ? 50 : 0))
+      made.push(Buffer.from(ids.text).toString('latin1'))
     }
     for (const id of made)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
