@@ -2,6 +2,7 @@
 
 export { admit } from './admit'
 export { takeTokens, tokensLeft } from './bucket'
+export { readCall } from './envelope'
 export { init } from './memory'
 export { normalize } from './path'
 export { match, segmentHash, useTable } from './route'

@@ -4,7 +4,7 @@
  */
 
 /** Raised with every change of a struct or a call; the host refuses a kernel of another number. */
-export const ABI_VERSION = 1
+export const ABI_VERSION = 2
 
 // ── Status: what `normalize`, `match` and `admit` return when it is below zero ──────────────────────────────
 
@@ -35,6 +35,13 @@ export const PATH_NOT_ASCII = -18
 /** Space, `?` or `#`, raw: none can be inside the path of a request line. */
 export const PATH_BAD_CHARACTER = -19
 
+// ── What `readCall` returns ─────────────────────────────────────────────────────────────────────────────────
+
+/** The body is a JSON-RPC request of `tools/call`; RESULT_CALL says where its parts stand. */
+export const ENVELOPE_CALL = 0
+/** Anything else, sound or not: for the host's own parser. */
+export const ENVELOPE_OTHER = -1
+
 // ── Methods (RFC 9110 §9, RFC 5789) ─────────────────────────────────────────────────────────────────────────
 
 export const METHOD_GET = 0
@@ -55,6 +62,8 @@ export const METHOD_ANY = 10
 
 /** Longest path taken; the listeners stop at the same length. */
 export const MAX_PATH_BYTES = 8192
+/** Longest body that `readCall` looks at. */
+export const MAX_BODY_BYTES = 16384
 /** Parameters in one pattern, catch-all included. */
 export const MAX_PARAMS = 32
 /** Segments in one pattern; bounds the stack of the search. */
@@ -76,6 +85,11 @@ export const RESULT_RETRY_AFTER = 16
 export const RESULT_REFUSED_AT = 20
 /** MAX_PARAMS pairs of u32: start and end of each parameter in the normalized path. */
 export const RESULT_PARAMS = 64
+/**
+ * The parts of a call: pairs of u32, offsets of a part's first byte and of the one behind its last, in the body. Both
+ * are 0 of a part that is not there.
+ */
+export const RESULT_CALL = 336
 /** The search's stack: MAX_SEGMENTS × 2 entries of 16 bytes. */
 export const ARENA_STACK = 512
 /** Byte classes (path.ts), written by `init`. */
@@ -84,8 +98,25 @@ export const ARENA_CLASSES = 3072
 export const ARENA_INPUT = 4096
 /** The normalized path when it differs; one byte may become three. */
 export const ARENA_OUTPUT = 12544
+/** The window the host writes a body into; the kernel writes a zero byte behind it. */
+export const ARENA_BODY = 40960
 /** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
-export const ARENA_SIZE = 40960
+export const ARENA_SIZE = 57408
+
+// ── Parts of a call, offsets from RESULT_CALL ───────────────────────────────────────────────────────────────
+
+/** A number, or a string with its quotes: plain ASCII without escapes. */
+export const CALL_ID = 0
+/** Plain ASCII without escapes; the quotes do not belong to it. */
+export const CALL_NAME = 8
+/** An object, its braces included. */
+export const CALL_ARGUMENTS = 16
+/** An object, its braces included. */
+export const CALL_META = 24
+/** `progressToken`, like CALL_ID: where `_meta` holds that and nothing else. */
+export const CALL_TOKEN = 32
+/** 1 when a byte of the body is above 7F; then it is well-formed UTF-8. */
+export const CALL_FOREIGN = 40
 
 // ── Route table: written by the host, only read here. All links are addresses, 0 for none ───────────────────
 //

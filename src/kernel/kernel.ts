@@ -1,5 +1,6 @@
 /** The interface of the kernel: what it is asked and what it answers. It decides nothing: `wasm.ts` and `twin.ts` implement it. */
 import type * as abi from './abi.ts'
+import type { EnvelopeReader } from './envelope.ts'
 
 /** One row of a route table. */
 export interface RouteDefinition {
@@ -51,6 +52,8 @@ export type Status =
  */
 export interface Kernel {
   readonly engine: 'wasm' | 'twin'
+  /** Reads bodies; a call of its own kind, with results of its own. */
+  readonly envelope: EnvelopeReader
 
   /**
    * Compiles a table and makes it the one in use. Nothing changes when it throws, nor for who holds a result already.

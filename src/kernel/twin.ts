@@ -5,11 +5,13 @@ import type { BucketRate, Kernel, RouteDefinition, RouteTable } from './kernel.t
 import type { SharedMemory } from './layout.ts'
 import { buildRouteTree, type RouteNode } from './route-tree.ts'
 import { takeTokens, tokensLeft } from './twin-bucket.ts'
+import { TwinEnvelope } from './twin-envelope.ts'
 import { normalizePath } from './twin-path.ts'
 import { Search } from './twin-route.ts'
 
 export class TwinKernel implements Kernel {
   readonly engine = 'twin'
+  readonly envelope = new TwinEnvelope()
   table: RouteTable = { routes: [] }
   allowedMethods = 0
   retryAfterMs = 0

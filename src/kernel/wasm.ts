@@ -19,11 +19,13 @@ import type { SharedMemory } from './layout.ts'
 import { PathWindow } from './path-window.ts'
 import { RouteTableWriter } from './route-table.ts'
 import { buildRouteTree } from './route-tree.ts'
+import { WasmEnvelope } from './wasm-envelope.ts'
 
 export class WasmKernel implements Kernel {
   readonly engine = 'wasm'
   /** Every call of this instance, for the room that owns the quota region of the same memory. */
   readonly exports: KernelExports
+  readonly envelope: WasmEnvelope
   table: RouteTable = { routes: [] }
   readonly #arena: Buffer
   readonly #result: Int32Array
@@ -40,6 +42,7 @@ export class WasmKernel implements Kernel {
     const arena = arenaOf(layout, thread)
     const first = arena + ARENA_SIZE
     this.exports = instantiate(memory, layout, thread)
+    this.envelope = new WasmEnvelope(this.exports, memory.buffer, arena)
     this.#arena = Buffer.from(memory.buffer, arena, ARENA_SIZE)
     this.#result = new Int32Array(memory.buffer, arena, ARENA_INPUT / 4)
     this.#window = new PathWindow(memory.buffer, arena + ARENA_INPUT)

@@ -1,0 +1,236 @@
+/**
+ * Steps over JSON (RFC 8259) and says no wherever `JSON.parse` would; it builds no value and knows no member's name.
+ *
+ * Text ends in a zero byte, which stands in no JSON text: every loop stops there without counting. Each function takes
+ * an address and returns the one behind what it stepped over, or 0.
+ */
+
+const QUOTE: u32 = 0x22
+const COMMA: u32 = 0x2c
+const MINUS: u32 = 0x2d
+const COLON: u32 = 0x3a
+const BACKSLASH: u32 = 0x5c
+const BRACKET: u32 = 0x5b
+const CLOSING_BRACKET: u32 = 0x5d
+const BRACE: u32 = 0x7b
+/** A closing brace is a closing bracket with this bit. */
+const OF_BRACE: u32 = 0x20
+
+/** Containers in containers; a bit each. */
+const MAX_DEPTH: i32 = 64
+
+/** Set by every byte above 7F that was stepped over; whoever asks clears it first. */
+export let foreign: bool = false
+
+export function clearForeign(): void {
+  foreign = false
+}
+
+/** White space (RFC 8259 §2). */
+// @ts-ignore: decorator
+@inline
+export function skipSpace(at: usize): usize {
+  while (load<u8>(at) <= 0x20) {
+    const byte: u32 = load<u8>(at)
+    if (byte != 0x20 && byte != 0x0a && byte != 0x0d && byte != 0x09) break
+    at++
+  }
+  return at
+}
+
+/** Any value. */
+export function skipValue(at: usize): usize {
+  let depth = 0
+  /** The open containers, innermost lowest: 1 is an object. */
+  let kinds: u64 = 0
+  while (true) {
+    const byte: u32 = load<u8>(at)
+    if (byte == QUOTE) {
+      at = skipString(at + 1)
+    } else if (byte == BRACE || byte == BRACKET) {
+      const kind = (byte & OF_BRACE) >> 5
+      at = skipSpace(at + 1)
+      if (load<u8>(at) == (CLOSING_BRACKET | (byte & OF_BRACE))) {
+        at++
+      } else {
+        if (depth == MAX_DEPTH) return 0
+        depth++
+        kinds = (kinds << 1) | kind
+        if (kind != 0) at = skipKey(at)
+        if (at == 0) return 0
+        continue
+      }
+    } else if (byte == 0x74) {
+      at = load<u32>(at) == 0x65757274 ? at + 4 : 0 // true
+    } else if (byte == 0x6e) {
+      at = load<u32>(at) == 0x6c6c756e ? at + 4 : 0 // null
+    } else if (byte == 0x66) {
+      at = load<u32>(at, 1) == 0x65736c61 ? at + 5 : 0 // alse
+    } else {
+      at = skipNumber(at)
+    }
+    if (at == 0) return 0
+    while (true) {
+      if (depth == 0) return at
+      at = skipSpace(at)
+      const next: u32 = load<u8>(at)
+      const inObject = <u32>(kinds & 1)
+      if (next == COMMA) {
+        at = skipSpace(at + 1)
+        if (inObject != 0) {
+          at = skipKey(at)
+          if (at == 0) return 0
+        }
+        break
+      }
+      if (next != (CLOSING_BRACKET | (inObject << 5))) return 0
+      at++
+      depth--
+      kinds >>= 1
+    }
+  }
+}
+
+/** A member's name, its colon and the space around that. */
+// @ts-ignore: decorator
+@inline
+function skipKey(at: usize): usize {
+  if (load<u8>(at) != QUOTE) return 0
+  at = skipString(at + 1)
+  return at == 0 ? 0 : skipColon(at)
+}
+
+/** A colon and the space around it. */
+// @ts-ignore: decorator
+@inline
+export function skipColon(at: usize): usize {
+  at = skipSpace(at)
+  return load<u8>(at) == COLON ? skipSpace(at + 1) : 0
+}
+
+/** Bit per byte of a block that is `"`, `\`, a control character or no ASCII. */
+// @ts-ignore: decorator
+@inline
+function stopsOf(block: v128): i32 {
+  return i8x16.bitmask(
+    v128.or(
+      v128.or(
+        i8x16.eq(block, i8x16.splat(<i8>QUOTE)),
+        i8x16.eq(block, i8x16.splat(<i8>BACKSLASH)),
+      ),
+      // signed, so that bytes above 7F are below the space as well
+      i8x16.lt_s(block, i8x16.splat(0x20)),
+    ),
+  )
+}
+
+/** A string, from behind its opening quote. */
+export function skipString(at: usize): usize {
+  while (true) {
+    const stops = stopsOf(v128.load(at))
+    if (stops == 0) {
+      at += 16
+      continue
+    }
+    at += ctz(stops)
+    const byte: u32 = load<u8>(at)
+    if (byte == QUOTE) return at + 1
+    if (byte == BACKSLASH) at = skipEscape(at + 1)
+    else if (byte > 0x7f) at = skipForeign(at)
+    else return 0
+    if (at == 0) return 0
+  }
+}
+
+/** A string of plain ASCII without escapes, from behind its opening quote: its bytes are its characters. */
+export function skipPlainString(at: usize): usize {
+  while (true) {
+    const stops = stopsOf(v128.load(at))
+    if (stops != 0) {
+      at += ctz(stops)
+      return load<u8>(at) == QUOTE ? at + 1 : 0
+    }
+    at += 16
+  }
+}
+
+/** What follows a backslash. `JSON.parse` takes halves of surrogate pairs, and so does this. */
+function skipEscape(at: usize): usize {
+  const byte: u32 = load<u8>(at)
+  if (byte != 0x75) {
+    const simple =
+      byte == QUOTE ||
+      byte == BACKSLASH ||
+      byte == 0x2f || // /
+      byte == 0x62 || // b
+      byte == 0x66 || // f
+      byte == 0x6e || // n
+      byte == 0x72 || // r
+      byte == 0x74 // t
+    return simple ? at + 1 : 0
+  }
+  for (let digit = 1; digit < 5; digit++) if (!isHex(load<u8>(at + digit))) return 0
+  return at + 5
+}
+
+function isHex(byte: u32): bool {
+  return byte - 0x30 < 10 || (byte | 0x20) - 0x61 < 6
+}
+
+/** One or more well-formed UTF-8 sequences (RFC 3629 §4), as a decoder that refuses everything else takes them. */
+function skipForeign(at: usize): usize {
+  foreign = true
+  while (true) {
+    const lead: u32 = load<u8>(at)
+    if (lead < 0x80) return at
+    const second: u32 = load<u8>(at, 1)
+    if (lead < 0xe0) {
+      if (lead < 0xc2 || (second & 0xc0) != 0x80) return 0
+      at += 2
+    } else if (lead < 0xf0) {
+      // no longer form than needed; no surrogates
+      if (second < (lead == 0xe0 ? 0xa0 : 0x80) || second > (lead == 0xed ? 0x9f : 0xbf)) return 0
+      if ((load<u8>(at, 2) & 0xc0) != 0x80) return 0
+      at += 3
+    } else {
+      // up to U+10FFFF
+      if (lead > 0xf4 || second < (lead == 0xf0 ? 0x90 : 0x80) || second > (lead == 0xf4 ? 0x8f : 0xbf)) return 0
+      if ((load<u16>(at, 2) & 0xc0c0) != 0x8080) return 0
+      at += 4
+    }
+  }
+}
+
+/** A number (RFC 8259 §6). */
+export function skipNumber(at: usize): usize {
+  if (load<u8>(at) == MINUS) at++
+  if (load<u8>(at) == 0x30) {
+    at++
+  } else {
+    at = skipDigits(at)
+    if (at == 0) return 0
+  }
+  if (load<u8>(at) == 0x2e) {
+    at = skipDigits(at + 1)
+    if (at == 0) return 0
+  }
+  if ((load<u8>(at) | 0x20) != 0x65) return at
+  at++
+  const sign: u32 = load<u8>(at)
+  if (sign == 0x2b || sign == MINUS) at++
+  return skipDigits(at)
+}
+
+/** One digit or more. */
+function skipDigits(at: usize): usize {
+  if (!isDigit(load<u8>(at))) return 0
+  do at++
+  while (isDigit(load<u8>(at)))
+  return at
+}
+
+// @ts-ignore: decorator
+@inline
+function isDigit(byte: u32): bool {
+  return byte - 0x30 < 10
+}

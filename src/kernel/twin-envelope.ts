@@ -1,0 +1,114 @@
+/** The envelope reader in plain JavaScript: same bodies taken, same places found as assembly/envelope.ts. */
+import {
+  CALL_ARGUMENTS,
+  CALL_FOREIGN,
+  CALL_ID,
+  CALL_META,
+  CALL_NAME,
+  CALL_TOKEN,
+  MAX_BODY_BYTES,
+} from './abi.ts'
+import type { EnvelopeReader } from './envelope.ts'
+import { JsonSteps } from './twin-json.ts'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BRACE = 0x7b
+const CLOSING_BRACE = 0x7d
+
+export class TwinEnvelope implements EnvelopeReader {
+  readonly engine = 'twin'
+  readonly parts = new Int32Array(CALL_FOREIGN / 4 + 1)
+  #body = Buffer.alloc(0)
+  #steps = new JsonSteps(this.#body)
+
+  read(body: Uint8Array): boolean {
+    if (body.byteLength > MAX_BODY_BYTES) return false
+    // a copy, as in the kernel: whoever gave the bytes may use them again
+    this.#body = Buffer.from(body)
+    this.#steps = new JsonSteps(this.#body)
+    this.parts.fill(0)
+    const end = this.#object(
+      this.#steps.space(0),
+      { jsonrpc: true, id: true, method: true, params: true },
+      (name, at) => {
+        if (name === 'jsonrpc') return this.#word(at, '2.0')
+        if (name === 'method') return this.#word(at, 'tools/call')
+        return name === 'id' ? this.#scalar(CALL_ID, at) : this.#params(at)
+      },
+    )
+    if (end < 0 || this.#steps.space(end) !== this.#body.length) return false
+    this.parts[CALL_FOREIGN / 4] = this.#steps.foreign ? 1 : 0
+    return true
+  }
+
+  latin1(from: number, to: number): string {
+    return this.#body.toString('latin1', from, to)
+  }
+
+  utf8(from: number, to: number): string {
+    return this.#body.toString('utf8', from, to)
+  }
+
+  /** An object of these members alone, each at most once, the `true` ones at least once. */
+  #object(
+    at: number,
+    members: { readonly [name: string]: boolean },
+    value: (name: string, at: number) => number,
+  ): number {
+    const steps = this.#steps
+    const seen = new Set<string>()
+    if (steps.byte(at) !== BRACE) return -1
+    do {
+      const key = steps.space(at + 1)
+      if (steps.byte(key) !== QUOTE) return -1
+      at = steps.plainString(key + 1)
+      if (at < 0) return -1
+      const name = this.latin1(key + 1, at - 1)
+      if (!Object.hasOwn(members, name) || seen.has(name)) return -1
+      seen.add(name)
+      at = steps.colon(at)
+      if (at >= 0) at = value(name, at)
+      if (at < 0) return -1
+      at = steps.space(at)
+    } while (steps.byte(at) === COMMA)
+    const complete = Object.entries(members).every(([name, needed]) => !needed || seen.has(name))
+    return complete && steps.byte(at) === CLOSING_BRACE ? at + 1 : -1
+  }
+
+  #params(at: number): number {
+    const steps = this.#steps
+    return this.#object(at, { name: true, arguments: false, _meta: false }, (name, from) => {
+      if (name === 'name') {
+        const end = steps.byte(from) === QUOTE ? steps.plainString(from + 1) : -1
+        return this.#keep(CALL_NAME, from + 1, end < 0 ? -1 : end - 1) < 0 ? -1 : end
+      }
+      if (steps.byte(from) !== BRACE) return -1
+      if (name === 'arguments') return this.#keep(CALL_ARGUMENTS, from, steps.value(from))
+      return this.#keep(CALL_META, from, this.#meta(from))
+    })
+  }
+
+  #meta(from: number): number {
+    const end = this.#object(from, { progressToken: true }, (_, at) => this.#scalar(CALL_TOKEN, at))
+    if (end >= 0) return end
+    this.#keep(CALL_TOKEN, 0, 0)
+    return this.#steps.value(from)
+  }
+
+  #scalar(part: number, at: number): number {
+    const steps = this.#steps
+    return this.#keep(part, at, steps.byte(at) === QUOTE ? steps.plainString(at + 1) : steps.number(at))
+  }
+
+  #word(at: number, word: string): number {
+    return this.#steps.literal(at, Buffer.from(`"${word}"`))
+  }
+
+  #keep(part: number, from: number, to: number): number {
+    if (to < 0) return -1
+    this.parts[part / 4] = from
+    this.parts[part / 4 + 1] = to
+    return to
+  }
+}

@@ -1,0 +1,32 @@
+/** The envelope reader in WebAssembly, from the host's side: a body's bytes in, places of its parts out. */
+import { ARENA_BODY, CALL_FOREIGN, ENVELOPE_CALL, MAX_BODY_BYTES, RESULT_CALL } from './abi.ts'
+import type { EnvelopeReader } from './envelope.ts'
+import type { KernelExports } from './exports.ts'
+
+export class WasmEnvelope implements EnvelopeReader {
+  readonly engine = 'wasm'
+  readonly parts: Int32Array
+  readonly #exports: KernelExports
+  readonly #window: Buffer
+
+  /** @param arena base of this thread's arena in `buffer` */
+  constructor(exports: KernelExports, buffer: ArrayBufferLike, arena: number) {
+    this.#exports = exports
+    this.#window = Buffer.from(buffer, arena + ARENA_BODY, MAX_BODY_BYTES)
+    this.parts = new Int32Array(buffer, arena + RESULT_CALL, CALL_FOREIGN / 4 + 1)
+  }
+
+  read(body: Uint8Array): boolean {
+    if (body.byteLength > MAX_BODY_BYTES) return false
+    this.#window.set(body)
+    return this.#exports.readCall(body.byteLength) === ENVELOPE_CALL
+  }
+
+  latin1(from: number, to: number): string {
+    return this.#window.toString('latin1', from, to)
+  }
+
+  utf8(from: number, to: number): string {
+    return this.#window.toString('utf8', from, to)
+  }
+}
