@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 /** Both digits of a byte, as character codes: high in the upper byte. */
 const DIGITS = Uint16Array.from(HEX, text => (text.charCodeAt(0) << 8) | text.charCodeAt(1))
-const DASH = 0x2d
 const MAX_SEQUENCE = 0xfff
 
 /** Length of an id as text. */
@@ -26,38 +25,45 @@ export function writerOf(eventId: string): string | undefined {
 }
 
 export class EventIds {
-  /** The last 18 characters: dash, four, dash, twelve. */
-  readonly #tail: Uint8Array
+  /** The newest id as text; the next one is written over it. */
+  readonly text: Uint8Array
   #lastMs = 0
   #sequence = 0
 
-  /** @param writer of `newWriterName()` */
-  constructor(writer: string) {
-    this.#tail = Buffer.from(`-${writer.slice(0, 4)}-${writer.slice(4)}`, 'latin1')
+  /**
+   * @param writer of `newWriterName()`
+   * @param text where ids are made, `EVENT_ID_LENGTH` bytes
+   */
+  constructor(writer: string, text: Uint8Array = new Uint8Array(EVENT_ID_LENGTH)) {
+    this.text = text
+    text.set(Buffer.from(`00000000-0000-7000-${writer.slice(0, 4)}-${writer.slice(4)}`, 'latin1'))
   }
 
-  /** Writes the next id as text. More than 4,096 in a millisecond, or a clock that steps back, borrow from the next one. */
-  write(into: Uint8Array, at: number, nowMs: number): void {
+  /** Makes the next id. More than 4,096 in a millisecond, or a clock that steps back, borrow from the next one. */
+  next(nowMs: number): void {
     if (nowMs > this.#lastMs) {
       this.#lastMs = nowMs
       this.#sequence = 0
+      this.#writeTime()
     } else if (++this.#sequence > MAX_SEQUENCE) {
       this.#lastMs++
       this.#sequence = 0
+      this.#writeTime()
     }
+    byte(this.text, 14, 0x70 | (this.#sequence >>> 8))
+    byte(this.text, 16, this.#sequence & 0xff)
+  }
+
+  #writeTime(): void {
+    const { text } = this
     const high = Math.floor(this.#lastMs / 0x1_0000)
     const low = this.#lastMs % 0x1_0000
-    byte(into, at, (high >>> 24) & 0xff)
-    byte(into, at + 2, (high >>> 16) & 0xff)
-    byte(into, at + 4, (high >>> 8) & 0xff)
-    byte(into, at + 6, high & 0xff)
-    into[at + 8] = DASH
-    byte(into, at + 9, low >>> 8)
-    byte(into, at + 11, low & 0xff)
-    into[at + 13] = DASH
-    byte(into, at + 14, 0x70 | (this.#sequence >>> 8))
-    byte(into, at + 16, this.#sequence & 0xff)
-    into.set(this.#tail, at + 18)
+    byte(text, 0, (high >>> 24) & 0xff)
+    byte(text, 2, (high >>> 16) & 0xff)
+    byte(text, 4, (high >>> 8) & 0xff)
+    byte(text, 6, high & 0xff)
+    byte(text, 9, low >>> 8)
+    byte(text, 11, low & 0xff)
   }
 }
 

@@ -186,6 +186,8 @@ export class Exchange {
   tenant: string | undefined = undefined
   /** Written by `resolve-tool`. */
   tool: CompiledTool | undefined = undefined
+  /** Written by whichever stage asks for it first (`entitlementOf`). */
+  entitlement: Entitlement | undefined = undefined
   /** Written by `take-quota`; its release is called once, by settle. */
   quota: QuotaGrant | undefined = undefined
   /** Written by `authorize`. */

@@ -101,8 +101,16 @@ export function takeQuota(quota: Quota): Stage {
   }
 }
 
-/** The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). */
+/**
+ * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). Several stages ask;
+ * the answer stays, so none may ask before the tool is known.
+ */
 export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {
+  if (exchange.entitlement === undefined) exchange.entitlement = foundEntitlement(exchange, principal)
+  return exchange.entitlement
+}
+
+function foundEntitlement(exchange: Exchange, principal: Principal): Entitlement {
   const { operation } = exchange
   const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId
   return exchange.snapshot.entitlementOf(principal, apiId, exchange.receivedAtMs)

@@ -42,6 +42,9 @@ export class HistogramSeries {
 export class Histogram {
   readonly #bounds: Float64Array
   readonly #series = new Map<string, HistogramSeries>()
+  /** Asked for last: most calls are of the same kind as the one before. */
+  #value: string | undefined
+  #latest: HistogramSeries | undefined
 
   /** @param bounds upper bounds of the buckets, ascending; a value belongs to the first that is not below it */
   constructor(bounds: readonly number[]) {
@@ -54,11 +57,15 @@ export class Histogram {
 
   /** The series of a label's value; the same one each time. */
   of(value: string): HistogramSeries {
-    const known = this.#series.get(value)
-    if (known !== undefined) return known
-    const made = new HistogramSeries(this.#bounds)
-    this.#series.set(value, made)
-    return made
+    if (value === this.#value) return this.#latest!
+    let series = this.#series.get(value)
+    if (series === undefined) {
+      series = new HistogramSeries(this.#bounds)
+      this.#series.set(value, series)
+    }
+    this.#value = value
+    this.#latest = series
+    return series
   }
 
   get all(): ReadonlyMap<string, HistogramSeries> {
