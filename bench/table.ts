@@ -68,7 +68,8 @@ export function ratioTable(verdicts: readonly RatioVerdict[]): string {
 /** `≤ 45 ns (stretch 35 ns)`, `≤ 0.60 × match/50/find-my-way`. */
 export function boundText(bound: Bound, unit: string, short: (id: string) => string = id => id): string {
   const { on, of, max, min, stretch } = bound
-  const text = (limit: number): string => (on === 'value' ? shown(limit, unit) : limit.toFixed(2))
+  const text = (limit: number): string =>
+    on === 'value' ? shown(limit, unit).replace(/\.0+ /, ' ') : limit.toFixed(2)
   return [
     max === undefined ? '≥' : '≤',
     text((max ?? min)!),

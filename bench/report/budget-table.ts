@@ -2,7 +2,7 @@
 import { boundText } from '../table.ts'
 import { shown } from '../units.ts'
 import type { JudgedBound, JudgedRow } from './judge.ts'
-import { GROUPS, ratioText, valueText } from './results-markdown.ts'
+import { GROUPS, rangeText, ratioTexts, shortIn } from './results-markdown.ts'
 import { picture, tag, text } from './svg.ts'
 
 const WORDS: Record<JudgedRow['verdict'], string> = {
@@ -35,13 +35,20 @@ export function budgetTable(rows: readonly JudgedRow[]): string {
   }).join('')
 }
 
-function budgetRow({ target, line, bounds, verdict, explanation }: JudgedRow): string {
-  const ratios = bounds.filter(({ bound }) => bound.on === 'ratio' && line !== undefined)
+function budgetRow(row: JudgedRow): string {
+  const { target, line, bounds, verdict, explanation } = row
+  const ratios = line === undefined ? [] : ratioTexts(row)
   const cells = [
     tag('th', { scope: 'row' }, text(target.what), tag('small', {}, text(target.case))),
-    tag('td', { class: 'figure' }, line === undefined ? '–' : text(valueText(line))),
-    tag('td', {}, ratios.map(one => text(ratioText(one))).join('<br>') || '–'),
-    tag('td', {}, bounds.map(({ bound }) => text(boundText(bound, target.unit))).join('<br>')),
+    line === undefined
+      ? tag('td', {}, '–')
+      : tag('td', {}, text(shown(line.median, line.unit)), tag('small', {}, text(rangeText(line)))),
+    tag('td', {}, ratios.map(text).join('<br>') || '–'),
+    tag(
+      'td',
+      {},
+      bounds.map(({ bound }) => text(boundText(bound, target.unit, shortIn(target)))).join('<br>'),
+    ),
     tag('td', {}, ...bounds.map(used)),
     tag('td', { class: 'verdict' }, WORDS[verdict]),
     tag('td', {}, target.specified === undefined ? '' : text(shown(target.specified, target.unit))),

@@ -36,7 +36,7 @@ export function judge(
 ): readonly JudgedRow[] {
   return targets.map(target => {
     const line =
-      results.lines.find(one => one.target === target.id) ?? results.find(target.case, target.metric)
+      results.find(target.case, target.metric) ?? results.lines.find(one => one.target === target.id)
     const bounds = target.bounds.map(bound => judged(bound, line, results))
     return { target, line, bounds, verdict: ofRow(bounds), explanation: explanations[target.id] }
   })

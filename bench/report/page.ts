@@ -37,7 +37,7 @@ export function page(rows: readonly JudgedRow[], lines: readonly ResultLine[]): 
     tag('meta', { name: 'viewport', content: 'width=device-width, initial-scale=1' }),
     tag('meta', {
       'http-equiv': 'Content-Security-Policy',
-      content: "default-src 'none'; style-src 'unsafe-inline'",
+      content: "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
     }),
     tag('title', {}, 'Toolgate, measured'),
     tag('link', { rel: 'icon', href: 'data:,' }),

@@ -54,31 +54,52 @@ function targetTable(rows: readonly JudgedRow[], runs: ReadonlyMap<string, Run>)
       'Floor of probes',
       'Run',
     ],
-    rows.map(({ target, line, bounds, verdict }) => [
-      target.what,
-      line === undefined ? '–' : valueText(line),
-      bounds
-        .filter(({ bound }) => bound.on === 'ratio')
-        .map(ratioText)
-        .join('<br>') || '–',
-      bounds.map(({ bound }) => boundText(bound, target.unit)).join('<br>'),
-      WORDS[verdict],
-      target.specified === undefined ? '–' : shown(target.specified, target.unit),
-      target.rival ?? '–',
-      target.floor ?? '–',
-      line === undefined ? '–' : String(runs.get(line.run)!.number),
-    ]),
+    rows.map(row => {
+      const { target, line, bounds, verdict } = row
+      return [
+        target.what,
+        line === undefined ? '–' : valueText(line),
+        ratioTexts(row).join('<br>') || '–',
+        bounds.map(({ bound }) => boundText(bound, target.unit, shortIn(target))).join('<br>'),
+        WORDS[verdict],
+        target.specified === undefined ? '–' : shown(target.specified, target.unit),
+        target.rival ?? '–',
+        target.floor ?? '–',
+        line === undefined ? '–' : String(runs.get(line.run)!.number),
+      ]
+    }),
   )
 }
 
-export function valueText({ median, min, max, unit }: ResultLine): string {
-  return min === max ? shown(median, unit) : `${shown(median, unit)} (${shownRange(min, max, unit)})`
+export function valueText(line: ResultLine): string {
+  const range = rangeText(line)
+  return range === '' ? shown(line.median, line.unit) : `${shown(line.median, line.unit)} (${range})`
 }
 
-export function ratioText({ bound, figure }: JudgedBound): string {
-  if (figure === undefined) return `– × ${bound.of}`
+/** Of the repeats; '' of a single one. */
+export function rangeText({ min, max, unit }: ResultLine): string {
+  return min === max ? '' : shownRange(min, max, unit)
+}
+
+export function ratioText({ bound, figure }: JudgedBound, short = (id: string): string => id): string {
+  if (figure === undefined) return `– × ${short(bound.of!)}`
   const { median, min, max } = figure
-  return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)}) × ${bound.of}`
+  return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)}) × ${short(bound.of!)}`
+}
+
+/** Those that a limit is set on; without one, that with the reference of its suite, for orientation. */
+export function ratioTexts({ target, line, bounds }: JudgedRow): string[] {
+  const short = shortIn(target)
+  const limited = bounds.filter(({ bound }) => bound.on === 'ratio')
+  if (limited.length > 0 || line?.reference === undefined) return limited.map(one => ratioText(one, short))
+  const { case: of, ...figure } = line.reference
+  return [ratioText({ bound: { on: 'ratio', of }, figure, verdict: undefined }, short)]
+}
+
+/** Names of references without the folder and suite that they share with the row's own case. */
+export function shortIn(target: Target): (id: string) => string {
+  const suite = target.case.split('/').slice(0, 2).join('/')
+  return id => (id.startsWith(`${suite}/`) ? id.slice(suite.length + 1) : id)
 }
 
 function missedRows(rows: readonly JudgedRow[]): string[] {

@@ -34,8 +34,11 @@ i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; margin-bottom: 20px; }
 caption { text-align: left; font-weight: 600; padding: 6px 0; color: var(--ink); font-size: 15px; }
 th, td { text-align: left; vertical-align: top; padding: 6px 10px; border-bottom: 1px solid var(--line); font-weight: 400; }
-thead th { color: var(--soft); font-size: 12px; } th small { display: block; font-family: ui-monospace, monospace; font-size: 11px; }
-.figure { white-space: nowrap; } td.verdict { white-space: nowrap; font-weight: 600; } td svg { width: 120px; margin: 3px 0; }
+thead th { color: var(--soft); font-size: 12px; } small { display: block; font-size: 12px; } th small { font-family: ui-monospace, monospace; font-size: 11px; }
+.budget { table-layout: fixed; min-width: 1000px; } .budget th, .budget td { overflow-wrap: anywhere; }
+.budget th:nth-child(1) { width: 24%; } .budget th:nth-child(2) { width: 13%; } .budget th:nth-child(3) { width: 17%; } .budget th:nth-child(4) { width: 16%; }
+.budget th:nth-child(5) { width: 12%; } .budget th:nth-child(6) { width: 11%; } .budget th:nth-child(7) { width: 7%; }
+.figure { white-space: nowrap; } .figure svg, td svg { max-width: 100%; } td.verdict { white-space: nowrap; font-weight: 600; } td svg { width: 120px; margin: 3px 0; }
 tr.met .verdict, tr.stretch .verdict { color: var(--good); } tr.missed .verdict { color: var(--bad); } tr.unmeasured { color: var(--soft); }
 tr.why td { color: var(--soft); padding: 0 10px 10px 24px; max-width: 90ch; } .parts { width: auto; margin: 12px 0 0; } .parts td { border: 0; padding: 2px 14px 2px 0; }
 summary { cursor: pointer; font-weight: 600; margin: 8px 0; } footer { margin-top: 40px; font-size: 13px; }

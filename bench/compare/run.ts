@@ -1,0 +1,131 @@
+/**
+ * `npm run bench:compare -- REF`: the working tree against another commit, suites in turns (A B A B …) in fresh processes, Welch's test at
+ * 95 %. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared.
+ */
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { grid } from '../grid.ts'
+import { shown } from '../units.ts'
+import { loadRun, type Measurable, microSuites, type Sample } from './sample.ts'
+import { type Compared, compared, type Pair } from './verdict.ts'
+import { checkOut } from './worktree.ts'
+
+const HELP = `Usage: npm run bench:compare -- REF [options]
+
+  REF               commit, tag or branch to compare the working tree with
+  --filter TEXT     only cases whose id holds it: kernel/normalize, stages/; with --http, of the load run
+  --http            the load run in place of the suites: CPU time of a call (minutes)
+  --repeats N       fresh processes for each suite and side (6; 3 with --http)
+  --time MS         for each case and round, three rounds in a process (40)
+  --seconds S       with --http: for each case (2)
+  --threshold PART  a significant loss above it is a regression (0.05)
+  --json            one NDJSON line for each case on stdout
+`
+const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '')
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    filter: { type: 'string', default: '' },
+    http: { type: 'boolean', default: false },
+    repeats: { type: 'string' },
+    time: { type: 'string', default: '40' },
+    seconds: { type: 'string', default: '2' },
+    threshold: { type: 'string', default: '0.05' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const startedAt = performance.now()
+const progress = (text: string): void =>
+  void process.stderr.write(
+    `${String(Math.round((performance.now() - startedAt) / 1000)).padStart(4)} s  ${text}\n`,
+  )
+
+async function main(): Promise<number> {
+  const [ref] = positionals
+  if (options.help || ref === undefined || positionals.length > 1) {
+    console.log(HELP)
+    return options.help ? 0 : 2
+  }
+  const repeats = Number(options.repeats ?? (options.http ? 3 : 6))
+  if (!(repeats >= 2))
+    throw new Error(`--repeats ${options.repeats}: two at least, one sample has no variance`)
+  const chosen = options.http
+    ? [loadRun(options.filter, Number(options.seconds))]
+    : microSuites(ROOT, options.filter, Number(options.time))
+  if (chosen.length === 0)
+    throw new Error(`no suite can hold a case with ${JSON.stringify(options.filter)} in its id`)
+  const other = checkOut(ROOT, ref, progress)
+  const cleanUp = (): void => {
+    other.remove()
+    process.exit(130)
+  }
+  process.once('SIGINT', cleanUp).once('SIGTERM', cleanUp)
+  try {
+    const results: Compared[] = []
+    let failed = 0
+    for (const [at, one] of chosen.entries()) {
+      progress(`[${at + 1}/${chosen.length}] ${one.name}`)
+      try {
+        const pairs = await inTurns(one, other.folder, repeats)
+        results.push(...pairs.map(pair => compared(pair, Number(options.threshold))))
+      } catch (error) {
+        failed++
+        console.error(`${one.name} cannot be compared: ${(error as Error).message}`)
+      }
+    }
+    print(results, other.commit)
+    if (results.some(({ regression }) => regression)) return 1
+    return failed > 0 || results.length === 0 ? 2 : 0
+  } finally {
+    other.remove()
+  }
+}
+
+/** A B, then B A: neither side is always the one behind the other. */
+async function inTurns(one: Measurable, other: string, repeats: number): Promise<Pair[]> {
+  const before = new Map<string, Sample[]>()
+  const after = new Map<string, Sample[]>()
+  const take = async (tree: string, into: Map<string, Sample[]>): Promise<void> => {
+    for (const sample of await one.sample(tree)) into.set(sample.id, [...(into.get(sample.id) ?? []), sample])
+  }
+  for (let repeat = 0; repeat < repeats; repeat++)
+    for (const second of [false, true])
+      if (second === (repeat % 2 === 0)) await take(ROOT, after)
+      else await take(other, before)
+  return [...after].flatMap(([id, samples]) => {
+    const others = before.get(id)
+    if (others === undefined) return []
+    const { unit, better } = samples[0]!
+    return { id, unit, better, before: values(others), after: values(samples) }
+  })
+}
+
+const values = (samples: readonly Sample[]): number[] => samples.map(({ value }) => value)
+
+function print(results: readonly Compared[], commit: string): void {
+  if (options.json) {
+    for (const result of results) console.log(JSON.stringify({ of: commit, ...result }))
+    return
+  }
+  const rows = results.map(({ id, unit, beforeMedian, afterMedian, ratio, low, high, claim, regression }) => [
+    id,
+    shown(beforeMedian, unit),
+    shown(afterMedian, unit),
+    ratio.toFixed(3),
+    `${low.toFixed(3)}–${high.toFixed(3)}`,
+    regression ? 'SLOWER' : claim,
+  ])
+  console.log(
+    `\n“now” is the working tree. ratio: now in parts of ${commit}, with its 95 % confidence interval (Welch’s test);\n“no claim”: the interval holds 1. SLOWER: a loss over ${(Number(options.threshold) * 100).toFixed(0)} %, which fails this run.\n`,
+  )
+  console.log(grid(['case', commit, 'now', 'ratio', '95 %', 'verdict'], rows, [1, 2, 3]))
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  console.error((error as Error).message)
+  process.exitCode = 2
+}

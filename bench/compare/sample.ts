@@ -1,0 +1,55 @@
+/** One sample of every chosen case from a fresh process, in any working tree. It compares nothing. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { readLines } from '../report/read-results.ts'
+import { runSuite, suiteFiles } from '../suite-process.ts'
+import type { Pair } from './verdict.ts'
+
+export type Sample = Pick<Pair, 'id' | 'unit' | 'better'> & { readonly value: number }
+
+/** Something that can be measured in a tree, time and again. */
+export interface Measurable {
+  readonly name: string
+  /** @throws Error when the process failed there */
+  sample(tree: string): Promise<readonly Sample[]>
+}
+
+/** Warm-up apart, rounds of one process: its sample is their median. */
+const ROUNDS = 3
+
+export function microSuites(root: string, filter: string, timeMs: number): Measurable[] {
+  return suiteFiles(join(root, 'bench'), filter).map(file => ({
+    name: file.slice(0, -'.bench.ts'.length),
+    async sample(tree) {
+      const run = await runSuite(join(tree, 'bench'), file, { timeMs, rounds: ROUNDS, filter })
+      if (run.failure !== undefined) throw new Error(run.failure)
+      return run.figures.map(({ id, medianNs }) => ({ id, unit: 'ns', better: 'lower', value: medianNs }))
+    },
+  }))
+}
+
+/** Our cases of the load run: CPU time of the server for one call. */
+export function loadRun(filter: string, seconds: number): Measurable {
+  return {
+    name: 'http/load',
+    async sample(tree) {
+      const directory = mkdtempSync(join(tmpdir(), 'toolgate-compare-'))
+      const out = join(directory, 'load.ndjson')
+      const run = ['--import', 'tsx', 'bench/http/load/run.ts', '--parts', 'load', '--rounds', '1']
+      const chosen = ['--seconds', String(seconds), '--filter', filter, '--out', out]
+      try {
+        await promisify(execFile)(process.execPath, [...run, ...chosen], { cwd: tree })
+        return readLines([out])
+          .filter(line => line.metric === 'cpu' && line.case.startsWith('toolgate/'))
+          .map(({ suite, case: name, unit, better, median }) => {
+            return { id: `${suite}/${name} cpu`, unit, better, value: median }
+          })
+      } finally {
+        rmSync(directory, { recursive: true, force: true })
+      }
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** Another commit of this repository in a folder of its own, installed and built, with today's bench. It measures nothing. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Worktree {
+  readonly folder: string
+  /** Short hash. */
+  readonly commit: string
+  remove(): void
+}
+
+/** What a bench may read and git does not hold. */
+const KEPT_OUTSIDE = ['.tools']
+
+/**
+ * Both sides are measured by the same bench: that of the working tree is put in place of the commit's own.
+ * @throws Error when the commit does not exist, or cannot be installed or built
+ */
+export function checkOut(root: string, ref: string, progress: (text: string) => void): Worktree {
+  const commit = git(root, 'rev-parse', '--short', '--verify', `${ref}^{commit}`)
+  const parent = mkdtempSync(join(tmpdir(), 'toolgate-compare-'))
+  const folder = join(parent, 'tree')
+  const remove = (): void => {
+    try {
+      git(root, 'worktree', 'remove', '--force', folder)
+    } catch {
+      // not added yet
+    }
+    rmSync(parent, { recursive: true, force: true })
+  }
+  try {
+    progress(`check out ${ref} (${commit})`)
+    git(root, 'worktree', 'add', '--detach', folder, commit)
+    install(root, folder, progress)
+    for (const name of KEPT_OUTSIDE)
+      if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name))
+    progress('build it')
+    npm(folder, 'run', '--silent', 'build')
+    rmSync(join(folder, 'bench'), { recursive: true, force: true })
+    cpSync(join(root, 'bench'), join(folder, 'bench'), { recursive: true })
+    return { folder, commit, remove }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+/** Packages of the working tree serve both sides where the two lock files are equal. */
+function install(root: string, folder: string, progress: (text: string) => void): void {
+  const [mine, other] = [root, folder].map(tree => readFileSync(join(tree, 'package-lock.json'), 'utf8'))
+  if (mine === other) {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    return
+  }
+  progress('install its packages')
+  npm(folder, 'ci', '--prefer-offline', '--no-audit', '--no-fund')
+}
+
+function git(cwd: string, ...args: string[]): string {
+  return said('git', args, cwd).trim()
+}
+
+function npm(cwd: string, ...args: string[]): void {
+  said('npm', args, cwd)
+}
+
+function said(command: string, args: readonly string[], cwd: string): string {
+  try {
+    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string }
+    const why = `${stderr ?? ''}${stdout ?? ''}`.trim() || (error as Error).message
+    throw new Error(`${command} ${args.join(' ')}: ${why}`)
+  }
+}
