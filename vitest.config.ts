@@ -5,8 +5,10 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // against what hangs, not against a machine with much else to do
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 15_000 } },
     pool: 'forks',
     // much of the time of a suite is waiting for servers: the default, one fewer than there are processors, would idle
     maxWorkers: Math.max(2, availableParallelism() - 1),

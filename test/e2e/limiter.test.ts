@@ -35,7 +35,7 @@ function expectRefused(stream: OpenedStream, message: RegExp): void {
 async function closeAll(): Promise<void> {
   await Promise.all(opened.map(stream => stream.close()))
   opened = []
-  await expect.poll(() => gauge('platform_streams'), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => gauge('platform_streams'), { timeout: 20_000 }).toBe(0)
 }
 
 async function gauge(name: string): Promise<number> {
@@ -144,7 +144,7 @@ describe('with room for many new connections', () => {
     expectRefused(await open('198.51.100.99', 'other'), /streams are open\./)
 
     await opened[0]!.close()
-    await expect.poll(() => gauge('platform_streams'), { timeout: 10_000 }).toBe(111)
+    await expect.poll(() => gauge('platform_streams'), { timeout: 20_000 }).toBe(111)
     expect((await open('192.0.2.1')).status).toBe(200)
     for (const [reason, count] of [
       ['ip', 1],

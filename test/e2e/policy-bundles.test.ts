@@ -56,7 +56,7 @@ async function metric(name: string): Promise<number> {
 
 describe('a bundle at an address', { timeout: 120_000 }, () => {
   it('is asked for with its ETag', async () => {
-    await vi.waitFor(() => expect(unchanged).toBeGreaterThan(2), 10_000)
+    await vi.waitFor(() => expect(unchanged).toBeGreaterThan(2), 30_000)
   })
 
   it.each([

@@ -105,7 +105,7 @@ describe('the log of a running gateway', () => {
         missingScopes: ['execute'],
         recorded: { id: decision_id, masked: true },
       })
-    })
+    }, 15_000)
     const { code, out } = await command(['replay', '--json'])
     expect(JSON.parse(out)).toMatchObject({ flipped: 0 })
     expect(code).toBe(0)
@@ -120,7 +120,7 @@ it('holds what the control plane decided, too', async () => {
     const entries = lastDecisions(join(data, 'decisions'), 1000)
     const denials = entries.filter(entry => entry.input.action.name === 'control.tenants.list')
     expect(denials).toMatchObject([{ allow: false, input: { subject: { id: 'demo-viewer' } } }])
-  })
+  }, 15_000)
 })
 
 it('names its revision in every answer of a call', async () => {

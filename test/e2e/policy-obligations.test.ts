@@ -114,7 +114,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} (npm run policy:test installs 
       )
       const allowed = kept.map(line => JSON.parse(line)).filter(entry => entry.allow)
       expect(allowed.map(entry => entry.input.resource.id)).toEqual(['shop_listProducts'])
-    })
+    }, 15_000)
   })
 
   it('one that the gateway does not know denies', async () => {

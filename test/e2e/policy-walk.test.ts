@@ -96,7 +96,7 @@ describe.skipIf(missing)('the walk of a new author (needs opa and regal: npm run
       const { code, text } = await sh(replay!)
       expect(text).toMatch(/0 of [1-9]\d* decisions come out otherwise than the log says/)
       expect(code).toBe(0)
-    }, 30_000)
+    }, 90_000)
 
     const [exception, rule, mended] = snippets
     edit('toolgate/rules/scope/scope.rego', text => text.replace(exception!, '').replace(`\n${rule}`, ''))
@@ -132,7 +132,7 @@ describe.skipIf(missing)('the walk of a new author (needs opa and regal: npm run
       const listed = await gateway.post('/mcp/v1/tools', {}, token)
       expect(listed.headers.get('x-policy-revision')).toBe(revision)
       expect(listed.text).not.toContain('shop_placeOrder')
-    }, 30_000)
+    }, 90_000)
     expect((await sh(health!)).text).toContain('"status":"healthy"')
   })
 })

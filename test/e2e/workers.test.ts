@@ -100,12 +100,15 @@ describe(`a gateway of ${THREADS} threads`, () => {
     const id = await initialize()
     expect(id).not.toBe('')
     const session = { 'mcp-session-id': id }
+    // every thread is asked, and says the same: it is one session
+    await expect.poll(() => metric('platform_sessions'), { timeout: 20_000 }).toBe(1)
     const calls = await many(20, () => mcp(rpc('tools/call', CALL), session))
     expect(calls.every(({ status, text }) => status === 200 && text.includes('P-1001'))).toBe(true)
     const ended = await fresh(`${gateway.url}/mcp`, { method: 'DELETE', token, headers: session })
     expect(ended.status).toBeLessThan(300)
     const after = await many(20, () => mcp(rpc('ping'), session))
     expect(new Set(after.map(({ status }) => status))).toEqual(new Set([404]))
+    await expect.poll(() => metric('platform_sessions'), { timeout: 20_000 }).toBe(0)
   })
 
   it('sends to a stream on one thread what calls on others cause', async () => {
@@ -116,7 +119,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
       text += chunk
     })
     stream.on('error', () => {})
-    await expect.poll(() => text, { timeout: 10_000 }).toContain('event: endpoint')
+    await expect.poll(() => text, { timeout: 20_000 }).toContain('event: endpoint')
     const path = /data: (\S+)/.exec(text)![1]!
     const posts = await many(12, at =>
       fresh(gateway.url + path, {
@@ -127,21 +130,21 @@ describe(`a gateway of ${THREADS} threads`, () => {
     )
     expect(new Set(posts.map(({ status }) => status))).toEqual(new Set([202]))
     for (let at = 0; at < 12; at++)
-      await expect.poll(() => text, { timeout: 10_000 }).toContain(`"call-${at}"`)
+      await expect.poll(() => text, { timeout: 20_000 }).toContain(`"call-${at}"`)
     stream.destroy()
   })
 
   it('counts event streams for the whole process', async () => {
     const opening = () => open(`${gateway.url}/mcp/sse`, { token, headers: { accept: 'text/event-stream' } })
     // the stream of the test before gives its place back in a moment
-    await expect.poll(() => metric('platform_streams'), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => metric('platform_streams'), { timeout: 20_000 }).toBe(0)
     const streams = await many(14, opening)
     for (const stream of streams) stream.on('error', () => {})
     const statuses = streams.map(({ statusCode }) => statusCode)
     expect(statuses.filter(status => status === 200)).toHaveLength(10)
     expect(statuses.filter(status => status === 429)).toHaveLength(4)
     for (const stream of streams) stream.destroy()
-    await expect.poll(() => metric('platform_streams'), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => metric('platform_streams'), { timeout: 20_000 }).toBe(0)
   })
 
   it('forgets what an administrator clears, on all threads', async () => {

@@ -26,7 +26,7 @@ type Connect = (elicit?: Elicit) => Promise<McpClient>
 const DESTROY = 'test_elicitation'
 const YES = { action: 'accept', content: { confirm: true } }
 
-describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 30_000 }, () => {
+describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
   let gateway: Deployment
   let token: string
   let client: McpClient | undefined
@@ -132,7 +132,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 30_000 }, () => {
         return new Promise(() => {})
       })
       await expect(client.call(DESTROY, { message: 'row 7' }, { signal: stop.signal })).rejects.toThrow()
-      await vi.waitFor(async () => expect(await callsInFlight()).toBe(0), 5000)
+      await vi.waitFor(async () => expect(await callsInFlight()).toBe(0), 15_000)
       expect(reached).toEqual([])
     },
   )

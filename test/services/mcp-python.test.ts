@@ -95,7 +95,7 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
       expect(seen.steps!.length).toBeGreaterThanOrEqual(3)
       expect(seen.steps).toEqual([...new Set(seen.steps)].sort((a, b) => a - b))
     },
-    30_000,
+    90_000,
   )
 
   it.each(CASES)(
@@ -110,6 +110,6 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
       expect(cuts).toBe(1)
       expect(seen).toMatchObject(after)
     },
-    30_000,
+    90_000,
   )
 })

@@ -39,9 +39,9 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
     const take = async (quota: typeof one, limits: { perMinute: number } | { perDay: number }) =>
       (await quota.take({ key, limits, nowMs: Date.now() })).granted
     const spent = (quota: typeof one, limits: Parameters<typeof take>[1]) =>
-      expect.poll(() => take(quota, limits), { timeout: 5000 }).toBe(false)
+      expect.poll(() => take(quota, limits), { timeout: 15_000 }).toBe(false)
     const free = (quota: typeof one, limits: Parameters<typeof take>[1]) =>
-      expect.poll(() => take(quota, limits), { timeout: 5000 }).toBe(true)
+      expect.poll(() => take(quota, limits), { timeout: 15_000 }).toBe(true)
 
     await spent(one, { perMinute: 3 })
     await spent(two, { perMinute: 3 })
@@ -55,7 +55,7 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
     await free(two, { perDay: 10 })
     await free(one, { perDay: 10 })
     await Promise.all([one.close(), two.close()])
-  }, 30_000)
+  }, 60_000)
 })
 
 describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
@@ -90,5 +90,5 @@ describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
     await second.close()
     await server.stop()
     rmSync(dir, { recursive: true })
-  }, 30_000)
+  }, 60_000)
 })

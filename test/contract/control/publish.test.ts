@@ -39,7 +39,7 @@ describe.each(DATABASES)('snapshots on $name', database => {
     async function caughtUp(client: StreamClient): Promise<void> {
       await plane.control.refresh()
       await expect
-        .poll(() => client.share.version, { timeout: 5_000 })
+        .poll(() => client.share.version, { timeout: 15_000 })
         .toBe(plane.control.publisher.share.version)
     }
 
@@ -85,14 +85,14 @@ describe.each(DATABASES)('snapshots on $name', database => {
       const before = client.share.version
       await rename('renamed')
       await expect
-        .poll(() => client.share.tenants.get(world.acme)?.apis[0]?.path, { timeout: 2_000 })
+        .poll(() => client.share.tenants.get(world.acme)?.apis[0]?.path, { timeout: 15_000 })
         .toBe('/renamed')
       expect(client.updates.at(-1)).toMatchObject({ base: before, removed: [] })
       expect(client.updates.at(-1)!.tenants.map(tenant => tenant.id)).toEqual([world.acme])
       expect(client.updates.at(-1)!.plans).toBeUndefined()
       await plane.call('platform', 'POST', '/v1/plans', { slug: 'brand-new', name: 'New' })
       await expect
-        .poll(() => client.share.plans.some(plan => plan.slug === 'brand-new'), { timeout: 2_000 })
+        .poll(() => client.share.plans.some(plan => plan.slug === 'brand-new'), { timeout: 15_000 })
         .toBe(true)
       expect(client.updates.at(-1)!.tenants).toEqual([])
     })
@@ -137,14 +137,14 @@ describe.each(DATABASES)('snapshots on $name', database => {
       const body = { subscription_id: world.subscription, name: 'short-lived' }
       const key = (await plane.call('admin', 'POST', `${base}/apikeys`, body)).body
       const served = () => client.share.tenants.get(world.acme)!.keys.some(each => each.id === key.id)
-      await expect.poll(served, { timeout: 2_000 }).toBe(true)
+      await expect.poll(served, { timeout: 15_000 }).toBe(true)
       const revokedAt = performance.now()
       await plane.call('admin', 'DELETE', `${base}/apikeys/${key.id}`)
-      await expect.poll(served, { timeout: 2_000, interval: 5 }).toBe(false)
+      await expect.poll(served, { timeout: 15_000, interval: 5 }).toBe(false)
       expect(performance.now() - revokedAt).toBeLessThan(1_000)
       await plane.call('platform', 'PATCH', `/v1/tenants/${world.globex}`, { status: 'suspended' })
       await expect
-        .poll(() => client.share.tenants.get(world.globex)?.suspended, { timeout: 2_000 })
+        .poll(() => client.share.tenants.get(world.globex)?.suspended, { timeout: 15_000 })
         .toBe(true)
     })
 
@@ -172,7 +172,7 @@ describe.each(DATABASES)('snapshots on $name', database => {
       await plane.control.settle()
       expect(await status()).toBe('provisioning')
       await client.report()
-      await expect.poll(status, { timeout: 5_000 }).toBe('active')
+      await expect.poll(status, { timeout: 15_000 }).toBe('active')
 
       await plane.call('platform', 'DELETE', `/v1/tenants/${id}`)
       await caughtUp(client)
@@ -181,7 +181,7 @@ describe.each(DATABASES)('snapshots on $name', database => {
       expect(await status()).toBe('deleting')
       await client.report()
       for (const other of open) if (other !== client) await other.report()
-      await expect.poll(status, { timeout: 5_000 }).toBeUndefined()
+      await expect.poll(status, { timeout: 15_000 }).toBeUndefined()
     })
 
     it('tells each deployment: pending, synced, syncing, drift, error, and synced again', async () => {
@@ -211,7 +211,7 @@ describe.each(DATABASES)('snapshots on $name', database => {
       const { id } = await deploymentOf(client)
       const asked = await plane.call('devops', 'POST', `/v1/deployments/${id}/sync`)
       expect([asked.status, asked.body.sync_status]).toEqual([202, 'syncing'])
-      await expect.poll(() => client.updates.length, { timeout: 5_000 }).toBe(2)
+      await expect.poll(() => client.updates.length, { timeout: 15_000 }).toBe(2)
       expect(client.updates[1]).toMatchObject({ base: null, version: client.share.version })
       expect(client.updates[1]!.resync).not.toBeNull()
       await client.report()
@@ -293,15 +293,15 @@ describe.each(DATABASES)('snapshots on $name', database => {
       expect(await seen()).toMatchObject({ error: 'not now', snapshot_version: null })
       refuse = undefined
       await rename('own')
-      await expect.poll(() => share.tenants.get(world.acme)?.apis[0]?.path, { timeout: 5_000 }).toBe('/own')
-      await expect.poll(async () => (await seen()).snapshot_version, { timeout: 5_000 }).toBe(share.version)
+      await expect.poll(() => share.tenants.get(world.acme)?.apis[0]?.path, { timeout: 15_000 }).toBe('/own')
+      await expect.poll(async () => (await seen()).snapshot_version, { timeout: 15_000 }).toBe(share.version)
     })
 
     it('ends streams when the control plane stops, and goes on where it was after a restart', async () => {
       const second = createControlPlane(plane.options)
       await second.refresh()
       const client = new StreamClient({ ...plane, control: second }, 'edge-restart')
-      await expect.poll(() => client.share.version, { timeout: 5_000 }).toBe(second.publisher.share.version)
+      await expect.poll(() => client.share.version, { timeout: 15_000 }).toBe(second.publisher.share.version)
       await second.close()
       await client.done
       const again = await connect('edge-restart', client.share)

@@ -161,7 +161,7 @@ describe('the circuit of an upstream', () => {
     expect(await outcome(upstreams, request(port))).toBe('open 1')
     expect([upstreams.openCircuits, counts.refused]).toEqual([1, 1])
     await listen(createServer(ok), port)
-    await expect.poll(() => outcome(upstreams, request(port)), { timeout: 5_000, interval: 50 }).toBe('200')
+    await expect.poll(() => outcome(upstreams, request(port)), { timeout: 15_000, interval: 50 }).toBe('200')
     expect(upstreams.openCircuits).toBe(0)
   })
 

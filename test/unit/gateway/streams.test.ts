@@ -93,7 +93,7 @@ onEachListener('open streams', kind => {
     await looks()
     received = ''
     nowMs += 14_900
-    await expect.poll(() => received, { timeout: 5000 }).toContain(':\n\n')
+    await expect.poll(() => received, { timeout: 15_000 }).toContain(':\n\n')
     expect(ended).toEqual([])
   })
 
@@ -105,7 +105,7 @@ onEachListener('open streams', kind => {
     await looks()
     expect(ended).toEqual([])
     nowMs += 2_000
-    await expect.poll(() => ended, { timeout: 5000 }).toEqual(['idle'])
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(['idle'])
     expect(streams.size).toBe(0)
   })
 
@@ -122,20 +122,20 @@ onEachListener('open streams', kind => {
     await looks()
     expect(ended).toEqual([])
     nowMs += 1000
-    await expect.poll(() => ended, { timeout: 5000 }).toEqual(['max_duration'])
-    await expect.poll(() => received, { timeout: 5000 }).toContain('data: farewell')
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(['max_duration'])
+    await expect.poll(() => received, { timeout: 15_000 }).toContain('data: farewell')
   })
 
   it('tells a client that left from one that was cut because it did not read', async () => {
     await open(true)
     await expect.poll(() => received).toContain(': open')
     socket.destroy()
-    await expect.poll(() => ended, { timeout: 5000 }).toEqual(['client'])
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(['client'])
     streams.close()
 
     const { stream, raw } = await open(false)
     await fill(raw)
     for (let at = 0; at < 8; at++) stream.write('x'.repeat(PIECE))
-    await expect.poll(() => ended, { timeout: 5000 }).toEqual(['slow_reader'])
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(['slow_reader'])
   })
 })

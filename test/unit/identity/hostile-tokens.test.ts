@@ -12,7 +12,7 @@ beforeAll(async () => {
   provider = await startProvider(keys)
   verifier = verifierFor(provider)
   verifier.start()
-  await vi.waitUntil(() => verifier.ready)
+  await vi.waitUntil(() => verifier.ready, 15_000)
   for (const key of keys) tokens.push(await sign(key, goodClaims(provider)))
 })
 afterAll(async () => {

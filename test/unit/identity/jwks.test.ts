@@ -29,7 +29,7 @@ beforeAll(async () => {
   provider = await startProvider([...keys.values()])
   verifier = verifierFor(provider)
   verifier.start()
-  await vi.waitUntil(() => verifier.ready)
+  await vi.waitUntil(() => verifier.ready, 15_000)
 })
 afterAll(async () => {
   await verifier.close()

@@ -33,7 +33,7 @@ describe('before the first keys', () => {
     expect(await outcome(using, token)).toBe('keys_unavailable')
     expect(using.ready).toBe(false)
     started.status = 200
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     expect(await outcome(using, token)).toBe('accepted')
   })
 
@@ -66,7 +66,7 @@ describe('an unknown kid', () => {
     started.keys = [keys[0]!.jwk]
     const using = verifier(started, { cooldownMs: 300 })
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     const token = await sign(keys[1]!, goodClaims(started))
     const asked = await Promise.all(Array.from({ length: 100 }, () => outcome(using, token)))
     expect(new Set(asked)).toEqual(new Set(['token_unknown_key']))
@@ -85,7 +85,7 @@ describe('an unknown kid', () => {
     started.keys = [keys[0]!.jwk]
     const using = verifier(started)
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     started.keys = keys.map(key => key.jwk)
     expect(await outcome(using, await sign(keys[1]!, goodClaims(started)))).toBe('accepted')
   })
@@ -97,17 +97,17 @@ describe('while the provider is away', () => {
     started.keys = [keys[0]!.jwk]
     const using = verifier(started, { refreshMs: 30, cooldownMs: 30 })
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     started.status = 500
     const before = started.requests
-    await vi.waitUntil(() => started.requests >= before + 3)
+    await vi.waitUntil(() => started.requests >= before + 3, 15_000)
     for (const sub of ['x', 'y'])
       expect(await outcome(using, await sign(keys[0]!, { ...goodClaims(started), sub }))).toBe('accepted')
     expect(await outcome(using, await sign(keys[1]!, goodClaims(started)))).toBe('keys_unavailable')
     started.status = 200
     started.keys = keys.map(key => key.jwk)
     const back = started.requests
-    await vi.waitUntil(() => started.requests >= back + 2)
+    await vi.waitUntil(() => started.requests >= back + 2, 15_000)
     expect(await outcome(using, await sign(keys[1]!, goodClaims(started)))).toBe('accepted')
   })
 
@@ -115,11 +115,11 @@ describe('while the provider is away', () => {
     const { started, keys } = await provider('a')
     const using = verifier(started, { refreshMs: 20, cooldownMs: 20 })
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     for (const body of ['', 'not json', '[]', '{}', '{"keys":{}}', '{"keys":[]}', '{"keys":[null,1,{}]}']) {
       started.body = body
       const before = started.fetches
-      await vi.waitUntil(() => started.fetches >= before + 2)
+      await vi.waitUntil(() => started.fetches >= before + 2, 15_000)
       expect(
         await outcome(using, await sign(keys[0]!, { ...goodClaims(started), sub: body || 'x' })),
         body,
@@ -133,11 +133,11 @@ describe('a published key that is withdrawn', () => {
     const { started, keys } = await provider('a', 'b')
     const using = verifier(started, { refreshMs: 30 })
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     const token = await sign(keys[0]!, goodClaims(started))
     expect(await outcome(using, token)).toBe('accepted')
     started.keys = [keys[1]!.jwk]
-    await vi.waitUntil(async () => (await outcome(using, token)) === 'token_unknown_key')
+    await vi.waitUntil(async () => (await outcome(using, token)) === 'token_unknown_key', 15_000)
   })
 })
 
@@ -159,7 +159,7 @@ describe('key sets', () => {
     ]
     const using = verifier(started, { cooldownMs: 60_000 })
     using.start()
-    await vi.waitUntil(() => using.ready)
+    await vi.waitUntil(() => using.ready, 15_000)
     expect(await outcome(using, await sign(keys[0]!, goodClaims(started)))).toBe('accepted')
     for (const key of [weak, secret])
       expect(await outcome(using, await sign(key, goodClaims(started)))).toBe('token_unknown_key')

@@ -18,7 +18,7 @@ describe('a candidate', () => {
     for (let n = 0; n < 3; n++) shadow.observe(inputOf({ id: 'closed' }), allowed)
     for (let n = 0; n < 2; n++) shadow.observe(inputOf({ id: 'open' }), denied)
     expect(shadow.status.compared).toBe(0)
-    await vi.waitFor(() => expect(shadow.status.compared).toBe(10))
+    await vi.waitFor(() => expect(shadow.status.compared).toBe(10), 15_000)
     expect(shadow.status).toMatchObject({ revision: 'test', flipped: 5, failed: 0, skipped: 0 })
     expect(shadow.status.flips).toMatchObject([
       { direction: 'allow→deny', rule: 'new', resource: 'closed', consumer: 'demo-agent', count: 3 },
@@ -30,7 +30,7 @@ describe('a candidate', () => {
     const shadow = new ShadowPolicy(aPolicy(() => ({ allow: false, unavailable: true })))
     shadow.observe(inputOf(), allowed)
     shadow.observe(inputOf(), { ...denied, unavailable: true })
-    await vi.waitFor(() => expect(shadow.status.failed).toBe(1))
+    await vi.waitFor(() => expect(shadow.status.failed).toBe(1), 15_000)
     expect(shadow.status.compared).toBe(0)
   })
 
@@ -38,7 +38,7 @@ describe('a candidate', () => {
     const shadow = new ShadowPolicy(aPolicy())
     for (let n = 0; n < 12_000; n++) shadow.observe(inputOf(), allowed)
     expect(shadow.status.skipped).toBe(2000)
-    await vi.waitFor(() => expect(shadow.status.compared).toBe(10_000), 10_000)
+    await vi.waitFor(() => expect(shadow.status.compared).toBe(10_000), 20_000)
   })
 
   it('that is closed counts no more', async () => {

@@ -93,6 +93,7 @@ describe('the authorization-server document', () => {
     const made = front(provider.issuer)
     await vi.waitUntil(
       () => read(made.authorizationServer()).body.authorization_endpoint === `${provider.issuer}/authorize`,
+      15_000,
     )
     expect(read(made.authorizationServer()).body.jwks_uri).toBe(`${provider.issuer}/keys`)
   })
