@@ -32,6 +32,8 @@ export function startLoad({ url, request, connections }: LoadOptions): Load {
     resolve = done
     fail = failed
   })
+  // nobody may be waiting at the moment
+  ended.catch(() => {})
   const stop = (): void => {
     stopped = true
     for (const socket of sockets) socket.destroy()

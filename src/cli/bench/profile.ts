@@ -74,7 +74,8 @@ export async function profile(args: string[]): Promise<number> {
     process.stdout.write(options.json ? jsonReport(report) : textReport(report))
     return 0
   } catch (error) {
-    process.stderr.write(`toolgate bench profile: ${(error as Error).message}\n`)
+    const why = interrupted.signal.aborted ? 'interrupted' : (error as Error).message
+    process.stderr.write(`toolgate bench profile: ${why}\n`)
     return EXIT_FAILED
   } finally {
     progress('stopping')
@@ -95,9 +96,16 @@ async function measure(
     request: requestOf(work, deployment),
     connections,
   })
-  // a wrong answer ends the wait, not only the load
-  const wait = (s: number): Promise<unknown> =>
-    Promise.race([load.ended, sleep(s * 1000, undefined, { signal: interrupted })])
+  // a wrong answer ends the wait, and the wait its timer
+  const wait = async (s: number): Promise<void> => {
+    const over = new AbortController()
+    const signal = AbortSignal.any([interrupted, over.signal])
+    try {
+      await Promise.race([load.ended, sleep(s * 1000, undefined, { signal })])
+    } finally {
+      over.abort()
+    }
+  }
   const file = join(out, 'profile.cpuprofile')
   let answers: number
   let wallMs: number
