@@ -39,6 +39,7 @@ import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
+import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
 
@@ -187,6 +188,17 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     'Tools in the snapshot that is served.',
     () => holder.current?.toolCount ?? 0,
     'max',
+  )
+  showSessions(ground, sessions)
+  metrics.counter(
+    'platform_result_cache_hits_total',
+    'Calls answered with a result that was remembered, or shared with a call under way.',
+    () => results.counts.hits,
+  )
+  metrics.counter(
+    'platform_result_cache_misses_total',
+    'Calls whose result could have been remembered and was not.',
+    () => results.counts.misses,
   )
   metrics.gauge('platform_results_remembered', 'Tool results in the cache.', () => results.size)
   metrics.gauge(

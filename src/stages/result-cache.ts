@@ -26,6 +26,8 @@ const MAX_ENTRIES = 10_000
 const MAX_BYTES = 64 * 1024 * 1024
 
 export class ResultCache {
+  /** Of calls of tools that opted in. */
+  readonly counts = { hits: 0, misses: 0 }
   /** In order of use: the first was unused longest. */
   readonly #entries = new Map<string, Remembered>()
   readonly #shared = new Map<string, Shared>()
@@ -40,6 +42,7 @@ export class ResultCache {
     const known = this.#recall(key, exchange.receivedAtMs)
     if (known !== undefined) {
       exchange.cacheHit = true
+      this.counts.hits++
       return { kind: 'reply', result: known, backendStatus: 200 }
     }
     return this.#share(key, exchange, ttlMs, call)
@@ -70,6 +73,7 @@ export class ResultCache {
   async #share(key: string, exchange: Exchange, ttlMs: number, call: CallBackend): Promise<Outcome> {
     let shared = this.#shared.get(key)
     if (shared === undefined) {
+      this.counts.misses++
       const cancellation = new Cancellation()
       shared = { cancellation, waiting: 0, outcome: call(exchange, cancellation) }
       this.#shared.set(key, shared)
@@ -84,6 +88,7 @@ export class ResultCache {
       }, done)
     } else {
       exchange.cacheHit = true
+      this.counts.hits++
     }
     const mine = shared
     mine.waiting++

@@ -191,15 +191,28 @@ export class Metrics {
     })
   }
 
-  /** Gauges that are read when scraped. @param threads `max` where every thread knows the same, instead of its share */
-  gauge(name: string, help: string, read: () => number, threads: 'sum' | 'max' = 'sum'): void {
+  /**
+   * Gauges that are read when scraped.
+   * @param read where it rejects, what it said last stands
+   * @param threads `max` where every thread knows the same, instead of its share
+   */
+  gauge(
+    name: string,
+    help: string,
+    read: () => number | Promise<number>,
+    threads: 'sum' | 'max' = 'sum',
+  ): void {
     new Gauge({
       name,
       help,
       aggregator: threads,
       registers: [this.registry],
-      collect() {
-        this.set(read())
+      async collect() {
+        try {
+          this.set(await read())
+        } catch {
+          // one that cannot be asked must not cost the scrape all others
+        }
       },
     })
   }

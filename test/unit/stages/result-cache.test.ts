@@ -60,6 +60,7 @@ describe('the result cache', () => {
       })
     }
     expect(seen.calls).toBe(1)
+    expect(cache.counts).toEqual({ hits: 2, misses: 1 })
   })
 
   it('asks anew for other arguments, another class of callers, and after the TTL', async () => {
