@@ -1,115 +1,177 @@
-/** The whole pipeline without the backend call, warm: remembered token, quota, remembered decision, arguments, metrics. */
-import { readFileSync } from 'node:fs'
-import { principal } from '../../src/model/principal.ts'
-import { Cancellation } from '../../src/pipeline/cancellation.ts'
-import { compose } from '../../src/pipeline/compose.ts'
+/** The whole pipeline: warm without the backend call, stage by stage, with a backend that answers at once, and cold. It sets no budget. */
+import { compose, type Pipeline } from '../../src/pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../../src/pipeline/exchange.ts'
-import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
-import { createMemoryQuota } from '../../src/quota/memory/memory-quota.ts'
-import { compile } from '../../src/snapshot/compile.ts'
-import { EMPTY_CONTENT, seal } from '../../src/snapshot/document.ts'
-import { admitWithinBounds } from '../../src/stages/admit-within-bounds.ts'
-import { UsageCounter } from '../../src/stages/count-usage.ts'
-import { stages } from '../../src/stages/index.ts'
-import { ResultCache } from '../../src/stages/result-cache.ts'
-import { Metrics } from '../../src/telemetry/metrics.ts'
-import { prepareTool } from '../../src/toolsets/prepare-tool.ts'
-import { aTool } from '../../test/fixtures/exchange.ts'
+import type { Stage } from '../../src/pipeline/stage.ts'
 import type { BenchCase, Suite } from '../suite.ts'
+import { type CallParts, callParts, freshCalls, withoutBackend } from './calls.ts'
+import { signTokens, verifierOf } from './token/signed-tokens.ts'
 
-const PER_RUN = 256
+const ACTIVE = 64
+const IN_USE = 4096
+const FIRST_SEEN = 8
+
+const getOrder = (at: number): ExchangeInit['operation'] => ({
+  action: 'tools.call',
+  tool: 'get_order',
+  arguments: { id: String(at) },
+})
 
 async function cases(): Promise<readonly BenchCase[]> {
-  const policy = await createOpaWasmEngine().prepare(
-    readFileSync(new URL('../../policies/bundle.tar.gz', import.meta.url)),
-  )
-  const caller = principal({
-    kind: 'token',
-    subject: 'bench',
-    consumer: 'bench',
-    tenant: 'acme',
-    roles: [],
-    scopes: ['read', 'execute'],
-    subscriptionId: undefined,
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
-  })
-  const content = {
-    ...EMPTY_CONTENT,
-    tools: [aTool()],
-    plans: [{ slug: 'open', name: 'Open', perSecond: 2e9, perDay: 2e9 }],
-    consumers: { bench: 'open' },
-  }
-  const snapshot = compile(seal(content), { policy, prepare: prepareTool })
-  const pipeline = compose(
-    stages({
-      admission: admitWithinBounds(1_000_000),
-      tokens: { verify: () => caller, ready: true, forget: () => 0, close() {} },
-      apiKeys: undefined,
-      quota: createMemoryQuota(),
-      // the backend answers at once: what is measured is everything around it
-      egress: {
-        request: async () => ANSWER,
-        stream: () => Promise.reject(new Error('not used')),
-        close: async () => {},
-      },
-      maxResponseBytes: 1_000_000,
-      results: new ResultCache(),
-      usage: new UsageCounter().stage,
-      meter: { ready: true, record: () => undefined },
-      metrics: new Metrics(1000),
-      accessLog: { write() {} },
-    }),
-    error => {
-      throw error
-    },
-  )
-  const exchange = (operation: ExchangeInit['operation']): Exchange =>
-    new Exchange({
-      requestId: 'r',
-      traceId: '0af7651916cd43dd8448eb211c80319c',
-      access: 'jsonrpc',
-      snapshot,
-      operation,
-      credentials: { authorization: 'Bearer remembered', apiKey: '', tenant: '' },
-      remoteAddress: '127.0.0.1',
-      cancellation: new Cancellation(),
-      receivedAtMs: Date.now(),
-    })
+  const signed = await signTokens('ES256', IN_USE)
+  const tokens = signed.tokens.map(token => `Bearer ${token}`)
+  const verifier = await verifierOf(signed)
+  const parts = await callParts(verifier)
+  const stages = withoutBackend(parts.stages)
+  const pipeline = compose(stages, rethrow)
+  // every caller has called before
+  for (const init of freshCalls(parts.snapshot, tokens, getOrder)) await pipeline(new Exchange(init))
+  const unseen = await signTokens('RS256', 16 * FIRST_SEEN)
+  const unseenTokens = unseen.tokens.map(token => `Bearer ${token}`)
+  const coldVerifier = await verifierOf(unseen)
+  const cold = await callParts(coldVerifier)
   return [
-    {
-      id: 'warm/list',
-      perRun: PER_RUN,
-      run() {
-        for (let at = 0; at < PER_RUN; at++) {
-          const x = exchange({ action: 'tools.list' })
-          if (pipeline(x) !== undefined || x.listing!.tools.length !== 1) throw new Error('wrong listing')
-        }
+    called('warm/call', pipeline, parts, turns(tokens, ACTIVE)),
+    called('warm/call-4096', pipeline, parts, turns(tokens, IN_USE)),
+    listed('warm/list', pipeline, parts, turns(tokens, ACTIVE)),
+    answered('warm/call-answered', compose(parts.stages, rethrow), parts, turns(tokens, ACTIVE)),
+    called(
+      'cold/call',
+      compose(withoutBackend(cold.stages), rethrow),
+      cold,
+      turns(unseenTokens, unseenTokens.length, FIRST_SEEN),
+      () => {
+        coldVerifier.forget()
+        cold.snapshot.policy.forget()
       },
-    },
-    {
-      id: 'warm/call',
-      perRun: PER_RUN,
-      async run() {
-        for (let at = 0; at < PER_RUN; at++) {
-          const final = await pipeline(
-            exchange({ action: 'tools.call', tool: 'get_order', arguments: { id: '7' } }),
-          )
-          if (final?.kind !== 'reply') throw new Error('wrong answer')
-        }
-      },
-    },
+    ),
+    made(parts, turns(tokens, ACTIVE)),
+    ...stages.map((stage, at) => alone(stage, stages.slice(0, at), parts, turns(tokens, ACTIVE))),
   ]
 }
 
-const ANSWER = {
-  kind: 'response',
-  status: 200,
-  headers: { get: (name: string) => (name === 'content-type' ? 'application/json' : ''), raw: [] },
-  body: new TextEncoder().encode('{"id":"7"}'),
-} as const
+function called(
+  id: string,
+  pipeline: Pipeline,
+  { snapshot }: CallParts,
+  next: () => string[],
+  before?: () => void,
+): BenchCase {
+  let calls: ExchangeInit[] = []
+  return {
+    id,
+    perRun: next().length,
+    prepare() {
+      before?.()
+      calls = freshCalls(snapshot, next(), getOrder)
+    },
+    run() {
+      for (const init of calls) {
+        const final = pipeline(new Exchange(init))
+        if (final === undefined || final instanceof Promise || final.kind !== 'reply')
+          throw new Error('a wrong answer')
+      }
+    },
+  }
+}
+
+function listed(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: () => string[]): BenchCase {
+  let calls: ExchangeInit[] = []
+  return {
+    id,
+    perRun: next().length,
+    prepare() {
+      calls = freshCalls(snapshot, next(), () => ({ action: 'tools.list' }))
+    },
+    run() {
+      for (const init of calls) {
+        const exchange = new Exchange(init)
+        if (pipeline(exchange) !== undefined || exchange.listing?.tools.length !== 1)
+          throw new Error('a wrong listing')
+      }
+    },
+  }
+}
+
+/** With the request made, promises of the backend awaited, and its answer turned into a result. */
+function answered(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: () => string[]): BenchCase {
+  let calls: ExchangeInit[] = []
+  return {
+    id,
+    perRun: next().length,
+    prepare() {
+      calls = freshCalls(snapshot, next(), getOrder)
+    },
+    async run() {
+      for (const init of calls)
+        if ((await pipeline(new Exchange(init)))?.kind !== 'reply') throw new Error('a wrong answer')
+    },
+  }
+}
+
+/** What each exchange costs before any stage runs. */
+function made({ snapshot }: CallParts, next: () => string[]): BenchCase {
+  let calls: ExchangeInit[] = []
+  return {
+    id: 'stage/make-exchange',
+    perRun: next().length,
+    prepare() {
+      calls = freshCalls(snapshot, next(), getOrder)
+    },
+    run() {
+      for (const init of calls) if (new Exchange(init).startedAt <= 0) throw new Error('no clock')
+    },
+  }
+}
+
+/** One stage of the warm call, on exchanges that the stages before it have seen. */
+function alone(
+  stage: Stage,
+  earlier: readonly Stage[],
+  { snapshot }: CallParts,
+  next: () => string[],
+): BenchCase {
+  let exchanges: Exchange[] = []
+  return {
+    id: `stage/${stage.id}`,
+    perRun: next().length,
+    prepare() {
+      for (const { quota } of exchanges) quota?.release()
+      exchanges = freshCalls(snapshot, next(), getOrder).map(init => {
+        const exchange = new Exchange(init)
+        for (const before of earlier) {
+          const outcome = before.run(exchange)
+          if (outcome !== undefined && !(outcome instanceof Promise)) exchange.final = outcome
+        }
+        return exchange
+      })
+    },
+    run() {
+      for (const exchange of exchanges) {
+        const outcome = stage.run(exchange)
+        if (outcome instanceof Promise || (outcome !== undefined && outcome.kind !== 'reply'))
+          throw new Error(`a wrong outcome of ${stage.id}`)
+      }
+    },
+  }
+}
+
+/** The next so many tokens of the first `inUse`, in turn. */
+function turns(tokens: readonly string[], inUse: number, count = ACTIVE): () => string[] {
+  let at = 0
+  return () => {
+    const first = at
+    at = (at + count) % inUse
+    return tokens.slice(first, first + count)
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
 
 export default {
   id: 'stages/pipeline',
-  title: 'the whole pipeline, warm, the backend answering at once',
+  title:
+    'One call of a tool through all stages (remembered token, quota, decision, arguments, event, metrics), the backend apart; then each stage alone',
   cases,
 } satisfies Suite

@@ -1,0 +1,125 @@
+/** A gateway's stages made of real parts, all but the backend, and calls as they come from the wire, for benches. It measures nothing. */
+import { readFileSync } from 'node:fs'
+import type { StartedTokenVerifier } from '../../src/identity/jwks.ts'
+import { EventEncoder, MAX_EVENT_BYTES } from '../../src/meter/event-encoder.ts'
+import { newWriterName } from '../../src/meter/event-id.ts'
+import type { CallOrigin, Meter, MeteredCall } from '../../src/meter/meter.ts'
+import { Cancellation } from '../../src/pipeline/cancellation.ts'
+import type { ExchangeInit, Snapshot } from '../../src/pipeline/exchange.ts'
+import type { Reply, Stage } from '../../src/pipeline/stage.ts'
+import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
+import { createMemoryQuota } from '../../src/quota/memory/memory-quota.ts'
+import { compile } from '../../src/snapshot/compile.ts'
+import { EMPTY_CONTENT, seal } from '../../src/snapshot/document.ts'
+import { admitWithinBounds } from '../../src/stages/admit-within-bounds.ts'
+import { UsageCounter } from '../../src/stages/count-usage.ts'
+import { stages } from '../../src/stages/index.ts'
+import { ResultCache } from '../../src/stages/result-cache.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { prepareTool } from '../../src/toolsets/prepare-tool.ts'
+import { aTool } from '../../test/fixtures/exchange.ts'
+import { freshStrings } from './token/signed-tokens.ts'
+
+export interface CallParts {
+  /** With the backend answering at once. */
+  readonly stages: readonly Stage[]
+  readonly snapshot: Snapshot
+}
+
+/** @param cache of the one tool; absent: its results are not remembered */
+export async function callParts(
+  tokens: StartedTokenVerifier,
+  cache?: { readonly ttlMs: number },
+): Promise<CallParts> {
+  const bundle = readFileSync(new URL('../../policies/bundle.tar.gz', import.meta.url))
+  const policy = await createOpaWasmEngine().prepare(bundle)
+  const content = {
+    ...EMPTY_CONTENT,
+    tools: [aTool(cache === undefined ? {} : { cache })],
+    plans: [{ slug: 'open', name: 'Open', perSecond: 2e9, perMinute: 2e9, perDay: 2e9, perMonth: 2e9 }],
+    consumers: Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`client-${at}`, 'open'])),
+  }
+  const parts = stages({
+    admission: admitWithinBounds(Number.MAX_SAFE_INTEGER),
+    tokens,
+    apiKeys: undefined,
+    quota: createMemoryQuota(),
+    egress: {
+      request: async () => ANSWER,
+      stream: () => Promise.reject(new Error('not used')),
+      close: async () => {},
+    },
+    maxResponseBytes: 1_000_000,
+    results: new ResultCache(),
+    usage: new UsageCounter().stage,
+    meter: new Queue(),
+    metrics: new Metrics(10_000),
+    accessLog: { write: record => void JSON.stringify(record) },
+    accessLogSample: 0.01,
+  })
+  return { stages: parts, snapshot: compile(seal(content), { policy, prepare: prepareTool }) }
+}
+
+/** Every stage but the call of the backend, in whose place a reply is at hand: nothing but what the gateway itself does. */
+export function withoutBackend(parts: readonly Stage[]): Stage[] {
+  return parts.map(stage =>
+    stage.id === 'invoke-tool'
+      ? {
+          id: stage.id,
+          phase: stage.phase,
+          run: ({ operation }) => (operation.action === 'tools.call' ? REPLY : undefined),
+        }
+      : stage,
+  )
+}
+
+/** What the gateway hands over for calls of one tool, one for each token, every text as new as the listener makes it. */
+export function freshCalls(
+  snapshot: Snapshot,
+  tokens: readonly string[],
+  operation: (at: number) => ExchangeInit['operation'],
+): ExchangeInit[] {
+  const texts = freshStrings(tokens)
+  const receivedAtMs = Date.now()
+  return texts.map((token, at) => ({
+    requestId: Buffer.from(`${at}-`.padEnd(32, '7c9e')).toString('latin1'),
+    traceId: Buffer.from('0af7651916cd43dd8448eb211c80319c').toString('latin1'),
+    parentSpanId: undefined,
+    traceFlags: '01',
+    access: 'jsonrpc',
+    snapshot,
+    operation: operation(at),
+    credentials: { authorization: token, apiKey: '', tenant: '' },
+    peer: { peerAddress: '127.0.0.1' },
+    cancellation: new Cancellation(),
+    receivedAtMs,
+  }))
+}
+
+/** The queue of the spool without the file behind it: a full one begins anew. */
+class Queue implements Meter {
+  readonly ready = true
+  readonly #buffer = Buffer.alloc(1024 * 1024)
+  readonly #encoder = new EventEncoder(newWriterName(), 'gateway-1')
+  #filled = 0
+  #number = 0
+
+  record(origin: CallOrigin, call: MeteredCall): undefined {
+    if (this.#buffer.length - this.#filled < MAX_EVENT_BYTES) this.#filled = 0
+    this.#filled = this.#encoder.write(this.#buffer, this.#filled, ++this.#number, origin, call)
+    return undefined
+  }
+}
+
+const ANSWER = {
+  kind: 'response',
+  status: 200,
+  headers: { get: (name: string) => (name === 'content-type' ? 'application/json' : ''), raw: [] },
+  body: new TextEncoder().encode('{"id":"7"}'),
+} as const
+
+const REPLY: Reply = {
+  kind: 'reply',
+  result: { content: [{ type: 'text', text: '{"id":"7"}' }], isError: false },
+  backendStatus: 200,
+}
