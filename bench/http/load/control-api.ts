@@ -28,7 +28,9 @@ export class ControlApi {
 
   /** The plan of demo-agent: so many calls a month, and no other limit. */
   async limitAgent(perMonth: number): Promise<void> {
-    await this.#send('PATCH', '/plans/community', {
+    await this.#send('POST', '/plans', {
+      slug: 'community',
+      name: 'Community, limited',
       rate_limit_per_second: 0,
       rate_limit_per_minute: 0,
       daily_request_limit: 0,

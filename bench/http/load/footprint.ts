@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { spread } from '../../statistics.ts'
 import type { Part } from './part.ts'
-import { gatewayEnv, serve, startControlPlane } from './toolgate.ts'
+import { copyToolSets, gatewayEnv, serve, startControlPlane } from './toolgate.ts'
 
 /** Until what the start left to do is done. */
 const SETTLE_MS = 3000
@@ -41,11 +41,13 @@ export async function measureStart(part: Part): Promise<void> {
   }
   try {
     part.progress('start: a control plane for the gateway role')
+    const toolSets = copyToolSets(dir, part.backend).path
     const control = await startControlPlane(dir)
     try {
       for (let round = 1; round <= part.rounds; round++) {
         part.progress(`start: gateway role, round ${round} of ${part.rounds}`)
-        const env = { ...gatewayEnv(control, dir, `gateway-${round}`), WORKERS: '1' }
+        const name = `gateway-${round}`
+        const env = { ...gatewayEnv(control, dir, name), TOOLSETS: toolSets, WORKERS: '1' }
         gateway.starts.push(await once(env, SETTLE_MS))
       }
     } finally {
@@ -53,7 +55,7 @@ export async function measureStart(part: Part): Promise<void> {
     }
     for (let round = 1; round <= part.rounds; round++) {
       part.progress(`start: all in one, round ${round} of ${part.rounds}`)
-      const env = { DATA_DIR: join(dir, `all-${round}`) }
+      const env = { DATA_DIR: join(dir, `all-${round}`), LOG_LEVEL: 'error' }
       first.starts.push(await once(env, 0))
       again.starts.push(await once(env, SETTLE_MS))
     }

@@ -4,11 +4,12 @@
  */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeHeapSnapshot } from 'node:v8'
+import { getHeapStatistics, writeHeapSnapshot } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
 
 /** A sample each millisecond; the grain is taken off again. */
 const GRAIN_MS = 1
+const FLOOR_EVERY_MS = 100
 
 let delay
 let utilization
@@ -53,7 +54,19 @@ async function memory() {
   return { heapBytes: heapUsed, externalBytes: external, rssBytes: rss }
 }
 
-const ANSWERS = { loop, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
+let floorBytes
+/** What was in use at the lowest since the question before: what a collection left. None is forced. */
+function heapFloor() {
+  if (floorBytes === undefined)
+    setInterval(() => {
+      floorBytes = Math.min(floorBytes, getHeapStatistics().used_heap_size)
+    }, FLOOR_EVERY_MS).unref()
+  const told = floorBytes ?? getHeapStatistics().used_heap_size
+  floorBytes = Number.POSITIVE_INFINITY
+  return Number.isFinite(told) ? told : getHeapStatistics().used_heap_size
+}
+
+const ANSWERS = { loop, heapFloor, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
 
 if (isMainThread && process.channel !== undefined) {
   process.on('message', async ({ question, about }) => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { parentPort, Worker } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import proxy from '@fastify/http-proxy'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -13,6 +13,7 @@ import { z } from 'zod'
 import { createListener } from '../../../src/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/server/listener.ts'
 import type { NativeResponse } from '../../../src/server/uws/native.ts'
+import { startThread } from '../../../src/threads/start-thread.ts'
 import { listen, native, productApp } from './backend.ts'
 import { PRODUCT } from './requests.ts'
 
@@ -30,7 +31,7 @@ const KINDS: Readonly<Record<string, (argument: string) => number | Promise<numb
 async function echo(threads: string): Promise<number> {
   const port = listen(productApp(), 0, true)
   for (let thread = 1; thread < Number(threads || 1); thread++) {
-    const worker = new Worker(new URL(import.meta.url), { argv: ['echo-thread', String(port)] })
+    const worker = startThread(new URL(import.meta.url), { argv: ['echo-thread', String(port)] })
     await once(worker, 'message')
   }
   return port

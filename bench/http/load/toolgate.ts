@@ -95,21 +95,33 @@ export interface ToolgateOptions {
   readonly agentPerMonth?: number
 }
 
-export async function startToolgate(options: ToolgateOptions): Promise<Toolgate> {
-  const dir = mkdtempSync(join(tmpdir(), 'toolgate-load-'))
-  const toolSets = join(dir, 'toolsets')
-  cpSync('toolsets', toolSets, { recursive: true })
-  const shop = join(toolSets, 'shop.yaml')
+/** A folder of tool-sets: the example's, with this upstream. */
+export function copyToolSets(dir: string, upstream: string): { readonly path: string; change(): void } {
+  const path = join(dir, 'toolsets')
+  cpSync('toolsets', path, { recursive: true })
+  const shop = join(path, 'shop.yaml')
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the tool-set's own placeholder
-  const all = readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', options.upstream).trimEnd()
+  const all = readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', upstream).trimEnd()
   writeFileSync(shop, all)
   let fewer = false
+  return {
+    path,
+    change() {
+      fewer = !fewer
+      writeFileSync(shop, fewer ? `${all}\n  selector:\n    methods: [GET]\n` : all)
+    },
+  }
+}
+
+export async function startToolgate(options: ToolgateOptions): Promise<Toolgate> {
+  const dir = mkdtempSync(join(tmpdir(), 'toolgate-load-'))
+  const toolSets = copyToolSets(dir, options.upstream)
   const control = await startControlPlane(dir)
   try {
     if (options.agentPerMonth !== undefined) await control.api.limitAgent(options.agentPerMonth)
     const gateway = await serve(options.side, {
       ...gatewayEnv(control, dir, 'bench'),
-      TOOLSETS: toolSets,
+      TOOLSETS: toolSets.path,
       WORKERS: String(options.workers),
       ...options.env,
     })
@@ -119,10 +131,7 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       control,
       token: await control.token('demo-admin'),
       apiKey: await control.api.subscribe(gateway.gateway_url, options.upstream),
-      changeTools() {
-        fewer = !fewer
-        writeFileSync(shop, fewer ? `${all}\n  selector:\n    methods: [GET]\n` : all)
-      },
+      changeTools: () => toolSets.change(),
       async stop() {
         await gateway.stop()
         await control.stop()

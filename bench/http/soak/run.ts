@@ -1,0 +1,256 @@
+/**
+ * `npm run bench:soak -- --minutes 30`: mixed load at 70 % of what the gateway can do, every answer checked. It fails when memory grows by
+ * 1 MiB a minute or more, when p99.9 is over 5 times p50 outside garbage collection, or with the first wrong answer.
+ */
+import { parseArgs } from 'node:util'
+import { openResults } from '../../record.ts'
+import { startBackend } from '../load/backend.ts'
+import { pinLoad } from '../load/child.ts'
+import { saturate } from '../load/closed-loop.ts'
+import { openLoop } from '../load/open-loop.ts'
+import { startToolgate, type Toolgate } from '../load/toolgate.ts'
+import type { Prepared } from '../load/wire.ts'
+import { Latencies } from './latencies.ts'
+import { drawer, type Kind, mixOf } from './mix.ts'
+import { OwnPauses, type Pause, windowsOf } from './pauses.ts'
+import { judge, type Sample } from './verdict.ts'
+import { Visitors } from './visitors.ts'
+
+const HELP = `Usage: npm run bench:soak -- [options]
+
+  --minutes M        how long (30); at most 50, since the run's tokens last an hour
+  --share S          of the capacity (0.7)
+  --connections N    (32)
+  --out FILE         results as NDJSON (a new file in bench/results/)
+  --heap-snapshots DIR   one behind the warm-up and one at the end, for a leak that has to be found
+
+Exit code 0: every bound was kept. 1: one was not.
+`
+const { values: options } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    share: { type: 'string', default: '0.7' },
+    connections: { type: 'string', default: '32' },
+    out: { type: 'string' },
+    'heap-snapshots': { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const MAX_MINUTES = 50
+const EVERY_MS = 10_000
+const WARM_SHARE = 0.2
+const MAX_WARM_MINUTES = 5
+const CAPACITY_SECONDS = 8
+/** Sessions that nobody ends are gone within the warm-up: what stays behind it is a leak. */
+const MANY = '1000000'
+const ENV = {
+  SESSION_TTL: '20s',
+  MAX_PER_IP: MANY,
+  MAX_PER_TENANT: MANY,
+  MAX_TOTAL: MANY,
+  RATE_LIMIT_PER_MIN: MANY,
+}
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+async function main(): Promise<boolean> {
+  const minutes = Number(options.minutes)
+  if (!(minutes > 0 && minutes <= MAX_MINUTES))
+    throw new Error(`--minutes must be above 0 and at most ${MAX_MINUTES}`)
+  const pinned = pinLoad()
+  say('starting control plane and gateway')
+  const gateway = await startToolgate({
+    upstream: startBackend(),
+    workers: 1,
+    side: 'server',
+    env: ENV,
+    agentPerMonth: 1,
+  })
+  try {
+    const kinds = mixOf(gateway, {
+      agent: await gateway.control.token('demo-agent'),
+      viewer: await gateway.control.token('demo-viewer'),
+    })
+    await useUpLimit(gateway.url, kinds)
+    const capacity = await capacityOf(gateway, kinds)
+    const perSecond = Math.round(capacity * Number(options.share))
+    say(`capacity of the mix ${Math.round(capacity)}/s; ${perSecond}/s for ${minutes} minutes`)
+    const found = await soak(gateway, kinds, perSecond, minutes)
+    return judge(found, openResults('soak', options.out), {
+      minutes,
+      perSecond,
+      share: Number(options.share),
+      connections: Number(options.connections),
+      pinned,
+    })
+  } finally {
+    await gateway.stop()
+  }
+}
+
+/** The one call that its consumer has in a month. */
+async function useUpLimit(url: string, kinds: readonly Kind[]): Promise<void> {
+  const { request } = kinds.find(({ request }) => request.status === 429)!
+  const either: Prepared = {
+    ...request,
+    status: 200,
+    holds: Buffer.from('P-1001'),
+    refusal: { status: 429, holds: request.holds },
+  }
+  let left = 5
+  await saturate({ url, connections: 1, next: () => (left-- > 0 ? either : undefined) })
+}
+
+/** Requests a second with the gateway busy all the time; what the load cannot send in time is reckoned from its CPU time. */
+async function capacityOf(gateway: Toolgate, kinds: readonly Kind[]): Promise<number> {
+  const draw = drawer(kinds)
+  const next = (): Prepared => draw().request
+  const connections = Number(options.connections)
+  say('warming up')
+  await saturate({ url: gateway.url, connections, next, seconds: CAPACITY_SECONDS })
+  say('measuring the capacity')
+  const before = gateway.cpuUs()
+  const { latenciesMs, tookMs } = await saturate({
+    url: gateway.url,
+    connections,
+    next,
+    seconds: CAPACITY_SECONDS,
+  })
+  const busy = Math.min(1, (gateway.cpuUs() - before) / 1000 / tookMs)
+  return latenciesMs.length / (tookMs / 1000) / busy
+}
+
+async function soak(
+  gateway: Toolgate,
+  kinds: readonly Kind[],
+  perSecond: number,
+  minutes: number,
+): Promise<{
+  readonly samples: readonly Sample[]
+  readonly latencies: Latencies
+  readonly visitors: number
+}> {
+  const stop = new AbortController()
+  let fault: Error | undefined
+  const visitors = new Visitors(gateway, error => {
+    fault ??= error
+    stop.abort()
+  })
+  const latencies = new Latencies(kinds)
+  const watch = new Watch(gateway, latencies, minutes)
+  try {
+    const draw = drawer(kinds)
+    const kindOf = new Map(kinds.map(kind => [kind.request, kind]))
+    await watch.begin()
+    await openLoop({
+      url: gateway.url,
+      connections: Number(options.connections),
+      perSecond,
+      seconds: minutes * 60,
+      next: () => draw().request,
+      record: (request, dueMs, latencyMs) => latencies.add(kindOf.get(request)!, dueMs, latencyMs),
+      signal: stop.signal,
+    })
+    await watch.end()
+  } finally {
+    await visitors.close()
+  }
+  if (fault !== undefined) throw fault
+  say(`${visitors.came} sessions came, ${visitors.left} left as they should`)
+  return { samples: watch.samples, latencies, visitors: visitors.came }
+}
+
+/** Looks at the gateway every ten seconds. */
+class Watch {
+  readonly samples: Sample[] = []
+  readonly #gateway: Toolgate
+  readonly #latencies: Latencies
+  readonly #warmMs: number
+  readonly #own = new OwnPauses()
+  readonly #startMs = performance.now()
+  #lookedAtMs = performance.now()
+  #cpuUs = 0
+  #pausesBefore: readonly Pause[] = []
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> = Promise.resolve()
+  #snapped = false
+
+  constructor(gateway: Toolgate, latencies: Latencies, minutes: number) {
+    this.#gateway = gateway
+    this.#latencies = latencies
+    this.#warmMs = Math.min(MAX_WARM_MINUTES, minutes * WARM_SHARE) * 60_000
+  }
+
+  async begin(): Promise<void> {
+    await this.#gateway.ask('collections')
+    await this.#gateway.ask('heapFloor')
+    this.#cpuUs = this.#gateway.cpuUs()
+    this.#timer = setInterval(() => {
+      this.#looking = this.#looking.then(() => this.#look())
+    }, EVERY_MS)
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#looking
+    await this.#look()
+    await this.#snapshot('end')
+  }
+
+  async #look(): Promise<void> {
+    const pauses = (await this.#gateway.ask('collections')) as readonly Pause[]
+    const heapBytes = (await this.#gateway.ask('heapFloor')) as number
+    const nowMs = performance.now()
+    const cpuUs = this.#gateway.cpuUs()
+    const warm = nowMs - this.#startMs > this.#warmMs
+    const news = [...pauses, ...this.#own.take()]
+    // a request that came due before the last look may be answered behind it
+    const windows = windowsOf([...this.#pausesBefore, ...news], Number(options.share))
+    this.#pausesBefore = news
+    const recent = this.#latencies.settle(windows, warm)
+    const sample: Sample = {
+      minute: (nowMs - this.#startMs) / 60_000,
+      warm,
+      heapMiB: heapBytes / 1024 ** 2,
+      rssMiB: this.#gateway.rssMiB(),
+      busy: (cpuUs - this.#cpuUs) / 1000 / (nowMs - this.#lookedAtMs),
+      pauses: pauses.length,
+      longestPauseMs: Math.max(0, ...pauses.map(([, ms]) => ms)),
+    }
+    this.#lookedAtMs = nowMs
+    this.#cpuUs = cpuUs
+    this.samples.push(sample)
+    say(line(sample, recent.count, recent.p50Ms, recent.p99Ms, recent.p999Ms))
+    if (warm && !this.#snapped) {
+      this.#snapped = true
+      await this.#snapshot('warm')
+    }
+  }
+
+  async #snapshot(name: string): Promise<void> {
+    const dir = options['heap-snapshots']
+    if (dir !== undefined) say(String(await this.#gateway.ask('heapSnapshot', `${dir}/${name}.heapsnapshot`)))
+  }
+}
+
+function line(sample: Sample, count: number, p50Ms: number, p99Ms: number, p999Ms: number): string {
+  return [
+    `${sample.minute.toFixed(1).padStart(5)} min${sample.warm ? '' : ' (warm-up)'}`,
+    `${count} right`,
+    `p50 ${p50Ms.toFixed(2)} p99 ${p99Ms.toFixed(2)} p99.9 ${p999Ms.toFixed(2)} ms`,
+    `heap ${sample.heapMiB.toFixed(1)} RSS ${sample.rssMiB.toFixed(1)} MiB`,
+    `busy ${Math.round(sample.busy * 100)}%`,
+    `${sample.pauses} collections, longest ${sample.longestPauseMs.toFixed(1)} ms`,
+  ].join('  ')
+}
+
+if (options.help) console.log(HELP)
+else {
+  let kept = false
+  try {
+    kept = await main()
+  } catch (error) {
+    console.error(`the soak failed: ${(error as Error).message}`)
+  }
+  process.exit(kept ? 0 : 1)
+}

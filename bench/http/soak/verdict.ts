@@ -1,0 +1,124 @@
+/** What a soak found beside what it should: memory, tails, and the verdict. It measures nothing. */
+import { grid } from '../../grid.ts'
+import type { Measured, ResultWriter } from '../../record.ts'
+import { spread } from '../../statistics.ts'
+import type { Latencies, Tails } from './latencies.ts'
+import { type Slope, slopeOf } from './slope.ts'
+
+export interface Sample {
+  /** Since the load began. */
+  readonly minute: number
+  /** Behind the warm-up: it counts. */
+  readonly warm: boolean
+  /** In use when it was least, in the ten seconds before. */
+  readonly heapMiB: number
+  readonly rssMiB: number
+  /** Share of one processor. */
+  readonly busy: number
+  readonly pauses: number
+  readonly longestPauseMs: number
+}
+
+export interface Found {
+  readonly samples: readonly Sample[]
+  readonly latencies: Latencies
+  /** Sessions that came and went. */
+  readonly visitors: number
+}
+
+const MAX_SLOPE_MIB = 1
+const MAX_TAIL = 5
+/** Below it a heap that has only just been collected looks like a leak, or hides one. */
+const MIN_JUDGED_MINUTES = 10
+
+/** Prints, writes the results. @returns whether every bound was kept */
+export function judge(
+  { samples, latencies, visitors }: Found,
+  results: ResultWriter,
+  setup: NonNullable<Measured['setup']> & { readonly minutes: number },
+): boolean {
+  const warm = samples.filter(sample => sample.warm)
+  const heap = slopeOf(warm.map(({ minute, heapMiB }) => [minute, heapMiB]))
+  const rss = slopeOf(warm.map(({ minute, rssMiB }) => [minute, rssMiB]))
+  const { all, outside, kinds } = latencies.tails()
+  const tail = outside.p999Ms / outside.p50Ms
+  const judged = setup.minutes >= MIN_JUDGED_MINUTES
+  const kept = tail <= MAX_TAIL && (!judged || Math.max(heap.perUnit, rss.perUnit) < MAX_SLOPE_MIB)
+  const busy = spread(warm.map(sample => sample.busy)).median
+  write(results, {
+    heap,
+    rss,
+    all,
+    outside,
+    tail,
+    setup: { ...setup, visitors, busy: Number(busy.toFixed(3)) },
+  })
+  const row = (name: string, of: Tails): readonly string[] => [
+    name,
+    String(of.count),
+    ...[of.p50Ms, of.p99Ms, of.p999Ms, of.mostMs].map(ms => ms.toFixed(3)),
+  ]
+  console.log(
+    grid(
+      ['latency since due, ms', 'requests', 'p50', 'p99', 'p99.9', 'most'],
+      [
+        row('all', all),
+        row('outside garbage collection', outside),
+        ...kinds.map(([name, of]) => row(`  ${name}`, of)),
+      ],
+      [1, 2, 3, 4, 5],
+    ),
+  )
+  const met = (100 * (all.count - outside.count)) / all.count
+  console.log(`
+${all.count} right answers and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time
+${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or what it left undone
+p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}
+heap ${shown(heap)}, resident ${shown(rss)} MiB a minute, below ${MAX_SLOPE_MIB}: ${judged ? (Math.max(heap.perUnit, rss.perUnit) < MAX_SLOPE_MIB ? 'kept' : 'BROKEN') : `not judged under ${MIN_JUDGED_MINUTES} minutes`}
+results: ${results.file}`)
+  return kept
+}
+
+const shown = ({ perUnit, error }: Slope): string => `${perUnit.toFixed(2)} ± ${(2 * error).toFixed(2)}`
+
+function write(
+  results: ResultWriter,
+  found: {
+    readonly heap: Slope
+    readonly rss: Slope
+    readonly all: Tails
+    readonly outside: Tails
+    readonly tail: number
+    readonly setup: NonNullable<Measured['setup']>
+  },
+): void {
+  const { setup } = found
+  const line = { suite: 'http/soak', better: 'lower', setup } as const
+  for (const [metric, { perUnit, error }] of [
+    ['heap-slope', found.heap],
+    ['resident-slope', found.rss],
+  ] as const)
+    results.write({
+      ...line,
+      case: 'mixed',
+      metric,
+      unit: 'MiB/min',
+      samples: [perUnit],
+      setup: { ...setup, error },
+    })
+  for (const [name, of] of [
+    ['mixed', found.all],
+    ['mixed-outside-gc', found.outside],
+  ] as const)
+    results.write({
+      ...line,
+      case: name,
+      metric: 'latency',
+      unit: 'ms',
+      samples: [of.p50Ms],
+      percentiles: { 50: of.p50Ms, 99: of.p99Ms, '99.9': of.p999Ms, 100: of.mostMs },
+      setup: { ...setup, requests: of.count },
+    })
+  results.write({ ...line, case: 'mixed-outside-gc', metric: 'tail', unit: '×', samples: [found.tail] })
+  results.write({ ...line, case: 'mixed', metric: 'wrong', unit: 'answers', samples: [0] })
+}
