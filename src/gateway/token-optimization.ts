@@ -31,11 +31,32 @@ export function optimize(
   let savedBytes = 0
   const content = result.content.map((part): Content => {
     if (part.type !== 'text') return part
-    const text = optimizeText(part.text, level)
-    savedBytes += Buffer.byteLength(part.text) - Buffer.byteLength(text)
-    return { type: 'text', text }
+    const slim = optimizedPart(part, level)
+    savedBytes += slim.savedBytes
+    return slim.part
   })
   return savedBytes > 0 ? { result: { ...result, content }, savedBytes } : { result, savedBytes: 0 }
+}
+
+interface OptimizedPart {
+  readonly level: OptimizationLevel
+  readonly part: TextPart
+  readonly savedBytes: number
+}
+
+type TextPart = Extract<Content, { type: 'text' }>
+
+/** What came of a part, for as long as that lives: the meter asks, then the answer, and a remembered result is asked for again and again. */
+const optimizedParts = new WeakMap<TextPart, OptimizedPart>()
+
+function optimizedPart(part: TextPart, level: 'moderate' | 'aggressive'): OptimizedPart {
+  const known = optimizedParts.get(part)
+  if (known?.level === level) return known
+  const text = optimizeText(part.text, level)
+  const savedBytes = Buffer.byteLength(part.text) - Buffer.byteLength(text)
+  const made = { level, part: { type: 'text', text }, savedBytes } as const
+  optimizedParts.set(part, made)
+  return made
 }
 
 /** `X-Token-Optimization-Saved`, on every answer for which an optimization was asked. */

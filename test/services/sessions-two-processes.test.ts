@@ -128,6 +128,12 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
 
   it('knows a session that the other one opened, and whose it is', async () => {
     const session = await initialize(one)
+    // as many as there are, whichever instance or thread of it is asked
+    const shown = () =>
+      Promise.all(
+        [one, other].map(async gateway => /^platform_sessions (\d+)$/m.exec(await gateway.metrics())?.[1]),
+      )
+    await expect.poll(shown, { timeout: 20_000 }).toEqual(['1', '1'])
     expect((await send(other, session, rpc('tools/list'))).json.result.tools).not.toEqual([])
     expect((await send(other, session, rpc('tools/list'), foreign)).status).toBe(404)
     expect((await send(one, session, rpc('tools/list'))).status).toBe(200)

@@ -1,6 +1,6 @@
 /** What each level of token optimization leaves out, and that it says so. */
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { optimize, readLevel } from '../../../src/gateway/token-optimization.ts'
 
 const text = (value: unknown) => ({
@@ -77,6 +77,19 @@ describe('both', () => {
     const { result: slim, savedBytes } = optimize(result, 'aggressive')
     expect(slim.structuredContent).toEqual({ a: null, b: 1 })
     expect(savedBytes).toBe(Buffer.byteLength(JSON.stringify({ a: null, b: 1 }, null, 2)) - '{"b":1}'.length)
+  })
+
+  it('are made once of a part, whoever asks, and anew at another level', () => {
+    const result = text({ a: null, b: 'x'.repeat(400) })
+    const parse = vi.spyOn(JSON, 'parse')
+    const [first, again] = [optimize(result, 'moderate'), optimize({ ...result }, 'moderate')]
+    expect(parse).toHaveBeenCalledOnce()
+    expect(again).toEqual(first)
+    const aggressive = optimize(result, 'aggressive')
+    expect(parse).toHaveBeenCalledTimes(2)
+    parse.mockRestore()
+    expect(aggressive.savedBytes).toBeGreaterThan(first.savedBytes)
+    expect(optimize(result, 'moderate')).toEqual(first)
   })
 
   it('never make an answer longer', () => {
