@@ -28,9 +28,7 @@ export class ControlApi {
 
   /** The plan of demo-agent: so many calls a month, and no other limit. */
   async limitAgent(perMonth: number): Promise<void> {
-    await this.#send('POST', '/plans', {
-      slug: 'community',
-      name: 'Community, limited',
+    await this.#send('PATCH', '/plans/community', {
       rate_limit_per_second: 0,
       rate_limit_per_minute: 0,
       daily_request_limit: 0,
@@ -74,7 +72,8 @@ export class ControlApi {
       headers: {
         authorization: `Bearer ${this.#token}`,
         'content-type': 'application/json',
-        'x-tenant-id': 'acme',
+        // a global plan is nobody's
+        ...(path.startsWith('/plans') ? {} : { 'x-tenant-id': 'acme' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
