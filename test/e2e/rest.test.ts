@@ -140,9 +140,16 @@ describe('tool call', () => {
   })
 
   it('stops a consumer at its quota, with Retry-After, and lets it go on afterwards', async () => {
-    await pause(1100)
     const call = () => gateway.post('/mcp/tools/call', { name: 'shop_listProducts', arguments: {} }, agent)
-    const answers = await Promise.all(Array.from({ length: 9 }, call))
+    const burst = async () => {
+      await pause(1100)
+      const startedAt = performance.now()
+      const answers = await Promise.all(Array.from({ length: 9 }, call))
+      return { answers, tookMs: performance.now() - startedAt }
+    }
+    let { answers, tookMs } = await burst()
+    // where nine calls take longer than a second, the last ones belong to the next
+    for (let again = 0; again < 4 && tookMs > 1000; again++) ({ answers, tookMs } = await burst())
     expect(answers.filter(answer => answer.status === 200)).toHaveLength(5)
     const refused = answers.find(answer => answer.status === 429)!
     expect(refused.json).toEqual({
