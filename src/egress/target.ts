@@ -1,4 +1,5 @@
 /** Splits an outgoing URL into the origin that is connected to and the path that is sent. It normalizes neither path nor query. */
+import { codeAt } from '../model/code-at.ts'
 
 export interface Target {
   /** Canonical, e.g. `http://127.0.0.1:8090`: WHATWG rules have folded odd spellings of the host. */
@@ -18,8 +19,8 @@ export class TargetParser {
     const scheme = url.indexOf('://')
     if (scheme < 0) return 'the address is not an absolute URL'
     let end = scheme + 3
-    for (; end < url.length; end++) {
-      const code = url.charCodeAt(end)
+    for (const { length } = url; end < length; end++) {
+      const code = codeAt(url, end)
       if (code === SLASH || code === QUESTION || code === HASH) break
     }
     const spelled = url.slice(0, end)
@@ -30,7 +31,7 @@ export class TargetParser {
     const path = hash < 0 ? url.slice(end) : url.slice(end, hash)
     if (!isVisibleAscii(path))
       return 'the path holds a space, a control or a non-ASCII character; percent-encode it'
-    return { origin, path: path.charCodeAt(0) === SLASH ? path : `/${path}` }
+    return { origin, path: codeAt(path, 0) === SLASH ? path : `/${path}` }
   }
 
   #learn(spelled: string): string {
@@ -59,8 +60,8 @@ function originOf(spelled: string): string {
 }
 
 function isVisibleAscii(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
+  for (let at = 0, { length } = text; at < length; at++) {
+    const code = codeAt(text, at)
     if (code <= 0x20 || code >= 0x7f) return false
   }
   return true

@@ -55,7 +55,7 @@ export function run(
     snapshot,
     operation,
     credentials: call.credentials,
-    remoteAddress: call.request.peerAddress,
+    peer: call.request,
     cancellation,
     receivedAtMs: call.receivedAtMs,
     ...extras,

@@ -19,7 +19,7 @@ export function listingChanges(listTools: Stage) {
       snapshot,
       operation: { action: 'tools.list' },
       credentials: { authorization: '', apiKey: '', tenant: '' },
-      remoteAddress: '',
+      peer: { peerAddress: '' },
       cancellation: new Cancellation(),
       receivedAtMs: Date.now(),
     })

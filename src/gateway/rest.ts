@@ -7,7 +7,7 @@ import { callHeaders, challengeContext, type Ended, type GatewayParts, run } fro
 import { readJson } from './json-body.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
-import { resultView, toolsJson } from './tool-view.ts'
+import { listBytes, resultView, toolsForm } from './tool-view.ts'
 
 const UNKNOWN_LEVEL = refuse('invalid_request', {
   message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
@@ -26,7 +26,9 @@ export class RestTools {
       if (body.kind === 'refusal') return this.refuse(call, body)
       this.#run(call, snapshot, { action: 'tools.list' }, ended => {
         const { exchange } = ended
-        call.answer(200, `{"tools":${toolsJson(exchange.listing!, 'rest')}}`, callHeaders(exchange))
+        const form = toolsForm(exchange.listing!, 'rest')
+        const body = listBytes(form, '{"tools":', '}') ?? `{"tools":${form.json}}`
+        call.answer(200, body, callHeaders(exchange))
       })
     })
   }

@@ -2,7 +2,7 @@
 
 import type { Content, Tool, ToolResult } from '../model/tool.ts'
 import { unfoldSchema } from '../model/unfold-schema.ts'
-import type { CompiledTool, ToolListing } from '../pipeline/exchange.ts'
+import type { CompiledTool, ListingForm, ToolListing } from '../pipeline/exchange.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of the specification, with what newer clients may use beside them. */
@@ -30,16 +30,42 @@ function toolView(tool: Tool, view: View): object {
 }
 
 /** The JSON array of one page of a listing; made once per listing and view. */
-export function toolsJson(listing: ToolListing, view: View, from = 0, to = listing.tools.length): string {
-  const form = `${view} ${from} ${to}`
-  const made = listing.forms.get(form)
+export function toolsForm(
+  listing: ToolListing,
+  view: View,
+  from = 0,
+  to = listing.tools.length,
+): ListingForm {
+  const name = `${view} ${from} ${to}`
+  const made = listing.forms.get(name)
   if (made !== undefined) return made
   const json = `[${listing.tools
     .slice(from, to)
     .map((entry: CompiledTool) => JSON.stringify(toolView(entry.tool, view)))
     .join(',')}]`
-  listing.forms.set(form, json)
-  return json
+  const form = { json, utf8: undefined }
+  listing.forms.set(name, form)
+  return form
+}
+
+/** Of all tools. */
+export function toolsJson(listing: ToolListing, view: View): string {
+  return toolsForm(listing, view).json
+}
+
+/** A shorter list is written as fast from its text. */
+const LONG_LIST_CHARS = 2048
+
+/** `before`, the list, `after` in UTF-8, without encoding the list anew; undefined where that would gain nothing. */
+export function listBytes(form: ListingForm, before: string, after: string): Uint8Array | undefined {
+  if (form.json.length < LONG_LIST_CHARS) return undefined
+  form.utf8 ??= Buffer.from(form.json)
+  const beforeBytes = Buffer.byteLength(before)
+  const bytes = Buffer.allocUnsafe(beforeBytes + form.utf8.byteLength + Buffer.byteLength(after))
+  bytes.write(before, 0)
+  bytes.set(form.utf8, beforeBytes)
+  bytes.write(after, beforeBytes + form.utf8.byteLength)
+  return bytes
 }
 
 /** A result without the fields and content types that the version does not know. */

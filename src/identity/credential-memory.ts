@@ -1,5 +1,6 @@
 /** Verified credentials, found again without hashing a kilobyte. Bounded; it verifies nothing and never trusts its own key. */
 import { randomInt } from 'node:crypto'
+import { codeAt } from '../model/code-at.ts'
 import type { Principal } from '../model/principal.ts'
 
 /** Entries that share one bucket; their fingerprints lie in one cache line. */
@@ -84,9 +85,10 @@ export class CredentialMemory {
   /** Collisions cost a comparison, never a wrong answer. */
   #fingerprintOf(text: string): number {
     const multiplier = this.#multiplier
-    let hash = text.length
-    for (let at = text.length - this.#tailChars; at < text.length; at++)
-      hash = (Math.imul(hash, multiplier) + text.charCodeAt(at)) | 0
+    const { length } = text
+    let hash = length
+    for (let at = length - this.#tailChars; at < length; at++)
+      hash = (Math.imul(hash, multiplier) + codeAt(text, at)) | 0
     hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
     return hash ^ (hash >>> 13)
   }

@@ -1,4 +1,6 @@
 /** Writes one event as protobuf straight into a buffer, what calls have in common from a form made once. It allocates nothing per event. */
+
+import { codeAt } from '../model/code-at.ts'
 import { MeteringEvent } from './event.generated.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
 import { ACCESSES, type CallOrigin, type MeteredCall, type MeteredOutcome, OUTCOMES } from './meter.ts'
@@ -137,10 +139,10 @@ function text(into: Buffer, at: number, key: number, value: string): number {
   const start = at + (length > 0x7f ? 2 : 1)
   let index = 0
   for (; index + 4 <= length; index += 4) {
-    const first = value.charCodeAt(index)
-    const second = value.charCodeAt(index + 1)
-    const third = value.charCodeAt(index + 2)
-    const fourth = value.charCodeAt(index + 3)
+    const first = codeAt(value, index)
+    const second = codeAt(value, index + 1)
+    const third = codeAt(value, index + 2)
+    const fourth = codeAt(value, index + 3)
     if ((first | second | third | fourth) > 0x7f) return wideText(into, at, value)
     const to = start + index
     into[to] = first
@@ -149,7 +151,7 @@ function text(into: Buffer, at: number, key: number, value: string): number {
     into[to + 3] = fourth
   }
   for (; index < length; index++) {
-    const code = value.charCodeAt(index)
+    const code = codeAt(value, index)
     if (code > 0x7f) return wideText(into, at, value)
     into[start + index] = code
   }

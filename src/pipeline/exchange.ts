@@ -50,11 +50,18 @@ export interface BackendRequest {
   readonly body?: string | Uint8Array
 }
 
+/** A listing, serialized. */
+export interface ListingForm {
+  readonly json: string
+  /** The same in UTF-8, once somebody has sent it. */
+  utf8: Uint8Array | undefined
+}
+
 /** The tools one class of callers may call, in name order; one object per snapshot and class, so that forms of it can be remembered on it. */
 export interface ToolListing {
   readonly tools: readonly CompiledTool[]
   /** Serialized forms, by the name of the form; filled by the gateway. */
-  readonly forms: Map<string, string>
+  readonly forms: Map<string, ListingForm>
 }
 
 /** The limits of one consumer (contract §4): of its subscription, else of its own plan, else the specified defaults. */
@@ -143,8 +150,8 @@ export interface ExchangeInit {
   readonly snapshot: Snapshot
   readonly operation: Operation
   readonly credentials: Credentials
-  /** Address of the caller, trusted proxies taken into account. */
-  readonly remoteAddress: string
+  /** Whose address is asked for by who needs it: it costs a system call. */
+  readonly peer: { readonly peerAddress: string }
   readonly cancellation: Cancellation
   /** Unix ms. */
   readonly receivedAtMs: number
@@ -169,7 +176,7 @@ export class Exchange {
   readonly snapshot: Snapshot
   readonly operation: Operation
   readonly credentials: Credentials
-  readonly remoteAddress: string
+  readonly peer: ExchangeInit['peer']
   readonly cancellation: Cancellation
   readonly receivedAtMs: number
   readonly onProgress: ExchangeInit['onProgress']
@@ -221,7 +228,7 @@ export class Exchange {
     this.snapshot = init.snapshot
     this.operation = init.operation
     this.credentials = init.credentials
-    this.remoteAddress = init.remoteAddress
+    this.peer = init.peer
     this.cancellation = init.cancellation
     this.receivedAtMs = init.receivedAtMs
     this.onProgress = init.onProgress

@@ -3,6 +3,7 @@
  * sends nothing.
  */
 import { STATUS_CODES } from 'node:http'
+import { codeAt } from '../model/code-at.ts'
 import type { HeaderList } from './listener.ts'
 
 /** What the listener alone decides; a handler that names one would frame the answer a second time. */
@@ -76,8 +77,8 @@ function checkHeader(name: string, value: string | undefined): boolean {
   if (value === undefined)
     throw new Error(`header "${name}" has no value; the list is name, value, name, value`)
   let isBeyondAscii = false
-  for (let at = 0; at < value.length; at++) {
-    const code = value.charCodeAt(at)
+  for (let at = 0, { length } = value; at < length; at++) {
+    const code = codeAt(value, at)
     if (code > 0x1f && code < 0x7f) continue
     if (code < 0x80 ? code !== TAB : code > 0xff) {
       throw new Error(

@@ -1,4 +1,5 @@
 /** A table of which a changed copy shares what did not change: a few keys of a hundred thousand cost no rebuilding. It knows no content. */
+import { codeAt } from '../model/code-at.ts'
 
 /** A power of two; at 100,000 keys a bucket holds a hundred. */
 const BUCKETS = 1024
@@ -41,8 +42,5 @@ export class SharedTable<V> {
 /** The last characters of keys and ids are random, the first are not. */
 function bucketOf(key: string): number {
   const end = key.length
-  return (
-    (key.charCodeAt(end - 1) * 37 + key.charCodeAt(end - 2) * 1009 + key.charCodeAt(end - 3) * 7) &
-    (BUCKETS - 1)
-  )
+  return (codeAt(key, end - 1) * 37 + codeAt(key, end - 2) * 1009 + codeAt(key, end - 3) * 7) & (BUCKETS - 1)
 }

@@ -85,7 +85,7 @@ export function takeQuota(quota: Quota): Stage {
         // an API open to anybody has no consumer to count for; its own limit holds for each address
         if (tool === undefined) return undefined
         request = {
-          key: quotaKey(undefined, `anonymous@${exchange.remoteAddress}`, undefined),
+          key: quotaKey(undefined, `anonymous@${exchange.peer.peerAddress}`, undefined),
           limits: {},
           nowMs,
           tool,

@@ -1,5 +1,6 @@
 /** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no second socket. */
 import type { Socket } from 'node:net'
+import { codeAt } from '../../model/code-at.ts'
 import type { ResponseHandler, WholeRequest } from './response-handler.ts'
 import { Http1Error } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
@@ -178,6 +179,6 @@ export class Connection implements ResponseSink {
 
 /** One encoding for head and body needs a head that is the same in both. */
 function isAscii(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7e) return false
+  for (let at = 0, { length } = text; at < length; at++) if (codeAt(text, at) > 0x7e) return false
   return true
 }

@@ -1,4 +1,6 @@
 /** Writes the head of an ordinary outgoing HTTP/1.1 request (RFC 9112 §3). What is not ordinary it leaves to the library; it sends nothing. */
+
+import { codeAt } from '../../model/code-at.ts'
 import type { WholeRequest } from './response-handler.ts'
 
 /** Framing and routing: a caller who names one wants something special. */
@@ -55,8 +57,8 @@ function judge(name: string): boolean {
 
 /** RFC 9110 §5.5: visible characters, space, tab, and obs-text. */
 function isFieldValue(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
+  for (let at = 0, { length } = text; at < length; at++) {
+    const code = codeAt(text, at)
     if ((code < 0x20 && code !== 0x09) || code === 0x7f || code > 0xff) return false
   }
   return true

@@ -1,4 +1,6 @@
 /** Reads the head of an answer (RFC 9112 §4 and §5), strictly. It knows nothing of bodies and sockets. */
+
+import { codeAt } from '../../model/code-at.ts'
 import type { EgressHeaders } from '../egress.ts'
 import { Http1Error } from './response-handler.ts'
 
@@ -61,8 +63,8 @@ const COLON = 0x3a
 
 /** 0: not a token character (RFC 9110 §5.6.2); 1: one; 2: an upper case letter. */
 const TOKEN_CHARS = new Uint8Array(256)
-for (const char of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") TOKEN_CHARS[char.charCodeAt(0)] = 1
-for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') TOKEN_CHARS[char.charCodeAt(0)] = 2
+for (const char of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") TOKEN_CHARS[codeAt(char, 0)] = 1
+for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') TOKEN_CHARS[codeAt(char, 0)] = 2
 
 /**
  * @param text status line and fields with their line ends and the empty line, one Latin-1 character per byte
@@ -71,14 +73,14 @@ for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') TOKEN_CHARS[char.charCodeAt(0)]
  */
 export function readHead(text: string): ResponseHead {
   // HTTP/1.x SP 3DIGIT SP …
-  const minor = text.charCodeAt(7) - 0x30
+  const minor = codeAt(text, 7) - 0x30
   if (!text.startsWith('HTTP/1.') || (minor !== 0 && minor !== 1)) throw bad('HPE_INVALID_VERSION')
   const status = Number(text.slice(9, 12))
-  if (text.charCodeAt(8) !== SPACE || !(status >= 100 && status <= 999) || !isDigits(text, 9, 12))
+  if (codeAt(text, 8) !== SPACE || !(status >= 100 && status <= 999) || !isDigits(text, 9, 12))
     throw bad('HPE_INVALID_STATUS')
   let at = 12
-  if (text.charCodeAt(at) === SPACE) at = endOfValue(text, at + 1)
-  if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) throw bad('HPE_INVALID_STATUS')
+  if (codeAt(text, at) === SPACE) at = endOfValue(text, at + 1)
+  if (codeAt(text, at) !== CR || codeAt(text, at + 1) !== LF) throw bad('HPE_INVALID_STATUS')
   at += 2
 
   const raw: string[] = []
@@ -89,27 +91,27 @@ export function readHead(text: string): ResponseHead {
     closing: false,
     keepAliveMs: undefined,
   }
-  while (text.charCodeAt(at) !== CR) {
+  while (codeAt(text, at) !== CR) {
     const nameAt = at
     let upper = false
     for (;;) {
-      const kind = TOKEN_CHARS[text.charCodeAt(at)]
+      const kind = TOKEN_CHARS[codeAt(text, at)]
       if (kind === 1) at++
       else if (kind === 2) {
         upper = true
         at++
       } else break
     }
-    if (at === nameAt || text.charCodeAt(at) !== COLON) throw bad('HPE_INVALID_HEADER_TOKEN')
+    if (at === nameAt || codeAt(text, at) !== COLON) throw bad('HPE_INVALID_HEADER_TOKEN')
     const spelled = text.slice(nameAt, at)
     const name = upper ? spelled.toLowerCase() : spelled
     at++
-    while (text.charCodeAt(at) === SPACE || text.charCodeAt(at) === TAB) at++
+    while (codeAt(text, at) === SPACE || codeAt(text, at) === TAB) at++
     const valueAt = at
     at = endOfValue(text, at)
-    if (text.charCodeAt(at) !== CR || text.charCodeAt(at + 1) !== LF) throw bad('HPE_INVALID_HEADER_TOKEN')
+    if (codeAt(text, at) !== CR || codeAt(text, at + 1) !== LF) throw bad('HPE_INVALID_HEADER_TOKEN')
     let valueEnd = at
-    while (valueEnd > valueAt && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd--
+    while (valueEnd > valueAt && isBlank(codeAt(text, valueEnd - 1))) valueEnd--
     // Node's parser takes no tab after a length; nor do we, so that no two readers can differ on it
     if (name === 'content-length' && text.slice(valueEnd, at).includes('\t'))
       throw bad('HPE_INVALID_CONTENT_LENGTH')
@@ -118,7 +120,7 @@ export function readHead(text: string): ResponseHead {
     if (raw.push(name, value) > 2 * MAX_HEADERS) throw bad('HPE_HEADER_OVERFLOW')
     frame(framing, name, value)
   }
-  if (text.charCodeAt(at + 1) !== LF || text.length !== at + 2) throw bad('HPE_LF_EXPECTED')
+  if (codeAt(text, at + 1) !== LF || text.length !== at + 2) throw bad('HPE_LF_EXPECTED')
   if (framing.chunked && framing.contentLength >= 0) throw bad('HPE_INVALID_TRANSFER_ENCODING')
   return new ResponseHead(status, raw, framing)
 }
@@ -126,8 +128,8 @@ export function readHead(text: string): ResponseHead {
 /** Where the field value ends: at the first character that none may hold (CR, LF, another control). */
 function endOfValue(text: string, from: number): number {
   let at = from
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at)
+  for (const { length } = text; at < length; at++) {
+    const code = codeAt(text, at)
     if ((code < SPACE && code !== TAB) || code === 0x7f) break
   }
   return at
@@ -171,7 +173,7 @@ function timeoutOf(value: string): number | undefined {
 
 function isDigits(text: string, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
-    const code = text.charCodeAt(at)
+    const code = codeAt(text, at)
     if (!(code >= 0x30 && code <= 0x39)) return false
   }
   return true

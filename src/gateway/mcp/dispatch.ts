@@ -15,7 +15,7 @@ import {
 } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
-import { resultView, toolsJson } from '../tool-view.ts'
+import { listBytes, resultView, toolsForm } from '../tool-view.ts'
 import {
   errorMessage,
   INVALID_PARAMS,
@@ -134,10 +134,13 @@ export class Dispatcher {
       if (page === undefined)
         return fault(request.id, INVALID_PARAMS, 'cursor is not one this server has given out.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
-      return writer.list(
-        request.id,
-        `{"tools":${toolsJson(listing, conversation.version, page.from, page.to)}${next}}`,
-      )
+      // no JSON holds this character, so the list can be put where it stands: as text, and as bytes that are at hand
+      const frame = writer.list(request.id, `{"tools":\0${next}}`)
+      const at = frame.body.indexOf('\0')
+      const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
+      const form = toolsForm(listing, conversation.version, page.from, page.to)
+      const bytes = listBytes(form, before, after)
+      return { ...frame, body: before + form.json + after, ...(bytes === undefined ? undefined : { bytes }) }
     })
   }
 

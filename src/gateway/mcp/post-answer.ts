@@ -62,7 +62,10 @@ export class PostAnswer {
     this.#ended = true
     pending.delete(this)
     if (this.#stream === undefined)
-      return this.#call.answer(answer.status, answer.body, [...this.#options.headers, ...answer.headers])
+      return this.#call.answer(answer.status, answer.bytes ?? answer.body, [
+        ...this.#options.headers,
+        ...answer.headers,
+      ])
     this.#event(answer.body, true)
     this.#stream.end()
   }

@@ -5,7 +5,7 @@ import { readMessage } from '../../../src/gateway/mcp/message.ts'
 import { PAGE_SIZE, pageOf } from '../../../src/gateway/mcp/pagination.ts'
 import { negotiate } from '../../../src/gateway/mcp/versions.ts'
 import { refusalHeaders, restBody, rpcError, rpcStatus } from '../../../src/gateway/refusal-body.ts'
-import { resultView, toolsJson } from '../../../src/gateway/tool-view.ts'
+import { listBytes, resultView, toolsForm, toolsJson } from '../../../src/gateway/tool-view.ts'
 import { refuse } from '../../../src/pipeline/refusal.ts'
 import type { HttpRequest } from '../../../src/server/listener.ts'
 import { aTool, compiled } from '../../fixtures/exchange.ts'
@@ -82,7 +82,7 @@ describe('refusals', () => {
 describe('tools', () => {
   const listing = {
     tools: [compiled(aTool({ title: 'T', outputSchema: { type: 'object' } }))],
-    forms: new Map<string, string>(),
+    forms: new Map(),
   }
   const keys = (view: Parameters<typeof toolsJson>[1]) =>
     Object.keys(JSON.parse(toolsJson(listing, view))[0]).sort()
@@ -100,10 +100,22 @@ describe('tools', () => {
     ])
   })
 
+  it('are at hand as bytes when they are many, and only then', () => {
+    const many = {
+      tools: Array.from({ length: 30 }, () => compiled(aTool({ description: 'Größe – 大きさ '.repeat(8) }))),
+      forms: new Map(),
+    }
+    const form = toolsForm(many, '2025-11-25')
+    const bytes = listBytes(form, '{"id":"ä","tools":', '}')
+    expect(Buffer.from(bytes!).toString()).toBe(`{"id":"ä","tools":${form.json}}`)
+    expect(toolsForm(many, '2025-11-25')).toBe(form)
+    expect(listBytes(toolsForm(listing, 'rest'), '{', '}')).toBeUndefined()
+  })
+
   it('hide an outputSchema that is no object from legacy clients', () => {
     const arrays = {
       tools: [compiled(aTool({ outputSchema: { type: 'array' } }))],
-      forms: new Map<string, string>(),
+      forms: new Map(),
     }
     expect(toolsJson(arrays, '2025-11-25')).not.toContain('outputSchema')
     expect(toolsJson(arrays, '2026-07-28')).toContain('outputSchema')
@@ -116,7 +128,7 @@ describe('tools', () => {
       properties: { root: { $ref: '#/$defs/Node' } },
       $defs: { Node: node },
     }
-    const recursive = { tools: [compiled(aTool({ inputSchema }))], forms: new Map<string, string>() }
+    const recursive = { tools: [compiled(aTool({ inputSchema }))], forms: new Map() }
     expect(toolsJson(recursive, '2025-06-18')).not.toContain('$')
     expect(toolsJson(recursive, '2025-06-18')).toContain('child')
     for (const view of ['2025-11-25', '2026-07-28', 'rest'] as const)
@@ -126,7 +138,7 @@ describe('tools', () => {
   it('never show the credential or the address of a backend', () => {
     const secret = {
       tools: [compiled(aTool({ authentication: { type: 'bearer', credential: 'canary' } }))],
-      forms: new Map<string, string>(),
+      forms: new Map(),
     }
     expect(toolsJson(secret, 'rest')).not.toMatch(/canary|localhost/)
   })
