@@ -39,23 +39,29 @@ function subjectOf(exchange: Exchange): PolicyInput['subject'] {
   }
 }
 
+/** The part about a tool, which is the same in all questions; gone with the tool's snapshot. */
+const resourceOfTool = new WeakMap<CompiledTool, PolicyInput['resource']>()
+
 function toolResource(entry: CompiledTool): PolicyInput['resource'] {
+  const known = resourceOfTool.get(entry)
+  if (known !== undefined) return known
   const { tool } = entry
-  return {
+  const made = Object.freeze({
     type: 'tool',
     id: tool.name,
-    properties: {
+    properties: Object.freeze({
       tenant: tool.tenant,
       toolSet: tool.toolSet,
       tags: tool.tags,
-      annotations: { ...tool.annotations },
-    },
-  }
+      annotations: Object.freeze({ ...tool.annotations }),
+    }),
+  })
+  resourceOfTool.set(entry, made)
+  return made
 }
 
 function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   const { operation } = exchange
-  const properties = { tenant: exchange.tenant ?? null }
   if (operation.action === 'tools.call') return toolResource(exchange.tool!)
   if (operation.action === 'admin')
     return { type: 'admin', id: operation.resource, properties: { tenant: null } }
@@ -67,21 +73,21 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
       properties: { tenant: operation.api.authRequired ? operation.api.tenant : null },
     }
   }
-  return { type: 'tools', id: '*', properties }
+  return { type: 'tools', id: '*', properties: { tenant: exchange.tenant ?? null } }
 }
 
 /** What is asked before the call is made. */
 export function policyInput(exchange: Exchange): PolicyInput {
-  const { operation } = exchange
+  const { operation, answers } = exchange
   return {
     subject: subjectOf(exchange),
     action: { name: operation.action },
     resource: resourceOf(exchange),
-    context: {
-      ...contextOf(exchange),
-      ...(operation.action === 'tools.call' ? { arguments: operation.arguments } : undefined),
-      ...(exchange.answers === undefined ? undefined : { answers: exchange.answers }),
-    },
+    context: contextOf(
+      exchange,
+      operation.action === 'tools.call' ? operation.arguments : undefined,
+      answers,
+    ),
   }
 }
 
@@ -105,7 +111,16 @@ export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInp
   }
 }
 
-function contextOf(exchange: Exchange): PolicyInput['context'] {
-  const { plan } = entitlementOf(exchange, exchange.principal!)
-  return { access: exchange.access, time: exchange.receivedAtMs, plan: plan?.slug ?? null }
+/** Facts that are unknown are absent: a policy can tell by that whether a tool is called or only listed. */
+function contextOf(
+  exchange: Exchange,
+  args?: PolicyInput['context']['arguments'],
+  answers?: PolicyInput['context']['answers'],
+): PolicyInput['context'] {
+  const plan = entitlementOf(exchange, exchange.principal!).plan?.slug ?? null
+  const { access, receivedAtMs: time } = exchange
+  if (args === undefined)
+    return answers === undefined ? { access, time, plan } : { access, time, plan, answers }
+  if (answers === undefined) return { access, time, plan, arguments: args }
+  return { access, time, plan, arguments: args, answers }
 }
