@@ -21,7 +21,7 @@ beforeAll(async () => {
     setTimeout(() => response.end('proxied'), UPSTREAM_MS)
   })
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
-  gateway = await deploy({ DATABASE_URL: 'pglite:memory' })
+  gateway = await deploy()
   admin = await gateway.token('demo-admin')
   viewer = await gateway.token('demo-viewer')
   const api = async (path: string, body: unknown) => {
