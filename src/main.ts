@@ -1,7 +1,6 @@
 /** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
 import { mkdirSync } from 'node:fs'
 import { attachGateway, followControlPlane } from './main/control-link.ts'
-import { openApi, startControlPlane } from './main/control-plane.ts'
 import { openGateway } from './main/gateway.ts'
 import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
@@ -64,8 +63,9 @@ interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'
 
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
 
-/** The control plane, and this gateway as its first instance. */
+/** The control plane, and this gateway as its first instance. A gateway alone does not load what only a control plane needs. */
 async function startBoth(ground: Ground): Promise<Started> {
+  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
   const issuer = await openIssuer(ground)
   const gateway = await openGateway(ground, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
@@ -102,6 +102,7 @@ async function startGateway(ground: Ground): Promise<Started> {
 }
 
 async function startControlPlaneAlone(ground: Ground): Promise<Started> {
+  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
   const { gateway } = ground.settings
   const issuer = await openIssuer(ground)
   const api = await openApi(ground)

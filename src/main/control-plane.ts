@@ -52,7 +52,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   })
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
-  receiveEvents(ground, store)
+  await receiveEvents(ground, store)
   const webhooks = await sendWebhooks(ground, store)
   const advanceClock = (ms: number): void => {
     clock.advance(ms)

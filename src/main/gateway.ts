@@ -27,7 +27,7 @@ export async function openGateway(ground: Ground, issuer: string): Promise<Gatew
   const { settings, log } = ground
   adoptSpool(ground)
   const { plane, port, httpServer } = await (threadsOf(ground) > 1 ? openThreads : openHere)(ground, issuer)
-  sendEvents(ground)
+  await sendEvents(ground)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${port}`
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },

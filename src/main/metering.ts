@@ -6,8 +6,6 @@ import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../control/service/fold-events.ts'
 import { decodeEvent } from '../meter/event-codec.ts'
 import { EventSink } from '../meter/event-sink.ts'
-import { KafkaConsumer } from '../meter/kafka/kafka-consumer.ts'
-import { KafkaProducer } from '../meter/kafka/kafka-producer.ts'
 import type { MeteringEvent } from '../meter/meter.ts'
 import { adoptSegments } from '../meter/spool/adopt-segments.ts'
 import { Retention } from '../meter/spool/retention.ts'
@@ -74,23 +72,23 @@ export function openMeter(ground: Ground): SpoolWriter {
 }
 
 /** The gateway's share in the main thread: events go to the brokers, or stay where they are. The control plane of this process takes them itself. */
-export function sendEvents(ground: Ground): void {
+export async function sendEvents(ground: Ground): Promise<void> {
   const { settings } = ground
-  if (exportsEvents(settings) || settings.role === 'gateway') deliverEvents(ground, undefined)
+  if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(ground, undefined)
 }
 
 /** The control plane's share: it counts the events of all gateways from the brokers, or those of this process from the spool. */
-export function receiveEvents(ground: Ground, store: Store): void {
+export async function receiveEvents(ground: Ground, store: Store): Promise<void> {
   const { settings } = ground
-  if (exportsEvents(settings)) foldFromKafka(ground, store)
-  else if (settings.role === 'all') deliverEvents(ground, store)
+  if (exportsEvents(settings)) await foldFromKafka(ground, store)
+  else if (settings.role === 'all') await deliverEvents(ground, store)
 }
 
 /**
  * Starts the one reader of the spool: to the brokers when they are set, else to the control plane of this process; without either
  * the events stay. Closed before the meters are: what they still write is delivered by the next process.
  */
-function deliverEvents(ground: Ground, store: Store | undefined): void {
+async function deliverEvents(ground: Ground, store: Store | undefined): Promise<void> {
   const { settings, log, closers, metrics } = ground
   const { directory, segmentBytes } = spoolOf(ground)
   const exporting = exportsEvents(settings)
@@ -117,7 +115,7 @@ function deliverEvents(ground: Ground, store: Store | undefined): void {
   const timer = setInterval(enforce, RETENTION_EVERY_MS)
   closers.add('metering spool', () => clearInterval(timer))
 
-  const take = exporting ? toKafka(ground) : store === undefined ? undefined : toStore(store, log)
+  const take = exporting ? await toKafka(ground) : store === undefined ? undefined : toStore(store, log)
   if (take !== undefined) {
     const sink = new EventSink<SpooledEvent>({
       source: reader,
@@ -152,8 +150,10 @@ function deliverEvents(ground: Ground, store: Store | undefined): void {
   metrics.gauge('platform_metering_spool_segments', 'Files of the spool.', () => retention.counts.segments)
 }
 
-function toKafka(ground: Ground): (events: readonly SpooledEvent[]) => Promise<void> {
+async function toKafka(ground: Ground): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
   const { settings, log, closers } = ground
+  // loaded by those who have brokers
+  const { KafkaProducer } = await import('../meter/kafka/kafka-producer.ts')
   const producer = new KafkaProducer({
     ...settings.metering,
     clientId: `toolgate-${settings.gatewayName}`,
@@ -178,8 +178,9 @@ function toStore(store: Store, log: Ground['log']): (events: readonly SpooledEve
   }
 }
 
-function foldFromKafka(ground: Ground, store: Store): void {
+async function foldFromKafka(ground: Ground, store: Store): Promise<void> {
   const { settings, log, closers, metrics } = ground
+  const { KafkaConsumer } = await import('../meter/kafka/kafka-consumer.ts')
   const consumer = new KafkaConsumer({
     ...settings.metering,
     clientId: 'toolgate-control-plane',

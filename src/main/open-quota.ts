@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../quota/journal/journal-quota.ts'
 import type { Quota, QuotaStatistics } from '../quota/quota.ts'
-import { openRedisQuota } from '../quota/redis/redis-quota.ts'
 import type { QuotaUsage } from '../telemetry/metrics.ts'
 import type { Ground } from './ground.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
@@ -66,6 +65,7 @@ async function open({ settings, log, clock, conditions }: Ground, threads: numbe
     return { quota, join: () => ({ kind: 'journal', dir, share: quota.share }) }
   }
   conditions.set('quota', AWAY)
+  const { openRedisQuota } = await import('../quota/redis/redis-quota.ts')
   const quota = openRedisQuota({
     url,
     dir,

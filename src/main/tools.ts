@@ -2,8 +2,6 @@
 import { startShop } from '../example/shop/shop.ts'
 import type { Tool } from '../model/tool.ts'
 import { createDirectorySource } from '../toolsets/directory/source.ts'
-import { connectKubernetes } from '../toolsets/kubernetes/client.ts'
-import { createKubernetesSource } from '../toolsets/kubernetes/source.ts'
 import type { ToolSource } from '../toolsets/source.ts'
 import type { Ground } from './ground.ts'
 
@@ -22,7 +20,7 @@ export async function startTools(
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
   if (shop !== undefined) closers.add('example shop', () => shop.close())
-  const source = sourceOf(ground, {
+  const source = await sourceOf(ground, {
     GATEWAY_URL: gatewayUrl,
     ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
   })
@@ -31,14 +29,17 @@ export async function startTools(
   return shop?.url
 }
 
-function sourceOf(
+async function sourceOf(
   { settings, log, egress }: Ground,
   variables: Readonly<Record<string, string>>,
-): ToolSource {
+): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings
   if (toolSets.source === 'directory')
     return createDirectorySource({ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log })
   const { kubeconfig, namespace, identity } = toolSets
+  // the client takes 60 MiB of memory by being there
+  const { connectKubernetes } = await import('../toolsets/kubernetes/client.ts')
+  const { createKubernetesSource } = await import('../toolsets/kubernetes/source.ts')
   return createKubernetesSource({
     api: connectKubernetes({ apiGroup, kubeconfig, log }),
     ...{ apiGroup, dataDir, egress, log, identity, leaseNamespace: namespace },
