@@ -20,14 +20,16 @@ export async function tokenOf(authUrl: string, client: string): Promise<string> 
 export class ControlApi {
   readonly #apiUrl: string
   readonly #token: string
+  #tenant = ''
+  #apiId = ''
 
   constructor(apiUrl: string, token: string) {
     this.#apiUrl = apiUrl
     this.#token = token
   }
 
-  /** The plan of demo-agent: so many calls a month, and no other limit. */
-  async limitAgent(perMonth: number): Promise<void> {
+  /** The plan of demo-agent and demo-viewer: so many calls a month, 0 without end, and no other limit. */
+  async limitAgents(perMonth: number): Promise<void> {
     await this.#send('PATCH', '/plans/community', {
       rate_limit_per_second: 0,
       rate_limit_per_minute: 0,
@@ -37,25 +39,35 @@ export class ControlApi {
     })
   }
 
-  /** @returns the key of a subscription without limits to an API at `/t/acme/bench`, once the gateway takes it */
-  async subscribe(gatewayUrl: string, upstream: string): Promise<string> {
+  async createPlan(slug: string, perMonth: number): Promise<void> {
+    await this.#send('POST', '/plans', { slug, name: slug, monthly_request_limit: perMonth })
+  }
+
+  /** An API at `/t/acme/bench` that needs a key. */
+  async publish(upstream: string): Promise<void> {
     const { items } = (await this.#send('GET', '/tenants')) as unknown as {
       items: { id: string; name: string }[]
     }
-    const tenant = `/tenants/${items.find(({ name }) => name === 'acme')!.id}`
-    const created = await this.#send('POST', `${tenant}/apis`, {
+    this.#tenant = `/tenants/${items.find(({ name }) => name === 'acme')!.id}`
+    const created = await this.#send('POST', `${this.#tenant}/apis`, {
       name: 'Bench',
       upstream_url: upstream,
       path: '/bench',
       version: '1',
       auth_required: true,
     })
-    const subscription = await this.#send('POST', `${tenant}/subscriptions`, {
-      api_id: created.id!,
-      plan: 'enterprise',
-      application: 'bench',
+    this.#apiId = created.id!
+  }
+
+  /** @returns the key of an application's subscription to the published API, once the gateway takes it: one call of its limit is used */
+  async subscribe(gatewayUrl: string, application: string, plan: string): Promise<string> {
+    const subscription = await this.#send('POST', `${this.#tenant}/subscriptions`, {
+      api_id: this.#apiId,
+      plan,
+      application,
     })
-    const { api_key } = await this.#send('POST', `${tenant}/subscriptions/${subscription.id}/approve`, {})
+    const path = `${this.#tenant}/subscriptions/${subscription.id}/approve`
+    const { api_key } = await this.#send('POST', path, {})
     const url = `${gatewayUrl}/t/acme/bench/products/P-1001`
     for (let attempt = 0; attempt < 200; attempt++) {
       const answer = await fetch(url, { headers: { 'x-api-key': api_key! } })

@@ -34,7 +34,8 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
   )
   // first in, first out: all connections take their turns
   const idle = [...all]
-  const gapMs = 1000 / options.perSecond
+  const { perSecond } = options
+  const gapMs = 1000 / perSecond
   const startMs = performance.now()
   const untilMs = startMs + options.seconds * 1000
   let count = 0
@@ -60,7 +61,13 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
       const stopped = options.signal?.aborted === true || dueMs >= untilMs
       if (stopped && idle.length === all.length) return resolve()
       if (nowMs > untilMs + LAST_ANSWERS_MS)
-        return reject(new Error(`${all.length - idle.length} requests without an answer`))
+        return reject(
+          new Error(
+            dueMs < untilMs
+              ? `${perSecond} requests a second could not be held: the load was ${Math.round(nowMs - dueMs)} ms late at the end`
+              : `${all.length - idle.length} requests without an answer ${LAST_ANSWERS_MS} ms after the last was sent`,
+          ),
+        )
       setImmediate(turn)
     }
     turn()

@@ -91,7 +91,7 @@ export interface ToolgateOptions {
   readonly workers: number
   readonly side: Side
   readonly env?: Readonly<Record<string, string>>
-  /** Calls a month of demo-agent; without it, its plan of the example. */
+  /** Calls a month of demo-agent and demo-viewer, 0 without end; absent: their plan of the example. */
   readonly agentPerMonth?: number
 }
 
@@ -118,7 +118,8 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
   const toolSets = copyToolSets(dir, options.upstream)
   const control = await startControlPlane(dir)
   try {
-    if (options.agentPerMonth !== undefined) await control.api.limitAgent(options.agentPerMonth)
+    if (options.agentPerMonth !== undefined) await control.api.limitAgents(options.agentPerMonth)
+    await control.api.publish(options.upstream)
     const gateway = await serve(options.side, {
       ...gatewayEnv(control, dir, 'bench'),
       TOOLSETS: toolSets.path,
@@ -130,7 +131,7 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       url: gateway.gateway_url,
       control,
       token: await control.token('demo-admin'),
-      apiKey: await control.api.subscribe(gateway.gateway_url, options.upstream),
+      apiKey: await control.api.subscribe(gateway.gateway_url, 'bench', 'enterprise'),
       changeTools: () => toolSets.change(),
       async stop() {
         await gateway.stop()

@@ -19,10 +19,11 @@ export interface Kind {
   readonly request: Prepared
 }
 
-/** @param agentToken of a consumer whose limit is used up */
+/** @param viewerToken of a client that may not call tools @param spentKey of a subscription whose limit is used up */
 export function mixOf(
   { url, token, apiKey }: Toolgate,
-  tokens: { readonly agent: string; readonly viewer: string },
+  viewerToken: string,
+  spentKey: string,
 ): readonly Kind[] {
   const bearer = (of: string): Record<string, string> => ({ authorization: `Bearer ${of}` })
   const kind = (name: string, weight: number, request: LoadRequest): Kind => ({
@@ -30,21 +31,22 @@ export function mixOf(
     weight,
     request: prepare(url, request),
   })
-  const refused = (status: number, headers: Record<string, string>): LoadRequest => ({
-    ...over(CALL_REST, headers),
+  const get = (key: string): LoadRequest => over(FORWARDED_GET, { 'x-api-key': key }, '/t/acme/bench')
+  const refused = (status: number, request: LoadRequest): LoadRequest => ({
+    ...request,
     status,
     holds: '"error"',
   })
   return [
     kind('tools/call, JSON-RPC', 34, over(CALL_RPC, bearer(token))),
     kind('tools/call, REST', 10, over(CALL_REST, bearer(token))),
-    kind('proxied GET', 15, over(FORWARDED_GET, { 'x-api-key': apiKey }, '/t/acme/bench')),
+    kind('proxied GET', 15, get(apiKey)),
     kind('ping', 20, over(PING, bearer(token))),
     kind('tools/list', 8, over(LIST, bearer(token))),
     kind('batch of 10 calls', 2, over(BATCH, bearer(token))),
-    kind('refused: 401', 4, refused(401, {})),
-    kind('refused: 403', 4, refused(403, bearer(tokens.viewer))),
-    kind('refused: 429', 3, refused(429, bearer(tokens.agent))),
+    kind('refused: 401', 4, refused(401, CALL_REST)),
+    kind('refused: 403', 4, refused(403, over(CALL_REST, bearer(viewerToken)))),
+    kind('refused: 429', 3, refused(429, get(spentKey))),
   ]
 }
 

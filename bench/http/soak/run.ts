@@ -13,7 +13,7 @@ import type { Prepared } from '../load/wire.ts'
 import { Latencies } from './latencies.ts'
 import { drawer, type Kind, mixOf } from './mix.ts'
 import { OwnPauses, type Pause, windowsOf } from './pauses.ts'
-import { judge, type Sample } from './verdict.ts'
+import { type Collected, type Found, judge, type Sample } from './verdict.ts'
 import { Visitors } from './visitors.ts'
 
 const HELP = `Usage: npm run bench:soak -- [options]
@@ -64,14 +64,13 @@ async function main(): Promise<boolean> {
     workers: 1,
     side: 'server',
     env: ENV,
-    agentPerMonth: 1,
+    agentPerMonth: 0,
   })
   try {
-    const kinds = mixOf(gateway, {
-      agent: await gateway.control.token('demo-agent'),
-      viewer: await gateway.control.token('demo-viewer'),
-    })
-    await useUpLimit(gateway.url, kinds)
+    const { api, token } = gateway.control
+    await api.createPlan('once', 1)
+    const spentKey = await api.subscribe(gateway.url, 'spent', 'once')
+    const kinds = mixOf(gateway, await token('demo-viewer'), spentKey)
     const capacity = await capacityOf(gateway, kinds)
     const perSecond = Math.round(capacity * Number(options.share))
     say(`capacity of the mix ${Math.round(capacity)}/s; ${perSecond}/s for ${minutes} minutes`)
@@ -86,19 +85,6 @@ async function main(): Promise<boolean> {
   } finally {
     await gateway.stop()
   }
-}
-
-/** The one call that its consumer has in a month. */
-async function useUpLimit(url: string, kinds: readonly Kind[]): Promise<void> {
-  const { request } = kinds.find(({ request }) => request.status === 429)!
-  const either: Prepared = {
-    ...request,
-    status: 200,
-    holds: Buffer.from('P-1001'),
-    refusal: { status: 429, holds: request.holds },
-  }
-  let left = 5
-  await saturate({ url, connections: 1, next: () => (left-- > 0 ? either : undefined) })
 }
 
 /** Requests a second with the gateway busy all the time; what the load cannot send in time is reckoned from its CPU time. */
@@ -157,7 +143,7 @@ async function soak(
   }
   if (fault !== undefined) throw fault
   say(`${visitors.came} sessions came, ${visitors.left} left as they should`)
-  return { samples: watch.samples, latencies, visitors: visitors.came }
+  return { samples: watch.samples, collected: watch.collected, latencies, visitors: visitors.came }
 }
 
 /** Looks at the gateway every ten seconds. */
@@ -166,6 +152,8 @@ class Watch {
   readonly #gateway: Toolgate
   readonly #latencies: Latencies
   readonly #warmMs: number
+  /** What collections leave, behind the warm-up and at the end. */
+  readonly collected: Collected[] = []
   readonly #own = new OwnPauses()
   readonly #startMs = performance.now()
   #lookedAtMs = performance.now()
@@ -173,7 +161,6 @@ class Watch {
   #pausesBefore: readonly Pause[] = []
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
-  #snapped = false
 
   constructor(gateway: Toolgate, latencies: Latencies, minutes: number) {
     this.#gateway = gateway
@@ -194,7 +181,11 @@ class Watch {
     clearInterval(this.#timer)
     await this.#looking
     await this.#look()
-    await this.#snapshot('end')
+    await this.#collect('end')
+  }
+
+  #minute(): number {
+    return (performance.now() - this.#startMs) / 60_000
   }
 
   async #look(): Promise<void> {
@@ -209,7 +200,7 @@ class Watch {
     this.#pausesBefore = news
     const recent = this.#latencies.settle(windows, warm)
     const sample: Sample = {
-      minute: (nowMs - this.#startMs) / 60_000,
+      minute: this.#minute(),
       warm,
       heapMiB: heapBytes / 1024 ** 2,
       rssMiB: this.#gateway.rssMiB(),
@@ -221,13 +212,13 @@ class Watch {
     this.#cpuUs = cpuUs
     this.samples.push(sample)
     say(line(sample, recent.count, recent.p50Ms, recent.p99Ms, recent.p999Ms))
-    if (warm && !this.#snapped) {
-      this.#snapped = true
-      await this.#snapshot('warm')
-    }
+    if (warm && this.collected.length === 0) await this.#collect('warm')
   }
 
-  async #snapshot(name: string): Promise<void> {
+  /** The pauses that this makes are collections like others. */
+  async #collect(name: string): Promise<void> {
+    const { heapBytes } = (await this.#gateway.ask('memory')) as { heapBytes: number }
+    this.collected.push({ minute: this.#minute(), heapMiB: heapBytes / 1024 ** 2 })
     const dir = options['heap-snapshots']
     if (dir !== undefined) say(String(await this.#gateway.ask('heapSnapshot', `${dir}/${name}.heapsnapshot`)))
   }

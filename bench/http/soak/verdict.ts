@@ -19,7 +19,14 @@ export interface Sample {
   readonly longestPauseMs: number
 }
 
+/** Heap behind forced collections. */
+export interface Collected {
+  readonly minute: number
+  readonly heapMiB: number
+}
+
 export interface Found {
+  readonly collected: readonly Collected[]
   readonly samples: readonly Sample[]
   readonly latencies: Latencies
   /** Sessions that came and went. */
@@ -33,7 +40,7 @@ const MIN_JUDGED_MINUTES = 10
 
 /** Prints, writes the results. @returns whether every bound was kept */
 export function judge(
-  { samples, latencies, visitors }: Found,
+  { samples, collected, latencies, visitors }: Found,
   results: ResultWriter,
   setup: NonNullable<Measured['setup']> & { readonly minutes: number },
 ): boolean {
@@ -42,8 +49,11 @@ export function judge(
   const rss = slopeOf(warm.map(({ minute, rssMiB }) => [minute, rssMiB]))
   const { all, outside, kinds } = latencies.tails()
   const tail = outside.p999Ms / outside.p50Ms
+  const [from, to] = [collected[0]!, collected.at(-1)!]
+  const live = (to.heapMiB - from.heapMiB) / (to.minute - from.minute)
+  const worst = Math.max(heap.perUnit, rss.perUnit, live)
   const judged = setup.minutes >= MIN_JUDGED_MINUTES
-  const kept = tail <= MAX_TAIL && (!judged || Math.max(heap.perUnit, rss.perUnit) < MAX_SLOPE_MIB)
+  const kept = tail <= MAX_TAIL && (!judged || worst < MAX_SLOPE_MIB)
   const busy = spread(warm.map(sample => sample.busy)).median
   write(results, {
     heap,
@@ -74,7 +84,8 @@ export function judge(
 ${all.count} right answers and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time
 ${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or what it left undone
 p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}
-heap ${shown(heap)}, resident ${shown(rss)} MiB a minute, below ${MAX_SLOPE_MIB}: ${judged ? (Math.max(heap.perUnit, rss.perUnit) < MAX_SLOPE_MIB ? 'kept' : 'BROKEN') : `not judged under ${MIN_JUDGED_MINUTES} minutes`}
+heap behind forced collections ${from.heapMiB.toFixed(1)} MiB after ${from.minute.toFixed(1)} minutes, ${to.heapMiB.toFixed(1)} after ${to.minute.toFixed(1)}: ${live.toFixed(2)} a minute
+heap ${shown(heap)}, resident ${shown(rss)} MiB a minute, below ${MAX_SLOPE_MIB}: ${judged ? (worst < MAX_SLOPE_MIB ? 'kept' : 'BROKEN') : `not judged under ${MIN_JUDGED_MINUTES} minutes`}
 results: ${results.file}`)
   return kept
 }
@@ -86,6 +97,7 @@ function write(
   found: {
     readonly heap: Slope
     readonly rss: Slope
+    readonly live: number
     readonly all: Tails
     readonly outside: Tails
     readonly tail: number
@@ -106,6 +118,7 @@ function write(
       samples: [perUnit],
       setup: { ...setup, error },
     })
+  results.write({ ...line, case: 'mixed', metric: 'collected-slope', unit: 'MiB/min', samples: [found.live] })
   for (const [name, of] of [
     ['mixed', found.all],
     ['mixed-outside-gc', found.outside],
