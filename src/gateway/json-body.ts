@@ -8,6 +8,7 @@ export type JsonBody = { readonly kind: 'json'; readonly value: unknown; readonl
 
 /** `application/json`, with or without parameters; an absent type is taken for it. */
 export function isJsonType(contentType: string): boolean {
+  if (contentType === 'application/json') return true
   const type = contentType.split(';')[0]!.trim().toLowerCase()
   return type === '' || type === 'application/json' || type.endsWith('+json')
 }

@@ -12,7 +12,8 @@ const decoder = new TextDecoder('utf-8')
 export function toolResult(answer: EgressResponse, structured: boolean): ToolResult {
   const ok = answer.status >= 200 && answer.status < 300
   const contentType = answer.headers.get('content-type')
-  const type = contentType.split(';')[0]!.trim().toLowerCase()
+  const type =
+    contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
   if (!ok) {
     const body = isText(type)
       ? decoder.decode(answer.body)

@@ -8,7 +8,7 @@ type Piece = string | ParameterBinding
 
 /** A value that climbs: a dot segment, alone or between slashes of either kind. Many servers decode `%2F` and `%2E` before they look. */
 export function climbs(value: string): boolean {
-  return value.split(/[/\\]/).some(part => part === '.' || part === '..')
+  return value.includes('.') && value.split(/[/\\]/).some(part => part === '.' || part === '..')
 }
 
 /** Splits once; the returned function joins for each call. */
