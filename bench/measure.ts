@@ -12,23 +12,25 @@ interface Round {
 
 /**
  * Cases take turns, `rounds` times: what disturbs the machine for a while disturbs all of them.
- * @param filter only cases whose full id contains it.
+ * @param filter only cases whose full id contains it, or one of several with commas between.
  */
 export async function measure(
   suite: Suite,
   options: { readonly timeMs: number; readonly rounds: number; readonly filter: string },
 ): Promise<(Figures | Fact)[]> {
-  const cases = (await suite.cases()).filter(one => `${suite.id}/${one.id}`.includes(options.filter))
+  const cases = (await suite.cases()).filter(one =>
+    options.filter.split(',').some(part => `${suite.id}/${one.id}`.includes(part)),
+  )
   const facts = cases.length === 0 ? [] : (suite.facts?.() ?? [])
   const rounds = new Map<BenchCase, Round[]>(cases.map(one => [one, []]))
+  const timesMs = new Map<BenchCase, number>()
   for (let round = 0; round <= options.rounds; round++)
     for (const one of cases) {
-      const bench = new Bench({ time: options.timeMs, warmup: round === 0, iterations: 16, throws: true })
-      const { prepare } = one
-      bench.add(one.id, () => one.run(), prepare === undefined ? {} : { beforeEach: () => prepare.call(one) })
-      const [task] = await bench.run()
+      const startedAt = performance.now()
+      const task = await timed(one, timesMs.get(one) ?? options.timeMs)
       // The first round warms up: by its end every case has run with the others' types seen.
-      if (round > 0) rounds.get(one)!.push(roundOf(task!, one.perRun))
+      if (round > 0) rounds.get(one)!.push(roundOf(task, one.perRun))
+      else timesMs.set(one, affordable(options.timeMs, performance.now() - startedAt))
     }
   return [
     ...cases.map(one => ({
@@ -37,6 +39,22 @@ export async function measure(
     })),
     ...facts.map(fact => ({ ...fact, id: `${suite.id}/${fact.id}` })),
   ]
+}
+
+async function timed(one: BenchCase, timeMs: number): Promise<Task> {
+  const bench = new Bench({ time: timeMs, warmup: false, iterations: 16, throws: true })
+  const { prepare } = one
+  bench.add(one.id, () => one.run(), prepare === undefined ? {} : { beforeEach: () => prepare.call(one) })
+  const [task] = await bench.run()
+  return task!
+}
+
+/** With what is prepared, which is not timed, a round may take so many times its time. */
+const PREPARING = 3
+
+/** Timed milliseconds of the next rounds, when the first took `tookMs` in all. */
+function affordable(timeMs: number, tookMs: number): number {
+  return Math.min(timeMs, Math.max(1, (timeMs * timeMs * PREPARING) / tookMs))
 }
 
 function roundOf(task: Task, perRun: number): Round {

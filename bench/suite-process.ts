@@ -9,7 +9,7 @@ export interface SuiteOptions {
   /** For each case and round. */
   readonly timeMs: number
   readonly rounds: number
-  /** Part of a case's id; '' takes all. */
+  /** Part of a case's id, or several with commas between; '' takes all. */
   readonly filter: string
 }
 

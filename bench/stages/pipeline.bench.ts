@@ -44,6 +44,7 @@ async function cases(): Promise<readonly BenchCase[]> {
         cold.snapshot.policy.forget()
       },
     ),
+    json(),
     made(parts, turns(tokens, ACTIVE)),
     ...stages.map((stage, at) => alone(stage, stages.slice(0, at), parts, turns(tokens, ACTIVE))),
   ]
@@ -60,6 +61,7 @@ function called(
   return {
     id,
     perRun: next().length,
+    ...(id.startsWith('warm/') ? { of: 'json' } : undefined),
     prepare() {
       before?.()
       calls = freshCalls(snapshot, next(), getOrder)
@@ -104,6 +106,24 @@ function answered(id: string, pipeline: Pipeline, { snapshot }: CallParts, next:
     async run() {
       for (const init of calls)
         if ((await pipeline(new Exchange(init)))?.kind !== 'reply') throw new Error('a wrong answer')
+    },
+  }
+}
+
+/** A unit that is as slow as the machine is: the body of a call read and written by the library of the language. */
+function json(): BenchCase {
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 17,
+    method: 'tools/call',
+    params: { name: 'get_order', arguments: { id: '7', status: 'shipped', page: { size: 20, from: 40 } } },
+  })
+  return {
+    id: 'json',
+    perRun: ACTIVE,
+    run() {
+      for (let i = 0; i < ACTIVE; i++)
+        if (JSON.stringify(JSON.parse(body)).length !== body.length) throw new Error('a wrong text')
     },
   }
 }

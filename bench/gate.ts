@@ -1,0 +1,59 @@
+/**
+ * `npm run bench:gate`: the ratios of `budgets.json` that have a `gateMax`, each within one run, in well under a minute. It measures a
+ * little, judges ratios alone and keeps nothing: absolute figures are the business of `bench:micro`.
+ * Exit code 1: a ratio was broken twice, or a suite failed. A breach is measured once more, for longer, before it counts.
+ */
+import { fileURLToPath } from 'node:url'
+import { type Budgets, type RatioVerdict, ratioVerdicts, readBudgets } from './budgets.ts'
+import { runSuite, suiteFiles } from './suite-process.ts'
+
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const FIRST = { timeMs: 12, rounds: 7 }
+const AGAIN = { timeMs: 60, rounds: 11 }
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const ratios = readBudgets().ratios.flatMap(ratio =>
+    ratio.gateMax === undefined ? [] : [{ ...ratio, max: ratio.gateMax }],
+  )
+  let broken = 0
+  for (const file of suiteFiles(HERE, '')) {
+    const suite = `${file.slice(0, -'.bench.ts'.length)}/`
+    const ofSuite = ratios.filter(ratio => ratio.case.startsWith(suite))
+    if (ofSuite.length > 0) broken += await judge(file, ofSuite)
+  }
+  console.log(broken === 0 ? `${ratios.length} ratios kept` : `${broken} of ${ratios.length} ratios broken`)
+  return broken === 0 ? 0 : 1
+}
+
+/** @returns how many are broken; one whose cases were not measured is, because a renamed case must not lose its budget in silence */
+async function judge(file: string, ratios: Budgets['ratios']): Promise<number> {
+  let verdicts = await measured(file, ratios, FIRST)
+  const doubtful = verdicts.filter(({ kept }) => !kept)
+  if (doubtful.length > 0) {
+    const again = await measured(file, doubtful, AGAIN)
+    verdicts = verdicts.map(one => again.find(other => other.case === one.case && other.of === one.of) ?? one)
+  }
+  for (const { case: mine, of, ratio, max, kept, why } of verdicts)
+    console.log(
+      `${kept ? 'kept  ' : 'BROKEN'} ${ratio.toFixed(2)} of ≤ ${max}  ${mine} / ${of}${kept ? '' : `: ${why}`}`,
+    )
+  const unmeasured = ratios.length - verdicts.length
+  if (unmeasured > 0)
+    console.error(
+      `${file}: ${unmeasured} of its ratios could not be measured; are the names in budgets.json still right?`,
+    )
+  return unmeasured + verdicts.filter(({ kept }) => !kept).length
+}
+
+async function measured(
+  file: string,
+  ratios: Budgets['ratios'],
+  options: { readonly timeMs: number; readonly rounds: number },
+): Promise<RatioVerdict[]> {
+  const filter = ratios.flatMap(ratio => [ratio.case, ratio.of]).join(',')
+  const { figures, failure } = await runSuite(HERE, file, { ...options, filter })
+  if (failure !== undefined) console.error(`${file}: failed\n${failure}`)
+  return ratioVerdicts({ ratios }, figures)
+}
