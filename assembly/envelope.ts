@@ -8,22 +8,27 @@
  */
 import {
   ARENA_BODY,
+  ARENA_MEMBERS,
   CALL_ARGUMENTS,
   CALL_FOREIGN,
   CALL_ID,
+  CALL_MEMBERS,
   CALL_META,
   CALL_NAME,
   CALL_TOKEN,
   ENVELOPE_CALL,
   ENVELOPE_OTHER,
   MAX_BODY_BYTES,
+  MAX_MEMBERS,
+  MEMBER_NOT_PLAIN,
   RESULT_CALL,
 } from './abi'
-import { clearForeign, foreign, skipColon, skipNumber, skipPlainString, skipSpace, skipValue } from './json'
+import { clearForeign, foreign, skipColon, skipInner, skipMembers, skipNumber, skipPlainString, skipScalar, skipSpace, skipString, skipValue } from './json'
 import { arena } from './memory'
 
 const QUOTE: u32 = 0x22
 const COMMA: u32 = 0x2c
+const BRACKET: u32 = 0x5b
 const BRACE: u32 = 0x7b
 const CLOSING_BRACE: u32 = 0x7d
 
@@ -40,9 +45,16 @@ const SEEN_META: u32 = 4
 /** Where a member's name stands and ends, after `openMember`. */
 let key: usize = 0
 let keySize: usize = 0
+/** What `readCall` was asked. */
+let takesNested: bool = false
 
-/** Reads the first `length` bytes of BODY. @returns ENVELOPE_CALL, with its parts in RESULT_CALL; or ENVELOPE_OTHER. */
-export function readCall(length: i32): i32 {
+/**
+ * Reads the first `length` bytes of BODY.
+ * @param nested 0: a call with an object or a list among its arguments is OTHER, said as soon as that is met
+ * @returns ENVELOPE_CALL, with its parts in RESULT_CALL; or ENVELOPE_OTHER
+ */
+export function readCall(length: i32, nested: i32): i32 {
+  takesNested = nested != 0
   if (length < 0 || length > MAX_BODY_BYTES) return ENVELOPE_OTHER
   const body = arena + ARENA_BODY
   const end = body + length
@@ -51,6 +63,7 @@ export function readCall(length: i32): i32 {
   store<u64>(arena + RESULT_CALL, 0, CALL_ARGUMENTS)
   store<u64>(arena + RESULT_CALL, 0, CALL_META)
   store<u64>(arena + RESULT_CALL, 0, CALL_TOKEN)
+  store<i32>(arena + RESULT_CALL, -1, CALL_MEMBERS)
   clearForeign()
   let at = skipSpace(body)
   if (load<u8>(at) != BRACE) return ENVELOPE_OTHER
@@ -134,7 +147,7 @@ function readParams(at: usize): usize {
       if (keySize == 9) {
         if (load<u64>(key) != 0x746e_656d_7567_7261 || load<u8>(key, 8) != 0x73) return 0 // arguments
         member = SEEN_ARGUMENTS
-        at = skipValue(at)
+        at = readArguments(at)
         storeSpan(CALL_ARGUMENTS, from, at)
       } else {
         if (keySize != 5 || (load<u64>(key) & 0xff_ffff_ffff) != 0x61_7465_6d5f) return 0 // _meta
@@ -148,6 +161,64 @@ function readParams(at: usize): usize {
     at = skipSpace(at)
   } while (load<u8>(at) == COMMA)
   return load<u8>(at) == CLOSING_BRACE && (seen & SEEN_NAME) != 0 ? at + 1 : 0
+}
+
+/** An object; its members one by one, as long as at most one of them is not plain. */
+function readArguments(at: usize): usize {
+  const body = arena + ARENA_BODY
+  let row = arena + ARENA_MEMBERS
+  /** Set on the member that is not plain. */
+  let mark: u32 = 0
+  let marked = false
+  const rows = row + 16 * MAX_MEMBERS
+  at = skipSpace(at + 1)
+  if (load<u8>(at) == CLOSING_BRACE) {
+    store<i32>(arena + RESULT_CALL, 0, CALL_MEMBERS)
+    return at + 1
+  }
+  while (true) {
+    if (load<u8>(at) != QUOTE) return 0
+    const name = at + 1
+    at = skipPlainString(name)
+    const plain = at != 0 && row != rows && !isProto(name, at - 1)
+    if (at == 0) at = skipString(name)
+    if (at == 0) return 0
+    const nameEnd = at - 1
+    const value = skipColon(at)
+    if (value == 0) return 0
+    at = plain ? skipScalar(value) : 0
+    if (at == 0) {
+      const byte: u32 = load<u8>(value)
+      if (!takesNested && (byte == BRACE || byte == BRACKET)) return 0
+      if (!plain || marked) return skipMembers(value)
+      at = skipInner(value)
+      if (at == 0) return 0
+      marked = true
+      mark = MEMBER_NOT_PLAIN
+    } else {
+      mark = 0
+    }
+    store<u32>(row, <u32>(name - body))
+    store<u32>(row, <u32>(nameEnd - body), 4)
+    store<u32>(row, <u32>(value - body) | mark, 8)
+    store<u32>(row, <u32>(at - body), 12)
+    row += 16
+    at = skipSpace(at)
+    const next: u32 = load<u8>(at)
+    if (next != COMMA) {
+      if (next != CLOSING_BRACE) return 0
+      store<i32>(arena + RESULT_CALL, <i32>(row - arena - ARENA_MEMBERS) >> 4, CALL_MEMBERS)
+      return at + 1
+    }
+    at = skipSpace(at + 1)
+  }
+}
+
+/** `__proto__`: to the host's assignment it is no name like others. */
+// @ts-ignore: decorator
+@inline
+function isProto(from: usize, to: usize): bool {
+  return to - from == 9 && load<u64>(from) == 0x5f6f_746f_7270_5f5f && load<u8>(from, 8) == 0x5f
 }
 
 /** `_meta`; where it holds a progress token and nothing else, as most do, also where that stands. */

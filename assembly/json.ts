@@ -40,9 +40,25 @@ export function skipSpace(at: usize): usize {
 
 /** Any value. */
 export function skipValue(at: usize): usize {
-  let depth = 0
-  /** The open containers, innermost lowest: 1 is an object. */
-  let kinds: u64 = 0
+  return skipOut(at, 0, 0, MAX_DEPTH)
+}
+
+/** The value of a member of an outermost object. */
+export function skipInner(at: usize): usize {
+  return skipOut(at, 0, 0, MAX_DEPTH - 1)
+}
+
+/** From a member's value in an object to the end of that object. */
+export function skipMembers(at: usize): usize {
+  return skipOut(at, 1, 1, MAX_DEPTH)
+}
+
+/**
+ * From where a value begins to the end of the outermost open container, or of the value when none is open.
+ * @param kinds the open containers, innermost lowest: 1 is an object
+ * @param most containers that may be open at once
+ */
+function skipOut(at: usize, depth: i32, kinds: u64, most: i32): usize {
   while (true) {
     const byte: u32 = load<u8>(at)
     if (byte == QUOTE) {
@@ -53,21 +69,15 @@ export function skipValue(at: usize): usize {
       if (load<u8>(at) == (CLOSING_BRACKET | (byte & OF_BRACE))) {
         at++
       } else {
-        if (depth == MAX_DEPTH) return 0
+        if (depth == most) return 0
         depth++
         kinds = (kinds << 1) | kind
         if (kind != 0) at = skipKey(at)
         if (at == 0) return 0
         continue
       }
-    } else if (byte == 0x74) {
-      at = load<u32>(at) == 0x65757274 ? at + 4 : 0 // true
-    } else if (byte == 0x6e) {
-      at = load<u32>(at) == 0x6c6c756e ? at + 4 : 0 // null
-    } else if (byte == 0x66) {
-      at = load<u32>(at, 1) == 0x65736c61 ? at + 5 : 0 // alse
     } else {
-      at = skipNumber(at)
+      at = byte < 0x3a ? skipNumber(at) : skipWord(at)
     }
     if (at == 0) return 0
     while (true) {
@@ -199,6 +209,23 @@ function skipForeign(at: usize): usize {
       at += 4
     }
   }
+}
+
+/** A string of plain ASCII without escapes, a number, `true`, `false` or `null`; 0 also where another value stands. */
+export function skipScalar(at: usize): usize {
+  const byte: u32 = load<u8>(at)
+  if (byte == QUOTE) return skipPlainString(at + 1)
+  if (byte < 0x3a) return skipNumber(at)
+  return skipWord(at)
+}
+
+/** `true`, `false` or `null`. */
+// @ts-ignore: decorator
+@inline
+function skipWord(at: usize): usize {
+  const word = load<u32>(at)
+  if (word == 0x65757274 || word == 0x6c6c756e) return at + 4 // true, null
+  return word == 0x736c6166 && load<u8>(at, 4) == 0x65 ? at + 5 : 0 // fals, e
 }
 
 /** A number (RFC 8259 §6). */

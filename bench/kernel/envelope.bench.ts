@@ -92,7 +92,7 @@ function casesOf(size: number): BenchCase[] {
     run() {
       let length = 0
       for (let i = 0; i < BATCH; i++) {
-        if (!reader.read(fresh.batch[i]!)) throw new Error('a call was not read')
+        if (!reader.read(fresh.batch[i]!, true)) throw new Error('a call was not read')
         length += reader.parts[CALL_NAME / 4 + 1]! - reader.parts[CALL_NAME / 4]!
       }
       if (length !== BATCH * 'search_orders'.length) throw new Error('a wrong name')

@@ -4,7 +4,7 @@
  */
 
 /** Raised with every change of a struct or a call; the host refuses a kernel of another number. */
-export const ABI_VERSION = 2
+export const ABI_VERSION = 3
 
 // ── Status: what `normalize`, `match` and `admit` return when it is below zero ──────────────────────────────
 
@@ -64,6 +64,8 @@ export const METHOD_ANY = 10
 export const MAX_PATH_BYTES = 8192
 /** Longest body that `readCall` looks at. */
 export const MAX_BODY_BYTES = 16384
+/** Arguments of a call whose places are written down one by one. */
+export const MAX_MEMBERS = 16
 /** Parameters in one pattern, catch-all included. */
 export const MAX_PARAMS = 32
 /** Segments in one pattern; bounds the stack of the search. */
@@ -100,8 +102,10 @@ export const ARENA_INPUT = 4096
 export const ARENA_OUTPUT = 12544
 /** The window the host writes a body into; the kernel writes a zero byte behind it. */
 export const ARENA_BODY = 40960
+/** Members of the arguments, in their order: MAX_MEMBERS times four u32, where name and value begin and end in the body. */
+export const ARENA_MEMBERS = 57408
 /** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
-export const ARENA_SIZE = 57408
+export const ARENA_SIZE = 57664
 
 // ── Parts of a call, offsets from RESULT_CALL ───────────────────────────────────────────────────────────────
 
@@ -117,6 +121,13 @@ export const CALL_META = 24
 export const CALL_TOKEN = 32
 /** 1 when a byte of the body is above 7F; then it is well-formed UTF-8. */
 export const CALL_FOREIGN = 40
+/**
+ * Members at ARENA_MEMBERS; -1 when they are not there: two are not plain, or the name of one is not or is `__proto__`,
+ * or they are more than MAX_MEMBERS. Plain is a string of ASCII without escapes, a number, `true`, `false`, `null`.
+ */
+export const CALL_MEMBERS = 44
+/** Bit in the place where a member's value begins: it is not plain. */
+export const MEMBER_NOT_PLAIN = 1073741824
 
 // ── Route table: written by the host, only read here. All links are addresses, 0 for none ───────────────────
 //

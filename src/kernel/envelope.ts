@@ -1,5 +1,14 @@
 /** Reading the envelope of a `tools/call`: the interface, and the call made of its parts. It scans nothing: `wasm-envelope.ts` and `twin-envelope.ts` do. */
-import { CALL_ARGUMENTS, CALL_FOREIGN, CALL_ID, CALL_META, CALL_NAME, CALL_TOKEN } from './abi.ts'
+import {
+  CALL_ARGUMENTS,
+  CALL_FOREIGN,
+  CALL_ID,
+  CALL_MEMBERS,
+  CALL_META,
+  CALL_NAME,
+  CALL_TOKEN,
+  MEMBER_NOT_PLAIN,
+} from './abi.ts'
 
 /** One per thread. What it found stands until the next `read`: take it before anything else runs. */
 export interface EnvelopeReader {
@@ -7,10 +16,13 @@ export interface EnvelopeReader {
   /**
    * True when the body is sound JSON in UTF-8, no byte order mark before it, and plainly a JSON-RPC request of `tools/call`
    * (assembly/envelope.ts says which). False for everything else, sound or not, and for more than MAX_BODY_BYTES.
+   * @param nested false: also, as early as can be, for a call with an object or a list among its arguments
    */
-  read(body: Uint8Array): boolean
+  read(body: Uint8Array, nested: boolean): boolean
   /** The parts of the call, by CALL_… / 4. */
   readonly parts: Int32Array
+  /** The arguments one by one, where `parts` says how many: four numbers each, as at ARENA_MEMBERS. */
+  readonly members: Int32Array
   /** Bytes `from` to `to` of the body as ISO 8859-1. */
   latin1(from: number, to: number): string
   /** Bytes `from` to `to` of the body as UTF-8; nothing is dropped from their beginning. */
@@ -31,102 +43,165 @@ export interface CallEnvelope {
 type Members = { readonly [name: string]: unknown }
 
 const QUOTE = 0x22
+/** Longer ones are made anew each time; characters. */
+const LONGEST_NAME = 128
+const LONGEST_META = 1024
+/** Bytes. In a longer body objects and lists among the arguments are left to `JSON.parse`: twice over them costs more than it saves. */
+const LONGEST_NESTED = 512
 const ID = CALL_ID / 4
 const NAME = CALL_NAME / 4
 const ARGUMENTS = CALL_ARGUMENTS / 4
 const META = CALL_META / 4
 const TOKEN = CALL_TOKEN / 4
 const FOREIGN = CALL_FOREIGN / 4
+const MEMBERS = CALL_MEMBERS / 4
 
-/** Makes calls of bodies. It remembers the names of tools, whose strings come again with every call. */
+/** Makes calls of bodies. It remembers the names of tools and arguments, whose strings come again with every call. */
 export class CallReader {
   readonly #reader: EnvelopeReader
   readonly #names = new NameMemory()
+  readonly #metas = new MetaMemory()
 
   constructor(reader: EnvelopeReader) {
     this.#reader = reader
   }
 
-  /** undefined: not a call, or nothing that this can read. `JSON.parse` has the word then. */
+  /**
+   * undefined: not a call, or nothing that this can read. `JSON.parse` has the word then.
+   * Strings of more than twelve characters keep the text of the whole body alive.
+   */
   read(body: Uint8Array): CallEnvelope | undefined {
     const reader = this.#reader
-    if (!reader.read(body)) return undefined
+    if (!reader.read(body, body.byteLength <= LONGEST_NESTED)) return undefined
     const { parts } = reader
     // one string for all: cutting a part out costs a sixth of making it from bytes. Characters are bytes in it, so that
     // places agree; what is not ASCII can only be in the objects.
     const text = reader.latin1(0, body.byteLength)
     const id = scalar(text, parts[ID]!, parts[ID + 1]!)
-    if (id === undefined) return undefined
+    if (typeof id === 'number' && !Number.isFinite(id)) return undefined
     const name = this.#names.recall(text, parts[NAME]!, parts[NAME + 1]!)
-    const argumentsEnd = parts[ARGUMENTS + 1]!
-    const metaEnd = parts[META + 1]!
-    if (metaEnd === 0) {
-      return {
-        id,
-        params: argumentsEnd === 0 ? { name } : { name, arguments: this.#members(text, ARGUMENTS) },
-      }
-    }
-    const meta = this.#meta(text)
-    if (meta === undefined) return undefined
-    return {
-      id,
-      params:
-        argumentsEnd === 0
-          ? { name, _meta: meta }
-          : { name, arguments: this.#members(text, ARGUMENTS), _meta: meta },
-    }
+    const hasArguments = parts[ARGUMENTS + 1] !== 0
+    if (parts[META + 1] === 0)
+      return { id, params: hasArguments ? { name, arguments: this.#arguments(text) } : { name } }
+    const _meta =
+      parts[TOKEN + 1] === 0
+        ? this.#meta(text)
+        : { progressToken: scalar(text, parts[TOKEN]!, parts[TOKEN + 1]!) }
+    return { id, params: hasArguments ? { name, arguments: this.#arguments(text), _meta } : { name, _meta } }
   }
 
-  #meta(text: string): Members | undefined {
-    const { parts } = this.#reader
-    const end = parts[TOKEN + 1]!
-    if (end === 0) return this.#members(text, META)
-    const progressToken = scalar(text, parts[TOKEN]!, end)
-    return progressToken === undefined ? undefined : { progressToken }
+  /** Few and plain ones are put together here, in half the time. */
+  #arguments(text: string): Members {
+    const { parts, members } = this.#reader
+    const end = parts[MEMBERS]! * 4
+    if (end < 0) return this.#object(text, ARGUMENTS)
+    const made: { [name: string]: unknown } = {}
+    for (let at = 0; at < end; at += 4) {
+      const name = this.#names.recall(text, members[at]!, members[at + 1]!)
+      const from = members[at + 2]!
+      const to = members[at + 3]!
+      made[name] =
+        (from & MEMBER_NOT_PLAIN) === 0
+          ? value(text, from, to)
+          : this.#parse(text, from & ~MEMBER_NOT_PLAIN, to)
+    }
+    return made
   }
 
-  #members(text: string, part: number): Members {
+  #meta(text: string): Members {
     const { parts } = this.#reader
-    const from = parts[part]!
-    const to = parts[part + 1]!
-    return JSON.parse(parts[FOREIGN] === 0 ? text.slice(from, to) : this.#reader.utf8(from, to)) as Members
+    const from = parts[META]!
+    const to = parts[META + 1]!
+    if (parts[FOREIGN] !== 0 || to - from > LONGEST_META) return this.#object(text, META)
+    return this.#metas.recall(text, from, to)
+  }
+
+  #object(text: string, part: number): Members {
+    const { parts } = this.#reader
+    return this.#parse(text, parts[part]!, parts[part + 1]!) as Members
+  }
+
+  #parse(text: string, from: number, to: number): unknown {
+    const { parts } = this.#reader
+    return JSON.parse(parts[FOREIGN] === 0 ? text.slice(from, to) : this.#reader.utf8(from, to))
   }
 }
 
-/** A string in its quotes, or a number; undefined for one beyond what a double holds. */
-function scalar(text: string, from: number, to: number): string | number | undefined {
+/** Of a string in its quotes, a number, `true`, `false` or `null`. */
+function value(text: string, from: number, to: number): string | number | boolean | null {
+  const first = text.charCodeAt(from)
+  if (first === 0x74) return true
+  if (first === 0x66) return false
+  if (first === 0x6e) return null
+  return scalar(text, from, to)
+}
+
+/** Of a string in its quotes or a number. */
+function scalar(text: string, from: number, to: number): string | number {
   if (text.charCodeAt(from) === QUOTE) return text.slice(from + 1, to - 1)
-  // up to nine digits: what nearly every number is
+  // up to nine digits, as nearly every number
   if (to - from < 10) {
-    let value = 0
+    let number = 0
     for (let at = from; ; at++) {
-      if (at === to) return value
+      if (at === to) return number
       const digit = text.charCodeAt(at) - 0x30
       if (digit < 0 || digit > 9) break
-      value = value * 10 + digit
+      number = number * 10 + digit
     }
   }
-  const value = Number(text.slice(from, to))
-  return Number.isFinite(value) ? value : undefined
+  return Number(text.slice(from, to))
 }
 
-/** Strings that are short and few. A cut out of a body would keep the whole body for as long as the name lives. */
+/**
+ * Strings of places that come again and again. A cut out of a body would keep the whole body for as long as it lives:
+ * what is remembered is a copy.
+ */
 class NameMemory {
   readonly #names: string[] = Array.from({ length: 256 }, () => '')
 
   recall(text: string, from: number, to: number): string {
     const length = to - from
     if (length === 0) return ''
-    const place =
-      (length +
-        31 * text.charCodeAt(to - 1) +
-        7 * text.charCodeAt(from + (length >> 1)) +
-        text.charCodeAt(from)) &
-      255
+    const place = placeOf(text, from, to)
     const known = this.#names[place]!
     if (known.length === length && text.startsWith(known, from)) return known
-    const name = Buffer.from(text.slice(from, to), 'latin1').toString('latin1')
-    if (length <= 128) this.#names[place] = name
+    const name = copyOf(text, from, to)
+    if (length <= LONGEST_NAME) this.#names[place] = name
     return name
   }
+}
+
+/** What clients say of themselves in each call: version, name, capabilities. Frozen, because calls share it. */
+class MetaMemory {
+  readonly #jsons: string[] = Array.from({ length: 64 }, () => '')
+  readonly #metas: Members[] = Array.from({ length: 64 }, () => ({}))
+
+  recall(text: string, from: number, to: number): Members {
+    const place = placeOf(text, from, to) & 63
+    const known = this.#jsons[place]!
+    if (known.length === to - from && text.startsWith(known, from)) return this.#metas[place]!
+    const json = copyOf(text, from, to)
+    const meta = freeze(JSON.parse(json) as Members)
+    this.#jsons[place] = json
+    this.#metas[place] = meta
+    return meta
+  }
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const inner of Object.values(value)) freeze(inner)
+  return Object.freeze(value)
+}
+
+function copyOf(text: string, from: number, to: number): string {
+  return Buffer.from(text.slice(from, to), 'latin1').toString('latin1')
+}
+
+/** 0 to 255, by length and some of the characters. */
+function placeOf(text: string, from: number, to: number): number {
+  const length = to - from
+  const first = text.charCodeAt(from)
+  const middle = text.charCodeAt(from + (length >> 1))
+  return (length + 31 * text.charCodeAt(to - 1) + 7 * middle + first) & 255
 }

@@ -16,7 +16,7 @@ export interface KernelExports {
   segmentHash(at: number, size: number): number
   takeTokens(slot: number, tokens: number, nowMs: number): number
   tokensLeft(slot: number, nowMs: number): number
-  readCall(length: number): number
+  readCall(length: number, nested: number): number
 }
 
 let compiled: WebAssembly.Module | undefined

@@ -3,31 +3,39 @@ import {
   CALL_ARGUMENTS,
   CALL_FOREIGN,
   CALL_ID,
+  CALL_MEMBERS,
   CALL_META,
   CALL_NAME,
   CALL_TOKEN,
   MAX_BODY_BYTES,
+  MAX_MEMBERS,
+  MEMBER_NOT_PLAIN,
 } from './abi.ts'
 import type { EnvelopeReader } from './envelope.ts'
 import { JsonSteps } from './twin-json.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
+const BRACKET = 0x5b
 const BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
 
 export class TwinEnvelope implements EnvelopeReader {
   readonly engine = 'twin'
-  readonly parts = new Int32Array(CALL_FOREIGN / 4 + 1)
+  readonly parts = new Int32Array(CALL_MEMBERS / 4 + 1)
+  readonly members = new Int32Array(MAX_MEMBERS * 4)
+  #nested = false
   #body = Buffer.alloc(0)
   #steps = new JsonSteps(this.#body)
 
-  read(body: Uint8Array): boolean {
+  read(body: Uint8Array, nested: boolean): boolean {
+    this.#nested = nested
     if (body.byteLength > MAX_BODY_BYTES) return false
     // a copy, as in the kernel: whoever gave the bytes may use them again
     this.#body = Buffer.from(body)
     this.#steps = new JsonSteps(this.#body)
     this.parts.fill(0)
+    this.parts[CALL_MEMBERS / 4] = -1
     const end = this.#object(
       this.#steps.space(0),
       { jsonrpc: true, id: true, method: true, params: true },
@@ -84,9 +92,48 @@ export class TwinEnvelope implements EnvelopeReader {
         return this.#keep(CALL_NAME, from + 1, end < 0 ? -1 : end - 1) < 0 ? -1 : end
       }
       if (steps.byte(from) !== BRACE) return -1
-      if (name === 'arguments') return this.#keep(CALL_ARGUMENTS, from, steps.value(from))
+      if (name === 'arguments') return this.#keep(CALL_ARGUMENTS, from, this.#arguments(from))
       return this.#keep(CALL_META, from, this.#meta(from))
     })
+  }
+
+  /** Steps over the object first: the members of one that is broken are nobody's. */
+  #arguments(from: number): number {
+    const steps = this.#steps
+    const end = steps.value(from)
+    if (end < 0) return -1
+    let count = 0
+    let marked = false
+    let at = steps.space(from + 1)
+    while (steps.byte(at) !== CLOSING_BRACE) {
+      if (steps.byte(at) === COMMA) at = steps.space(at + 1)
+      const nameEnd = steps.string(at + 1) - 1
+      const value = steps.colon(nameEnd + 1)
+      const first = steps.byte(value)
+      if (!this.#nested && (first === BRACE || first === BRACKET)) return -1
+      const plain = steps.plainString(at + 1) >= 0 && this.latin1(at + 1, nameEnd) !== '__proto__'
+      if (!plain || count === MAX_MEMBERS) return end
+      let valueEnd = this.#plain(value)
+      let mark = 0
+      if (valueEnd < 0) {
+        if (marked) return end
+        marked = true
+        mark = MEMBER_NOT_PLAIN
+        valueEnd = steps.value(value)
+      }
+      this.members.set([at + 1, nameEnd, value | mark, valueEnd], count * 4)
+      count++
+      at = steps.space(valueEnd)
+    }
+    this.parts[CALL_MEMBERS / 4] = count
+    return end
+  }
+
+  #plain(at: number): number {
+    const steps = this.#steps
+    const first = steps.byte(at)
+    if (first === BRACE || first === BRACKET) return -1
+    return first === QUOTE ? steps.plainString(at + 1) : steps.value(at)
   }
 
   #meta(from: number): number {

@@ -1,11 +1,20 @@
 /** The envelope reader in WebAssembly, from the host's side: a body's bytes in, places of its parts out. */
-import { ARENA_BODY, CALL_FOREIGN, ENVELOPE_CALL, MAX_BODY_BYTES, RESULT_CALL } from './abi.ts'
+import {
+  ARENA_BODY,
+  ARENA_MEMBERS,
+  CALL_MEMBERS,
+  ENVELOPE_CALL,
+  MAX_BODY_BYTES,
+  MAX_MEMBERS,
+  RESULT_CALL,
+} from './abi.ts'
 import type { EnvelopeReader } from './envelope.ts'
 import type { KernelExports } from './exports.ts'
 
 export class WasmEnvelope implements EnvelopeReader {
   readonly engine = 'wasm'
   readonly parts: Int32Array
+  readonly members: Int32Array
   readonly #exports: KernelExports
   readonly #window: Buffer
 
@@ -13,13 +22,14 @@ export class WasmEnvelope implements EnvelopeReader {
   constructor(exports: KernelExports, buffer: ArrayBufferLike, arena: number) {
     this.#exports = exports
     this.#window = Buffer.from(buffer, arena + ARENA_BODY, MAX_BODY_BYTES)
-    this.parts = new Int32Array(buffer, arena + RESULT_CALL, CALL_FOREIGN / 4 + 1)
+    this.parts = new Int32Array(buffer, arena + RESULT_CALL, CALL_MEMBERS / 4 + 1)
+    this.members = new Int32Array(buffer, arena + ARENA_MEMBERS, MAX_MEMBERS * 4)
   }
 
-  read(body: Uint8Array): boolean {
+  read(body: Uint8Array, nested: boolean): boolean {
     if (body.byteLength > MAX_BODY_BYTES) return false
     this.#window.set(body)
-    return this.#exports.readCall(body.byteLength) === ENVELOPE_CALL
+    return this.#exports.readCall(body.byteLength, nested ? 1 : 0) === ENVELOPE_CALL
   }
 
   latin1(from: number, to: number): string {

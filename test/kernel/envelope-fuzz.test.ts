@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { readMessage } from '../../src/gateway/mcp/message.ts'
+import { CALL_ARGUMENTS, CALL_ID, CALL_MEMBERS, CALL_META, CALL_NAME } from '../../src/kernel/abi.ts'
 import { createKernel, createTwin } from '../../src/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../src/kernel/envelope.ts'
 import { Bodies } from './envelope-bodies.ts'
@@ -30,19 +31,44 @@ function read(reader: CallReader, body: Uint8Array): unknown {
     : { kind: 'request', id: call.id, method: 'tools/call', params: call.params }
 }
 
-/** Whether it was taken. Throws where kernel, twin and `JSON.parse` are not of one mind. */
+/** Whether the kernel takes it. Throws where kernel, twin and `JSON.parse` are not of one mind. */
 function compare(body: Uint8Array, [kernel, calls]: Side, [twin, twinCalls]: Side): boolean {
-  const got = read(calls, body)
-  const parts = got === undefined ? undefined : [...kernel.parts]
-  const same = read(twinCalls, body)
-  const agree =
-    isDeepStrictEqual(got, same) && (got === undefined || isDeepStrictEqual(parts, [...twin.parts]))
-  if (!agree || (got !== undefined && !isDeepStrictEqual(got, parsed(body))))
+  const message = parsed(body)
+  const differs = (): never => {
     throw new Error(`bodies are read differently: ${Buffer.from(body).toString('base64')}`)
-  return got !== undefined
+  }
+  for (const made of [read(calls, body), read(twinCalls, body)])
+    if (made !== undefined && !isDeepStrictEqual(made, message)) differs()
+  for (const nested of [false, true]) {
+    const taken = kernel.read(body, nested)
+    if (twin.read(body, nested) !== taken) differs()
+    if (!taken) continue
+    if (!isDeepStrictEqual(places(kernel), places(twin))) differs()
+    if (!isDeepStrictEqual(inParts(kernel), message)) differs()
+  }
+  return kernel.read(body, true)
+}
+
+/** The message, each part of it parsed by itself. */
+function inParts(reader: EnvelopeReader): unknown {
+  const part = (at: number, quote = ''): unknown => {
+    const [from, to] = reader.parts.subarray(at / 4)
+    return to === 0 ? undefined : JSON.parse(quote + reader.utf8(from!, to!) + quote)
+  }
+  const optional = { arguments: part(CALL_ARGUMENTS), _meta: part(CALL_META) }
+  const params = {
+    name: part(CALL_NAME, '"'),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+  }
+  return readMessage({ jsonrpc: '2.0', id: part(CALL_ID), method: 'tools/call', params })
 }
 
 type Side = readonly [EnvelopeReader, CallReader]
+
+/** All that a reader wrote down. */
+function places({ parts, members }: EnvelopeReader): number[] {
+  return [...parts, ...members.subarray(0, Math.max(0, parts[CALL_MEMBERS / 4]!) * 4)]
+}
 
 function side(reader: EnvelopeReader): Side {
   return [reader, new CallReader(reader)]

@@ -26,6 +26,10 @@ describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_,
     around('{"name":"x","_meta":{ "progressToken" : 1.5e3 }}', '1234567890123'),
     around('{"name":"x","_meta":{"progressToken":1,"progressToken":2}}', '007'.slice(2)),
     around('{"name":"x","_meta":{"progressToken":"\\u0041"}}', '1e2'),
+    around('{"name":"x","arguments":{"a":"b\\n","c":true,"d":false,"e":null,"f":-0,"10":1e400,"2":"two"}}'),
+    around('{"name":"x","arguments":{"a":"ä","b":"ö","c":1}}'),
+    around('{"name":"x","arguments":{"__proto__":1,"b":2}}'),
+    around(`{"name":"x","arguments":{${Array.from({ length: 17 }, (_, i) => `"a${i}":${i}`).join(',')}}}`),
     around('{"name":"","arguments":{"__proto__":{"a":1},"a":1,"a":2}}', '""'),
     ' \t\r\n{ "params" : { "name" : "x" } , "method" : "tools/call" ,\n"id" : 0 , "jsonrpc" : "2.0" } \n',
   ])('takes %s', text => {
@@ -35,7 +39,7 @@ describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_,
 
   test('says where the parts stand', () => {
     const text = around('{"name":"find","arguments":{"q":"größe 😀"},"_meta":{"progressToken":"é"}}')
-    expect(reader.read(Buffer.from(text))).toBe(true)
+    expect(reader.read(Buffer.from(text), true)).toBe(true)
     expect(span(reader, CALL_ARGUMENTS)).toBe('{"q":"größe 😀"}')
     expect(span(reader, CALL_META)).toBe('{"progressToken":"é"}')
     // not plain ASCII: the whole of _meta is parsed
@@ -84,6 +88,8 @@ describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_,
     [around('{"name":"x","arguments":{"a":1,}}'), 'a comma too many'],
     [around('{"name":"x","arguments":{"a":[1}]}'), 'brackets across'],
     [around(`{"name":"x","arguments":{"a":${'['.repeat(64)}1${']'.repeat(64)}}}`), 'too deep'],
+    [around(`{"name":"x","arguments":{"a":"${'long '.repeat(99)}","b":[1]}}`), 'a list in a long body'],
+    [around(`{"name":"x","arguments":{"a":"${'long '.repeat(99)}","b":{}}}`), 'an object in a long body'],
   ])('leaves %s to JSON.parse: %s', text => {
     expect(read(text)).toBeUndefined()
   })
