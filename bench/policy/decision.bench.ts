@@ -6,6 +6,7 @@ import { readBundle } from '../../src/policy/bundle.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../../src/policy/engine.ts'
 import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
 import type { BenchCase, Suite } from '../suite.ts'
+import { cedar } from './cedar.ts'
 
 const BUNDLE = readFileSync(new URL('../../policies/bundle.tar.gz', import.meta.url))
 const CALLERS = 1000
@@ -124,6 +125,19 @@ function asItComes(caller: Caller): BenchCase {
   }
 }
 
+/** Another engine, its policies parsed once: what a question costs there. */
+function byCedar(caller: Caller): BenchCase {
+  const allows = cedar()
+  const inputs = Array.from({ length: TOOLS }, (_, tool) => inputOf(caller, tool))
+  return {
+    id: 'evaluated/cedar-wasm',
+    perRun: TOOLS,
+    run() {
+      for (const input of inputs) if (!allows(input)) throw new Error('a wrong decision')
+    },
+  }
+}
+
 const suite: Suite = {
   id: 'policy/decision',
   title: 'one decision of the shipped policy: may this caller call this tool?',
@@ -144,6 +158,7 @@ const suite: Suite = {
       ),
       evaluated('evaluated/denied', fresh, callerOf(2, ['viewer'], []), false),
       asItComes(agent),
+      byCedar(agent),
     ]
   },
 }
