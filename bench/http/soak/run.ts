@@ -111,11 +111,7 @@ async function soak(
   kinds: readonly Kind[],
   perSecond: number,
   minutes: number,
-): Promise<{
-  readonly samples: readonly Sample[]
-  readonly latencies: Latencies
-  readonly visitors: number
-}> {
+): Promise<Found> {
   const stop = new AbortController()
   let fault: Error | undefined
   const visitors = new Visitors(gateway, error => {

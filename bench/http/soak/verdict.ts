@@ -58,6 +58,7 @@ export function judge(
   write(results, {
     heap,
     rss,
+    live,
     all,
     outside,
     tail,
