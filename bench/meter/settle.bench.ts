@@ -1,5 +1,7 @@
 /** What an event costs the request: made, encoded and queued; the encodings side by side; and what the write behind it costs. */
-import { openSync, writeSync } from 'node:fs'
+import { mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { encodeEvent } from '../../src/meter/event-codec.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../../src/meter/event-encoder.ts'
 import { newWriterName } from '../../src/meter/event-id.ts'
@@ -15,6 +17,7 @@ import { aCall, anOrigin } from '../../test/fixtures/metering.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const PER_RUN = 256
+const SEGMENT_BYTES = 8 * 1024 * 1024
 
 /** The queue of the spool without the file behind it: a full one begins anew. */
 class Queue implements Meter {
@@ -34,6 +37,14 @@ class Queue implements Meter {
   }
 }
 
+/** As the spool has it; gone with the process. */
+function openSegment(): number {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-spool-'))
+  const file = openSync(join(directory, 'segment'), 'w')
+  rmSync(directory, { recursive: true })
+  return file
+}
+
 /** Request ids as they come from the wire: never the same text twice. */
 const freshId = (index: number): string => Buffer.from(`${index}-`.padEnd(32, '7c9e')).toString('latin1')
 
@@ -42,6 +53,8 @@ async function cases(): Promise<readonly BenchCase[]> {
   const origin = anOrigin()
   const fixed = aCall()
   const written = openSync('/dev/null', 'w')
+  const segment = openSegment()
+  let segmentAt = 0
   let calls: MeteredCall[] = []
   let nowMs = fixed.occurredAtMs
   let exchanges: Exchange[] = []
@@ -196,13 +209,33 @@ async function cases(): Promise<readonly BenchCase[]> {
         check(writeSync(written, queue.buffer, 0, queue.filled))
       },
     },
+    {
+      id: 'behind/sealed-and-written, each by itself to a file',
+      perRun: PER_RUN,
+      prepare() {
+        freshCalls()
+        queue.filled = 0
+        for (const call of calls) queue.record(origin, call)
+      },
+      run() {
+        if (segmentAt > SEGMENT_BYTES) segmentAt = 0
+        let at = 0
+        while (at < queue.filled) {
+          const end = at + FRAME_HEADER_BYTES + queue.buffer.readUInt32LE(at + 4)
+          sealFrames(queue.buffer, at, end)
+          segmentAt += writeSync(segment, queue.buffer, at, end - at, segmentAt)
+          at = end
+        }
+        check(at)
+      },
+    },
   ]
 }
 
 const suite: Suite = {
   id: 'meter/settle',
   title:
-    'One metering event: made, encoded, framed and queued; then written in groups of 256 (checksum and system call).',
+    'One metering event: made, encoded, framed and queued; then written (checksum and system call), with `sync` in groups, with `batch` each by itself.',
   cases,
 }
 export default suite
