@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Credentials } from '../pipeline/exchange.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../server/listener.ts'
 import type { ServerTiming } from './server-timing.ts'
+import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
 
 export const JSON_TYPE = 'application/json'
 
@@ -11,24 +12,26 @@ export class Call {
   readonly request: HttpRequest
   readonly response: HttpResponse
   readonly requestId: string
-  readonly traceId: string
+  traceId: string
   /** What the caller's `traceparent` names as parent. */
-  readonly parentSpanId: string | undefined
+  parentSpanId: string | undefined
   /** The caller's word on recording stands for its own trace; a trace of ours is recorded. */
-  readonly traceFlags: string
+  traceFlags: string
   readonly receivedAtMs: number
   /** Set when the caller may see where the time went; told with the head of the answer. */
   serverTiming: ServerTiming | undefined
   readonly #corsHeaders: readonly string[]
+  #traceTexts: TraceTexts | undefined
 
   constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
     this.request = request
     this.response = response
     this.requestId = requestIdOf(request)
-    const parent = TRACEPARENT.exec(request.header('traceparent'))
-    this.traceId = parent?.[1] ?? randomHex(16)
-    this.parentSpanId = parent?.[2]
-    this.traceFlags = parent?.[3] ?? '01'
+    const traceparent = request.header('traceparent')
+    const parent = traceparent === '' ? undefined : readTraceparent(traceparent)
+    this.traceId = parent?.traceId ?? randomHex(16)
+    this.parentSpanId = parent?.parentSpanId
+    this.traceFlags = parent?.flags ?? '01'
     this.receivedAtMs = nowMs
     this.#corsHeaders = corsHeaders
   }
@@ -39,6 +42,28 @@ export class Call {
       apiKey: this.request.header('x-api-key'),
       tenant: this.request.header('x-tenant-id'),
     }
+  }
+
+  /** Continues the trace that the body speaks of, where the headers speak of none. */
+  adoptTrace(texts: TraceTexts): void {
+    if (this.request.header('traceparent') !== '') return
+    const parent = readTraceparent(texts.traceparent)
+    if (parent === undefined) return
+    this.traceId = parent.traceId
+    this.parentSpanId = parent.parentSpanId
+    this.traceFlags = parent.flags
+    this.#traceTexts = texts
+  }
+
+  /** Headers for whoever is called next: flat, checked, without `traceparent`, which names the step that calls. */
+  get traceHeaders(): readonly string[] {
+    const { request } = this
+    const baggage = request.header('baggage')
+    if (this.#traceTexts !== undefined)
+      return travellingHeaders(baggage === '' ? this.#traceTexts : { ...this.#traceTexts, baggage })
+    const traceparent = request.header('traceparent')
+    if (traceparent === '' && baggage === '') return []
+    return travellingHeaders({ traceparent, tracestate: request.header('tracestate'), baggage })
   }
 
   /** @param body an object is sent as JSON */
@@ -101,9 +126,6 @@ function requestIdOf(request: HttpRequest): string {
   const given = request.header('x-request-id')
   return SANE_REQUEST_ID.test(given) ? given : randomHex(16)
 }
-
-/** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags; an all-zero trace-id is invalid. */
-const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/
 
 /** Of one step of a trace (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
 export function newSpanId(): string {

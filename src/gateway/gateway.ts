@@ -51,6 +51,7 @@ export function run(
     traceId: call.traceId,
     parentSpanId: call.parentSpanId,
     traceFlags: call.traceFlags,
+    travelling: call,
     access,
     snapshot,
     operation,

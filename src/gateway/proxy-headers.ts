@@ -36,6 +36,8 @@ const OURS = new Set([
   'x-tenant-id',
   'x-request-id',
   'traceparent',
+  'tracestate',
+  'baggage',
   'x-debug-timing',
 ])
 
@@ -73,6 +75,7 @@ export function forwardedHeaders(
     call.requestId,
     'traceparent',
     `00-${call.traceId}-${spanId}-${call.traceFlags}`,
+    ...call.traceHeaders,
   )
   return headers
 }

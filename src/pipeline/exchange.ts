@@ -146,6 +146,8 @@ export interface ExchangeInit {
   readonly parentSpanId?: string | undefined
   /** W3C trace flags as two hex digits, the caller's or `01`. */
   readonly traceFlags?: string
+  /** What else travels with the trace (`tracestate`, `baggage`), as headers, flat, valid; read by who calls a backend. */
+  readonly travelling?: { readonly traceHeaders: readonly string[] }
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -172,6 +174,7 @@ export class Exchange {
   readonly traceId: string
   readonly parentSpanId: string | undefined
   readonly traceFlags: string
+  readonly travelling: ExchangeInit['travelling']
   readonly access: ExchangeInit['access']
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -224,6 +227,7 @@ export class Exchange {
     this.traceId = init.traceId
     this.parentSpanId = init.parentSpanId
     this.traceFlags = init.traceFlags ?? '01'
+    this.travelling = init.travelling
     this.access = init.access
     this.snapshot = init.snapshot
     this.operation = init.operation

@@ -19,7 +19,14 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     const answer = await egress.request({
       method: request.method,
       url: request.url,
-      headers: [...request.headers, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)],
+      headers: [
+        ...request.headers,
+        'x-request-id',
+        exchange.requestId,
+        'traceparent',
+        traceparent(exchange),
+        ...(exchange.travelling?.traceHeaders ?? []),
+      ],
       ...(request.body === undefined ? undefined : { body: request.body }),
       timeoutMs: tool!.tool.timeoutMs,
       maxResponseBytes,

@@ -2,16 +2,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Addresses } from '../../src/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
-import { post, read } from '../fixtures/deployment.ts'
+import { post, read, rpc } from '../fixtures/deployment.ts'
 
 interface Span {
   readonly traceId: string
@@ -29,6 +29,7 @@ const ports = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
 const CANARY_ARGUMENT = 'canary-argument-5f1c'
+const CANARY_TOOL = 'canary-tool-77d0'
 const CANARY_KEY = 'tgk_canary01_canarycanarycanarycanarycanary01'
 const CANARY_TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.Y2FuYXJ5'
 const SOON = { timeout: 20_000, interval: 50 }
@@ -37,6 +38,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-telemetry-'))
 const spans: Span[] = []
 const resources: string[] = []
 const upstreamTraces: string[] = []
+const upstreamHeaders: IncomingHttpHeaders[] = []
 let collector: Server
 let upstream: Server
 let child: ChildProcess
@@ -66,6 +68,7 @@ beforeAll(async () => {
   })
   upstream = createServer((request, response) => {
     upstreamTraces.push(String(request.headers.traceparent))
+    upstreamHeaders.push(request.headers)
     response.end('proxied')
   })
   const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
@@ -156,6 +159,86 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
   expect(resources.join()).toContain('gateway-of-the-test')
 })
 
+describe('an MCP request that speaks of its trace in _meta', () => {
+  const OF_BODY = TRACE.replace('0af7', 'b0d7')
+  const KEY = 'io.modelcontextprotocol'
+  let name: string
+  beforeAll(async () => {
+    const api = (path: string, body: unknown) => post(`${addresses.api_url}/v1${path}`, body, token)
+    const tenant = (await api('/tenants', { name: 'meta', tier: 'enterprise' })).json
+    const upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+    const operation = { operationId: 'ping', responses: { 200: { description: 'ok' } } }
+    const made = await api(`/tenants/${tenant.id}/apis`, {
+      name: 'Meta',
+      path: '/meta',
+      upstream_url: upstreamUrl,
+      auth_required: false,
+      spec: {
+        openapi: '3.1.0',
+        info: { title: 'Meta', version: '1' },
+        servers: [{ url: upstreamUrl }],
+        paths: { '/ping': { get: operation } },
+      },
+    })
+    expect(made.status, made.text).toBe(201)
+    const names = async (): Promise<string[]> => {
+      const { json } = await post(`${addresses.gateway_url}/mcp/v1/tools`, {}, token, {
+        'x-tenant-id': 'meta',
+      })
+      return (json.tools as { name: string }[]).map(tool => tool.name).filter(each => each.endsWith('ping'))
+    }
+    name = await vi.waitFor(async () => {
+      const [only, ...others] = await names()
+      if (only === undefined || others.length > 0) throw new Error('the API is not a tool yet')
+      return only
+    }, SOON)
+  })
+
+  async function traced(meta: object, headers: Record<string, string> = {}) {
+    const era = { [`${KEY}/protocolVersion`]: '2026-07-28', [`${KEY}/clientCapabilities`]: {} }
+    const params = { name, arguments: {}, _meta: { ...era, ...meta } }
+    const before = upstreamHeaders.length
+    const answer = await post(`${addresses.gateway_url}/mcp`, rpc('tools/call', params), token, {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': name,
+      'x-tenant-id': 'meta',
+      ...headers,
+    })
+    expect(answer.status, answer.text).toBe(200)
+    expect(upstreamHeaders).toHaveLength(before + 1)
+    return { traceId: answer.headers.get('x-trace-id')!, told: upstreamHeaders.at(-1)! }
+  }
+  const BODY = { traceparent: `00-${OF_BODY}-${PARENT}-01`, tracestate: 'vendor=1', baggage: 'region=eu' }
+
+  it('is part of that trace, and so is its backend', async () => {
+    const { traceId, told } = await traced(BODY)
+    expect(traceId).toBe(OF_BODY)
+    expect(told.traceparent).toMatch(new RegExp(`^00-${OF_BODY}-(?!${PARENT})[0-9a-f]{16}-01$`))
+    expect([told.tracestate, told.baggage]).toEqual(['vendor=1', 'region=eu'])
+    const own = () => spans.find(span => span.traceId === OF_BODY && span.kind === 2)
+    await expect.poll(() => own()?.parentSpanId, SOON).toBe(PARENT)
+  })
+
+  it('is part of the trace that its headers name, when they name one', async () => {
+    const { traceId, told } = await traced(BODY, { traceparent: `00-${TRACE}-${PARENT}-01` })
+    expect(traceId).toBe(TRACE)
+    expect(told.traceparent).toContain(TRACE)
+    expect([told.tracestate, told.baggage]).toEqual([undefined, undefined])
+  })
+
+  it.each([
+    { traceparent: 'nonsense', tracestate: 'vendor=1', baggage: 'region=eu' },
+    { traceparent: BODY.traceparent, tracestate: 'no state', baggage: 'region=eu\r\nx-evil: 1' },
+    { traceparent: [BODY.traceparent], tracestate: { vendor: 1 }, baggage: 7 },
+  ])('passes nothing on that is not valid: %j', async meta => {
+    const { traceId, told } = await traced(meta)
+    expect(told.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
+    for (const header of ['tracestate', 'baggage', 'x-evil']) expect(told[header], header).toBeUndefined()
+  })
+})
+
 it('makes no span of a trace that its caller does not record, and begins one of its own without a caller', async () => {
   const silent = TRACE.replace('0af7', 'ffff')
   const answer = await invoke({ name: 'nothing' }, { traceparent: `00-${silent}-${PARENT}-00` })
@@ -205,6 +288,13 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   said.push(
     (await post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, `{"name":"${CANARY_ARGUMENT}`, token)).text,
   )
+  // a name that no tool has is told to its caller, and to nobody else
+  const odd = await invoke({ name: CANARY_TOOL, arguments: { id: CANARY_ARGUMENT } })
+  const failing = await invoke({ name: names[0] }, { baggage: `secret=${CANARY_ARGUMENT}` })
+  for (const { headers } of [odd, failing])
+    await expect
+      .poll(() => spans.some(span => span.traceId === headers.get('x-trace-id') && span.kind === 2), SOON)
+      .toBe(true)
   const metrics = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
   for (const name of [
     'platform_requests_total{consumer="demo-admin"',
@@ -221,7 +311,9 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   const spool = join(dataDir, 'metering')
   const events = readdirSync(spool).map(name => readFileSync(join(spool, name), 'latin1'))
   expect(events.join()).toContain('demo-admin')
-  const told = [...said, log, metrics, ...events, JSON.stringify(spans)].join('\n')
+  const kept = [log, metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
+  expect(kept).not.toContain(CANARY_TOOL)
+  const told = [...said, kept].join('\n')
   const secrets = { token, tokenTail: token.slice(-40), CANARY_TOKEN, CANARY_KEY, CANARY_ARGUMENT }
   for (const [name, secret] of Object.entries(secrets)) expect(told.includes(secret), name).toBe(false)
   expect(told).not.toContain('demo-admin-secret')

@@ -7,6 +7,7 @@ import type { Call } from '../call.ts'
 import { challengeContext } from '../gateway.ts'
 import { readJson } from '../json-body.ts'
 import { refusalHeaders, rpcError } from '../refusal-body.ts'
+import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
@@ -18,7 +19,7 @@ import {
   type RpcRequest,
   readMessage,
 } from './message.ts'
-import { isModern, mirroredHeader, readEnvelope } from './modern.ts'
+import { isModern, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostAnswer } from './post-answer.ts'
@@ -45,6 +46,8 @@ export class McpPost {
       const sessionId = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
       if (!Array.isArray(body.value)) {
         const message = readMessage(body.value)
+        const meta = metaOf(message)
+        if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
         if (isModern(message, call.request.header('mcp-protocol-version')))
           return this.#modern(call, snapshot, message)
         return this.#withSession(call, sessionId, session => this.#single(call, snapshot, session, message))

@@ -69,6 +69,14 @@ describe('headers for an upstream', () => {
     expect(own).toMatch(new RegExp(`^00-[0-9a-f]{32}-${SPAN}-01$`))
   })
 
+  it('take along what belongs to the trace, and nothing that only looks like it', () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const told = forwarded({ traceparent, tracestate: 'a=1', baggage: 'b=2' }, false)
+    expect([told.get('tracestate'), told.get('baggage')]).toEqual(['a=1', 'b=2'])
+    const broken = forwarded({ traceparent: 'nonsense', tracestate: 'a=1', baggage: 'b 2' }, false)
+    expect([broken.has('tracestate'), broken.has('baggage')]).toEqual([false, false])
+  })
+
   it('leave out credentials, and what belongs to one connection', () => {
     const told = forwarded(
       {
