@@ -42,8 +42,7 @@ export function takeApart(token: string): TokenParts | Refusal {
   if ('kind' in header) return header
   const signatureText = token.slice(end + 1)
   const signature = Buffer.from(signatureText, 'base64url')
-  // Unused bits of the last character would let one signature be spelled in several ways.
-  if (signature.toString('base64url') !== signatureText) return MALFORMED
+  if (!isCanonical(signatureText)) return MALFORMED
   return {
     algorithm: header.algorithm,
     kid: header.kid,
@@ -51,6 +50,17 @@ export function takeApart(token: string): TokenParts | Refusal {
     payload: Buffer.from(token.slice(start + 1, end), 'base64url'),
     signature,
   }
+}
+
+/** RFC 4648 §5 digits. */
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** By the number of characters beyond whole groups of four: bits of the last one that stand for nothing. One alone is no byte. */
+const UNUSED_BITS = [0, -1, 0b1111, 0b11] as const
+
+/** Unused bits that are set would let one signature be spelled in several ways (RFC 4648 §3.5). @param text of base64url digits only */
+function isCanonical(text: string): boolean {
+  const unused = UNUSED_BITS[text.length % 4]!
+  return unused === 0 || (unused > 0 && (DIGITS.indexOf(text.at(-1)!) & unused) === 0)
 }
 
 function readHeader(token: string, start: number): Header | Refusal {

@@ -26,13 +26,49 @@ export interface Principal {
 
 /** Builds a frozen Principal, computing the canonical lists and the visibility key. */
 export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
-  const roles = [...new Set(fields.roles)].sort()
-  const scopes = [...new Set(fields.scopes)].sort()
-  const visibilityKey = JSON.stringify([fields.tenant ?? null, roles, scopes])
+  const roles = canonical(fields.roles)
+  const scopes = canonical(fields.scopes)
+  // each field by name: V8 freezes objects of one known shape many times faster than copies
   return Object.freeze({
-    ...fields,
-    roles: Object.freeze(roles),
-    scopes: Object.freeze(scopes),
-    visibilityKey,
+    kind: fields.kind,
+    subject: fields.subject,
+    consumer: fields.consumer,
+    tenant: fields.tenant,
+    roles,
+    scopes,
+    subscriptionId: fields.subscriptionId,
+    expiresAtMs: fields.expiresAtMs,
+    visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes]),
   })
+}
+
+interface Known {
+  readonly given: readonly string[]
+  readonly canonical: readonly string[]
+}
+
+/** The few combinations of roles and scopes that a deployment has: sorting and freezing cost more than finding them again. */
+const known = new Map<string, Known>()
+const MAX_KNOWN = 1024
+/** Longer lists are not kept. */
+const MAX_KNOWN_CHARS = 2048
+
+function canonical(given: readonly string[]): readonly string[] {
+  const name = given.join(' ')
+  const entry = known.get(name)
+  // names that hold spaces can make two lists look alike
+  if (entry !== undefined && sameTexts(entry.given, given)) return entry.canonical
+  const made = Object.freeze([...new Set(given)].sort())
+  if (entry === undefined && name.length <= MAX_KNOWN_CHARS) {
+    // whoever can sign tokens can make new lists: a full table starts anew rather than growing
+    if (known.size >= MAX_KNOWN) known.clear()
+    known.set(name, { given: [...given], canonical: made })
+  }
+  return made
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false
+  return true
 }
