@@ -54,9 +54,16 @@ export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   const record = value as Record<string, unknown>
-  const parts: string[] = []
-  for (const key of Object.keys(record).sort()) {
-    if (record[key] !== undefined) parts.push(`${JSON.stringify(key)}:${canonicalJson(record[key])}`)
+  let text = ''
+  for (const key of sorted(Object.keys(record))) {
+    const part = record[key]
+    if (part !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(part)}`
   }
-  return `{${parts.join(',')}}`
+  return `{${text}}`
+}
+
+/** Most come in order, and finding that out costs a tenth of sorting them. */
+function sorted(keys: string[]): string[] {
+  for (let at = 1; at < keys.length; at++) if (keys[at - 1]! > keys[at]!) return keys.sort()
+  return keys
 }

@@ -133,13 +133,28 @@ function cacheKey(exchange: Exchange, tool: CompiledTool): string {
   return `${exchange.snapshot.version}\n${subjectKeyOf(exchange)}\n${tool.index}\n${canonicalJson(withDefaults(tool.tool.inputSchema, args))}`
 }
 
-function withDefaults(
-  schema: ObjectSchema,
-  args: { readonly [name: string]: unknown },
-): { readonly [name: string]: unknown } {
-  const filled: Record<string, unknown> = { ...args }
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (!Object.hasOwn(filled, name) && property.default !== undefined) filled[name] = property.default
+type Arguments = { readonly [name: string]: unknown }
+
+/** Defaults of each schema, found once. */
+const defaults = new WeakMap<ObjectSchema, readonly (readonly [name: string, value: unknown])[]>()
+
+function withDefaults(schema: ObjectSchema, args: Arguments): Arguments {
+  let filled: Record<string, unknown> | undefined
+  for (const [name, value] of defaultsOf(schema)) {
+    if (Object.hasOwn(args, name)) continue
+    filled ??= { ...args }
+    filled[name] = value
   }
-  return filled
+  return filled ?? args
+}
+
+function defaultsOf(schema: ObjectSchema): readonly (readonly [name: string, value: unknown])[] {
+  let found = defaults.get(schema)
+  if (found === undefined) {
+    found = Object.entries(schema.properties ?? {})
+      .filter(([, property]) => property.default !== undefined)
+      .map(([name, property]) => [name, property.default] as const)
+    defaults.set(schema, found)
+  }
+  return found
 }
