@@ -23,14 +23,11 @@ export async function measure(
   )
   const facts = cases.length === 0 ? [] : (suite.facts?.() ?? [])
   const rounds = new Map<BenchCase, Round[]>(cases.map(one => [one, []]))
-  const timesMs = new Map<BenchCase, number>()
   for (let round = 0; round <= options.rounds; round++)
     for (const one of cases) {
-      const startedAt = performance.now()
-      const task = await timed(one, timesMs.get(one) ?? options.timeMs)
+      const task = await timed(one, options.timeMs)
       // The first round warms up: by its end every case has run with the others' types seen.
       if (round > 0) rounds.get(one)!.push(roundOf(task, one.perRun))
-      else timesMs.set(one, affordable(options.timeMs, performance.now() - startedAt))
     }
   return [
     ...cases.map(one => ({
@@ -41,20 +38,29 @@ export async function measure(
   ]
 }
 
+/** What is prepared is not timed, yet it takes time: a round ends when it has taken so many times its own in all. */
+const PREPARING = 3
+/** Runs that a round has at least, however long they take. */
+const LEAST_RUNS = 16
+
 async function timed(one: BenchCase, timeMs: number): Promise<Task> {
-  const bench = new Bench({ time: timeMs, warmup: false, iterations: 16, throws: true })
-  const { prepare } = one
-  bench.add(one.id, () => one.run(), prepare === undefined ? {} : { beforeEach: () => prepare.call(one) })
+  const enough = new AbortController()
+  const bench = new Bench({
+    time: timeMs,
+    warmup: false,
+    iterations: LEAST_RUNS,
+    throws: true,
+    signal: enough.signal,
+  })
+  const endsAt = performance.now() + timeMs * PREPARING
+  let runs = 0
+  const beforeEach = (): void => {
+    one.prepare?.()
+    if (++runs > LEAST_RUNS && performance.now() > endsAt) enough.abort()
+  }
+  bench.add(one.id, () => one.run(), one.prepare === undefined ? {} : { beforeEach })
   const [task] = await bench.run()
   return task!
-}
-
-/** With what is prepared, which is not timed, a round may take so many times its time. */
-const PREPARING = 3
-
-/** Timed milliseconds of the next rounds, when the first took `tookMs` in all. */
-function affordable(timeMs: number, tookMs: number): number {
-  return Math.min(timeMs, Math.max(1, (timeMs * timeMs * PREPARING) / tookMs))
 }
 
 function roundOf(task: Task, perRun: number): Round {

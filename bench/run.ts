@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
   options: {
     filter: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
-    time: { type: 'string', default: '60' },
+    time: { type: 'string', default: '40' },
     rounds: { type: 'string', default: '5' },
     out: { type: 'string' },
   },
@@ -38,12 +38,14 @@ async function main(): Promise<number> {
   if (!options.json) console.log(LEGEND)
   for (const [at, file] of files.entries()) {
     const id = file.slice(0, -'.bench.ts'.length)
-    process.stderr.write(`[${at + 1}/${files.length}] ${id} …\n`)
+    const startedAt = performance.now()
+    process.stderr.write(`[${at + 1}/${files.length}] ${id} …`)
     const run = await runSuite(HERE, file, {
       timeMs: Number(options.time),
       rounds: Number(options.rounds),
       filter: options.filter,
     })
+    process.stderr.write(` ${Math.round((performance.now() - startedAt) / 1000)} s\n`)
     if (run.failure !== undefined) {
       failed++
       console.error(`\n${file}: failed\n${run.failure}`)
