@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes
 #        policy-tools (without names: all of them; what is there is left alone)
-# The first five come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
+# The first seven come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go (1.24 or newer) from its published modules, which takes minutes.
 set -euo pipefail
@@ -36,6 +36,11 @@ want_chromium() {
 }
 
 want_kcat() { command -v kcat >/dev/null || packages+=(kcat); }
+
+# peer and load generator of bench:http
+want_nginx() { command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || packages+=(nginx); }
+
+want_wrk() { command -v wrk >/dev/null || packages+=(wrk); }
 
 want_kafka() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
@@ -144,7 +149,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes policy-tools)
+all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

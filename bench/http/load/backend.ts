@@ -9,13 +9,14 @@ export function native(): NativeModule {
   throw new Error(`the load runs need uWebSockets.js: ${loaded.reason}`)
 }
 
-/** On a free port; `shared` where several threads listen on the one that is given. @returns the port */
+/** On a free port, or where `shared` on one that several processes listen on; uWS never shares a port it has chosen. @returns the port */
 export function listen(app: NativeApp, port = 0, shared = false): number {
   let socket: unknown
   // uWS: 0 shares the port, 1 demands it alone
   app.listen('127.0.0.1', port, shared ? 0 : 1, taken => {
     socket = taken
   })
+  if (socket === false) throw new Error(`port ${port} is taken`)
   return native().us_socket_local_port(socket)
 }
 

@@ -49,7 +49,7 @@ export async function startCases(
   }
   try {
     const peer = async (kind: string): Promise<{ server: Child; url: string }> => {
-      const server = await startServer(SERVER, [kind, kind === 'echo' ? '1' : backend], 'server')
+      const server = await startServer(SERVER, [kind, kind === 'echo' ? '' : backend], 'server')
       running.push(server)
       return { server, url: `http://127.0.0.1:${server.said}` }
     }

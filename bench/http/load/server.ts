@@ -1,8 +1,6 @@
-/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [UPSTREAM or THREADS]` prints its port. It measures nothing. */
+/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [UPSTREAM or PORT]` prints its port. It measures nothing. */
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { parentPort } from 'node:worker_threads'
 import proxy from '@fastify/http-proxy'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -13,13 +11,11 @@ import { z } from 'zod'
 import { createListener } from '../../../src/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/server/listener.ts'
 import type { NativeResponse } from '../../../src/server/uws/native.ts'
-import { startThread } from '../../../src/threads/start-thread.ts'
 import { listen, native, productApp } from './backend.ts'
 import { PRODUCT } from './requests.ts'
 
 const KINDS: Readonly<Record<string, (argument: string) => number | Promise<number>>> = {
   echo,
-  'echo-thread': echoThread,
   listener: listenerAlone,
   streams,
   'uws-undici': uwsUndici,
@@ -27,20 +23,9 @@ const KINDS: Readonly<Record<string, (argument: string) => number | Promise<numb
   'mcp-sdk': mcpSdk,
 }
 
-/** The reference of calls without backend, on so many threads that share a port. */
-async function echo(threads: string): Promise<number> {
-  const port = listen(productApp(), 0, true)
-  for (let thread = 1; thread < Number(threads || 1); thread++) {
-    const worker = startThread(new URL(import.meta.url), { argv: ['echo-thread', String(port)] })
-    await once(worker, 'message')
-  }
-  return port
-}
-
-function echoThread(port: string): number {
-  const taken = listen(productApp(), Number(port), true)
-  parentPort!.postMessage(taken)
-  return taken
+/** The reference of calls without backend; those that are given one port share its connections. */
+function echo(port: string): number {
+  return listen(productApp(), Number(port || 0), port !== '')
 }
 
 /** Our listener without the gateway behind it: what parsing, bounds and framing cost. */

@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os'
 import { spread } from '../../statistics.ts'
 import { type Child, pinLoad, startServer, unpinLoad } from './child.ts'
 import { saturate, shoot } from './closed-loop.ts'
+import { freePort } from './nginx.ts'
 import type { Part } from './part.ts'
 import { BARE, CALL_REST, CALL_RPC, type LoadRequest, over } from './requests.ts'
 import { startToolgate, type Toolgate } from './toolgate.ts'
@@ -21,7 +22,8 @@ const OVER = 3
 interface Variant {
   readonly id: string
   readonly name: string
-  readonly server: Child
+  /** Of all its processes, µs. */
+  cpuUs(): number
   readonly url: string
   readonly request: LoadRequest
   readonly of: string
@@ -63,15 +65,21 @@ export async function measureWorkers(part: Part): Promise<void> {
   }
 }
 
-async function bare(threads: number, running: Child[]): Promise<Variant> {
+/** Processes that share a port: uWS has no threads of its own. */
+async function bare(count: number, running: Child[]): Promise<Variant> {
   const file = new URL('./server.ts', import.meta.url).pathname
-  const server = await startServer(file, ['echo', String(threads)], 'any')
-  running.push(server)
+  const port = String(await freePort())
+  const servers: Child[] = []
+  for (let number = 0; number < count; number++) {
+    const server = await startServer(file, ['echo', port], 'any')
+    servers.push(server)
+    running.push(server)
+  }
   return {
-    id: `bare-uws/${threads}`,
-    name: `bare uWS, ${threads} thread${threads > 1 ? 's' : ''}`,
-    server,
-    url: `http://127.0.0.1:${server.said}`,
+    id: `bare-uws/${count}`,
+    name: `bare uWS, ${count} process${count > 1 ? 'es' : ''}`,
+    cpuUs: () => servers.reduce((sum, server) => sum + server.cpuUs(), 0),
+    url: `http://127.0.0.1:${port}`,
     request: BARE,
     of: 'bare-uws/1',
   }
@@ -80,18 +88,19 @@ async function bare(threads: number, running: Child[]): Promise<Variant> {
 const ours = (server: Toolgate, threads: number): Variant => ({
   id: `tools-call/${threads}`,
   name: `toolgate: tools/call, ${threads} worker${threads > 1 ? 's' : ''}`,
-  server,
+  cpuUs: () => server.cpuUs(),
   url: server.url,
   request: over(CALL_RPC, { authorization: `Bearer ${server.token}` }),
   of: 'tools-call/1',
 })
 
-async function measure({ server, url, request }: Variant, seconds: number): Promise<Round> {
-  const before = server.cpuUs()
+async function measure(variant: Variant, seconds: number): Promise<Round> {
+  const { url, request } = variant
+  const before = variant.cpuUs()
   const shot = await shoot({ url, request, connections: CONNECTIONS, seconds, side: 'any' })
   return {
     perSecond: shot.perSecond,
-    perCore: (shot.requests * 1e6) / (server.cpuUs() - before),
+    perCore: (shot.requests * 1e6) / (variant.cpuUs() - before),
   }
 }
 
