@@ -1,6 +1,6 @@
 /** One HTTP request at the gateway: its ids, its credentials, and the one way to answer it. It knows no endpoint. */
-import { randomBytes } from 'node:crypto'
 import type { Credentials } from '../pipeline/exchange.ts'
+import { randomHex } from '../pipeline/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../server/listener.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
@@ -125,24 +125,4 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
 function requestIdOf(request: HttpRequest): string {
   const given = request.header('x-request-id')
   return SANE_REQUEST_ID.test(given) ? given : randomHex(16)
-}
-
-/** Of one step of a trace (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
-export function newSpanId(): string {
-  return `${randomHex(7)}01`
-}
-
-const POOL_BYTES = 4096
-let pool = randomBytes(POOL_BYTES)
-let poolAt = 0
-
-/** Random bytes come in pools: asking the operating system for 16 at a time costs more than all the rest of this file. */
-function randomHex(bytes: number): string {
-  if (poolAt + bytes > POOL_BYTES) {
-    pool = randomBytes(POOL_BYTES)
-    poolAt = 0
-  }
-  const hex = pool.toString('hex', poolAt, poolAt + bytes)
-  poolAt += bytes
-  return hex
 }

@@ -2,6 +2,7 @@
 import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../egress/egress.ts'
 import type { Cancellation } from '../pipeline/cancellation.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
+import { newSpanId } from '../pipeline/random-ids.ts'
 import { refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Reply, Stage } from '../pipeline/stage.ts'
 import { ProgressLines } from './progress-lines.ts'
@@ -69,11 +70,7 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
 
 /** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */
 function traceparent(exchange: Exchange): string {
-  const random = (): string =>
-    Math.floor(Math.random() * 0xffff_ffff + 1)
-      .toString(16)
-      .padStart(8, '0')
-  exchange.backendSpanId = random() + random()
+  exchange.backendSpanId = newSpanId()
   return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
 }
 
