@@ -2,7 +2,7 @@
 import type { ObjectSchema } from '../model/json-schema.ts'
 import type { ToolResult } from '../model/tool.ts'
 import { Cancellation } from '../pipeline/cancellation.ts'
-import type { CompiledTool, Exchange } from '../pipeline/exchange.ts'
+import type { CompiledTool, Exchange, Snapshot } from '../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../pipeline/stage.ts'
 import { canonicalJson } from '../snapshot/document.ts'
 import { subjectKeyOf } from './authorize.ts'
@@ -11,6 +11,8 @@ interface Remembered {
   readonly result: ToolResult
   readonly untilMs: number
   readonly bytes: number
+  /** When it was last moved to the end of the order, Unix ms. */
+  movedAtMs: number
 }
 
 interface Shared {
@@ -23,6 +25,8 @@ interface Shared {
 export type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
 
 const MAX_ENTRIES = 10_000
+/** An entry in use is moved at most so often: taking it out and in again is dearer than finding it. */
+const MOVE_EVERY_MS = 1000
 const MAX_BYTES = 64 * 1024 * 1024
 
 export class ResultCache {
@@ -32,13 +36,15 @@ export class ResultCache {
   readonly #entries = new Map<string, Remembered>()
   readonly #shared = new Map<string, Shared>()
   #bytes = 0
+  readonly #scopes = new WeakMap<Snapshot, Map<string, number>>()
+  #lastScope = 0
 
   /** The cached or shared outcome, or the backend's. */
   answer(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
     const tool = exchange.tool!
     const ttlMs = tool.tool.cache?.ttlMs ?? 0
     if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
-    const key = cacheKey(exchange, tool)
+    const key = this.#keyOf(exchange, tool)
     const known = this.#recall(key, exchange.receivedAtMs)
     if (known !== undefined) {
       exchange.cacheHit = true
@@ -61,11 +67,38 @@ export class ResultCache {
     return count
   }
 
+  /** Snapshot, caller's class, tool and arguments in canonical form: calls that mean the same have the same key (contract §3). */
+  #keyOf(exchange: Exchange, tool: CompiledTool): string {
+    const { operation, snapshot } = exchange
+    const args = operation.action === 'tools.call' ? operation.arguments : {}
+    const meant = canonicalJson(withDefaults(tool.tool.inputSchema, args))
+    return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${meant}`
+  }
+
+  /** A number that stands for snapshot and class: their own names are long, and a key is hashed and compared at every call. */
+  #scopeOf(snapshot: Snapshot, subjectKey: string): number {
+    let scopes = this.#scopes.get(snapshot)
+    // full: new numbers; what the old ones remember falls out in its time
+    if (scopes === undefined || scopes.size >= MAX_ENTRIES) {
+      scopes = new Map()
+      this.#scopes.set(snapshot, scopes)
+    }
+    let scope = scopes.get(subjectKey)
+    if (scope === undefined) {
+      scope = ++this.#lastScope
+      scopes.set(subjectKey, scope)
+    }
+    return scope
+  }
+
   #recall(key: string, nowMs: number): ToolResult | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
+    const over = entry.untilMs <= nowMs
+    if (!over && nowMs - entry.movedAtMs < MOVE_EVERY_MS) return entry.result
     this.#drop(key, entry)
-    if (entry.untilMs <= nowMs) return undefined
+    if (over) return undefined
+    entry.movedAtMs = nowMs
     this.#keep(key, entry)
     return entry.result
   }
@@ -84,7 +117,7 @@ export class ResultCache {
       own.outcome.then(outcome => {
         done()
         if (outcome?.kind === 'reply' && outcome.failure === undefined)
-          this.#remember(key, outcome, exchange.receivedAtMs + ttlMs)
+          this.#remember(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
       }, done)
     } else {
       exchange.cacheHit = true
@@ -105,10 +138,10 @@ export class ResultCache {
     }
   }
 
-  #remember(key: string, reply: Reply, untilMs: number): void {
+  #remember(key: string, reply: Reply, untilMs: number, nowMs: number): void {
     const bytes = 2 * key.length + 2 * JSON.stringify(reply.result).length
     if (bytes > MAX_BYTES / 16) return
-    this.#keep(key, { result: reply.result, untilMs, bytes })
+    this.#keep(key, { result: reply.result, untilMs, bytes, movedAtMs: nowMs })
     while (this.#entries.size > MAX_ENTRIES || this.#bytes > MAX_BYTES) {
       const [oldest, entry] = this.#entries.entries().next().value!
       this.#drop(oldest, entry)
@@ -124,13 +157,6 @@ export class ResultCache {
     this.#entries.delete(key)
     this.#bytes -= entry.bytes
   }
-}
-
-/** Snapshot, caller's class, tool and arguments in canonical form: calls that mean the same have the same key (contract §3). */
-function cacheKey(exchange: Exchange, tool: CompiledTool): string {
-  const { operation } = exchange
-  const args = operation.action === 'tools.call' ? operation.arguments : {}
-  return `${exchange.snapshot.version}\n${subjectKeyOf(exchange)}\n${tool.index}\n${canonicalJson(withDefaults(tool.tool.inputSchema, args))}`
 }
 
 type Arguments = { readonly [name: string]: unknown }
