@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { StreamPlaces, StreamRefusal } from '../../gateway/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../quota/journal/journal-quota.ts'
 import type { Quota } from '../../quota/quota.ts'
-import { joinRedisQuota } from '../../quota/redis/joined-quota.ts'
 import type { RingKey } from '../../sessions/key-ring.ts'
 import { openSessions } from '../../sessions/open.ts'
 import { JoinedSessionStore } from '../../sessions/threads/joined-store.ts'
@@ -47,7 +46,7 @@ async function serve(): Promise<void> {
       door,
       gatewayUrl: settings.gateway.url ?? `http://localhost:${door.port}`,
       issuer,
-      quota: joinQuota(ground),
+      quota: await joinQuota(ground),
       meter: openMeter(ground),
       sessions: await joinSessions(ground),
       places: placesElsewhere(),
@@ -61,14 +60,17 @@ async function serve(): Promise<void> {
   }
 }
 
-function joinQuota({ clock, log, closers }: Ground): Quota {
+async function joinQuota({ clock, log, closers }: Ground): Promise<Quota> {
   const { thread, quota: at } = data
   const onFault = (error: Error): void =>
     log.error({ err: error }, 'quota counters cannot be kept; calls with a limit are refused until they can')
-  const quota =
-    at.kind === 'journal'
-      ? joinJournalQuota({ dir: at.dir, share: at.share, thread, onFault, unixMs: clock.now })
-      : joinRedisQuota({ share: at.share, thread, port: at.port })
+  let quota: Quota
+  if (at.kind === 'journal') {
+    quota = joinJournalQuota({ dir: at.dir, share: at.share, thread, onFault, unixMs: clock.now })
+  } else {
+    const { joinRedisQuota } = await import('../../quota/redis/joined-quota.ts')
+    quota = joinRedisQuota({ share: at.share, thread, port: at.port })
+  }
   closers.add('quota', () => quota.close())
   return quota
 }

@@ -1,0 +1,59 @@
+/** What a process loads by starting: a gateway alone does not pay for what only others use. It judges the static imports, not `import()`. */
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** Modules whose code runs when the file is loaded; types are gone by then. */
+function loadedBy(path: string): string[] {
+  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)
+  return source.statements.flatMap(statement => {
+    if (ts.isImportDeclaration(statement) && statement.importClause?.isTypeOnly !== true)
+      return [(statement.moduleSpecifier as ts.StringLiteral).text]
+    if (ts.isExportDeclaration(statement) && !statement.isTypeOnly && statement.moduleSpecifier !== undefined)
+      return [(statement.moduleSpecifier as ts.StringLiteral).text]
+    return []
+  })
+}
+
+/** Module or package → the chain of files that leads to it. */
+function reachedFrom(entry: string): ReadonlyMap<string, string> {
+  const reached = new Map<string, string>()
+  const visit = (path: string, chain: string): void => {
+    const name = relative(ROOT, path)
+    if (reached.has(name)) return
+    const here = chain === '' ? name : `${chain} → ${name}`
+    reached.set(name, here)
+    for (const module of loadedBy(path)) {
+      if (module.startsWith('.')) visit(join(dirname(path), module), here)
+      else if (!module.startsWith('node:') && !reached.has(module)) reached.set(module, `${here} → ${module}`)
+    }
+  }
+  visit(join(ROOT, entry), '')
+  return reached
+}
+
+describe.each(['src/main.ts', 'src/main/workers/thread.ts'])('loading %s', entry => {
+  const reached = reachedFrom(entry)
+  it.each([
+    '@kubernetes/client-node',
+    '@electric-sql/pglite',
+    'hono',
+    'ioredis',
+    'kafkajs',
+    'kysely',
+    'oidc-provider',
+    'pg',
+    'zod',
+    'src/control/control-plane.ts',
+  ])('does not load %s', module => {
+    expect(reached.get(module)).toBeUndefined()
+  })
+
+  it('loads what every call needs', () => {
+    for (const module of ['undici', 'pino', 'src/pipeline/compose.ts'])
+      expect([...reached.keys()]).toContain(module)
+  })
+})
