@@ -30,6 +30,25 @@ export function usageComesFromEvents(settings: Settings): boolean {
   return settings.role === 'all' || exportsEvents(settings)
 }
 
+/**
+ * Metrics of the control plane are made of events (contract §7): where those do not reach it, an operator is told once, at the start.
+ * @returns what is missing and its mend; undefined when nothing is
+ */
+export function missingMetrics(settings: Settings): string | undefined {
+  if (exportsEvents(settings)) return undefined
+  const mend = 'set METERING_ENABLED=true and KAFKA_BROKERS for it and for its gateways'
+  if (settings.role === 'control-plane')
+    return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${mend}`
+  if (settings.role === 'gateway')
+    return `the control plane is told usage of subscriptions but no metrics (its GET …/metrics stays empty), as metering events stay in this spool: ${mend}`
+  return undefined
+}
+
+function tellOfMissingMetrics({ settings, log }: Ground): void {
+  const missing = missingMetrics(settings)
+  if (missing !== undefined) log.warn({}, missing)
+}
+
 function spoolOf({ settings }: Ground) {
   const { spoolMaxBytes } = settings.metering
   return {
@@ -74,12 +93,14 @@ export function openMeter(ground: Ground): SpoolWriter {
 /** The gateway's share in the main thread: events go to the brokers, or stay where they are. The control plane of this process takes them itself. */
 export async function sendEvents(ground: Ground): Promise<void> {
   const { settings } = ground
+  if (settings.role === 'gateway') tellOfMissingMetrics(ground)
   if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(ground, undefined)
 }
 
 /** The control plane's share: it counts the events of all gateways from the brokers, or those of this process from the spool. */
 export async function receiveEvents(ground: Ground, store: Store): Promise<void> {
   const { settings } = ground
+  tellOfMissingMetrics(ground)
   if (exportsEvents(settings)) await foldFromKafka(ground, store)
   else if (settings.role === 'all') await deliverEvents(ground, store)
 }
