@@ -56,7 +56,7 @@ async function main(): Promise<number> {
     : microSuites(ROOT, options.filter, Number(options.time))
   if (chosen.length === 0)
     throw new Error(`no suite can hold a case with ${JSON.stringify(options.filter)} in its id`)
-  const other = checkOut(ROOT, ref, progress)
+  const other = checkOut(ROOT, ref, options.http ? 'build' : 'build:kernel', progress)
   const cleanUp = (): void => {
     other.remove()
     process.exit(130)

@@ -15,10 +15,17 @@ export interface Worktree {
 const KEPT_OUTSIDE = ['.tools']
 
 /**
+ * @param script of package.json that builds what is measured: `build:kernel` for suites, which run from sources
+ *
  * Both sides are measured by the same bench: that of the working tree is put in place of the commit's own.
  * @throws Error when the commit does not exist, or cannot be installed or built
  */
-export function checkOut(root: string, ref: string, progress: (text: string) => void): Worktree {
+export function checkOut(
+  root: string,
+  ref: string,
+  script: 'build' | 'build:kernel',
+  progress: (text: string) => void,
+): Worktree {
   const commit = git(root, 'rev-parse', '--short', '--verify', `${ref}^{commit}`)
   const parent = mkdtempSync(join(tmpdir(), 'toolgate-compare-'))
   const folder = join(parent, 'tree')
@@ -37,7 +44,7 @@ export function checkOut(root: string, ref: string, progress: (text: string) => 
     for (const name of KEPT_OUTSIDE)
       if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name))
     progress('build it')
-    npm(folder, 'run', '--silent', 'build')
+    npm(folder, 'run', '--silent', script)
     rmSync(join(folder, 'bench'), { recursive: true, force: true })
     cpSync(join(root, 'bench'), join(folder, 'bench'), { recursive: true })
     return { folder, commit, remove }
