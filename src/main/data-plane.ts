@@ -19,6 +19,7 @@ import { createRouter } from '../gateway/router.ts'
 import { createApiKeyVerifier } from '../identity/api-keys.ts'
 import { keyLookup } from '../identity/snapshot-keys.ts'
 import { createKernel } from '../kernel/create.ts'
+import { CallReader } from '../kernel/envelope.ts'
 import type { Meter } from '../meter/meter.ts'
 import { compose } from '../pipeline/compose.ts'
 import type { Quota } from '../quota/quota.ts'
@@ -139,8 +140,10 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   }
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
   const addressOf = clientAddresses(settings.sse.trustedProxies)
+  const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys,
+    calls: new CallReader(kernel.envelope),
     limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
     ...(plane.places === undefined ? {} : { places: plane.places }),
     streams: { ...settings.sse, heartbeatMs: HEARTBEAT_MS },
@@ -171,7 +174,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       log,
     }),
     proxy: new ApiProxy(parts, openUpstreams(ground), rest, trustOf(settings.sse.trustedProxies)),
-    matcher: kernelRoutes(createKernel().kernel, clock.now),
+    matcher: kernelRoutes(kernel, clock.now),
   })
   const changed = listingChanges(listTools())
   holder.onSwap((next, previous) => {

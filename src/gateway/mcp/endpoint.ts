@@ -1,4 +1,5 @@
 /** The MCP endpoint, `/mcp` and `/mcp/sse` alike: origin check, then GET, POST or DELETE. It holds the parts they share. */
+import type { CallReader } from '../../kernel/envelope.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Call } from '../call.ts'
@@ -18,6 +19,7 @@ import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './
 
 export interface McpOptions {
   readonly keys: KeyRing
+  readonly calls: CallReader
   readonly limiter: StreamLimiterOptions
   /** Counted elsewhere, by another thread; by the limits above when absent. */
   readonly places?: StreamPlaces
@@ -39,6 +41,7 @@ export class McpEndpoint {
       gateway,
       cors,
       dispatcher: new Dispatcher(gateway),
+      calls: options.calls,
       inFlight: new InFlight(gateway.sessions),
       streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
       places: options.places ?? new StreamLimiter(options.limiter),

@@ -1,5 +1,7 @@
 /** JSON-RPC 2.0 messages: what a POST body holds, and how answers are written. It dispatches nothing. */
 
+import type { CallEnvelope } from '../../kernel/envelope.ts'
+
 export type RequestId = string | number
 
 export interface RpcRequest {
@@ -68,6 +70,11 @@ export function readMessage(value: unknown): RpcMessage {
   if (id === undefined) return { kind: 'notification', method, params: named }
   if (usableId === null) return invalid(null, 'id must be a string or a number')
   return { kind: 'request', id: usableId, method, params: named }
+}
+
+/** A `tools/call` whose body the kernel has read: what `readMessage` makes of the same body parsed. */
+export function callMessage({ id, params }: CallEnvelope): RpcRequest {
+  return { kind: 'request', id, method: 'tools/call', params }
 }
 
 function invalid(id: RequestId | null, reason: string): RpcInvalid {

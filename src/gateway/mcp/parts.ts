@@ -1,4 +1,5 @@
 /** What the files of the MCP endpoint share: parts, streams, calls in flight, and the check of a session's owner. */
+import type { CallReader } from '../../kernel/envelope.ts'
 import type { Principal } from '../../model/principal.ts'
 import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
@@ -20,6 +21,8 @@ export interface McpParts {
   readonly cors: Cors
   readonly dispatcher: Dispatcher
   readonly inFlight: InFlight
+  /** Reads the bodies of plain calls; `JSON.parse` has all others. */
+  readonly calls: CallReader
   readonly streams: Streams
   readonly places: StreamPlaces
   readonly inquiries: InquiryStates

@@ -5,13 +5,14 @@ import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import { challengeContext } from '../gateway.ts'
-import { readJson } from '../json-body.ts'
+import { readJsonOrCall } from '../json-body.ts'
 import { refusalHeaders, rpcError } from '../refusal-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
 import {
+  callMessage,
   errorMessage,
   INVALID_REQUEST,
   PARSE_ERROR,
@@ -38,14 +39,14 @@ export class McpPost {
   }
 
   post(call: Call, snapshot: Snapshot): void {
-    readJson(call.request, this.#parts.gateway.maxBodyBytes, body => {
+    readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
       if (body.kind === 'refusal') {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
         return call.answer(body.row.status, errorMessage(null, { code, message: body.message }))
       }
       const sessionId = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
       if (!Array.isArray(body.value)) {
-        const message = readMessage(body.value)
+        const message = body.call === undefined ? readMessage(body.value) : callMessage(body.call)
         const meta = metaOf(message)
         if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
         if (isModern(message, call.request.header('mcp-protocol-version')))
