@@ -2,47 +2,11 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../src/egress/client.ts'
-import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
+import { expect, it } from 'vitest'
+import type { EgressRequest } from '../../../src/egress/egress.ts'
 import { Cancellation } from '../../../src/pipeline/cancellation.ts'
-import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
-
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close()
-})
-/** Plain http goes over own connections or over undici; a caller sees no difference. */
-const CARRIERS = [
-  ['own connections', true],
-  ['undici', false],
-] as const
-let ownHttp1 = true
-const overBoth = (title: string, tests: () => void): void =>
-  describe.each(CARRIERS)(`${title}, over %s`, (_, own) => {
-    beforeEach(() => {
-      ownHttp1 = own
-    })
-    tests()
-  })
-function keep<T extends { close(): Promise<void> }>(part: T): T {
-  opened.push(part)
-  return part
-}
-function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {
-  return keep(createEgress({ ownHttp1, allow: [], allowLoopback: true, ...options }))
-}
-function get(backend: TestBackend, more: Partial<EgressRequest> = {}): EgressRequest {
-  return {
-    method: 'GET',
-    url: `${backend.url}/`,
-    headers: [],
-    timeoutMs: 2000,
-    maxResponseBytes: 1 << 20,
-    ...more,
-  }
-}
-const text = (body: Uint8Array): string => Buffer.from(body).toString()
+import { deferred, httpBackend, rawBackend } from './backend.ts'
+import { client, get, keep, overBoth, text } from './carriers.ts'
 
 overBoth('an exchange', () => {
   it('sends method, path, query, headers and body as given and returns status, headers and body', async () => {
@@ -286,60 +250,6 @@ overBoth('bounds', () => {
     const egress = client({ maxOrigins: 2 })
     for (const backend of [...backends, ...backends])
       expect(await egress.request(get(backend))).toMatchObject({ kind: 'response', status: 200 })
-  })
-})
-
-overBoth('cancellation', () => {
-  it('closes the connection of the backend within 50 ms', async () => {
-    let arrived = deferred<void>()
-    let gone = deferred<number>()
-    const backend = keep(
-      await httpBackend(request => {
-        request.socket.once('close', () => gone.resolve(performance.now()))
-        arrived.resolve()
-      }),
-    )
-    const took: number[] = []
-    for (let round = 0; round < 7; round++) {
-      arrived = deferred<void>()
-      gone = deferred<number>()
-      const cancellation = new Cancellation()
-      const pending = client().request(get(backend, { cancellation }))
-      await arrived.promise
-      const cancelledAt = performance.now()
-      cancellation.cancel()
-      expect(await pending).toMatchObject({ kind: 'failure', reason: 'cancelled', sent: true })
-      took.push((await gone.promise) - cancelledAt)
-    }
-    took.sort((a, b) => a - b)
-    // a delay of ours would be in each of them, one of the machine in some
-    expect(took[1]).toBeLessThan(50)
-  })
-
-  it('sends nothing when it comes before the call, or while the call waits for a connection', async () => {
-    let calls = 0
-    const release = deferred<void>()
-    const backend = keep(
-      await httpBackend(async (_, response) => {
-        calls++
-        await release.promise
-        response.end()
-      }),
-    )
-    const egress = client({ maxConnectionsPerOrigin: 1 })
-    const already = new Cancellation()
-    already.cancel()
-    expect(await egress.request(get(backend, { cancellation: already }))).toMatchObject({ sent: false })
-
-    const first = egress.request(get(backend))
-    const waiting = new Cancellation()
-    const second = egress.request(get(backend, { cancellation: waiting }))
-    waiting.cancel()
-    expect(await second).toMatchObject({ reason: 'cancelled', sent: false })
-    release.resolve()
-    expect(await first).toMatchObject({ status: 200 })
-    expect(await egress.request(get(backend))).toMatchObject({ status: 200 })
-    expect(calls).toBe(2)
   })
 })
 

@@ -1,0 +1,43 @@
+/** What tests of the egress client share: a client over each of its two carriers, and its closing. It asserts nothing. */
+import { afterEach, beforeEach, describe } from 'vitest'
+import { createEgress } from '../../../src/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
+import type { TestBackend } from './backend.ts'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close()
+})
+/** Plain http goes over own connections or over undici; a caller sees no difference. */
+const CARRIERS = [
+  ['own connections', true],
+  ['undici', false],
+] as const
+let ownHttp1 = true
+/** Each test twice. */
+export const overBoth = (title: string, tests: () => void): void =>
+  describe.each(CARRIERS)(`${title}, over %s`, (_, own) => {
+    beforeEach(() => {
+      ownHttp1 = own
+    })
+    tests()
+  })
+/** Closed when the test is over. */
+export function keep<T extends { close(): Promise<void> }>(part: T): T {
+  opened.push(part)
+  return part
+}
+export function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {
+  return keep(createEgress({ ownHttp1, allow: [], allowLoopback: true, ...options }))
+}
+export function get(backend: TestBackend, more: Partial<EgressRequest> = {}): EgressRequest {
+  return {
+    method: 'GET',
+    url: `${backend.url}/`,
+    headers: [],
+    timeoutMs: 2000,
+    maxResponseBytes: 1 << 20,
+    ...more,
+  }
+}
+export const text = (body: Uint8Array): string => Buffer.from(body).toString()
