@@ -32,6 +32,13 @@ export interface ChildOptions {
 }
 
 const START_MS = 60_000
+
+/** A run that is broken off leaves nobody behind. */
+const started = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of started) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const PINS = availableParallelism() > 1 && spawnSync('taskset', ['-V']).error === undefined
 const PROCESSORS = { server: '0', load: '1' } as const
 
@@ -58,6 +65,8 @@ export function startChild(command: string, args: readonly string[], options: Ch
     stdio: ['ignore', 'pipe', 'inherit', ...(options.questions === true ? (['ipc'] as const) : [])],
     env: { ...process.env, ...options.env },
   })
+  started.add(child)
+  child.once('exit', () => started.delete(child))
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL')

@@ -73,4 +73,6 @@ if (isMainThread && process.channel !== undefined) {
     process.send({ answer: await ANSWERS[question](about) })
   })
   process.channel.unref()
+  // a run that was killed cannot say so
+  process.once('disconnect', () => process.exit(1))
 }
