@@ -8,7 +8,7 @@ import { grid } from '../grid.ts'
 import { shown } from '../units.ts'
 import { loadRun, type Measurable, microSuites, type Sample } from './sample.ts'
 import { type Compared, compared, type Pair } from './verdict.ts'
-import { checkOut } from './worktree.ts'
+import { checkOut, npm } from './worktree.ts'
 
 const HELP = `Usage: npm run bench:compare -- REF [options]
 
@@ -56,7 +56,11 @@ async function main(): Promise<number> {
     : microSuites(ROOT, options.filter, Number(options.time))
   if (chosen.length === 0)
     throw new Error(`no suite can hold a case with ${JSON.stringify(options.filter)} in its id`)
-  const other = checkOut(ROOT, ref, options.http ? 'build' : 'build:kernel', progress)
+  // suites run from sources, with the kernel built
+  const script = options.http ? 'build' : 'build:kernel'
+  progress('build the working tree')
+  npm(ROOT, 'run', '--silent', script)
+  const other = checkOut(ROOT, ref, script, progress)
   const cleanUp = (): void => {
     other.remove()
     process.exit(130)

@@ -69,7 +69,8 @@ function git(cwd: string, ...args: string[]): string {
   return said('git', args, cwd).trim()
 }
 
-function npm(cwd: string, ...args: string[]): void {
+/** Runs npm in a tree, quietly; what it said is in the error. */
+export function npm(cwd: string, ...args: string[]): void {
   said('npm', args, cwd)
 }
 
