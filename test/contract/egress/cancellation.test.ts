@@ -1,3 +1,4 @@
+/** What a cancelled call of the egress client leaves behind, shown against real loopback servers. */
 import { expect, it } from 'vitest'
 import { Cancellation } from '../../../src/pipeline/cancellation.ts'
 import { deferred, httpBackend } from './backend.ts'
