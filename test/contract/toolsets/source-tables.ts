@@ -142,7 +142,7 @@ export function sourceTables(open: () => Promise<SourceWorld>): void {
     it('left out: 30 s, no rate, no authentication', async () => {
       const tool = await firstTool({})
       expect([tool.timeoutMs, tool.rateLimit, tool.authentication]).toEqual([
-        60_000,
+        30_000,
         undefined,
         { type: 'none' },
       ])
