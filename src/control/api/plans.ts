@@ -2,8 +2,8 @@
 import type { PlanRecord } from '../../model/plan.ts'
 import type { Tenant } from '../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import { type Call, type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { invalid, notFound, Problem } from '../http/problem.ts'
 import { envelope, listOf, pageQuery, q } from '../schema/fields.ts'
 import { newPlan, planFields, planPatch, READ_ONLY, shownPlan, showPlan } from '../schema/plan.ts'
 import { z } from '../schema/zod.ts'
@@ -24,6 +24,30 @@ async function ownerOfPlan({ tx, params }: SubjectQuestion): Promise<Subject> {
   if (plan === undefined) return {}
   if (plan.tenantId === null) return { tenant: null }
   return { tenant: (await tx.tenants.find(plan.tenantId))?.name ?? plan.tenantId }
+}
+
+/**
+ * Who acts for one tenant changes nothing that all of them have; the rows' own security would refuse it without a reason.
+ * @throws Problem forbidden
+ */
+function requireNoTenant(actingFor: Tenant | undefined): void {
+  if (actingFor === undefined) return
+  const mend = 'Send the request without X-Tenant-ID, or name a tenant in tenant_id.'
+  throw new Problem(
+    'forbidden',
+    `A global plan cannot be changed for the tenant ${actingFor.name}. ${mend}`,
+    [{ field: 'tenant_id', message: 'is null, which makes the plan a global one.' }],
+  )
+}
+
+/** As `requireNoTenant`, of the plan that the path names. */
+async function requireReach({
+  tx,
+  params,
+  tenant,
+}: Pick<Call<unknown, unknown>, 'tx' | 'params' | 'tenant'>) {
+  const plan = await lookUpPlan(tx, params.plan!)
+  if (plan?.tenantId === null) requireNoTenant(tenant)
 }
 
 function shown(status: 200 | 201, plan: PlanRecord) {
@@ -47,7 +71,8 @@ export const planEndpoints: readonly Endpoint[] = [
       if (reference === undefined || reference === null) return { tenant: null }
       return { tenant: (await owner(tx, reference))?.name ?? String(reference) }
     },
-    async run({ tx, body }) {
+    async run({ tx, body, tenant: actingFor }) {
+      if (body.tenant_id === null) requireNoTenant(actingFor)
       const tenant = body.tenant_id === null ? undefined : await owner(tx, body.tenant_id)
       if (body.tenant_id !== null && tenant === undefined) {
         throw invalid([{ field: 'tenant_id', message: 'names no tenant.' }])
@@ -101,7 +126,8 @@ export const planEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { status: 200, description: 'The plan as it now is', schema: shownPlan },
     subject: ownerOfPlan,
-    async run({ tx, params, body, ifMatch }) {
+    async run({ tx, params, body, ifMatch, tenant }) {
+      await requireReach({ tx, params, tenant })
       return shown(200, await patchPlan(tx, params.plan!, planFields(body), ifMatch))
     },
   }),
@@ -115,7 +141,8 @@ export const planEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     success: { status: 204, description: 'The plan is gone' },
     subject: ownerOfPlan,
-    async run({ tx, params }) {
+    async run({ tx, params, tenant }) {
+      await requireReach({ tx, params, tenant })
       await deletePlan(tx, params.plan!)
       return { status: 204 }
     },

@@ -103,6 +103,31 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect((await plane.call('admin', 'DELETE', '/v1/plans/house')).status).toBe(409)
     })
 
+    it('changes no global plan for one tenant, and says how it is changed', async () => {
+      const forAcme = { 'x-tenant-id': 'acme' }
+      const plan = { slug: 'everywhere', name: 'Everywhere' }
+      const change = (
+        method: 'POST' | 'PATCH' | 'DELETE',
+        path: string,
+        body: object | undefined,
+        headers = {},
+      ) => plane.call('platform', method, path, body, headers)
+      const refused = [
+        await change('POST', '/v1/plans', plan, forAcme),
+        await change('PATCH', '/v1/plans/gold', { burst_limit: 2 }, forAcme),
+        await change('DELETE', '/v1/plans/gold', undefined, forAcme),
+      ]
+      for (const reply of refused) {
+        expect(reply.status, JSON.stringify(reply.body)).toBe(403)
+        expect(JSON.stringify(reply.body)).toContain('without X-Tenant-ID')
+      }
+      expect((await change('POST', '/v1/plans', plan)).status).toBe(201)
+      expect((await change('DELETE', '/v1/plans/everywhere', undefined)).status).toBe(204)
+      const theirs = await change('POST', '/v1/plans', { ...plan, tenant_id: world.acme }, forAcme)
+      expect([theirs.status, theirs.body.tenant_id]).toEqual([201, world.acme])
+      expect((await change('DELETE', '/v1/plans/everywhere', undefined, forAcme)).status).toBe(204)
+    })
+
     it('limits a tenant by the hour of its tier, exactly, and tells so in headers', async () => {
       const name = 'metered'
       const tenant = (await plane.call('platform', 'POST', '/v1/tenants', { name, tier: 'free' })).body.id
