@@ -54,7 +54,7 @@ export async function callParts(
     usage: new UsageCounter().stage,
     meter: new Queue(),
     metrics: new Metrics(10_000),
-    accessLog: { write: record => void JSON.stringify(record) },
+    accessLog: { wanted: true, write: record => void JSON.stringify(record) },
     accessLogSample: 0.01,
   })
   return { stages: parts, snapshot: compile(seal(content), { policy, prepare: prepareTool }) }

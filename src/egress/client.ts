@@ -118,6 +118,7 @@ function callInit<R>(
 /** A collected answer is decoded anyway; asking for none saves both sides the work. */
 function askForIdentity(headers: readonly string[]): string[] {
   for (let at = 0; at < headers.length; at += 2)
-    if (headers[at]!.toLowerCase() === 'accept-encoding') return headers as string[]
+    if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding')
+      return headers as string[]
   return [...headers, 'accept-encoding', 'identity']
 }

@@ -7,15 +7,15 @@ export interface EgressRequest {
   readonly url: string
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
-  readonly body?: string | Uint8Array
+  readonly body?: string | Uint8Array | undefined
   /** From the start to the last byte of the answer. */
   readonly timeoutMs: number
   /** A longer answer is a failure `too_large`. */
   readonly maxResponseBytes: number
-  readonly cancellation?: Cancellation
+  readonly cancellation?: Cancellation | undefined
   /** Sees each piece as it arrives (streaming backends); the whole body is still collected. Called with status and content type first. */
-  readonly onHead?: (status: number, headers: EgressHeaders) => void
-  readonly onChunk?: (chunk: Uint8Array) => void
+  readonly onHead?: ((status: number, headers: EgressHeaders) => void) | undefined
+  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined
 }
 
 export interface EgressHeaders {

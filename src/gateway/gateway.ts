@@ -59,7 +59,12 @@ export function run(
     peer: call.request,
     cancellation,
     receivedAtMs: call.receivedAtMs,
-    ...extras,
+    // by name: an object into which others are spread costs a microsecond more
+    onProgress: extras?.onProgress,
+    claimSession: extras?.claimSession,
+    client: extras?.client,
+    mirrored: extras?.mirrored,
+    forward: extras?.forward,
   })
   const level =
     operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'

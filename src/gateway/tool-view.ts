@@ -73,8 +73,10 @@ export function resultView(result: ToolResult, view: View): ToolResult {
   const keepsStructured =
     since(view, '2025-06-18') && (view === '2026-07-28' || isObject(result.structuredContent))
   const content = view === '2024-11-05' ? result.content.map(withoutAudio) : result.content
-  if (keepsStructured && result.structuredContent !== undefined) return { ...result, content }
-  return { content, isError: result.isError }
+  const { isError, structuredContent } = result
+  return keepsStructured && structuredContent !== undefined
+    ? { content, isError, structuredContent }
+    : { content, isError }
 }
 
 function isObject(value: unknown): boolean {

@@ -113,7 +113,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       meter,
       decisions: policy.decisions,
       metrics,
-      accessLog: { write: record => log.info(record, 'call') },
+      accessLog: { wanted: log.isLevelEnabled('info'), write: record => log.info(record, 'call') },
       accessLogSample: settings.telemetry.accessLogSample,
       ...(traces.stage === undefined ? {} : { traces: traces.stage }),
     }),

@@ -158,15 +158,17 @@ export interface ExchangeInit {
   /** Unix ms. */
   readonly receivedAtMs: number
   /** Binds the session the request came in to the principal; false when it is another's. Absent without a session. */
-  readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
+  readonly claimSession?: ((principal: Principal) => boolean | Promise<boolean>) | undefined
   /** Proxied calls: sends the request on and the answer back, both as streams; resolves when the answer has ended. */
-  readonly forward?: (exchange: Exchange) => Promise<Final>
+  readonly forward?: ((exchange: Exchange) => Promise<Final>) | undefined
   /** The client, where it can be asked something before the call; absent when nothing can reach it. */
-  readonly client?: ClientSide
+  readonly client?: ClientSide | undefined
   /** Modern MCP: what an `Mcp-Param-…` header of the request holds, decoded: undefined when absent, null when it cannot be decoded. */
-  readonly mirrored?: (name: string) => string | undefined | null
+  readonly mirrored?: ((name: string) => string | undefined | null) | undefined
   /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
-  readonly onProgress?: (progress: number, total: number | undefined, message: string | undefined) => void
+  readonly onProgress?:
+    | ((progress: number, total: number | undefined, message: string | undefined) => void)
+    | undefined
 }
 
 export class Exchange {

@@ -20,24 +20,14 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     const answer = await egress.request({
       method: request.method,
       url: request.url,
-      headers: [
-        ...request.headers,
-        'x-request-id',
-        exchange.requestId,
-        'traceparent',
-        traceparent(exchange),
-        ...(exchange.travelling?.traceHeaders ?? []),
-      ],
-      ...(request.body === undefined ? undefined : { body: request.body }),
+      headers: headersOf(request.headers, exchange),
+      body: request.body,
       timeoutMs: tool!.tool.timeoutMs,
       maxResponseBytes,
       cancellation,
-      ...(progress === undefined
-        ? undefined
-        : {
-            onHead: (_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type')),
-            onChunk: (chunk: Uint8Array) => progress.chunk(chunk),
-          }),
+      onHead:
+        progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
+      onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
     return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
@@ -66,6 +56,13 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
   return new ProgressLines(
     redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),
   )
+}
+
+function headersOf(own: readonly string[], exchange: Exchange): readonly string[] {
+  const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
+  const travelling = exchange.travelling?.traceHeaders
+  if (travelling !== undefined && travelling.length > 0) headers.push(...travelling)
+  return headers
 }
 
 /** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */

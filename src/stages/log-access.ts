@@ -9,19 +9,21 @@ export interface AccessRecord {
   readonly trace_id: string
   readonly access: Exchange['access']
   readonly action: string
-  readonly tool?: string
-  readonly tenant?: string
-  readonly consumer?: string
+  readonly tool: string | undefined
+  readonly tenant: string | undefined
+  readonly consumer: string | undefined
   readonly outcome: string
   readonly status: number
   readonly duration_ms: number
-  readonly backend_ms?: number
+  readonly backend_ms: number | undefined
   /** Stage → milliseconds, of calls whose stages were timed. */
-  readonly stages?: { readonly [stage: string]: number }
+  readonly stages: { readonly [stage: string]: number } | undefined
   readonly snapshot: string
 }
 
 export interface AccessLog {
+  /** false while nobody would read the line: then none is made. */
+  readonly wanted: boolean
   write(record: AccessRecord): void
 }
 
@@ -31,6 +33,7 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
     id: 'log-access',
     phase: 'settle',
     run(exchange) {
+      if (!log.wanted) return undefined
       const { operation, tenant, principal } = exchange
       const outcome = outcomeOf(exchange)
       if (outcome === 'success' && sampled < 1 && Math.random() >= sampled) return undefined
@@ -39,15 +42,15 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
         trace_id: exchange.traceId,
         access: exchange.access,
         action: operation.action,
-        ...(exchange.tool === undefined ? undefined : { tool: exchange.tool.tool.name }),
-        ...(tenant === undefined ? undefined : { tenant }),
-        ...(principal === undefined ? undefined : { consumer: principal.consumer }),
+        tool: exchange.tool?.tool.name,
+        tenant,
+        consumer: principal?.consumer,
         outcome,
         status: statusOf(exchange),
         duration_ms: round(exchange.durationMs),
-        ...(exchange.backendMs < 0 ? undefined : { backend_ms: round(exchange.backendMs) }),
+        backend_ms: exchange.backendMs < 0 ? undefined : round(exchange.backendMs),
         snapshot: exchange.snapshot.version.slice(0, 12),
-        ...(exchange.timings === undefined ? undefined : { stages: stagesOf(exchange.timings) }),
+        stages: exchange.timings === undefined ? undefined : stagesOf(exchange.timings),
       })
       return undefined
     },

@@ -1,16 +1,16 @@
 /** A process that runs the directory source and says on stdout what it publishes. The crash test kills it. */
 import { createEgress } from '../../src/egress/client.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { createDirectorySource } from '../../src/toolsets/directory/source.ts'
 
 const [directory, dataDir] = process.argv.slice(2) as [string, string]
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const source = createDirectorySource({
   directory,
   dataDir,
   egress: createEgress({ allow: [], allowLoopback: true }),
   apiGroup: 'toolgate.dev',
   variables: {},
-  log: silent,
+  log: SILENT,
 })
 void source.start(tools => {
   process.stdout.write(`${JSON.stringify(tools.map(tool => [tool.name, tool.description]))}\n`)

@@ -140,7 +140,7 @@ export class Dispatcher {
       const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
       const form = toolsForm(listing, conversation.version, page.from, page.to)
       const bytes = listBytes(form, before, after)
-      return { ...frame, body: before + form.json + after, ...(bytes === undefined ? undefined : { bytes }) }
+      return { status: frame.status, headers: frame.headers, body: before + form.json + after, bytes }
     })
   }
 

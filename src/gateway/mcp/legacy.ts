@@ -44,7 +44,6 @@ export class LegacyCalls {
       streams: acceptsStream(call) && version !== '2024-11-05',
       replay: session !== undefined && version >= RESUMABLE_SINCE ? this.#parts.gateway.sessions : undefined,
       priming: version >= PRIMING_SINCE,
-      headers: [],
     })
     const cancellation = new Cancellation()
     // without a session nobody could ever fetch the answer; with one, a dropped connection is no cancellation
@@ -161,13 +160,12 @@ export class LegacyCalls {
     send: ((json: string) => void) | undefined,
   ): RunExtras {
     const onProgress = progressSink(request, send)
-    const progress = onProgress === undefined ? {} : { onProgress }
-    if (session === undefined) return progress
+    if (session === undefined) return { onProgress }
     const claimSession = claimOf(this.#parts.gateway, session)
     if (send === undefined || !session.elicitation || version < ELICITATION_SINCE)
-      return { ...progress, claimSession }
+      return { onProgress, claimSession }
     return {
-      ...progress,
+      onProgress,
       claimSession,
       client: new LegacyClient(this.#parts.inFlight, session, send, cancellation),
     }

@@ -16,9 +16,23 @@ export function fromAllowedOrigin(
   hosts: ReadonlySet<string> | undefined,
 ): boolean {
   const origin = request.header('origin')
-  const host = request.header('host').toLowerCase()
-  const knownHost = hosts === undefined || hosts.has(host.replace(/:\d+$/, ''))
+  const host = request.header('host')
+  const knownHost = hosts === undefined || hosts.has(nameOf(host))
   if (!knownHost) return false
   // a page of the very address it calls, on this machine: a local proxy in front may have another port than we know of
-  return cors.allows(origin) || (hosts !== undefined && origin.toLowerCase() === `http://${host}`)
+  return (
+    cors.allows(origin) || (hosts !== undefined && origin.toLowerCase() === `http://${host.toLowerCase()}`)
+  )
+}
+
+let lastHost = ''
+let lastName = ''
+
+/** Without the port. Nearly every request says the same, so the last one is remembered. */
+function nameOf(host: string): string {
+  if (host !== lastHost) {
+    lastName = host.toLowerCase().replace(/:\d+$/, '')
+    lastHost = host
+  }
+  return lastName
 }

@@ -20,7 +20,6 @@ export interface PostAnswerOptions {
   readonly replay: SessionStore | undefined
   /** From 2025-11-25 on a resumable stream begins with an empty event. */
   readonly priming: boolean
-  readonly headers: readonly string[]
 }
 
 const pending = new Ticker<PostAnswer>(TICK_MS, (answer, nowMs) => answer.tick(nowMs))
@@ -62,10 +61,7 @@ export class PostAnswer {
     this.#ended = true
     pending.delete(this)
     if (this.#stream === undefined)
-      return this.#call.answer(answer.status, answer.bytes ?? answer.body, [
-        ...this.#options.headers,
-        ...answer.headers,
-      ])
+      return this.#call.answer(answer.status, answer.bytes ?? answer.body, answer.headers)
     this.#event(answer.body, true)
     this.#stream.end()
   }
@@ -75,7 +71,7 @@ export class PostAnswer {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)
-    if (this.#stream === undefined) return this.#call.answer(202, undefined, this.#options.headers)
+    if (this.#stream === undefined) return this.#call.answer(202, undefined)
     const { replay } = this.#options
     if (replay !== undefined) {
       replay.finish(this.#streamId)
@@ -99,7 +95,7 @@ export class PostAnswer {
 
   #open(): void {
     if (this.#stream !== undefined) return
-    this.#stream = this.#call.eventStream(this.#options.headers)
+    this.#stream = this.#call.eventStream()
     const { replay, priming } = this.#options
     if (replay === undefined) return
     this.#streamId = randomBytes(9).toString('base64url')

@@ -132,7 +132,6 @@ export class McpPost {
       streams: acceptsStream(call),
       replay: undefined,
       priming: false,
-      headers: [],
     })
     // closing the response is the cancellation of this era
     call.response.onAbort(() => {
@@ -147,7 +146,7 @@ export class McpPost {
       version,
       cancellation,
       extras: {
-        ...(onProgress === undefined ? undefined : { onProgress }),
+        onProgress,
         client,
         mirrored: name => mirroredHeader(call.request, name),
       },

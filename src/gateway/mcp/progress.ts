@@ -19,8 +19,9 @@ export function progressSink(
         params: {
           progressToken,
           progress,
-          ...(total === undefined ? {} : { total }),
-          ...(message === undefined ? {} : { message }),
+          // JSON leaves out what is undefined
+          total,
+          message,
         },
       }),
     )

@@ -10,7 +10,7 @@ export interface RpcAnswer {
   /** The JSON-RPC message, serialized. */
   readonly body: string
   /** The same in UTF-8, of a long answer whose bytes were at hand. */
-  readonly bytes?: Uint8Array
+  readonly bytes?: Uint8Array | undefined
 }
 
 const NO_HEADERS: readonly string[] = []

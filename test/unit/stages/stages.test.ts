@@ -404,7 +404,7 @@ describe('log-access', () => {
     x.tenant = 'acme'
     x.tool = compiled(aTool())
     x.final = refuse('policy_denied')
-    void logAccess({ write: record => lines.push(record) }).run(x)
+    void logAccess({ wanted: true, write: record => lines.push(record) }).run(x)
     expect(lines[0]).toMatchObject({
       consumer: 'demo-agent',
       tool: 'get_order',
@@ -412,5 +412,13 @@ describe('log-access', () => {
       status: 403,
     })
     expect(JSON.stringify(lines)).not.toContain('canary')
+  })
+
+  it('makes no line that nobody would read', () => {
+    const lines: AccessRecord[] = []
+    const x = exchange({ operation: CALL })
+    x.final = refuse('policy_denied')
+    void logAccess({ wanted: false, write: record => lines.push(record) }).run(x)
+    expect(lines).toEqual([])
   })
 })

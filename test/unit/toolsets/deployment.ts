@@ -41,7 +41,7 @@ export class Deployment {
       egress: this.#egress,
       apiGroup: 'toolgate.dev',
       variables,
-      log: { debug: log, info: log, warn: log, error: log },
+      log: { isLevelEnabled: () => true, debug: log, info: log, warn: log, error: log },
       pollIntervalMs: 500,
     })
     await this.#source.start(tools => this.published.push(tools))
