@@ -21,12 +21,12 @@ export function listen(app: NativeApp, port = 0, shared = false): number {
 }
 
 /** Reads what comes, discards it, answers. It is the reference of calls without backend as well. */
-export function productApp(): NativeApp {
+export function productApp(product: string | Uint8Array = PRODUCT): NativeApp {
   const app = native().App()
   for (const method of ['get', 'post'] as const)
     app[method]('/*', response => {
       const answer = (): void =>
-        void response.writeStatus('200 OK\r\ncontent-type: application/json').end(PRODUCT)
+        void response.writeStatus('200 OK\r\ncontent-type: application/json').end(product)
       if (method === 'get') return answer()
       response.onAborted(() => {})
       response.onData((_chunk, last) => {

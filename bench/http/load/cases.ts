@@ -59,6 +59,9 @@ export async function startCases(
     progress('starting the servers it is compared with')
     const bare = await peer('echo')
     const undici = await peer('uws-undici')
+    const listBytes = await bytesOfList(toolgate)
+    const long = await startServer(SERVER, ['long', String(listBytes)], 'server')
+    running.push(long)
     const nginx = hasNginx() ? await startNginx(backend) : undefined
     if (nginx !== undefined) running.push(nginx)
     else
@@ -76,6 +79,14 @@ export async function startCases(
           name: 'our listener alone, POST',
           ...(await peer('listener')),
           request: BARE,
+          of: 'bare/uws-post',
+        },
+        {
+          id: 'bare/uws-list',
+          name: `bare uWS, POST, answer of ${Math.round(listBytes / 1024)} KiB`,
+          server: long,
+          url: `http://127.0.0.1:${long.said}`,
+          request: LIST,
           of: 'bare/uws-post',
         },
         ...withoutBackend(toolgate),
@@ -99,6 +110,13 @@ export async function startCases(
     await stop()
     throw error
   }
+}
+
+/** How long the answer to tools/list is: what a bare server with an answer of that size costs is part of the truth about ours. */
+async function bytesOfList({ url, token }: Toolgate): Promise<number> {
+  const { path, headers, body } = over(LIST, { authorization: `Bearer ${token}` })
+  const answer = await fetch(`${url}${path}`, { method: 'POST', headers: { ...headers }, body: body ?? '' })
+  return (await answer.arrayBuffer()).byteLength
 }
 
 type Peer = (kind: string) => Promise<{ server: Child; url: string }>

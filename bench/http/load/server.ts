@@ -16,6 +16,7 @@ import { PRODUCT } from './requests.ts'
 
 const KINDS: Readonly<Record<string, (argument: string) => number | Promise<number>>> = {
   echo,
+  long,
   listener: listenerAlone,
   streams,
   'uws-undici': uwsUndici,
@@ -26,6 +27,12 @@ const KINDS: Readonly<Record<string, (argument: string) => number | Promise<numb
 /** The reference of calls without backend; those that are given one port share its connections. */
 function echo(port: string): number {
   return listen(productApp(), Number(port || 0), port !== '')
+}
+
+/** As `echo`, with an answer of so many bytes that were at hand. */
+function long(bytes: string): number {
+  const answer = Buffer.from('{"tools":"shop_getProduct"}'.padEnd(Number(bytes)))
+  return listen(productApp(answer))
 }
 
 /** Our listener without the gateway behind it: what parsing, bounds and framing cost. */
