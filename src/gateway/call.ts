@@ -79,6 +79,11 @@ export class Call {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
   }
 
+  /** A JSON body that ends with bytes which many answers share. */
+  answerJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
+  }
+
   /** An answer that any page may read: its headers bring their own cross-origin rule. */
   answerPublic(status: number, body: string | Uint8Array, headers: readonly string[]): void {
     this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)

@@ -7,7 +7,7 @@ import { callHeaders, challengeContext, type Ended, type GatewayParts, run } fro
 import { readJson } from './json-body.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
-import { listBytes, resultView, toolsForm } from './tool-view.ts'
+import { listTail, resultView, toolsForm } from './tool-view.ts'
 
 const UNKNOWN_LEVEL = refuse('invalid_request', {
   message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
@@ -27,8 +27,9 @@ export class RestTools {
       this.#run(call, snapshot, { action: 'tools.list' }, ended => {
         const { exchange } = ended
         const form = toolsForm(exchange.listing!, 'rest')
-        const body = listBytes(form, '{"tools":', '}') ?? `{"tools":${form.json}}`
-        call.answer(200, body, callHeaders(exchange))
+        const tail = listTail(form, '}')
+        if (tail === undefined) call.answer(200, `{"tools":${form.json}}`, callHeaders(exchange))
+        else call.answerJoined(200, '{"tools":', tail, callHeaders(exchange))
       })
     })
   }

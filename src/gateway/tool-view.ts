@@ -43,7 +43,7 @@ export function toolsForm(
     .slice(from, to)
     .map((entry: CompiledTool) => JSON.stringify(toolView(entry.tool, view)))
     .join(',')}]`
-  const form = { json, utf8: undefined }
+  const form = { json, tail: undefined }
   listing.forms.set(name, form)
   return form
 }
@@ -56,16 +56,11 @@ export function toolsJson(listing: ToolListing, view: View): string {
 /** A shorter list is written as fast from its text. */
 const LONG_LIST_CHARS = 2048
 
-/** `before`, the list, `after` in UTF-8, without encoding the list anew; undefined where that would gain nothing. */
-export function listBytes(form: ListingForm, before: string, after: string): Uint8Array | undefined {
+/** The list and what follows it in UTF-8, made once; undefined where that would gain nothing. */
+export function listTail(form: ListingForm, after: string): Uint8Array | undefined {
   if (form.json.length < LONG_LIST_CHARS) return undefined
-  form.utf8 ??= Buffer.from(form.json)
-  const beforeBytes = Buffer.byteLength(before)
-  const bytes = Buffer.allocUnsafe(beforeBytes + form.utf8.byteLength + Buffer.byteLength(after))
-  bytes.write(before, 0)
-  bytes.set(form.utf8, beforeBytes)
-  bytes.write(after, beforeBytes + form.utf8.byteLength)
-  return bytes
+  if (form.tail?.after !== after) form.tail = { after, bytes: Buffer.from(form.json + after) }
+  return form.tail.bytes
 }
 
 /** A result without the fields and content types that the version does not know. */

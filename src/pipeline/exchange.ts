@@ -53,8 +53,8 @@ export interface BackendRequest {
 /** A listing, serialized. */
 export interface ListingForm {
   readonly json: string
-  /** The same in UTF-8, once somebody has sent it. */
-  utf8: Uint8Array | undefined
+  /** The same in UTF-8 with what follows it in an answer, once somebody has sent it. */
+  tail: { readonly after: string; readonly bytes: Uint8Array } | undefined
 }
 
 /** The tools one class of callers may call, in name order; one object per snapshot and class, so that forms of it can be remembered on it. */

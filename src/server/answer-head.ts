@@ -91,3 +91,8 @@ function checkHeader(name: string, value: string | undefined): boolean {
 }
 
 const TAB = 0x09
+
+/** Two pieces of a body as one. */
+export function joined(start: string | Uint8Array, rest: Uint8Array): Uint8Array {
+  return Buffer.concat([typeof start === 'string' ? Buffer.from(start) : start, rest])
+}

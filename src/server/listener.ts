@@ -80,9 +80,10 @@ export interface HttpResponse {
    * Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
    * reading is cut after about 10 s without progress; until then the body is held, not copied. Once `stream`
    * has begun an answer, another one closes the connection: half an answer must not look whole.
+   * @param rest follows the body: bytes that many answers share, which are not copied.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
-  send(status: number, headers: HeaderList, body?: string | Uint8Array): void
+  send(status: number, headers: HeaderList, body?: string | Uint8Array, rest?: Uint8Array): void
   /**
    * Starts a streamed answer. `contentLength` when it is known; else chunked. The head may wait for the first
    * piece, so an event stream begins with a comment.

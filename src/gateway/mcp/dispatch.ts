@@ -15,7 +15,7 @@ import {
 } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
-import { listBytes, resultView, toolsForm } from '../tool-view.ts'
+import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import {
   errorMessage,
   INVALID_PARAMS,
@@ -139,8 +139,9 @@ export class Dispatcher {
       const at = frame.body.indexOf('\0')
       const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
       const form = toolsForm(listing, conversation.version, page.from, page.to)
-      const bytes = listBytes(form, before, after)
-      return { status: frame.status, headers: frame.headers, body: before + form.json + after, bytes }
+      const rest = listTail(form, after)
+      const pieces = rest === undefined ? undefined : { start: before, rest }
+      return { status: frame.status, headers: frame.headers, body: before + form.json + after, pieces }
     })
   }
 

@@ -60,8 +60,11 @@ export class PostAnswer {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)
+    const { status, headers, body, pieces } = answer
     if (this.#stream === undefined)
-      return this.#call.answer(answer.status, answer.bytes ?? answer.body, answer.headers)
+      return pieces === undefined
+        ? this.#call.answer(status, body, headers)
+        : this.#call.answerJoined(status, pieces.start, pieces.rest, headers)
     this.#event(answer.body, true)
     this.#stream.end()
   }

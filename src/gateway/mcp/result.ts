@@ -9,8 +9,8 @@ export interface RpcAnswer {
   readonly headers: readonly string[]
   /** The JSON-RPC message, serialized. */
   readonly body: string
-  /** The same in UTF-8, of a long answer whose bytes were at hand. */
-  readonly bytes?: Uint8Array | undefined
+  /** The same in two pieces, of a long answer whose bytes were at hand. */
+  readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
 
 const NO_HEADERS: readonly string[] = []

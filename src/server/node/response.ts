@@ -3,7 +3,7 @@
  * requests.
  */
 import type { ServerResponse } from 'node:http'
-import { checkHeaders, isBodiless, statusLine } from '../answer-head.ts'
+import { checkHeaders, isBodiless, joined, statusLine } from '../answer-head.ts'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
 import type { NodeTurn } from './turn.ts'
 
@@ -31,10 +31,11 @@ export class NodeResponse implements HttpResponse {
     this.#turn.destroy()
   }
 
-  send(status: number, headers: HeaderList, body: string | Uint8Array = ''): void {
+  send(status: number, headers: HeaderList, start: string | Uint8Array = '', rest?: Uint8Array): void {
     const turn = this.#turn
     if (turn.closed) return
     if (turn.response.headersSent) return turn.destroy()
+    const body = rest === undefined ? start : joined(start, rest)
     const { lines, isBeyondAscii } = linesOf(status, headers, Buffer.byteLength(body))
     const hasBody = !turn.isHead && !isBodiless(status)
     // Node joins head and body when both are strings, and sends the head as UTF-8 then.

@@ -2,8 +2,9 @@
  * Answers of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds
  * nothing native; the turn does.
  */
-import { isBodiless, renderHead } from '../answer-head.ts'
+import { isBodiless, joined, renderHead } from '../answer-head.ts'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
+import type { NativeResponse } from './native.ts'
 import { UwsStream } from './stream.ts'
 import type { UwsTurn } from './turn.ts'
 
@@ -49,10 +50,11 @@ export class UwsResponse implements HttpResponse {
     this.#turn.destroy()
   }
 
-  send(status: number, headers: HeaderList, body: string | Uint8Array = ''): void {
+  send(status: number, headers: HeaderList, body: string | Uint8Array = '', rest?: Uint8Array): void {
     const turn = this.#turn
     if (turn.closed) return
     if (turn.begun) return turn.destroy()
+    if (rest !== undefined) return this.#sendJoined(status, headers, body, rest)
     const bytes = typeof body === 'string' && turn.isHead ? Buffer.byteLength(body) : body.length
     if (turn.isHead || bytes === 0 || isBodiless(status)) {
       this.#sendBodiless(status, headers, bytes)
@@ -63,6 +65,14 @@ export class UwsResponse implements HttpResponse {
       if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_ANSWERS >= 1) turn.end(head, body)
       else deliver(turn, head, body)
     }
+  }
+
+  #sendJoined(status: number, headers: HeaderList, start: string | Uint8Array, rest: Uint8Array): void {
+    const turn = this.#turn
+    const bytes = Buffer.byteLength(start) + rest.length
+    if (turn.isHead || isBodiless(status)) this.#sendBodiless(status, headers, bytes)
+    else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joined(start, rest))
+    else deliverJoined(turn, renderHead(status, headers, this.#closing()), start, rest, bytes)
   }
 
   stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
@@ -116,15 +126,34 @@ function deliver(turn: UwsTurn, head: string | Uint8Array, body: string | Uint8A
       turn.release()
       return
     }
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    turn.markStalled(true)
-    native.onWritable(offset => {
-      turn.write(again => {
-        const [, done] = again.tryEnd(bytes.subarray(offset), bytes.length)
-        if (done) turn.release()
-        else turn.markStalled(true)
-      })
-      return true
+    deliverWhenWritable(turn, native, typeof body === 'string' ? Buffer.from(body) : body)
+  })
+}
+
+/** As `deliver`, of a body in two pieces: they meet in the system's buffer, and only for a client that is slow before. */
+function deliverJoined(
+  turn: UwsTurn,
+  head: string | Uint8Array,
+  start: string | Uint8Array,
+  rest: Uint8Array,
+  bytes: number,
+): void {
+  turn.markAnswered()
+  turn.write(native => {
+    const [taken] = native.writeStatus(head).tryEnd(start, bytes)
+    if (taken && native.tryEnd(rest, bytes)[1]) turn.release()
+    else deliverWhenWritable(turn, native, joined(start, rest))
+  })
+}
+
+function deliverWhenWritable(turn: UwsTurn, native: NativeResponse, bytes: Uint8Array): void {
+  turn.markStalled(true)
+  native.onWritable(offset => {
+    turn.write(again => {
+      const [, done] = again.tryEnd(bytes.subarray(offset), bytes.length)
+      if (done) turn.release()
+      else turn.markStalled(true)
     })
+    return true
   })
 }

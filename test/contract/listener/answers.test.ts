@@ -2,6 +2,7 @@
  * Answers in one piece, as every listener must send them: framed exactly, without injected headers, never after
  * the end.
  */
+import { get, type IncomingMessage } from 'node:http'
 import { expect, it } from 'vitest'
 import type { HttpResponse } from '../../../src/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
@@ -179,9 +180,47 @@ onEachListener('answers', kind => {
     expect(errors.map(error => (error as Error).message)).toEqual(['in the handler', 'in the body'])
   })
 
-  it('delivers a large body whole to a client that reads slowly', async () => {
+  it('sends a body in two pieces as one', async () => {
+    const rest = Buffer.alloc(30_000, 'größe ')
+    const { port, url } = await openListener(kind, (request, response) =>
+      request.path === '/204' ? response.send(204, [], 'é', rest) : response.send(200, [], '{é:', rest),
+    )
+    for (let n = 0; n < 3; n++) expect(await (await fetch(url)).text()).toBe(`{é:${rest}`)
+    expect((await fetch(`${url}/204`)).status).toBe(204)
+    const client = new RawClient(port).send(head('HEAD / HTTP/1.1'))
+    await client.until(new RegExp(`content-length: ${rest.length + 4}`, 'i'))
+    client.send(head('GET / HTTP/1.1').repeat(2))
+    await waitFor(() => client.receivedBytes > 2 * rest.length)
+    // the request's body is left unread: the connection ends with the answer
+    const posted = new RawClient(port).send(head('POST / HTTP/1.1', 'Content-Length: 1000000'), 'x')
+    await waitFor(() => posted.receivedBytes > rest.length)
+  })
+
+  it('loses no byte between two pieces when the client reads slowly', async () => {
+    const body = Buffer.from(Uint32Array.from({ length: 4 << 20 }, (_, at) => at).buffer)
+    const cut = 3_000_001
+    const { url } = await openListener(kind, (_request, response) =>
+      response.send(200, [], body.subarray(0, cut), body.subarray(cut)),
+    )
+    const answer = await new Promise<IncomingMessage>(resolve => get(url, resolve))
+    const chunks: Buffer[] = []
+    for await (const chunk of answer) {
+      if (chunks.push(chunk as Buffer) % 20 === 0) await pause(2)
+    }
+    expect(Buffer.concat(chunks).equals(body)).toBe(true)
+  })
+
+  it.each([
+    ['one piece', 0],
+    ['two pieces', 1],
+    ['two pieces, the first one large too', 12 << 20],
+  ])('delivers a large body of %s whole to a client that reads slowly', async (_, first) => {
     const body = Buffer.alloc(24 << 20, 'abcdefgh')
-    const { port } = await openListener(kind, (_request, response) => response.send(200, [], body))
+    const { port } = await openListener(kind, (_request, response) =>
+      first === 0
+        ? response.send(200, [], body)
+        : response.send(200, [], body.subarray(0, first), body.subarray(first)),
+    )
     const client = new RawClient(port)
     client.keep = false
     client.send(head('GET / HTTP/1.1'))

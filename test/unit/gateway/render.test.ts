@@ -5,7 +5,7 @@ import { readMessage } from '../../../src/gateway/mcp/message.ts'
 import { PAGE_SIZE, pageOf } from '../../../src/gateway/mcp/pagination.ts'
 import { negotiate } from '../../../src/gateway/mcp/versions.ts'
 import { refusalHeaders, restBody, rpcError, rpcStatus } from '../../../src/gateway/refusal-body.ts'
-import { listBytes, resultView, toolsForm, toolsJson } from '../../../src/gateway/tool-view.ts'
+import { listTail, resultView, toolsForm, toolsJson } from '../../../src/gateway/tool-view.ts'
 import { refuse } from '../../../src/pipeline/refusal.ts'
 import type { HttpRequest } from '../../../src/server/listener.ts'
 import { aTool, compiled } from '../../fixtures/exchange.ts'
@@ -106,10 +106,14 @@ describe('tools', () => {
       forms: new Map(),
     }
     const form = toolsForm(many, '2025-11-25')
-    const bytes = listBytes(form, '{"id":"ä","tools":', '}')
-    expect(Buffer.from(bytes!).toString()).toBe(`{"id":"ä","tools":${form.json}}`)
+    const bytes = listTail(form, '}')
+    expect(Buffer.from(bytes!).toString()).toBe(`${form.json}}`)
+    expect(listTail(form, '}')).toBe(bytes)
+    expect(Buffer.from(listTail(form, ',"nextCursor":"x"}')!).toString()).toBe(
+      `${form.json},"nextCursor":"x"}`,
+    )
     expect(toolsForm(many, '2025-11-25')).toBe(form)
-    expect(listBytes(toolsForm(listing, 'rest'), '{', '}')).toBeUndefined()
+    expect(listTail(toolsForm(listing, 'rest'), '}')).toBeUndefined()
   })
 
   it('hide an outputSchema that is no object from legacy clients', () => {
