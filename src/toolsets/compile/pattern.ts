@@ -1,5 +1,6 @@
 /** Which regular expressions of a document a tool keeps: those that a linear-time engine runs too. It matches nothing. */
 import { RE2JS } from 're2js'
+import { isPlainlyLinear } from './plain-pattern.ts'
 
 /** A longer pattern is no help to an agent and costs memory in every validator. */
 const MAX_PATTERN_LENGTH = 2_000
@@ -26,6 +27,11 @@ export function usablePattern(pattern: string): string | undefined {
 
 /** A matcher whose time is linear in the text, or undefined when the pattern is beyond it. */
 export function linearMatcher(pattern: string): { test(text: string): boolean } | undefined {
+  // Most patterns of real documents, at a tenth of the cost.
+  if (isPlainlyLinear(pattern) && isUnicodeRegExp(pattern)) {
+    const compiled = new RegExp(pattern, 'u')
+    return { test: text => compiled.test(text) }
+  }
   // The engine takes back references for literals instead of refusing them.
   if (/\\[1-9]|\\k</.test(pattern)) return undefined
   try {
