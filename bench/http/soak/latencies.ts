@@ -1,7 +1,7 @@
 /** The latencies of a soak: kept until the collections of the same while are known, then counted apart. It sends nothing. */
 import { createHistogram, performance, type RecordableHistogram } from 'node:perf_hooks'
 import type { Kind } from './mix.ts'
-import { meets } from './pauses.ts'
+import { meets, type Windows } from './pauses.ts'
 
 export interface Tails {
   readonly count: number
@@ -26,6 +26,8 @@ export class Latencies {
   readonly all = histogram()
   /** Without those that met a collection. */
   readonly outside = histogram()
+  /** Without those that met a collection or stolen time. */
+  readonly undisturbed = histogram()
   /** Since the last `settle`, all of them. */
   #recent = histogram()
   readonly #kinds: ReadonlyMap<Kind, RecordableHistogram>
@@ -45,8 +47,11 @@ export class Latencies {
     this.#latenciesMs.push(latencyMs)
   }
 
-  /** @returns of those since the last time, collections and all */
-  settle(windows: readonly (readonly [number, number])[], counts: boolean): Tails {
+  /**
+   * @param stolen windows of stolen time
+   * @returns of those since the last time, collections and all
+   */
+  settle(windows: Windows, stolen: Windows, counts: boolean): Tails {
     this.#recent = histogram()
     for (const [at, kind] of this.#waitingKinds.entries()) {
       const latencyMs = this.#latenciesMs[at]!
@@ -58,6 +63,7 @@ export class Latencies {
       if (meets(windows, from, from + latencyMs)) continue
       this.outside.record(us)
       this.#kinds.get(kind)!.record(us)
+      if (!meets(stolen, from, from + latencyMs)) this.undisturbed.record(us)
     }
     this.#waitingKinds = []
     this.#duesMs = []
@@ -65,10 +71,16 @@ export class Latencies {
     return tailsOf(this.#recent)
   }
 
-  tails(): { readonly all: Tails; readonly outside: Tails; readonly kinds: readonly [string, Tails][] } {
+  tails(): {
+    readonly all: Tails
+    readonly outside: Tails
+    readonly undisturbed: Tails
+    readonly kinds: readonly [string, Tails][]
+  } {
     return {
       all: tailsOf(this.all),
       outside: tailsOf(this.outside),
+      undisturbed: tailsOf(this.undisturbed),
       kinds: [...this.#kinds].map(([{ name }, of]) => [name, tailsOf(of)]),
     }
   }

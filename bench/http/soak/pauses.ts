@@ -1,8 +1,14 @@
-/** Tells which requests met a garbage collection, of the gateway or of the load itself, and which did not. It measures no request. */
+/**
+ * Tells which requests met a garbage collection, of the gateway or of the load itself, or a while in which the machine gave its processors
+ * to others, and which met neither. It measures no request.
+ */
+import { readFileSync } from 'node:fs'
 import { PerformanceObserver, performance } from 'node:perf_hooks'
 
 /** `[begin as ms since 1970, ms]` */
 export type Pause = readonly [beginMs: number, ms: number]
+/** `[begin, end]`, in order, none touching another. */
+export type Windows = readonly (readonly [number, number])[]
 
 /** Collections of this process; they come a little late. */
 export class OwnPauses {
@@ -21,12 +27,49 @@ export class OwnPauses {
   }
 }
 
+const TICK_MS = 10
+const LOOK_EVERY_MS = 50
+
+/** Time that the hypervisor took from this machine (proc(5), `stat`, the field `steal`), to a fiftieth of a second. */
+export class StolenTime {
+  #pauses: Pause[] = []
+  #ticks = stolenTicks()
+  readonly #timer = setInterval(() => this.#look(), LOOK_EVERY_MS)
+
+  #look(): void {
+    const ticks = stolenTicks()
+    const ms = (ticks - this.#ticks) * TICK_MS
+    this.#ticks = ticks
+    if (ms > 0)
+      this.#pauses.push([performance.timeOrigin + performance.now() - LOOK_EVERY_MS, ms + LOOK_EVERY_MS])
+  }
+
+  /** Since the last time. */
+  take(): readonly Pause[] {
+    this.#look()
+    return this.#pauses.splice(0)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/** Of all processors; 0 where the system does not tell. */
+function stolenTicks(): number {
+  try {
+    return Number(readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/\s+/)[8] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
 /**
- * When requests have to wait for a pause: until what it left undone is worked off. At share s of the capacity that takes pause / (1 − s).
+ * When requests have to wait for a pause: until what it left undone is worked off. A gateway busy for a share s of the time
+ * needs pause / (1 − s) for that.
  * @param pauses in any order
- * @returns windows in order, none touching another
  */
-export function windowsOf(pauses: readonly Pause[], share: number): readonly (readonly [number, number])[] {
+export function windowsOf(pauses: readonly Pause[], share: number): Windows {
   const windows: [number, number][] = []
   for (const [begin, ms] of pauses.toSorted(([a], [b]) => a - b)) {
     const last = windows.at(-1)
@@ -38,7 +81,7 @@ export function windowsOf(pauses: readonly Pause[], share: number): readonly (re
 }
 
 /** Whether something from `from` to `to` met one of the windows. */
-export function meets(windows: readonly (readonly [number, number])[], from: number, to: number): boolean {
+export function meets(windows: Windows, from: number, to: number): boolean {
   let low = 0
   let high = windows.length
   // the first window that ends behind `from`

@@ -12,7 +12,7 @@ import { startToolgate, type Toolgate } from '../load/toolgate.ts'
 import type { Prepared } from '../load/wire.ts'
 import { Latencies } from './latencies.ts'
 import { drawer, type Kind, mixOf } from './mix.ts'
-import { OwnPauses, type Pause, windowsOf } from './pauses.ts'
+import { OwnPauses, type Pause, StolenTime, windowsOf } from './pauses.ts'
 import { type Collected, type Found, judge, type Sample } from './verdict.ts'
 import { Visitors } from './visitors.ts'
 
@@ -41,6 +41,8 @@ const EVERY_MS = 10_000
 const WARM_SHARE = 0.2
 const MAX_WARM_MINUTES = 5
 const CAPACITY_SECONDS = 8
+/** A gateway busier than this works nothing off. */
+const MAX_BUSY = 0.95
 /** Sessions that nobody ends are gone within the warm-up: what stays behind it is a leak. */
 const MANY = '1000000'
 const ENV = {
@@ -151,10 +153,12 @@ class Watch {
   /** What collections leave, behind the warm-up and at the end. */
   readonly collected: Collected[] = []
   readonly #own = new OwnPauses()
+  readonly #stolen = new StolenTime()
   readonly #startMs = performance.now()
   #lookedAtMs = performance.now()
   #cpuUs = 0
   #pausesBefore: readonly Pause[] = []
+  #stolenBefore: readonly Pause[] = []
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> = Promise.resolve()
 
@@ -175,6 +179,7 @@ class Watch {
 
   async end(): Promise<void> {
     clearInterval(this.#timer)
+    this.#stolen.stop()
     await this.#looking
     await this.#look()
     await this.#collect('end')
@@ -192,15 +197,20 @@ class Watch {
     const warm = nowMs - this.#startMs > this.#warmMs
     const news = [...pauses, ...this.#own.take()]
     // a request that came due before the last look may be answered behind it
-    const windows = windowsOf([...this.#pausesBefore, ...news], Number(options.share))
+    const busy = (cpuUs - this.#cpuUs) / 1000 / (nowMs - this.#lookedAtMs)
+    const share = Math.min(MAX_BUSY, Math.max(Number(options.share), busy))
+    const windows = windowsOf([...this.#pausesBefore, ...news], share)
     this.#pausesBefore = news
-    const recent = this.#latencies.settle(windows, warm)
+    const thefts = this.#stolen.take()
+    const stolen = windowsOf([...this.#stolenBefore, ...thefts], share)
+    this.#stolenBefore = thefts
+    const recent = this.#latencies.settle(windows, stolen, warm)
     const sample: Sample = {
       minute: this.#minute(),
       warm,
       heapMiB: heapBytes / 1024 ** 2,
       rssMiB: this.#gateway.rssMiB(),
-      busy: (cpuUs - this.#cpuUs) / 1000 / (nowMs - this.#lookedAtMs),
+      busy,
       pauses: pauses.length,
       longestPauseMs: Math.max(0, ...pauses.map(([, ms]) => ms)),
     }
