@@ -51,7 +51,9 @@ class FreshBodies {
   readonly #all: readonly Buffer[]
 
   constructor(size: number) {
-    this.#all = Array.from({ length: size < 1000 ? COUNT.short : COUNT.long }, (_, i) => Buffer.from(bodyOf(size, i)))
+    this.#all = Array.from({ length: size < 1000 ? COUNT.short : COUNT.long }, (_, i) =>
+      Buffer.from(bodyOf(size, i)),
+    )
     if (this.#all.some(body => body.length !== size)) throw new Error(`a body is not of ${size} bytes`)
   }
 
