@@ -25,6 +25,7 @@ Exit codes: 0 the goals are met, 1 they are not, 2 documents are left, 64 usage.
 const GOALS = { ready: 0.99, tools: 0.99, schemas: 1, roundTrips: 0.98 }
 /** Operations of the whole corpus, to spread the round trips. */
 const ALL_OPERATIONS = 125_205
+const PROGRESS_EVERY_MS = 30_000
 
 function options() {
   try {
@@ -66,6 +67,22 @@ function writeState(file, score) {
   if (file !== undefined) writeFileSync(file, JSON.stringify({ ...score, reasons: [...score.reasons] }))
 }
 
+/** @returns to be called behind each document; now and then it says how far the run is */
+function progressOf(documents, score) {
+  const bytes = documents.reduce((sum, document) => sum + document.bytes, 0)
+  let done = documents.slice(0, score.documents).reduce((sum, document) => sum + document.bytes, 0)
+  let said = performance.now()
+  return () => {
+    done += documents[score.documents - 1].bytes
+    if (performance.now() - said < PROGRESS_EVERY_MS) return
+    said = performance.now()
+    const share = Math.round((100 * done) / bytes)
+    process.stderr.write(
+      `${share} %: ${score.documents} of ${documents.length} documents, ${score.tools} tools\n`,
+    )
+  }
+}
+
 async function main() {
   const values = options()
   if (values.help) {
@@ -91,6 +108,7 @@ async function main() {
   const every = calls > 0 ? Math.max(1, Math.floor(ALL_OPERATIONS / calls)) : 0
   const score = readState(values.state) ?? emptyScore()
   const end = performance.now() + 1000 * Number(values.seconds ?? Infinity)
+  const progress = progressOf(documents, score)
   await runCorpus(
     documents.slice(score.documents),
     {
@@ -99,6 +117,7 @@ async function main() {
       onDocument: (name, ms) => {
         writeState(values.state, score)
         if (ms > 60_000) process.stderr.write(`${name} took ${Math.round(ms / 1000)} s\n`)
+        progress()
       },
       stop: () => performance.now() > end,
     },

@@ -27,8 +27,13 @@ export function prepare(url: string, { method, path, headers, body, status, hold
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
-const LENGTH = /\r\ncontent-length: *(\d+)/i
+const LENGTH = Buffer.from('content-length:')
 const CHUNKED = /\r\ntransfer-encoding: *chunked/i
+/**
+ * Where all connections read to, one after the other: with a buffer for each answer the load would collect garbage many times a second,
+ * and what waits for that would be counted as a latency.
+ */
+const READ_INTO = Buffer.allocUnsafeSlow(256 * 1024)
 /** Of an answer that is shown when it was wrong. */
 const SHOWN = 400
 
@@ -41,23 +46,34 @@ export class Wire {
   #early: Buffer | undefined
   #closing = false
 
-  constructor(socket: Socket, onFault: (fault: Error) => void) {
-    this.#socket = socket
+  private constructor(url: string, onFault: (fault: Error) => void) {
+    const { hostname, port } = new URL(url)
     this.#onFault = onFault
-    socket.on('data', chunk => this.#take(chunk))
+    const socket = connect({
+      port: Number(port),
+      host: hostname === 'localhost' ? '127.0.0.1' : hostname,
+      noDelay: true,
+      onread: {
+        buffer: READ_INTO,
+        callback: bytes => {
+          this.#take(READ_INTO.subarray(0, bytes))
+          return true
+        },
+      },
+    })
+    this.#socket = socket
     socket.on('error', error => this.#fail(`the connection failed: ${error.message}`))
     socket.on('close', () => this.#fail('the server closed the connection'))
   }
 
+  /** @throws Error when there is no connection */
   static open(url: string, onFault: (fault: Error) => void): Promise<Wire> {
-    const { hostname, port } = new URL(url)
     return new Promise((resolve, reject) => {
-      const socket = connect({ port: Number(port), host: hostname === 'localhost' ? '127.0.0.1' : hostname })
-      socket.setNoDelay(true)
-      socket.once('error', reject)
-      socket.once('connect', () => {
-        socket.off('error', reject)
-        resolve(new Wire(socket, onFault))
+      let open = false
+      const wire: Wire = new Wire(url, fault => (open ? onFault(fault) : reject(fault)))
+      wire.#socket.once('connect', () => {
+        open = true
+        resolve(wire)
       })
     })
   }
@@ -78,13 +94,14 @@ export class Wire {
     this.#socket.destroy()
   }
 
+  /** @param chunk only while it is called: the next read overwrites it */
   #take(chunk: Buffer): void {
     const answer = this.#early === undefined ? chunk : Buffer.concat([this.#early, chunk])
     const awaited = this.#awaited
     if (awaited === undefined) return this.#fail(`an answer nobody asked for: ${shown(answer)}`)
     const headEnd = answer.indexOf(HEAD_END)
     if (headEnd < 0 || !isWhole(answer, headEnd)) {
-      this.#early = answer
+      this.#early = answer === chunk ? Buffer.from(chunk) : answer
       return
     }
     this.#early = undefined
@@ -107,11 +124,27 @@ export class Wire {
 }
 
 function isWhole(answer: Buffer, headEnd: number): boolean {
+  const length = contentLength(answer, headEnd)
+  if (length >= 0) return answer.length - headEnd - HEAD_END.length >= length
   const head = answer.toString('latin1', 0, headEnd)
-  const length = LENGTH.exec(head)
-  const bodyAt = headEnd + HEAD_END.length
-  if (length !== null) return answer.length - bodyAt >= Number(length[1])
   return CHUNKED.test(head) ? answer.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) : true
+}
+
+/** Without a string, as it is asked of every answer. @returns -1 when the head has none */
+function contentLength(answer: Buffer, headEnd: number): number {
+  for (let at = answer.indexOf(10) + 1; at > 0 && at < headEnd; at = answer.indexOf(10, at) + 1) {
+    let same = 0
+    while (same < LENGTH.length && (answer[at + same]! | 0x20) === (LENGTH[same]! | 0x20)) same++
+    if (same < LENGTH.length) continue
+    let length = 0
+    for (let digit = at + same; digit < headEnd; digit++) {
+      const value = answer[digit]! - 48
+      if (value >= 0 && value <= 9) length = length * 10 + value
+      else if (answer[digit] !== 32) break
+    }
+    return length
+  }
+  return -1
 }
 
 const statusOf = (answer: Buffer): number =>

@@ -3,7 +3,7 @@ import { isId, newId } from '../../model/id.ts'
 import type { PlanRecord } from '../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, notFound } from '../http/problem.ts'
+import { conflict, notFound, Problem } from '../http/problem.ts'
 
 export type PlanFields = Pick<
   PlanRecord,
@@ -38,7 +38,7 @@ export async function lookUpPlan(tx: Transaction, reference: string): Promise<Pl
   return isId('plan', reference) ? tx.plans.find(reference) : tx.plans.bySlug(reference)
 }
 
-/** @throws Problem not_found, precondition_failed */
+/** @throws Problem not_found, forbidden, precondition_failed */
 export async function patchPlan(
   tx: Transaction,
   reference: string,
@@ -53,7 +53,7 @@ export async function patchPlan(
   return updated
 }
 
-/** @throws Problem not_found, conflict while a subscription or a consumer uses it */
+/** @throws Problem not_found, forbidden, conflict while a subscription or a consumer uses it */
 export async function deletePlan(tx: Transaction, reference: string): Promise<void> {
   const plan = await locked(tx, reference)
   if (await tx.plans.inUse(plan)) throw conflict('The plan is in use by a subscription or a consumer.')
@@ -61,11 +61,23 @@ export async function deletePlan(tx: Transaction, reference: string): Promise<vo
   announce(tx, 'plan.deleted', plan)
 }
 
+/** @throws Problem not_found, forbidden for a global plan when the caller acts for one tenant */
 async function locked(tx: Transaction, reference: string): Promise<PlanRecord> {
   const found = await lookUpPlan(tx, reference)
-  const plan = found === undefined ? undefined : await tx.plans.find(found.id, 'lock')
-  if (plan === undefined) throw notFound('plan')
-  return plan
+  if (found === undefined) throw notFound('plan')
+  const plan = await tx.plans.find(found.id, 'lock')
+  if (plan !== undefined) return plan
+  // The rows' own security shows a global plan to every tenant and gives it to none.
+  throw found.tenantId === null ? globalPlanRefused() : notFound('plan')
+}
+
+/** Who acts for one tenant changes nothing that all of them have. */
+export function globalPlanRefused(): Problem {
+  return new Problem(
+    'forbidden',
+    'A global plan cannot be changed for one tenant. Send the request without X-Tenant-ID, or name a tenant in tenant_id.',
+    [{ field: 'tenant_id', message: 'is null, which makes the plan a global one.' }],
+  )
 }
 
 function announce(

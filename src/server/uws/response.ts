@@ -69,10 +69,10 @@ export class UwsResponse implements HttpResponse {
 
   #sendJoined(status: number, headers: HeaderList, start: string | Uint8Array, rest: Uint8Array): void {
     const turn = this.#turn
-    const bytes = Buffer.byteLength(start) + rest.length
-    if (turn.isHead || isBodiless(status)) this.#sendBodiless(status, headers, bytes)
+    if (turn.isHead || isBodiless(status))
+      this.#sendBodiless(status, headers, Buffer.byteLength(start) + rest.length)
     else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joined(start, rest))
-    else deliverJoined(turn, renderHead(status, headers, this.#closing()), start, rest, bytes)
+    else deliver(turn, renderHead(status, headers, this.#closing()), start, rest)
   }
 
   stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
@@ -115,34 +115,27 @@ export class UwsResponse implements HttpResponse {
 }
 
 /**
- * Hands a body over as far as the system takes it, the rest when it takes more. Nothing is copied and nothing
- * is left in the native buffer; a client that takes nothing for 10 s is cut by uWS.
+ * Hands a body over as far as the system takes it, the rest when it takes more. Nothing is copied and nothing is left in
+ * the native buffer; a client that takes nothing for 10 s is cut by uWS. The pieces of a body meet in the system's
+ * buffer, and before that only for a client that is slow.
  */
-function deliver(turn: UwsTurn, head: string | Uint8Array, body: string | Uint8Array): void {
-  turn.markAnswered()
-  turn.write(native => {
-    const [, complete] = native.writeStatus(head).tryEnd(body)
-    if (complete) {
-      turn.release()
-      return
-    }
-    deliverWhenWritable(turn, native, typeof body === 'string' ? Buffer.from(body) : body)
-  })
-}
-
-/** As `deliver`, of a body in two pieces: they meet in the system's buffer, and only for a client that is slow before. */
-function deliverJoined(
+function deliver(
   turn: UwsTurn,
   head: string | Uint8Array,
-  start: string | Uint8Array,
-  rest: Uint8Array,
-  bytes: number,
+  body: string | Uint8Array,
+  rest?: Uint8Array,
 ): void {
   turn.markAnswered()
   turn.write(native => {
-    const [taken] = native.writeStatus(head).tryEnd(start, bytes)
-    if (taken && native.tryEnd(rest, bytes)[1]) turn.release()
-    else deliverWhenWritable(turn, native, joined(start, rest))
+    const status = native.writeStatus(head)
+    if (rest === undefined) {
+      if (status.tryEnd(body)[1]) turn.release()
+      else deliverWhenWritable(turn, native, typeof body === 'string' ? Buffer.from(body) : body)
+      return
+    }
+    const bytes = Buffer.byteLength(body) + rest.length
+    if (status.tryEnd(body, bytes)[0] && native.tryEnd(rest, bytes)[1]) turn.release()
+    else deliverWhenWritable(turn, native, joined(body, rest))
   })
 }
 

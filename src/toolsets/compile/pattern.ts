@@ -19,7 +19,8 @@ export function usablePattern(pattern: string): string | undefined {
   if (remembered.has(pattern)) return remembered.get(pattern)
   if (remembered.size >= MAX_REMEMBERED) remembered.clear()
   const usable = repairs(pattern).find(
-    candidate => candidate !== '' && isUnicodeRegExp(candidate) && linearMatcher(candidate) !== undefined,
+    candidate =>
+      candidate !== '' && unicodeRegExp(candidate) !== undefined && linearMatcher(candidate) !== undefined,
   )
   remembered.set(pattern, usable)
   return usable
@@ -28,10 +29,8 @@ export function usablePattern(pattern: string): string | undefined {
 /** A matcher whose time is linear in the text, or undefined when the pattern is beyond it. */
 export function linearMatcher(pattern: string): { test(text: string): boolean } | undefined {
   // Most patterns of real documents, at a tenth of the cost.
-  if (isPlainlyLinear(pattern) && isUnicodeRegExp(pattern)) {
-    const compiled = new RegExp(pattern, 'u')
-    return { test: text => compiled.test(text) }
-  }
+  const plain = isPlainlyLinear(pattern) ? unicodeRegExp(pattern) : undefined
+  if (plain !== undefined) return { test: text => plain.test(text) }
   // The engine takes back references for literals instead of refusing them.
   if (/\\[1-9]|\\k</.test(pattern)) return undefined
   try {
@@ -50,11 +49,12 @@ function withSmallCounts(pattern: string): string {
   })
 }
 
-function isUnicodeRegExp(pattern: string): boolean {
+/** @returns undefined when the pattern is none with the `u` flag */
+function unicodeRegExp(pattern: string): RegExp | undefined {
   try {
-    return new RegExp(pattern, 'u') instanceof RegExp
+    return new RegExp(pattern, 'u')
   } catch {
-    return false
+    return undefined
   }
 }
 
