@@ -6,6 +6,7 @@ import type { CompiledApi, Exchange, Snapshot } from '../pipeline/exchange.ts'
 import { newSpanId } from '../pipeline/random-ids.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Final } from '../pipeline/stage.ts'
+import type { ResponseStream } from '../server/listener.ts'
 import { BodyQueue } from './body-queue.ts'
 import type { Call } from './call.ts'
 import { callHeaders, type GatewayParts, run, tellTiming } from './gateway.ts'
@@ -15,6 +16,8 @@ import { wantsTiming } from './server-timing.ts'
 
 /** From the first byte sent to the last byte received. */
 const TIMEOUT_MS = 60_000
+/** Up to here the first piece of a body is most often the whole of it. */
+const SHORT_BODY_BYTES = 16 * 1024
 const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
 export class ApiProxy {
@@ -102,9 +105,14 @@ export class ApiProxy {
     const own = [...returnedHeaders(headers), ...callHeaders(exchange)]
     const declared = headers.get('content-length')
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
-    const stream = call.stream(status, own, length)
     let wake: (() => void) | undefined
-    stream.onDrain(() => wake?.())
+    const begin = (): ResponseStream => {
+      const begun = call.stream(status, own, length)
+      begun.onDrain(() => wake?.())
+      return begun
+    }
+    // the head of a short answer waits for the body, to leave in one piece with it
+    let stream = length === undefined || length > SHORT_BODY_BYTES ? begin() : undefined
     response.onAbort(() => {
       wake?.()
       body.destroy()
@@ -114,8 +122,12 @@ export class ApiProxy {
       for await (const chunk of body) {
         if (response.closed) return undefined
         exchange.responseBytes += chunk.byteLength
-        if (exchange.responseBytes === length) last = chunk
-        else if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
+        if (exchange.responseBytes === length) {
+          last = chunk
+          continue
+        }
+        stream ??= begin()
+        if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
       }
     } catch {
       // the upstream broke off in mid-body: the client must see that the answer is not whole
@@ -126,6 +138,8 @@ export class ApiProxy {
     }
     return () => {
       if (response.closed) return
+      if (stream === undefined && last !== undefined) return call.answerAs(status, last, own)
+      stream ??= begin()
       if (last !== undefined) stream.write(last)
       stream.end()
     }
