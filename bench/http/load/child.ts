@@ -4,8 +4,11 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
 
-/** Server under test on the first processor; backend and load on the second, where there is one. `any`: the system decides. */
-export type Side = 'server' | 'load' | 'any'
+/**
+ * Server under test on the first processor; backend and load on the second, where there is one. `any`: the system decides.
+ * `spare`: wherever nobody else wants to run (sched(7), SCHED_IDLE), for what is needed and not measured.
+ */
+export type Side = 'server' | 'load' | 'any' | 'spare'
 
 export interface Child {
   readonly pid: number
@@ -40,7 +43,8 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const PINS = availableParallelism() > 1 && spawnSync('taskset', ['-V']).error === undefined
-const PROCESSORS = { server: '0', load: '1' } as const
+const ALL = '0-1023'
+const PROCESSORS = { server: '0', load: '1', any: ALL, spare: ALL } as const
 
 /** Moves this process, which holds backend and load, to their processor. @returns whether processes are pinned on this machine */
 export function pinLoad(): boolean {
@@ -50,13 +54,14 @@ export function pinLoad(): boolean {
 
 /** Back to all processors, for runs in which the server has them all too. */
 export function unpinLoad(): void {
-  if (PINS) spawnSync('taskset', ['-acp', '0-1023', String(process.pid)])
+  if (PINS) spawnSync('taskset', ['-acp', ALL, String(process.pid)])
 }
 
 /** The command on its processor. Without a side it must say `any`: it would inherit the one of this process. */
 export function pinned(side: Side, command: string, args: readonly string[]): [string, string[]] {
   if (!PINS) return [command, [...args]]
-  return ['taskset', ['-c', side === 'any' ? '0-1023' : PROCESSORS[side], command, ...args]]
+  const idle = side === 'spare' ? ['chrt', '--idle', '0'] : []
+  return ['taskset', ['-c', PROCESSORS[side], ...idle, command, ...args]]
 }
 
 export function startChild(command: string, args: readonly string[], options: ChildOptions): Promise<Child> {

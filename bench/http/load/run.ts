@@ -13,6 +13,7 @@ import { measureLoad } from './closed.ts'
 import { measureStart } from './footprint.ts'
 import { measureLatency } from './latency.ts'
 import type { Part } from './part.ts'
+import { elsewhere } from './quietly.ts'
 import { measureStreams } from './streams.ts'
 import { measureWorkers } from './workers.ts'
 
@@ -43,7 +44,7 @@ const { values: options } = parseArgs({
   },
 })
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const startedAt = performance.now()
   const results = openResults('http', options.out)
   const tables: string[] = []
@@ -70,6 +71,7 @@ async function main(): Promise<void> {
   await measure(part, options.parts.split(','))
   if (!options.json) console.log(tables.join('\n'))
   part.progress(`results: ${results.file}`)
+  return 0
 }
 
 async function measure(part: Part, parts: readonly string[]): Promise<void> {
@@ -88,8 +90,5 @@ async function measure(part: Part, parts: readonly string[]): Promise<void> {
 }
 
 if (options.help) console.log(HELP)
-else {
-  await main()
-  // the backend listens on
-  process.exit()
-}
+// the backend listens on
+else process.exit(await (elsewhere() ?? main()))

@@ -55,9 +55,9 @@ export async function serve(
   return { ...child, ...(JSON.parse(child.said) as Addresses) }
 }
 
-/** Beside the load, idle but for its gateways' questions. */
+/** Idle but for what its gateways ask and tell; beside the load it would hold that up for milliseconds at a time. */
 export async function startControlPlane(dir: string): Promise<ControlPlane> {
-  const served = await serve('load', {
+  const served = await serve('spare', {
     LOG_LEVEL: 'error',
     EXAMPLE: 'false',
     DATA_DIR: join(dir, 'control'),

@@ -8,11 +8,13 @@ import { startBackend } from '../load/backend.ts'
 import { pinLoad } from '../load/child.ts'
 import { saturate } from '../load/closed-loop.ts'
 import { openLoop } from '../load/open-loop.ts'
+import { elsewhere } from '../load/quietly.ts'
 import { startToolgate, type Toolgate } from '../load/toolgate.ts'
 import type { Prepared } from '../load/wire.ts'
 import { Latencies } from './latencies.ts'
 import { drawer, type Kind, mixOf } from './mix.ts'
 import { OwnPauses, type Pause, StolenTime, windowsOf } from './pauses.ts'
+import { bareServer } from './reference.ts'
 import { type Collected, type Found, judge, type Sample } from './verdict.ts'
 import { Visitors } from './visitors.ts'
 
@@ -41,6 +43,7 @@ const EVERY_MS = 10_000
 const WARM_SHARE = 0.2
 const MAX_WARM_MINUTES = 5
 const CAPACITY_SECONDS = 8
+const REFERENCE_SECONDS = 60
 /** A gateway busier than this works nothing off. */
 const MAX_BUSY = 0.95
 /** Sessions that nobody ends are gone within the warm-up: what stays behind it is a leak. */
@@ -76,12 +79,16 @@ async function main(): Promise<boolean> {
     const capacity = await capacityOf(gateway, kinds)
     const perSecond = Math.round(capacity * Number(options.share))
     say(`capacity of the mix ${Math.round(capacity)}/s; ${perSecond}/s for ${minutes} minutes`)
+    say('first a bare uWS server at this rate, for what machine and load do by themselves')
+    const connections = Number(options.connections)
+    const seconds = Math.min(REFERENCE_SECONDS, minutes * 60)
+    const reference = await bareServer({ perSecond, connections, seconds })
     const found = await soak(gateway, kinds, perSecond, minutes)
-    return judge(found, openResults('soak', options.out), {
+    return judge({ ...found, reference }, openResults('soak', options.out), {
       minutes,
       perSecond,
       share: Number(options.share),
-      connections: Number(options.connections),
+      connections,
       pinned,
     })
   } finally {
@@ -113,7 +120,7 @@ async function soak(
   kinds: readonly Kind[],
   perSecond: number,
   minutes: number,
-): Promise<Found> {
+): Promise<Omit<Found, 'reference'>> {
   const stop = new AbortController()
   let fault: Error | undefined
   const visitors = new Visitors(gateway, error => {
@@ -241,13 +248,14 @@ function line(sample: Sample, count: number, p50Ms: number, p99Ms: number, p999M
   ].join('  ')
 }
 
-if (options.help) console.log(HELP)
-else {
-  let kept = false
+async function keptOrNot(): Promise<number> {
   try {
-    kept = await main()
+    return (await main()) ? 0 : 1
   } catch (error) {
     console.error(`the soak failed: ${(error as Error).message}`)
+    return 1
   }
-  process.exit(kept ? 0 : 1)
 }
+
+if (options.help) console.log(HELP)
+else process.exit(await (elsewhere() ?? keptOrNot()))

@@ -3,6 +3,7 @@ import { grid } from '../../grid.ts'
 import type { Measured, ResultWriter } from '../../record.ts'
 import { spread } from '../../statistics.ts'
 import type { Latencies, Tails } from './latencies.ts'
+import type { Reference } from './reference.ts'
 import { type Slope, slopeOf } from './slope.ts'
 
 export interface Sample {
@@ -31,6 +32,7 @@ export interface Found {
   readonly latencies: Latencies
   /** Sessions that came and went. */
   readonly visitors: number
+  readonly reference: Reference
 }
 
 const MAX_SLOPE_MIB = 1
@@ -40,7 +42,7 @@ const MIN_JUDGED_MINUTES = 10
 
 /** Prints, writes the results. @returns whether every bound was kept */
 export function judge(
-  { samples, collected, latencies, visitors }: Found,
+  { samples, collected, latencies, visitors, reference }: Found,
   results: ResultWriter,
   setup: NonNullable<Measured['setup']> & { readonly minutes: number },
 ): boolean {
@@ -48,7 +50,7 @@ export function judge(
   const heap = slopeOf(warm.map(({ minute, heapMiB }) => [minute, heapMiB]))
   const rss = slopeOf(warm.map(({ minute, rssMiB }) => [minute, rssMiB]))
   const { all, outside, undisturbed, kinds } = latencies.tails()
-  const tail = outside.p999Ms / outside.p50Ms
+  const tail = tailOf(outside)
   const [from, to] = [collected[0]!, collected.at(-1)!]
   const live = (to.heapMiB - from.heapMiB) / (to.minute - from.minute)
   const worst = Math.max(heap.perUnit, rss.perUnit, live)
@@ -63,6 +65,7 @@ export function judge(
     outside,
     undisturbed,
     tail,
+    reference,
     setup: { ...setup, visitors, busy: Number(busy.toFixed(3)) },
   })
   const row = (name: string, of: Tails): readonly string[] => [
@@ -78,6 +81,7 @@ export function judge(
         row('outside garbage collection', outside),
         row('… and of time stolen from the machine', undisturbed),
         ...kinds.map(([name, of]) => row(`  ${name}`, of)),
+        row('a bare uWS server at this rate', reference.tails),
       ],
       [1, 2, 3, 4, 5],
     ),
@@ -86,12 +90,15 @@ export function judge(
   console.log(`
 ${all.count} right answers and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time
 ${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or what it left undone
-p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}; ${(undisturbed.p999Ms / undisturbed.p50Ms).toFixed(1)} times without stolen time, which is not ours to mend
+p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}; ${tailOf(undisturbed).toFixed(1)} times without stolen time, which is not ours to mend
+a bare uWS server at this rate, busy ${Math.round(reference.busy * 100)} % of the time: ${tailOf(reference.tails).toFixed(1)} times, from the machine and the load alone
 heap behind forced collections ${from.heapMiB.toFixed(1)} MiB after ${from.minute.toFixed(1)} minutes, ${to.heapMiB.toFixed(1)} after ${to.minute.toFixed(1)}: ${live.toFixed(2)} a minute
 heap ${shown(heap)}, resident ${shown(rss)} MiB a minute, below ${MAX_SLOPE_MIB}: ${judged ? (worst < MAX_SLOPE_MIB ? 'kept' : 'BROKEN') : `not judged under ${MIN_JUDGED_MINUTES} minutes`}
 results: ${results.file}`)
   return kept
 }
+
+const tailOf = ({ p50Ms, p999Ms }: Tails): number => p999Ms / p50Ms
 
 const shown = ({ perUnit, error }: Slope): string => `${perUnit.toFixed(2)} ± ${(2 * error).toFixed(2)}`
 
@@ -105,6 +112,7 @@ function write(
     readonly outside: Tails
     readonly undisturbed: Tails
     readonly tail: number
+    readonly reference: Reference
     readonly setup: NonNullable<Measured['setup']>
   },
 ): void {
@@ -127,6 +135,7 @@ function write(
     ['mixed', found.all],
     ['mixed-outside-gc', found.outside],
     ['mixed-undisturbed', found.undisturbed],
+    ['bare-uws', found.reference.tails],
   ] as const)
     results.write({
       ...line,
@@ -138,5 +147,7 @@ function write(
       setup: { ...setup, requests: of.count },
     })
   results.write({ ...line, case: 'mixed-outside-gc', metric: 'tail', unit: '×', samples: [found.tail] })
+  const bare = tailOf(found.reference.tails)
+  results.write({ ...line, case: 'bare-uws', metric: 'tail', unit: '×', samples: [bare] })
   results.write({ ...line, case: 'mixed', metric: 'wrong', unit: 'answers', samples: [0] })
 }

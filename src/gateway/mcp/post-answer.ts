@@ -5,7 +5,7 @@ import type { SessionStore } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { RpcAnswer } from './result.ts'
 import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
-import { Ticker } from './ticker.ts'
+import { type Ticked, Ticker } from './ticker.ts'
 
 /** A resumable call is put on a stream after this long: until then its client has no id to come back with. */
 const STREAM_AFTER_MS = 250
@@ -24,7 +24,10 @@ export interface PostAnswerOptions {
 
 const pending = new Ticker<PostAnswer>(TICK_MS, (answer, nowMs) => answer.tick(nowMs))
 
-export class PostAnswer {
+export class PostAnswer implements Ticked {
+  ticking = false
+  previous: Ticked | undefined
+  next: Ticked | undefined
   readonly #call: Call
   readonly #options: PostAnswerOptions
   #stream: ResponseStream | undefined

@@ -6,7 +6,7 @@ const SLICE_MS = 3
 const ITEMS_PER_LOOK = 16
 
 /**
- * Calls `visit` with every item that is in `items` when its turn comes.
+ * Calls `visit` with every item.
  * @param visit may answer later; the next item waits for it
  */
 export async function inSlices<T>(

@@ -5,7 +5,7 @@ import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { ResponseStream } from '../../server/listener.ts'
 import { inSlices } from './slices.ts'
 import { KEEP_ALIVE } from './sse.ts'
-import { Ticker } from './ticker.ts'
+import { type Ticked, Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'
 
 /** Closed set: it is a metric label. */
@@ -34,7 +34,10 @@ export interface StreamForm {
   readonly farewell?: () => string
 }
 
-export class OpenStream {
+export class OpenStream implements Ticked {
+  ticking = false
+  previous: Ticked | undefined
+  next: Ticked | undefined
   readonly owner: StreamOwner
   readonly openedAtMs: number
   readonly #stream: ResponseStream
@@ -125,7 +128,7 @@ export class Streams {
     changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
   ): Promise<void> {
     // a stream that opens meanwhile lists the new tools anyway
-    await inSlices([...this.#ticker.items()], stream => {
+    await inSlices(this.#ticker.items(), stream => {
       if (stream.ended) return
       const tell = (differs: boolean): void => {
         if (differs) stream.notify('notifications/tools/list_changed')
@@ -136,7 +139,7 @@ export class Streams {
   }
 
   endAll(why: StreamEnd): void {
-    for (const stream of [...this.#ticker.items()]) stream.end(why)
+    for (const stream of this.#ticker.items()) stream.end(why)
   }
 
   close(): void {
