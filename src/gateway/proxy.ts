@@ -111,8 +111,9 @@ export class ApiProxy {
       begun.onDrain(() => wake?.())
       return begun
     }
-    // the head of a short answer waits for the body, to leave in one piece with it
-    let stream = length === undefined || length > SHORT_BODY_BYTES ? begin() : undefined
+    // the head of a short answer waits for the body, to leave in one piece with it; one that tells of time says what is known now
+    const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
+    let stream = waits ? undefined : begin()
     response.onAbort(() => {
       wake?.()
       body.destroy()
