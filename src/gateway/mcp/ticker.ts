@@ -3,7 +3,7 @@ import { inSlices } from './slices.ts'
 
 /**
  * What can be registered carries its own place in the list. V8 makes each table of a Set anew after so many calls, in the old generation
- * once one was there, and a dead table there keeps alive what was in it: of every second call all objects became old, 1.75 KB of them.
+ * once one was there, and a dead table there keeps alive what was in it: 1.8 KB of each call became old.
  */
 export interface Ticked {
   /** False at first; afterwards the ticker's to write, like the places. */
