@@ -1,4 +1,5 @@
 /** One coarse timer for everything that must arrive within the same time; it knows nothing of HTTP. */
+import { Chain, type Linked } from './chain.ts'
 
 export const NOT_WATCHED = -1
 
@@ -6,11 +7,9 @@ export const NOT_WATCHED = -1
  * What can be watched carries its own place in the list: a Map costs 0.4 µs a request where this costs a few
  * stores.
  */
-export interface Watched {
+export interface Watched extends Linked {
   /** `NOT_WATCHED` at first; afterwards ours to write. */
   watchedSinceMs: number
-  previous: Watched | undefined
-  next: Watched | undefined
 }
 
 /** Fires between the time-out and half of it (at most two seconds) later, in the order of watching. */
@@ -21,8 +20,7 @@ export class Deadlines<T extends Watched> {
   /** Monotonic ms of the last tick: a clock that costs nothing to read. */
   #nowMs = performance.now()
   /** All deadlines lie equally far ahead, so the order of insertion is the order of expiry. */
-  #first: Watched | undefined
-  #last: Watched | undefined
+  readonly #chain = new Chain<T>()
 
   constructor(timeoutMs: number, onLate: (item: T) => void) {
     this.#onLate = onLate
@@ -36,21 +34,12 @@ export class Deadlines<T extends Watched> {
   watch(item: T): void {
     this.forget(item)
     item.watchedSinceMs = this.#nowMs
-    item.previous = this.#last
-    if (this.#last === undefined) this.#first = item
-    else this.#last.next = item
-    this.#last = item
+    this.#chain.append(item)
   }
 
   forget(item: T): void {
     if (item.watchedSinceMs === NOT_WATCHED) return
-    const { previous, next } = item
-    if (previous === undefined) this.#first = next
-    else previous.next = next
-    if (next === undefined) this.#last = previous
-    else next.previous = previous
-    item.previous = undefined
-    item.next = undefined
+    this.#chain.remove(item)
     item.watchedSinceMs = NOT_WATCHED
   }
 
@@ -60,10 +49,10 @@ export class Deadlines<T extends Watched> {
 
   #sweep(): void {
     this.#nowMs = performance.now()
-    for (let item = this.#first; item !== undefined; item = this.#first) {
+    for (let item = this.#chain.first; item !== undefined; item = this.#chain.first) {
       if (this.#nowMs - item.watchedSinceMs <= this.#lateMs) return
-      this.forget(item as T)
-      this.#onLate(item as T)
+      this.forget(item)
+      this.#onLate(item)
     }
   }
 }

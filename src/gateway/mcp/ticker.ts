@@ -1,23 +1,21 @@
 /** One timer for many: calls what is registered at a fixed rhythm and rests when nothing is. It knows no stream. */
+import { Chain, type Linked } from '../../server/chain.ts'
 import { inSlices } from './slices.ts'
 
 /**
  * What can be registered carries its own place in the list. V8 makes each table of a Set anew after so many calls, in the old generation
  * once one was there, and a dead table there keeps alive what was in it: 1.8 KB of each call became old.
  */
-export interface Ticked {
-  /** False at first; afterwards the ticker's to write, like the places. */
+export interface Ticked extends Linked {
+  /** False at first; afterwards the ticker's to write. */
   ticking: boolean
-  previous: Ticked | undefined
-  next: Ticked | undefined
 }
 
 export class Ticker<T extends Ticked> {
   readonly #everyMs: number
   readonly #tick: (item: T, nowMs: number) => void
   readonly #now: () => number
-  #first: Ticked | undefined
-  #last: Ticked | undefined
+  readonly #chain = new Chain<Ticked>()
   #size = 0
   #timer: NodeJS.Timeout | undefined
   #running = false
@@ -31,24 +29,14 @@ export class Ticker<T extends Ticked> {
   add(item: T): void {
     if (item.ticking) return
     item.ticking = true
-    item.previous = this.#last
-    if (this.#last === undefined) this.#first = item
-    else this.#last.next = item
-    this.#last = item
+    this.#chain.append(item)
     this.#size++
     this.#timer ??= setInterval(() => this.#run(), this.#everyMs).unref()
   }
 
   delete(item: T): void {
     if (!item.ticking) return
-    const { previous, next } = item
-    if (previous === undefined) this.#first = next
-    else previous.next = next
-    if (next === undefined) this.#last = previous
-    else next.previous = previous
-    // a dead item that is old would keep its neighbour alive
-    item.previous = undefined
-    item.next = undefined
+    this.#chain.remove(item)
     item.ticking = false
     this.#size--
   }
@@ -60,7 +48,8 @@ export class Ticker<T extends Ticked> {
   /** As they are now, in the order of registering. */
   items(): T[] {
     const items: T[] = []
-    for (let item = this.#first; item !== undefined; item = item.next) items.push(item as T)
+    for (let item: Linked | undefined = this.#chain.first; item !== undefined; item = item.next)
+      items.push(item as T)
     return items
   }
 
