@@ -5,6 +5,7 @@ import ajvFormats from 'ajv-formats'
 import type { JsonSchema } from '../model/json-schema.ts'
 import type { ArgumentFault } from '../pipeline/exchange.ts'
 import { linearMatcher } from './compile/pattern.ts'
+import { forgetValues, replaceUniqueItems } from './unique-items.ts'
 
 /** More faults than this help nobody. */
 const MAX_FAULTS = 20
@@ -37,6 +38,7 @@ function ajvWith(options: Options): Ajv2020 {
   })
   // The module's default export is the plugin in ESM and CommonJS builds alike; its types know only the latter.
   ;(ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv)
+  replaceUniqueItems(ajv)
   return ajv
 }
 
@@ -85,6 +87,8 @@ export function compileValidator(schema: JsonSchema): (args: unknown) => readonl
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
+    } finally {
+      forgetValues()
     }
   }
 }
