@@ -84,6 +84,8 @@ export interface SubscriptionFilter extends Search {
   readonly plan?: string | undefined
   readonly application?: string | undefined
   readonly tenantId?: string | undefined
+  /** Only what belongs to this application, whatever else the filter asks for. */
+  readonly onlyApplication?: string | undefined
 }
 
 export interface SubscriptionRepository {
@@ -100,6 +102,8 @@ export interface SubscriptionRepository {
 export interface ApiKeyFilter extends Search {
   readonly status?: ApiKeyStatus | undefined
   readonly subscriptionId?: string | undefined
+  /** Only keys of this application's subscriptions, whatever else the filter asks for. */
+  readonly onlyApplication?: string | undefined
 }
 
 export interface ApiKeyRepository {

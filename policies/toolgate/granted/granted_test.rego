@@ -27,6 +27,18 @@ test_one_of_several if {
 	not granted.has_one_of(["admin", "write"]) with input as _caller(["viewer"], [])
 }
 
+test_a_confined_role_grants_what_it_lists if {
+	granted.by_confined_role with input as _asks("control.portal.list", ["subscriber"], {})
+	not granted.by_confined_role with input as _asks("control.apis.list", ["subscriber"], {"own": true})
+	not granted.by_confined_role with input as _asks("control.portal.list", ["viewer"], {})
+}
+
+test_a_confined_role_grants_on_ones_own if {
+	granted.by_confined_role with input as _asks("control.subscriptions.read", ["subscriber"], {"own": true})
+	not granted.by_confined_role with input as _asks("control.subscriptions.read", ["subscriber"], {"own": false})
+	not granted.by_confined_role with input as _asks("control.subscriptions.read", ["subscriber"], {})
+}
+
 _all contains scope if {
 	some scopes in data.toolgate.roles
 	some scope in scopes
@@ -34,3 +46,9 @@ _all contains scope if {
 }
 
 _caller(roles, scopes) := {"subject": {"properties": {"roles": roles, "scopes": scopes}}}
+
+_asks(action, roles, properties) := {
+	"subject": {"properties": {"roles": roles, "scopes": []}},
+	"action": {"name": action},
+	"resource": {"properties": properties},
+}

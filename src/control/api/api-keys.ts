@@ -84,6 +84,15 @@ async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subj
   return { own: subscription?.application === principal.consumer }
 }
 
+/** So does a new key; a body that names no subscription is refused when it is validated. */
+async function requestedBy({ tx, rawBody, principal }: SubjectQuestion): Promise<Subject> {
+  const id = (rawBody as { subscription_id?: unknown } | null | undefined)?.subscription_id
+  if (typeof id !== 'string') return { own: true }
+  // PostgreSQL text holds no NUL: no subscription has such an id, and the query would fail.
+  const subscription = id.includes('\0') ? undefined : await tx.subscriptions.find(id)
+  return { own: subscription?.application === principal.consumer }
+}
+
 export const apiKeyEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
@@ -99,9 +108,15 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       status: wordQuery(API_KEY_STATUSES),
       subscription_id: text(100).optional(),
     }),
+    narrowable: true,
     success: { status: 200, description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
-    async run({ tx, query }) {
-      const filter = { q: query.q, status: query.status, subscriptionId: query.subscription_id }
+    async run({ tx, query, onlyApplication }) {
+      const filter = {
+        q: query.q,
+        status: query.status,
+        subscriptionId: query.subscription_id,
+        onlyApplication,
+      }
       const { items, total } = await tx.keys.list(filter, query)
       const shown = items.map(key => show(key, tx.now))
       return { status: 200, body: envelope({ items: shown, total }, query) }
@@ -118,6 +133,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     body: newKey,
     readOnly: ['id', 'prefix', 'status', 'key', 'last_used_at', 'created_at', 'updated_at'],
     success: { status: 201, description: 'The key, shown once', schema: issuedKey },
+    subject: requestedBy,
     async run({ tx, tenant, body }) {
       requireWritable(tenant!)
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)

@@ -159,6 +159,12 @@ async function list(
   return { status: 200, body: envelope({ items: shownItems, total }, page) }
 }
 
+/** A new subscription belongs to the application that the body names; a body without one is refused when it is validated. */
+async function requestedBy({ rawBody, principal }: SubjectQuestion): Promise<Subject> {
+  const application = (rawBody as { application?: unknown } | null | undefined)?.application
+  return { own: typeof application !== 'string' || application === principal.consumer }
+}
+
 /** A subscription belongs to its application. */
 async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subject> {
   const subscription = await tx.subscriptions.find(params.subscription_id!)
@@ -192,6 +198,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       description: 'The subscription, waiting for approval where its plan asks for it',
       schema: shownSubscription,
     },
+    subject: requestedBy,
     async run({ tx, tenant, body }) {
       requireWritable(tenant!)
       if (body.ttl !== null && body.expires_at !== null) {
@@ -218,8 +225,10 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.list',
     reach: 'path',
     query: z.object(filters),
+    narrowable: true,
     success: { status: 200, description: 'A page of subscriptions', schema: shownList },
-    run: ({ tx, query }) => list(tx, { ...query, apiId: query.api_id }, query),
+    run: ({ tx, query, onlyApplication }) =>
+      list(tx, { ...query, apiId: query.api_id, onlyApplication }, query),
   }),
   endpoint({
     method: 'get',
@@ -230,6 +239,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.read',
     reach: 'path',
     success: { status: 200, description: 'The subscription', schema: shownSubscription },
+    subject: ownedBy,
     run: async ({ tx, params }) => shown(tx, 200, await findSubscription(tx, params.subscription_id!)),
   }),
   endpoint({
@@ -285,6 +295,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     action: 'control.usage.read',
     reach: 'path',
     success: { status: 200, description: 'The usage', schema: shownUsage },
+    subject: ownedBy,
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!)
       const usage = await usageOf(tx, subscription)
@@ -318,7 +329,9 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: text(100).optional() }),
+    narrowable: true,
     success: { status: 200, description: 'A page of subscriptions', schema: shownList },
-    run: ({ tx, query }) => list(tx, { ...query, apiId: query.api_id, tenantId: query.tenant_id }, query),
+    run: ({ tx, query, onlyApplication }) =>
+      list(tx, { ...query, apiId: query.api_id, tenantId: query.tenant_id, onlyApplication }, query),
   }),
 ]

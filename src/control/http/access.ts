@@ -2,7 +2,7 @@
 import type { TokenVerifier } from '../../identity/verifier.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tenant } from '../../model/tenant.ts'
-import type { PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
+import type { Decision, PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem } from './problem.ts'
@@ -111,6 +111,29 @@ export async function authorize(
   standing: Standing,
   question: Question,
 ): Promise<void> {
+  const decision = await decide(policy, standing, question)
+  if (decision.allow) return
+  const reasons = decision.reasons.map(reason => reason.message).join(' ')
+  throw new Problem('forbidden', reasons === '' ? 'The policy does not allow this.' : reasons)
+}
+
+/**
+ * Authorizes a list: all of it or, where the policy does not allow that, what belongs to the caller's own application.
+ * @returns the application that the list must be reduced to; undefined = none
+ * @throws Problem forbidden when the policy allows neither
+ */
+export async function authorizeList(
+  policy: PreparedPolicy,
+  standing: Standing,
+  question: Question,
+): Promise<string | undefined> {
+  const whole = await decide(policy, standing, question)
+  if (whole.allow) return undefined
+  await authorize(policy, standing, { ...question, own: true })
+  return standing.principal.consumer
+}
+
+async function decide(policy: PreparedPolicy, standing: Standing, question: Question): Promise<Decision> {
   const { principal, home, crossesTenants } = standing
   const ownTenant = home?.name ?? principal.tenant ?? null
   const actsIn = crossesTenants ? (question.tenant ?? ownTenant) : ownTenant
@@ -135,8 +158,5 @@ export async function authorize(
   }
   const subjectKey = JSON.stringify([principal.visibilityKey, principal.consumer, actsIn])
   const resourceKey = numberOf(JSON.stringify([question.action, question.tenant, question.own]))
-  const decision = await policy.decide(input, subjectKey, resourceKey)
-  if (decision.allow) return
-  const reasons = decision.reasons.map(reason => reason.message).join(' ')
-  throw new Problem('forbidden', reasons === '' ? 'The policy does not allow this.' : reasons)
+  return policy.decide(input, subjectKey, resourceKey)
 }

@@ -15,6 +15,8 @@ export interface Call<Query, Body> {
   readonly principal: Principal
   /** The tenant of the path or, where the path names none, the one the caller acts in; undefined = all of them. */
   readonly tenant: Tenant | undefined
+  /** Set where the endpoint is `narrowable`: only what belongs to this application may be shown. */
+  readonly onlyApplication: string | undefined
   /** '' when absent. */
   readonly ifMatch: string
   readonly services: Services
@@ -81,6 +83,8 @@ export interface EndpointShape<Query, Body> {
   readonly idempotencyKey?: boolean
   /** The thing has an ETag, and the endpoint heeds `If-Match`. */
   readonly preconditions?: boolean
+  /** A list that a caller who may not see all of it gets reduced to what belongs to its own application. */
+  readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>
   run(call: Call<Query, Body>): Promise<Answer>
 }

@@ -4,7 +4,7 @@ import type { Principal } from '../../model/principal.ts'
 import { EVERY_TENANT, type Scope, StoreConflict, type Transaction } from '../../store/store.ts'
 import type { ControlPlaneOptions } from '../options.ts'
 import type { Services } from '../services.ts'
-import { authenticate, authorize, locate, type Standing } from './access.ts'
+import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
 import type { Answer, Call, Endpoint } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
 import { onlyOnce } from './idempotency.ts'
@@ -126,13 +126,17 @@ async function prepare(
   if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
     throw new Problem('forbidden', 'The token names no tenant of this control plane.')
   }
-  await authorize(options.policy(), standing, {
+  const question: Question = {
     action: endpoint.action,
     resourceId: lastParam(params),
     tenant: subject?.tenant === undefined ? byReach : subject.tenant,
     own: subject?.own ?? false,
     timeMs: tx.now.getTime(),
-  })
+  }
+  let onlyApplication: string | undefined
+  if (endpoint.narrowable === true) {
+    onlyApplication = await authorizeList(options.policy(), standing, question)
+  } else await authorize(options.policy(), standing, question)
   if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
   if (!askable) throw notFound(endpoint.tag)
   const query = validateQuery(endpoint, new URL(context.req.url).searchParams)
@@ -146,6 +150,7 @@ async function prepare(
     body: checked.value,
     principal,
     tenant,
+    onlyApplication,
     ifMatch: context.req.header('if-match') ?? '',
     services,
   }

@@ -20,11 +20,15 @@ export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository 
       const query = mine().where('id', '=', id).selectAll()
       return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
     },
-    async list({ q, status: wanted, subscriptionId }, request) {
+    async list({ q, status: wanted, subscriptionId, onlyApplication }, request) {
       let query = mine()
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('prefix')], q))
       if (wanted !== undefined) query = query.where(status, '=', wanted)
       if (subscriptionId !== undefined) query = query.where('subscriptionId', '=', subscriptionId)
+      if (onlyApplication !== undefined) {
+        const own = db.selectFrom('subscriptions').where('application', '=', onlyApplication).select('id')
+        query = query.where('subscriptionId', 'in', own)
+      }
       return page(query, from => from.selectAll('apiKeys'), request)
     },
     async prefixesOf(subscriptionIds) {

@@ -14,7 +14,7 @@ export function subscriptionRepository({ db, scope, now }: Session): Subscriptio
       const query = mine().where('id', '=', id).selectAll()
       return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
     },
-    async list({ q, status, apiId, plan, application, tenantId }, request) {
+    async list({ q, status, apiId, plan, application, tenantId, onlyApplication }, request) {
       let query = mine()
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('application')], q))
       if (status !== undefined) query = query.where('status', '=', status)
@@ -22,6 +22,7 @@ export function subscriptionRepository({ db, scope, now }: Session): Subscriptio
       if (plan !== undefined) query = query.where('plan', '=', plan)
       if (application !== undefined) query = query.where('application', '=', application)
       if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
+      if (onlyApplication !== undefined) query = query.where('application', '=', onlyApplication)
       return page(query, from => from.selectAll('subscriptions'), request)
     },
     async openOf(apiId) {

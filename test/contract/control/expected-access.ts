@@ -2,6 +2,8 @@
 import type { Caller } from './plane.ts'
 
 const READ: readonly Caller[] = ['platform', 'admin', 'devops', 'viewer', 'app']
+/** The catalog, and the lists of which a subscriber gets its own part. */
+const CATALOG: readonly Caller[] = [...READ, 'subscriber', 'portal']
 const READ_OR_AUDIT: readonly Caller[] = [...READ, 'auditor']
 const WRITE: readonly Caller[] = ['platform', 'admin', 'devops', 'app']
 /** Deciding about others takes a role; `app` is the application that the subscription and the key belong to. */
@@ -24,20 +26,21 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.apis.read': READ,
   'control.apis.update': WRITE,
   'control.apis.delete': WRITE,
-  'control.subscriptions.create': WRITE,
-  'control.subscriptions.list': READ,
+  // The recipe subscribes another application; `own-and-other.test.ts` has both.
+  'control.subscriptions.create': DECIDE,
+  'control.subscriptions.list': CATALOG,
   'control.subscriptions.read': READ,
   'control.subscriptions.approve': DECIDE,
   'control.subscriptions.revoke': OWN,
   'control.usage.read': READ,
-  'control.apikeys.create': WRITE,
-  'control.apikeys.list': READ,
+  'control.apikeys.create': OWN,
+  'control.apikeys.list': CATALOG,
   'control.apikeys.rotate': OWN,
   'control.apikeys.revoke': OWN,
   // The recipes make global plans; a tenant's own have a test of their own.
   'control.plans.create': ADMIN,
-  'control.plans.list': READ,
-  'control.plans.read': READ,
+  'control.plans.list': CATALOG,
+  'control.plans.read': CATALOG,
   'control.plans.update': ADMIN,
   'control.plans.delete': ADMIN,
   'control.webhooks.create': WRITE,
@@ -51,8 +54,8 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.deliveries.retry': WRITE,
   'control.metrics.read': READ_OR_AUDIT,
   'control.consumers.list': READ,
-  'control.portal.list': READ,
-  'control.portal.read': READ,
+  'control.portal.list': CATALOG,
+  'control.portal.read': CATALOG,
   'control.gateways.list': READ_OR_AUDIT,
   'control.gateways.read': READ_OR_AUDIT,
   'control.gateways.connect': CONNECT,

@@ -36,10 +36,10 @@ describe.each(DATABASES)('the control plane on $name', database => {
       return reply.body.id
     }
 
-    async function subscribe(fields: object = {}) {
+    async function subscribe(fields: object = {}, caller: 'app' | 'admin' = 'app') {
       const api = await anApi()
       const body = { api_id: api, plan: 'silver', application: 'app', ...fields }
-      const reply = await plane.call('app', 'POST', `${base}/subscriptions`, body)
+      const reply = await plane.call(caller, 'POST', `${base}/subscriptions`, body)
       expect(reply.status, JSON.stringify(reply.body)).toBe(201)
       return {
         api,
@@ -172,7 +172,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       ['ttl', { ttl: '1h', expires_at: '2027-01-01T00:00:00Z' }],
     ])('refuses a subscription whose %s cannot be', async (field, change) => {
       const body = { api_id: world.api, plan: 'gold', application: 'other', ...change }
-      const reply = await plane.call('app', 'POST', `${base}/subscriptions`, body)
+      const reply = await plane.call('admin', 'POST', `${base}/subscriptions`, body)
       expect([reply.status, reply.body.error.details.map((fault: { field: string }) => fault.field)]).toEqual(
         [400, [field]],
       )
@@ -225,7 +225,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
     })
 
     it('lets an application rotate its own key without a role, and no other application', async () => {
-      const { at } = await subscribe({ application: 'somebody-else' })
+      const { at } = await subscribe({ application: 'somebody-else' }, 'admin')
       const id = (await plane.call('admin', 'POST', `${at}/approve`, {})).body.id
       const key = (await plane.call('admin', 'GET', `${base}/apikeys?subscription_id=${id}`)).body.items[0].id
       expect((await plane.call('app', 'POST', `${base}/apikeys/${key}/rotate`, {})).status).toBe(403)

@@ -25,6 +25,13 @@ export const CALLERS = {
   viewer: { roles: ['viewer'], tenant: 'acme', scopes: [] },
   /** A program: scopes of its own, no role. */
   app: { roles: [], tenant: 'acme', scopes: ['read', 'write'] },
+  subscriber: { roles: ['subscriber'], tenant: 'acme', scopes: [] },
+  /** A subscriber whose token carries the scopes of the portal it uses, and a role that the policy does not know. */
+  portal: {
+    roles: ['subscriber', 'offline_access'],
+    tenant: 'acme',
+    scopes: ['read', 'write', 'execute', 'audit', 'deploy'],
+  },
   auditor: { roles: [], tenant: 'acme', scopes: ['audit'] },
   nobody: { roles: [], tenant: 'acme', scopes: [] },
   stranger: { roles: ['tenant-admin'], tenant: 'globex', scopes: [] },

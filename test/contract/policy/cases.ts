@@ -9,6 +9,9 @@ const ROLES: readonly (readonly string[])[] = [
   ['devops'],
   ['tenant-admin'],
   ['cpi-admin'],
+  ['subscriber'],
+  ['offline_access', 'subscriber'],
+  ['subscriber', 'viewer'],
   ['offline_access', 'uma_authorization'],
   ['devops', 'viewer'],
 ]

@@ -24,8 +24,9 @@ export function expectedOf(input: PolicyInput): Expected {
   for (const role of input.subject.properties.roles) {
     for (const scope of SCOPES_OF_ROLES[role]?.split(' ') ?? []) granted.add(scope)
   }
+  const subscribes = isSubscriber(input) && maySubscriber(input)
   function need(scope: string): void {
-    if (granted.has(scope)) return
+    if (granted.has(scope) || subscribes) return
     codes.add('insufficient_scope')
     scopes.add(scope)
   }
@@ -69,6 +70,7 @@ export function expectedOf(input: PolicyInput): Expected {
       break
     case 'plan':
       need(tenant === null ? 'admin' : 'write')
+      if (tenant !== null && !isTenantAdmin(input)) codes.add('role_required')
       break
     case 'deploy':
       need('deploy')
@@ -84,12 +86,32 @@ export function expectedOf(input: PolicyInput): Expected {
   const administratesTenants = name.startsWith('control.tenants.') && granted.has('admin')
   if (tenant !== null && tenant !== input.subject.properties.tenant && !administratesTenants)
     codes.add('other_tenant')
+  if (isSubscriber(input) && !hasOtherRole(input) && name.startsWith('control.') && !subscribes)
+    codes.add('confined_role')
   return { allow: codes.size === 0, codes: [...codes].sort(), scopes: [...scopes].sort() }
 }
 
 function isTenantAdmin(input: PolicyInput): boolean {
   const { roles } = input.subject.properties
   return roles.includes('tenant-admin') || roles.includes('cpi-admin')
+}
+
+/** "Role `subscriber`: read the catalog, request subscriptions for its own consumer, own keys and usage; nothing else." */
+function isSubscriber(input: PolicyInput): boolean {
+  return input.subject.properties.roles.includes('subscriber')
+}
+
+function hasOtherRole(input: PolicyInput): boolean {
+  return input.subject.properties.roles.some(role => SCOPES_OF_ROLES[role] !== undefined)
+}
+
+function maySubscriber({ action, resource }: PolicyInput): boolean {
+  if (/^control\.(portal|plans)\.(list|read)$/.test(action.name)) return true
+  const ofSubscriptions = /^control\.(subscriptions\.(list|read|create|revoke)|usage\.read)$/.test(
+    action.name,
+  )
+  const ofKeys = /^control\.apikeys\.(list|read|create|rotate|revoke)$/.test(action.name)
+  return (ofSubscriptions || ofKeys) && resource.properties.own === true
 }
 
 /** The rows of the table. */
@@ -111,14 +133,15 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   'own tenant': ['control.tenants.read'],
   decisions: ['control.decisions.read'],
   write: [
-    'control.apis.create control.apis.update control.apis.delete control.subscriptions.create control.subscriptions.update',
-    'control.apikeys.create control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
+    'control.apis.create control.apis.update control.apis.delete',
+    'control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
     'control.deliveries.retry control.consumers.update',
   ],
   plan: ['control.plans.create control.plans.update control.plans.delete'],
   deploy: ['control.deployments.sync control.gateways.connect'],
   'for others': [
     'control.subscriptions.approve control.subscriptions.revoke control.apikeys.rotate control.apikeys.revoke',
+    'control.subscriptions.create control.subscriptions.update control.apikeys.create',
   ],
 }
 

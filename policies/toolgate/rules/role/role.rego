@@ -2,7 +2,8 @@
 # title: Roles
 # description: |
 #   Some operations need a role besides the scopes: a scope may be given to any program, deciding about others
-#   is for people. Whoever a thing belongs to may be spared (`own`).
+#   is for people. The owner may need none (`own`), and neither does an operation on what belongs to no tenant
+#   and needs a scope of its own (`shared`).
 package toolgate.rules.role
 
 # METADATA
@@ -26,4 +27,9 @@ _has_one_of(roles) if {
 _spared(needs) if {
 	needs.own
 	input.resource.properties.own
+}
+
+_spared(needs) if {
+	needs.shared
+	input.resource.properties.tenant == null
 }

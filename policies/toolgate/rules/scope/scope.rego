@@ -3,7 +3,7 @@
 # description: |
 #   An operation needs the scopes that `operations/data.yaml` gives it; calling a tool that may destroy
 #   something needs `write` besides. Each reason names the scopes that would be enough, so that a client can
-#   ask for them.
+#   ask for them. What a confined role grants needs no scope.
 package toolgate.rules.scope
 
 import data.toolgate.granted
@@ -14,6 +14,7 @@ import data.toolgate.granted
 # custom:
 #   reason_code: insufficient_scope
 deny contains {"code": code, "message": message, "scopes": required} if {
+	not granted.by_confined_role
 	required := _required(data.toolgate.operations[input.action.name])
 	some scope in required
 	not granted.has(scope)
@@ -27,6 +28,7 @@ deny contains {"code": code, "message": message, "scopes": required} if {
 # custom:
 #   reason_code: insufficient_scope
 deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
+	not granted.by_confined_role
 	scopes := data.toolgate.operations[input.action.name].any
 	not granted.has_one_of(scopes)
 	code := rego.metadata.rule().custom.reason_code

@@ -46,6 +46,15 @@ test_an_api_that_is_everybodys_needs_nothing if {
 	_missing == {"execute"} with input as _asks("proxy", [], {"tenant": "acme"})
 }
 
+test_what_a_confined_role_grants_needs_no_scope if {
+	subscriber := {"subject": {"properties": {"roles": ["subscriber"], "scopes": []}}}
+	own := _asks("control.apikeys.create", [], {"own": true, "tenant": "acme"})
+	_missing == set() with input as object.union(own, subscriber)
+
+	other := _asks("control.apikeys.create", [], {"own": false, "tenant": "acme"})
+	_missing == {"write"} with input as object.union(other, subscriber)
+}
+
 test_a_destructive_tool_needs_write_besides if {
 	_missing == {"execute", "write"} with input as _calls({"readOnlyHint": false, "destructiveHint": true}, [])
 	_missing == {"write"} with input as _calls({"readOnlyHint": false, "destructiveHint": true}, ["execute"])

@@ -1,0 +1,32 @@
+# METADATA
+# title: Confined roles
+# description: |
+#   Some roles are for users who may do a few things and nothing else (`confined/data.yaml`). In the control plane
+#   they confine a caller who has no other role, because the scopes of its token are those of the application it
+#   uses, such as a portal.
+package toolgate.rules.confined
+
+import data.toolgate.granted
+
+# METADATA
+# title: Not granted by the confined role
+# description: |
+#   The caller has a confined role and no other, and that role does not grant the operation, or grants it only on
+#   what belongs to the caller's own application. No scope would help.
+# custom:
+#   reason_code: confined_role
+deny contains {"code": code, "message": message} if {
+	startswith(input.action.name, "control.")
+	not granted.by_confined_role
+	not _has_other_role
+	some role in input.subject.properties.roles
+	data.toolgate.confined[role]
+	code := rego.metadata.rule().custom.reason_code
+	message := concat("", ["The role ", role, " does not allow this, or only for the caller's own application."])
+}
+
+_has_other_role if {
+	some role in input.subject.properties.roles
+	data.toolgate.roles[role]
+	not data.toolgate.confined[role]
+}
