@@ -29,7 +29,7 @@ export type SessionSignal =
   | { readonly kind: 'cancel'; readonly requestId: string | number }
   /** The session was ended: calls are aborted, streams closed. */
   | { readonly kind: 'end' }
-  /** An event of a resumable stream (the listener's id is the stream's); `last` when no more will come. */
+  /** An event of a resumable stream, for those who listen to that stream; `last` when no more will come. */
   | { readonly kind: 'event'; readonly event: ReplayEvent; readonly last: boolean }
 
 export interface SessionStatistics {
@@ -37,6 +37,23 @@ export interface SessionStatistics {
   /** Without open stream and idle for more than a third of the TTL (contract §3). */
   readonly zombie_sessions: number
   readonly total_created: number
+}
+
+/**
+ * A resumable stream. It belongs to one session, and through it to the owner of that session: the same `streamId` with
+ * another session names another stream, which does not exist.
+ */
+export interface StreamRef {
+  readonly sessionId: string
+  readonly streamId: string
+}
+
+/** A session by its id, or one of its streams. */
+export type Channel = string | StreamRef
+
+/** The text by which a store keeps and signals: no session id contains a slash, so no two channels share one. */
+export function channelKey(channel: Channel): string {
+  return typeof channel === 'string' ? channel : `${channel.sessionId}/${channel.streamId}`
 }
 
 export interface ReplayEvent {
@@ -65,17 +82,17 @@ export interface SessionStore {
   /** Ends it for every instance; false when it was not alive. */
   end(id: string): MaybePromise<boolean>
 
-  /** Tells every listener of this session, on whichever instance. @returns how many listeners there were */
-  signal(id: string, signal: SessionSignal): MaybePromise<number>
+  /** Reaches every listener of this session or stream, on whichever instance. @returns how many listeners there were */
+  signal(channel: Channel, signal: SessionSignal): MaybePromise<number>
   /** @returns stops listening */
-  listen(id: string, listener: (signal: SessionSignal) => void): () => void
+  listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void
 
   /** Keeps an event of a resumable stream; the oldest are dropped beyond the bound. */
-  append(streamId: string, event: ReplayEvent): void
+  append(stream: StreamRef, event: ReplayEvent): void
   /** Events after `n`, oldest first, and whether the stream is complete; undefined when it is not known (any more). */
-  replay(streamId: string, afterN: number): MaybePromise<Replay | undefined>
+  replay(stream: StreamRef, afterN: number): MaybePromise<Replay | undefined>
   /** Told when the last event of a stream has been written: it may be forgotten after a grace period. */
-  finish(streamId: string): void
+  finish(stream: StreamRef): void
 
   /**
    * A stream of this session was opened or closed here; an open one keeps it from expiring and from counting as a zombie.

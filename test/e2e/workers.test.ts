@@ -1,12 +1,12 @@
 /** Several threads on one port behave as one gateway: calls, limits, sessions, streams, configuration, a crash in the middle. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type FreshAnswer, fresh, open } from '../fixtures/fresh-connection.ts'
+import { signedToken } from '../fixtures/tokens.ts'
 
 const THREADS = 3
 const PER_MINUTE = 40
@@ -45,18 +45,8 @@ describe(`a gateway of ${THREADS} threads`, () => {
     rmSync(dir, { recursive: true, force: true })
   })
 
-  async function tokenOf(consumer: string): Promise<string> {
-    const path = join(dir, 'data', 'dev-provider', 'dev-identity', 'jwks.json')
-    const [jwk] = (JSON.parse(readFileSync(path, 'utf8')) as { keys: [JWK] }).keys
-    return new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute' })
-      .setProtectedHeader({ alg: 'RS256', kid: jwk.kid! })
-      .setIssuer(gateway.running.addresses.auth_url)
-      .setSubject(consumer)
-      .setAudience('platform-mcp-gateway')
-      .setIssuedAt()
-      .setExpirationTime('5m')
-      .sign(await importJWK(jwk, 'RS256'))
-  }
+  const tokenOf = (consumer: string): Promise<string> =>
+    signedToken(join(dir, 'data'), gateway.running.addresses.auth_url, { id: consumer, tenant: 'acme' })
   const call = (with_: string = token): Promise<FreshAnswer> =>
     fresh(`${gateway.url}/mcp/tools/call`, { method: 'POST', token: with_, body: CALL })
   const mcp = (body: object, headers: Record<string, string> = {}): Promise<FreshAnswer> =>

@@ -8,13 +8,27 @@ import { versionOf } from './legacy.ts'
 import { errorMessage, INVALID_REQUEST, type RpcMessage, readMessage } from './message.ts'
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
-import { badRequest } from './replies.ts'
+import { badRequest, notFound, refuse } from './replies.ts'
 import type { RpcAnswer } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
 
 export function postBatch(
+  parts: McpParts,
+  legacy: LegacyCalls,
+  call: Call,
+  snapshot: Snapshot,
+  session: Session | undefined,
+  items: readonly unknown[],
+): void {
+  const run = (): void => runBatch(parts, legacy, call, snapshot, session, items)
+  if (session?.legacyStream !== true) return run()
+  // answers go to the session's stream, so the caller must own it before any item runs
+  authenticated(parts.gateway, call, snapshot, session, run, refusal => refuse(parts.gateway, call, refusal))
+}
+
+function runBatch(
   parts: McpParts,
   legacy: LegacyCalls,
   call: Call,
@@ -62,6 +76,8 @@ export function postBatch(
   receiveOthers(parts, legacy, call, snapshot, session, messages)
   if (answers.length === 0) return call.answer(202, undefined)
   void Promise.all(answers).then(all => {
+    // the session of another caller does not exist, for the batch as for a single request
+    if (all.some(answer => answer.status === 404)) return notFound(call)
     const bodies = all.map(answer => answer.body)
     if (session?.legacyStream !== true) return call.answer(200, `[${bodies.join(',')}]`)
     for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })

@@ -246,7 +246,11 @@ export class Dispatcher {
     return {
       status: rpcStatus(refusal),
       headers: refusalHeaders(refusal, challengeContext(this.#parts, call.request.path)),
-      body: errorMessage(id, rpcError(refusal, call.requestId)),
+      // as for a session that does not exist, which is refused before the request is read
+      body: errorMessage(
+        refusal.reason === 'session_not_found' ? null : id,
+        rpcError(refusal, call.requestId),
+      ),
     }
   }
 }

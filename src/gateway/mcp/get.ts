@@ -53,7 +53,7 @@ export class McpGet {
         const position = lastEventId === '' ? undefined : readEventId(lastEventId)
         if (lastEventId !== '' && position === undefined) return notFound(call)
         this.#admit(call, owner.tenant, release => {
-          if (position !== undefined) resume(this.#parts, call, position, release)
+          if (position !== undefined) resume(this.#parts, call, session, position, release)
           else this.#open(call, session, owner, release)
         })
       },

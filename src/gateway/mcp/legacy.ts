@@ -1,4 +1,5 @@
 /** Requests of the legacy era: version, session, where the answer goes, and how a running call is reached. */
+import type { Principal } from '../../model/principal.ts'
 import { andThen } from '../../pipeline/and-then.ts'
 import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
@@ -12,7 +13,7 @@ import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostAnswer } from './post-answer.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream } from './replies.ts'
+import { acceptsStream, refuse } from './replies.ts'
 import type { RpcAnswer } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
@@ -42,7 +43,10 @@ export class LegacyCalls {
     const version = versionOf(call, session)
     const answer = new PostAnswer(call, {
       streams: acceptsStream(call) && version !== '2024-11-05',
-      replay: session !== undefined && version >= RESUMABLE_SINCE ? this.#parts.gateway.sessions : undefined,
+      replay:
+        session !== undefined && version >= RESUMABLE_SINCE
+          ? { store: this.#parts.gateway.sessions, sessionId: session.id }
+          : undefined,
       priming: version >= PRIMING_SINCE,
     })
     const cancellation = new Cancellation()
@@ -129,26 +133,46 @@ export class LegacyCalls {
     )
   }
 
-  /** HTTP+SSE (MCP 2024-11-05): the POST is accepted, the answer travels on the stream, wherever that is open. */
+  /**
+   * HTTP+SSE (MCP 2024-11-05): the POST is accepted, the answer travels on the stream, wherever that is open. Nothing reaches the
+   * stream before the caller is known to own the session; any other caller gets its refusal as the response of the POST.
+   */
   #onLegacyStream(call: Call, snapshot: Snapshot, session: Session, request: RpcRequest): void {
     const { sessions } = this.#parts.gateway
     const cancellation = new Cancellation()
     const send = (message: string): void => void sessions.signal(session.id, { kind: 'message', message })
     const done = this.#parts.inFlight.add(session.id, request.id, cancellation)
     const version = versionOf(call, session)
-    const finish = (answer: RpcAnswer): void => {
-      done()
+    const claim = claimOf(this.#parts.gateway, session)
+    let accepted = false
+    const accept = (own: boolean): boolean => {
+      if (own) call.accepted()
+      accepted ||= own
+      return own
+    }
+    const deliver = (answer: RpcAnswer): void => {
       if (!cancellation.cancelled) send(answer.body)
     }
-    if (request.method === 'initialize') void sessions.update(session.id, settledBy(request))
-    const answered = this.dispatch(request, {
-      call,
-      snapshot,
-      version,
-      cancellation,
-      extras: this.#extras(request, session, version, cancellation, send),
-    })
-    call.accepted()
+    const finish = (answer: RpcAnswer): void => {
+      done()
+      if (accepted) return deliver(answer)
+      if (answer.status === 401 || answer.status === 404)
+        return call.answer(answer.status, answer.body, answer.headers)
+      // no stage has asked whose session it is: a public method, or a request refused before that stage
+      const owned = (): void => {
+        if (request.method === 'initialize') void sessions.update(session.id, settledBy(request))
+        accept(true)
+        deliver(answer)
+      }
+      authenticated(this.#parts.gateway, call, snapshot, session, owned, refusal =>
+        refuse(this.#parts.gateway, call, refusal),
+      )
+    }
+    const extras = {
+      ...this.#extras(request, session, version, cancellation, send),
+      claimSession: (principal: Principal) => andThen(claim(principal), accept),
+    }
+    const answered = this.dispatch(request, { call, snapshot, version, cancellation, extras })
     void andThen(answered, finish)
   }
 

@@ -1,7 +1,7 @@
 /** The answer of one POST: JSON when it is quick, an event stream when there is progress or it takes long. It knows no method. */
 import { randomBytes } from 'node:crypto'
 import type { ResponseStream } from '../../server/listener.ts'
-import type { SessionStore } from '../../sessions/session-store.ts'
+import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { RpcAnswer } from './result.ts'
 import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
@@ -16,8 +16,8 @@ const RETRY_MS = 1000
 export interface PostAnswerOptions {
   /** The client takes event streams (`Accept`). */
   readonly streams: boolean
-  /** The session's replay store; undefined when the stream cannot be resumed. */
-  readonly replay: SessionStore | undefined
+  /** Where events are kept, and for which session; undefined when the stream cannot be resumed. */
+  readonly replay: { readonly store: SessionStore; readonly sessionId: string } | undefined
   /** From 2025-11-25 on a resumable stream begins with an empty event. */
   readonly priming: boolean
 }
@@ -80,8 +80,9 @@ export class PostAnswer implements Ticked {
     if (this.#stream === undefined) return this.#call.answer(202, undefined)
     const { replay } = this.#options
     if (replay !== undefined) {
-      replay.finish(this.#streamId)
-      void replay.signal(this.#streamId, { kind: 'event', event: { n: this.#n++, data: '' }, last: true })
+      const ref = this.#ref(replay.sessionId)
+      replay.store.finish(ref)
+      void replay.store.signal(ref, { kind: 'event', event: { n: this.#n++, data: '' }, last: true })
     }
     this.#stream.end()
   }
@@ -106,7 +107,7 @@ export class PostAnswer implements Ticked {
     if (replay === undefined) return
     this.#streamId = randomBytes(9).toString('base64url')
     // the priming event is position 0 in the buffer too, so that a client which saw nothing else can resume
-    replay.append(this.#streamId, { n: this.#n, data: '' })
+    replay.store.append(this.#ref(replay.sessionId), { n: this.#n, data: '' })
     if (priming) this.#stream.write(primingEvent(eventId(this.#streamId, this.#n), RETRY_MS))
     this.#n++
   }
@@ -116,13 +117,19 @@ export class PostAnswer implements Ticked {
     if (replay === undefined) {
       this.#stream!.write(messageEvent(json))
     } else {
+      const { store, sessionId } = replay
+      const ref = this.#ref(sessionId)
       const event = { n: this.#n++, data: json }
-      replay.append(this.#streamId, event)
-      if (last) replay.finish(this.#streamId)
-      void replay.signal(this.#streamId, { kind: 'event', event, last })
+      store.append(ref, event)
+      if (last) store.finish(ref)
+      void store.signal(ref, { kind: 'event', event, last })
       this.#stream!.write(messageEvent(json, eventId(this.#streamId, event.n)))
     }
     this.#lastWriteMs = Date.now()
+  }
+
+  #ref(sessionId: string): StreamRef {
+    return { sessionId, streamId: this.#streamId }
   }
 }
 

@@ -1,6 +1,6 @@
 /** A resumed stream: what was missed, then what is still to come (MCP 2025-03-26, "Resumability and Redelivery"). */
 import { andThen } from '../../pipeline/and-then.ts'
-import type { ReplayEvent } from '../../sessions/session-store.ts'
+import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
 import { eventId } from './post-answer.ts'
@@ -9,19 +9,24 @@ import { KEEP_ALIVE, messageEvent } from './sse.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
-/** @param release gives the limiter's place back */
+/**
+ * @param session of the request, which must belong to the caller: only its own streams are found
+ * @param release gives the limiter's place back
+ */
 export function resume(
   parts: McpParts,
   call: Call,
+  session: Session,
   position: { readonly streamId: string; readonly n: number },
   release: () => void,
 ): void {
   const { sessions } = parts.gateway
   const { streamId } = position
+  const missed = { sessionId: session.id, streamId }
   // listening comes before reading, so that nothing falls between the two
   const early: { event: ReplayEvent; last: boolean }[] = []
   let deliver = (event: ReplayEvent, last: boolean): void => void early.push({ event, last })
-  const unlisten = sessions.listen(streamId, signal => {
+  const unlisten = sessions.listen(missed, signal => {
     if (signal.kind === 'event') deliver(signal.event, signal.last)
   })
   const stop = (): void => {
@@ -56,6 +61,6 @@ export function resume(
     }
     for (const { event, last } of early) deliver(event, last)
   }
-  const replay = sessions.replay(streamId, position.n)
+  const replay = sessions.replay(missed, position.n)
   void andThen(replay, begin)
 }

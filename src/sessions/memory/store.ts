@@ -1,14 +1,17 @@
 /** Sessions of one process, in memory, bounded. Ids survive a restart because they prove themselves; replay buffers do not. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import type {
-  Replay,
-  ReplayEvent,
-  Session,
-  SessionFacts,
-  SessionSignal,
-  SessionStatistics,
-  SessionStore,
+import {
+  type Channel,
+  channelKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type StreamRef,
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import { ReplayBuffers } from './replay-buffers.ts'
@@ -115,24 +118,24 @@ export class MemorySessionStore implements SessionStore {
     return entry !== undefined
   }
 
-  signal(id: string, signal: SessionSignal): number {
-    return this.#listeners.deliver(id, signal)
+  signal(channel: Channel, signal: SessionSignal): number {
+    return this.#listeners.deliver(channelKey(channel), signal)
   }
 
-  listen(id: string, listener: (signal: SessionSignal) => void): () => void {
-    return this.#listeners.listen(id, listener)
+  listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void {
+    return this.#listeners.listen(channelKey(channel), listener)
   }
 
-  append(streamId: string, event: ReplayEvent): void {
-    this.#replays.append(streamId, event)
+  append(stream: StreamRef, event: ReplayEvent): void {
+    this.#replays.append(channelKey(stream), event)
   }
 
-  replay(streamId: string, afterN: number): Replay | undefined {
-    return this.#replays.replay(streamId, afterN)
+  replay(stream: StreamRef, afterN: number): Replay | undefined {
+    return this.#replays.replay(channelKey(stream), afterN)
   }
 
-  finish(streamId: string): void {
-    this.#replays.finish(streamId)
+  finish(stream: StreamRef): void {
+    this.#replays.finish(channelKey(stream))
   }
 
   setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): void {

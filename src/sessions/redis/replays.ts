@@ -8,8 +8,8 @@ const IDLE_MS = 10 * 60_000
 const GRACE_MS = 60_000
 const END = 'end'
 
-const keyOf = (streamId: string): string => `toolgate:{r:${streamId}}`
-const sizeOf = (streamId: string): string => `toolgate:{r:${streamId}}:bytes`
+const keyOf = (stream: string): string => `toolgate:{r:${stream}}`
+const sizeOf = (stream: string): string => `toolgate:{r:${stream}}:bytes`
 
 /** Adds a row; the oldest go beyond the bounds, never the newest. The size is counted beside, so that nothing is read to know it. */
 const APPEND = `
@@ -30,24 +30,24 @@ export class RedisReplays {
     this.#redis = redis
   }
 
-  append(streamId: string, event: ReplayEvent): Promise<unknown> {
-    return this.#push(streamId, `${event.n}:${event.data}`, IDLE_MS)
+  append(stream: string, event: ReplayEvent): Promise<unknown> {
+    return this.#push(stream, `${event.n}:${event.data}`, IDLE_MS)
   }
 
-  finish(streamId: string): Promise<unknown> {
+  finish(stream: string): Promise<unknown> {
     // the end is no event: it may stand beyond the bounds
-    const key = keyOf(streamId)
+    const key = keyOf(stream)
     return this.#redis
       .pipeline()
       .rpush(key, END)
       .pexpire(key, GRACE_MS)
-      .pexpire(sizeOf(streamId), GRACE_MS)
+      .pexpire(sizeOf(stream), GRACE_MS)
       .exec()
   }
 
   /** undefined when the stream is unknown or events after `afterN` have been dropped. */
-  async read(streamId: string, afterN: number): Promise<Replay | undefined> {
-    const rows = await this.#redis.lrange(keyOf(streamId), 0, -1)
+  async read(stream: string, afterN: number): Promise<Replay | undefined> {
+    const rows = await this.#redis.lrange(keyOf(stream), 0, -1)
     if (rows.length === 0) return undefined
     const complete = rows.at(-1) === END
     const events = rows
@@ -61,7 +61,7 @@ export class RedisReplays {
     return { events: events.filter(event => event.n > afterN), complete }
   }
 
-  #push(streamId: string, row: string, keepMs: number): Promise<unknown> {
-    return this.#redis.eval(APPEND, 2, keyOf(streamId), sizeOf(streamId), row, keepMs, MAX_EVENTS, MAX_BYTES)
+  #push(stream: string, row: string, keepMs: number): Promise<unknown> {
+    return this.#redis.eval(APPEND, 2, keyOf(stream), sizeOf(stream), row, keepMs, MAX_EVENTS, MAX_BYTES)
   }
 }

@@ -2,14 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import type {
-  Replay,
-  ReplayEvent,
-  Session,
-  SessionFacts,
-  SessionSignal,
-  SessionStatistics,
-  SessionStore,
+import {
+  type Channel,
+  channelKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type StreamRef,
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
@@ -155,31 +158,32 @@ export class RedisSessionStore implements SessionStore {
     return alive === 1
   }
 
-  async signal(id: string, signal: SessionSignal): Promise<number> {
+  async signal(channel: Channel, signal: SessionSignal): Promise<number> {
+    const id = channelKey(channel)
     const here = this.#listeners.deliver(id, signal)
     const text = JSON.stringify({ from: this.#instance, id, signal })
     const elsewhere = await this.#attempt(() => this.#options.redis.publish(SIGNALS, text))
     return here + (elsewhere ?? 0)
   }
 
-  listen(id: string, listener: (signal: SessionSignal) => void): () => void {
-    return this.#listeners.listen(id, listener)
+  listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void {
+    return this.#listeners.listen(channelKey(channel), listener)
   }
 
-  append(streamId: string, event: ReplayEvent): void {
-    void this.#attempt(() => this.#replays.append(streamId, event))
+  append(stream: StreamRef, event: ReplayEvent): void {
+    void this.#attempt(() => this.#replays.append(channelKey(stream), event))
   }
 
-  async replay(streamId: string, afterN: number): Promise<Replay | undefined> {
+  async replay(stream: StreamRef, afterN: number): Promise<Replay | undefined> {
     // a client resumes rarely, and what it cannot get now is lost to it: this alone is worth a second wait
     const read = (): Promise<Replay | 'unknown' | undefined> =>
-      this.#attempt(async () => (await this.#replays.read(streamId, afterN)) ?? 'unknown')
+      this.#attempt(async () => (await this.#replays.read(channelKey(stream), afterN)) ?? 'unknown')
     const replay = (await read()) ?? (await read())
     return replay === 'unknown' ? undefined : replay
   }
 
-  finish(streamId: string): void {
-    void this.#attempt(() => this.#replays.finish(streamId))
+  finish(stream: StreamRef): void {
+    void this.#attempt(() => this.#replays.finish(channelKey(stream)))
   }
 
   async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {

@@ -1,6 +1,13 @@
 /** Lets the other threads of a process use the sessions of this one, and keeps what they remember true. It keeps no session itself. */
 import type { PortLine } from '../../threads/port-line.ts'
-import type { ReplayEvent, Session, SessionFacts, SessionSignal, SessionStore } from '../session-store.ts'
+import type {
+  ReplayEvent,
+  Session,
+  SessionFacts,
+  SessionSignal,
+  SessionStore,
+  StreamRef,
+} from '../session-store.ts'
 
 type StreamKind = 'legacy' | 'standalone'
 
@@ -52,9 +59,9 @@ export class SessionDesk {
         listening.get(id)?.()
         listening.delete(id)
       },
-      'session.append': (streamId: string, event: ReplayEvent) => store.append(streamId, event),
-      'session.replay': (streamId: string, afterN: number) => store.replay(streamId, afterN),
-      'session.finish': (streamId: string) => store.finish(streamId),
+      'session.append': (stream: StreamRef, event: ReplayEvent) => store.append(stream, event),
+      'session.replay': (stream: StreamRef, afterN: number) => store.replay(stream, afterN),
+      'session.finish': (stream: StreamRef) => store.finish(stream),
       'session.streaming': async (id: string, kind: StreamKind, open: boolean) => {
         count(streaming, id, kind, open)
         await store.setStreaming(id, kind, open)

@@ -1,13 +1,16 @@
 /** The sessions of a process in one of its other threads: asked for over a port, remembered for a moment. It keeps none itself. */
 import type { PortLine } from '../../threads/port-line.ts'
-import type {
-  Replay,
-  ReplayEvent,
-  Session,
-  SessionFacts,
-  SessionSignal,
-  SessionStatistics,
-  SessionStore,
+import {
+  type Channel,
+  channelKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type StreamRef,
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 
@@ -91,11 +94,12 @@ export class JoinedSessionStore implements SessionStore {
     return ended
   }
 
-  async signal(id: string, signal: SessionSignal): Promise<number> {
-    return this.#line.ask<number>('session.signal', id, signal)
+  async signal(channel: Channel, signal: SessionSignal): Promise<number> {
+    return this.#line.ask<number>('session.signal', channelKey(channel), signal)
   }
 
-  listen(id: string, listener: (signal: SessionSignal) => void): () => void {
+  listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void {
+    const id = channelKey(channel)
     if (!this.#heard.has(id)) {
       this.#heard.add(id)
       this.#line.tell('session.listen', id)
@@ -103,16 +107,16 @@ export class JoinedSessionStore implements SessionStore {
     return this.#listeners.listen(id, listener)
   }
 
-  append(streamId: string, event: ReplayEvent): void {
-    this.#line.tell('session.append', streamId, event)
+  append(stream: StreamRef, event: ReplayEvent): void {
+    this.#line.tell('session.append', stream, event)
   }
 
-  async replay(streamId: string, afterN: number): Promise<Replay | undefined> {
-    return this.#line.ask<Replay | undefined>('session.replay', streamId, afterN)
+  async replay(stream: StreamRef, afterN: number): Promise<Replay | undefined> {
+    return this.#line.ask<Replay | undefined>('session.replay', stream, afterN)
   }
 
-  finish(streamId: string): void {
-    this.#line.tell('session.finish', streamId)
+  finish(stream: StreamRef): void {
+    this.#line.tell('session.finish', stream)
   }
 
   async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {

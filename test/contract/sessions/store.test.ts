@@ -9,7 +9,12 @@ import { MemorySessionStore } from '../../../src/sessions/memory/store.ts'
 import { connectRedis } from '../../../src/sessions/redis/connection.ts'
 import { redisKeyRing } from '../../../src/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../../src/sessions/redis/store.ts'
-import type { SessionFacts, SessionSignal, SessionStore } from '../../../src/sessions/session-store.ts'
+import type {
+  SessionFacts,
+  SessionSignal,
+  SessionStore,
+  StreamRef,
+} from '../../../src/sessions/session-store.ts'
 import { SessionDesk } from '../../../src/sessions/threads/desk.ts'
 import { JoinedSessionStore } from '../../../src/sessions/threads/joined-store.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
@@ -23,6 +28,10 @@ const FACTS: SessionFacts = {
   elicitation: true,
   owner: '',
   createdAtMs: 1_700_000_000_000,
+}
+
+function streamOf(sessionId: string, name = 'stream'): StreamRef {
+  return { sessionId, streamId: `${name}-${Math.random()}` }
 }
 
 class Clock {
@@ -122,7 +131,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
   })
 
   it('replays what came after an event, and knows when a stream is complete', async () => {
-    const stream = `stream-${Math.random()}`
+    const stream = streamOf('a')
     for (let n = 0; n < 4; n++) store.append(stream, { n, data: `{"n":${n}}` })
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(await store.replay(stream, 1)).toEqual({
@@ -135,11 +144,29 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     store.finish(stream)
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(await store.replay(stream, 3)).toEqual({ events: [], complete: true })
-    expect(await store.replay('never-opened', 0)).toBeUndefined()
+    expect(await store.replay({ sessionId: 'a', streamId: 'never-opened' }, 0)).toBeUndefined()
+  })
+
+  it('finds a stream through its own session only', async () => {
+    const own = streamOf('owner')
+    const foreign: StreamRef = { ...own, sessionId: 'attacker' }
+    const seen: string[] = []
+    store.listen(own, signal => seen.push(`own ${signal.kind}`))
+    store.listen(foreign, signal => seen.push(`foreign ${signal.kind}`))
+    store.append(own, { n: 0, data: '{"secret":0}' })
+    await store.signal(own, { kind: 'event', event: { n: 0, data: '{"secret":0}' }, last: false })
+    await expect.poll(async () => (await store.replay(own, -1))?.events.length, { timeout: 15_000 }).toBe(1)
+    expect(await store.replay(foreign, -1)).toBeUndefined()
+    await expect.poll(() => seen, { timeout: 15_000 }).toEqual(['own event'])
+    // what the other session writes under the same stream id goes to a stream of its own
+    store.append(foreign, { n: 1, data: '{}' })
+    store.finish(foreign)
+    await expect.poll(async () => (await store.replay(foreign, 0))?.complete, { timeout: 15_000 }).toBe(true)
+    expect(await store.replay(own, -1)).toEqual({ events: [{ n: 0, data: '{"secret":0}' }], complete: false })
   })
 
   it('would rather not know a stream than leave a gap in it', async () => {
-    const stream = `long-${Math.random()}`
+    const stream = streamOf('a', 'long')
     for (let n = 0; n < 400; n++) store.append(stream, { n, data: '{}' })
     await new Promise(resolve => setTimeout(resolve, 100))
     expect(await store.replay(stream, 3)).toBeUndefined()
@@ -147,7 +174,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
   })
 
   it('keeps at most 256 KiB of a stream, and always its last event', async () => {
-    const stream = `wide-${Math.random()}`
+    const stream = streamOf('a', 'wide')
     const data = JSON.stringify('x'.repeat(32 * 1024))
     for (let n = 0; n < 20; n++) store.append(stream, { n, data })
     const kept = async () => (await store.replay(stream, 18))?.events.map(event => event.n)
@@ -257,9 +284,10 @@ describe('threads of one process', () => {
     stop()
     await expect.poll(() => two.signal(id, { kind: 'message', message: '{"x":2}' })).toBe(0)
     expect(heard).toHaveLength(1)
-    one.append('shared-stream', { n: 0, data: '{}' })
-    await one.signal('shared-stream', { kind: 'end' })
-    expect(await two.replay('shared-stream', -1)).toMatchObject({ events: [{ n: 0 }] })
+    const shared = streamOf(id)
+    one.append(shared, { n: 0, data: '{}' })
+    await one.signal(shared, { kind: 'end' })
+    expect(await two.replay(shared, -1)).toMatchObject({ events: [{ n: 0 }] })
 
     expect(await one.find(id, clock.nowMs)).toBeDefined()
     expect(await two.end(id)).toBe(true)
@@ -307,9 +335,10 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
     const heard = new Promise<SessionSignal>(resolve => one.listen(id, resolve))
     await two.signal(id, { kind: 'message', message: '{"x":1}' })
     expect(await heard).toEqual({ kind: 'message', message: '{"x":1}' })
-    one.append('shared-stream', { n: 0, data: '{}' })
+    const shared = streamOf(id)
+    one.append(shared, { n: 0, data: '{}' })
     await new Promise(resolve => setTimeout(resolve, 30))
-    expect(await two.replay('shared-stream', -1)).toMatchObject({ events: [{ n: 0 }] })
+    expect(await two.replay(shared, -1)).toMatchObject({ events: [{ n: 0 }] })
     expect(await two.end(id)).toBe(true)
     expect(await one.find(id, clock.nowMs)).toBeUndefined()
     await Promise.all([one.close(), two.close()])
