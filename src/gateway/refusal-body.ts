@@ -1,5 +1,5 @@
 /** Renders refusals: REST body, headers, JSON-RPC error. The only place where a refusal gets its form on the wire. */
-import type { Refusal } from '../pipeline/refusal.ts'
+import type { Refusal, RefusalReason } from '../pipeline/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */
@@ -54,14 +54,29 @@ export function rpcError(
   return { code: refusal.row.rpcCode, message: refusal.message, data: restBody(refusal, requestId) }
 }
 
-/** Refusals of authentication, policy, quota and session keep their HTTP status; all other JSON-RPC errors go with 200 (mcp-wire §2). */
+/** Key in `_meta` of a refused tool call; its value is the REST body. */
+export const ERROR_META_KEY = 'toolgate.dev/error'
+
+/** A load balancer must see these, and nothing has been dispatched yet. */
+const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set(['draining', 'not_ready'])
+
+/** True where the client must act on the HTTP status: log in, ask for a scope, initialize again, go to another instance. */
+function keepsStatus({ row, reason }: Refusal): boolean {
+  return row.oauth !== undefined || reason === 'session_not_found' || BEFORE_DISPATCH.has(reason)
+}
+
+/**
+ * HTTP status of a JSON-RPC error. All but a few go with 200: several clients end the whole session when a POST gets another status.
+ */
 export function rpcStatus(refusal: Refusal): number {
+  return keepsStatus(refusal) ? refusal.row.status : 200
+}
+
+/**
+ * True when a refused `tools/call` is a result with `isError: true` (MCP, tools, "Error Handling"), so that the model reads why its
+ * call did not run and the session lives on: quota, policy, and whatever is over or unavailable for the moment.
+ */
+export function isToolError(refusal: Refusal): boolean {
   const { status } = refusal.row
-  const kept =
-    status === 401 ||
-    status === 403 ||
-    status === 429 ||
-    status === 503 ||
-    refusal.reason === 'session_not_found'
-  return kept ? status : 200
+  return !keepsStatus(refusal) && (status === 403 || status === 429 || status === 503)
 }

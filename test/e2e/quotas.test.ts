@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ERROR_META_KEY } from '../../src/gateway/refusal-body.ts'
 import { type Answer, type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 
 const DAY_MS = 86_400_000
@@ -96,7 +97,7 @@ const FORMS: readonly [string, (token: string, call?: object) => Promise<Told>][
     'rpc',
     async (bearer, call = CALL) => {
       const answer = await gateway.post('/mcp', rpc('tools/call', call), bearer)
-      return { ...of(answer), body: answer.json.error?.data }
+      return { ...of(answer), ...refusalIn(answer.json.result) }
     },
   ],
   [
@@ -105,10 +106,18 @@ const FORMS: readonly [string, (token: string, call?: object) => Promise<Told>][
       const answer = await gateway.post('/mcp/sse', [rpc('ping'), rpc('tools/call', call)], bearer)
       expect(answer.status).toBe(200)
       const [, item] = answer.json
-      return { ...of(answer), granted: item.error === undefined, body: item.error?.data }
+      return { ...of(answer), ...refusalIn(item.result) }
     },
   ],
 ]
+
+/** A refused call is a result: clients end their session on an HTTP 429. */
+function refusalIn(result: {
+  readonly isError: boolean
+  readonly _meta?: { readonly [key: string]: Told['body'] }
+}): Pick<Told, 'granted' | 'body'> {
+  return { granted: !result.isError, body: result._meta?.[ERROR_META_KEY] }
+}
 
 function of({ status, headers }: Answer): Omit<Told, 'body'> {
   return { granted: status === 200, status, headers }

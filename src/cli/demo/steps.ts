@@ -163,7 +163,8 @@ function callOverRest(url: string, token: string, name: string, args: object): P
 async function admitted(call: () => Promise<Exchange>, transcript: Transcript): Promise<Exchange> {
   let answered = await call()
   const waitSecs = retryAfterSecs(answered)
-  if (answered.status === 429 && waitSecs <= MAX_WAIT_SECS) {
+  // over JSON-RPC a refused call is a result with HTTP 200, and the header is what both have in common
+  if (waitSecs > 0 && waitSecs <= MAX_WAIT_SECS) {
     transcript.note(`The quota is used up for the moment; waiting ${waitSecs} s.`)
     await sleep(waitSecs * 1000)
     answered = await call()

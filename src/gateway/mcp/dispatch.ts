@@ -13,7 +13,14 @@ import {
   type RunExtras,
   run,
 } from '../gateway.ts'
-import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
+import {
+  ERROR_META_KEY,
+  isToolError,
+  refusalHeaders,
+  restBody,
+  rpcError,
+  rpcStatus,
+} from '../refusal-body.ts'
 import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import {
@@ -208,15 +215,9 @@ export class Dispatcher {
     refusal: Refusal,
   ): RpcAnswer {
     const { call, version } = conversation
-    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling");
-    // a user's "no" is the outcome of the call, and the model must read it too
-    if (
-      refusal.reason === 'confirmation_declined' ||
-      (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
-    ) {
-      const result = { content: [{ type: 'text', text: refusal.message }], isError: true }
-      return writer.complete(id, JSON.stringify(result), callHeaders(ended.exchange))
-    }
+    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
+      return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
       return fault(
         id,
@@ -243,9 +244,16 @@ export class Dispatcher {
       }
       if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
     }
+    const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
+    if (ended.exchange.operation.action === 'tools.call' && isToolError(refusal)) {
+      // a refused quota brings the standing of its own limit
+      const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
+      const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }
+      return writer.toolError(id, refusal.message, [...headers, ...standing], meta)
+    }
     return {
       status: rpcStatus(refusal),
-      headers: refusalHeaders(refusal, challengeContext(this.#parts, call.request.path)),
+      headers,
       // as for a session that does not exist, which is refused before the request is read
       body: errorMessage(
         refusal.reason === 'session_not_found' ? null : id,

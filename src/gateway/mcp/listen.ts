@@ -4,7 +4,7 @@ import { Cancellation } from '../../pipeline/cancellation.ts'
 import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type Ended, run } from '../gateway.ts'
-import { refusalHeaders, rpcError } from '../refusal-body.ts'
+import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
 import type { McpParts } from './parts.ts'
@@ -29,7 +29,7 @@ export function subscribe(
   const finish = ({ exchange, final }: Ended): void => {
     if (final?.kind === 'refusal') {
       const headers = refusalHeaders(final, challengeContext(parts.gateway, call.request.path))
-      return call.answer(final.row.status, errorMessage(request.id, rpcError(final, call.requestId)), headers)
+      return call.answer(rpcStatus(final), errorMessage(request.id, rpcError(final, call.requestId)), headers)
     }
     const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
     open(parts, call, request, toolsListChanged, {

@@ -20,11 +20,13 @@ const LIST_TTL_MS = 60_000
 
 export class ResultWriter {
   readonly #modern: boolean
-  readonly #serverInfo: string
+  readonly #serverInfo: { readonly [key: string]: unknown }
+  readonly #serverInfoJson: string
 
   constructor(version: ProtocolVersion, serverInfo: { readonly name: string; readonly version: string }) {
     this.#modern = isModernVersion(version)
-    this.#serverInfo = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfo })
+    this.#serverInfo = { 'io.modelcontextprotocol/serverInfo': serverInfo }
+    this.#serverInfoJson = JSON.stringify(this.#serverInfo)
   }
 
   /** @param resultJson a serialized object */
@@ -34,6 +36,19 @@ export class ResultWriter {
       headers,
       body: resultMessage(id, this.#modern ? this.#with(resultJson, '"resultType":"complete"') : resultJson),
     }
+  }
+
+  /** A tool call that did not do its work: the model reads `text`, programs read `meta`. */
+  toolError(
+    id: RequestId,
+    text: string,
+    headers: readonly string[],
+    meta?: { readonly [key: string]: unknown },
+  ): RpcAnswer {
+    const result = { content: [{ type: 'text', text }], isError: true }
+    const _meta = this.#modern ? { ...this.#serverInfo, ...meta } : meta
+    const whole = { ...(this.#modern ? { resultType: 'complete' } : undefined), _meta, ...result }
+    return { status: 200, headers, body: resultMessage(id, JSON.stringify(whole)) }
   }
 
   /** A list: modern results say how long and for whom it holds. */
@@ -58,7 +73,7 @@ export class ResultWriter {
 
   #with(resultJson: string, members: string): string {
     const rest = resultJson.slice(1)
-    return `{${members},"_meta":${this.#serverInfo}${rest === '}' ? '' : ','}${rest}`
+    return `{${members},"_meta":${this.#serverInfoJson}${rest === '}' ? '' : ','}${rest}`
   }
 
   methodNotFound(id: RequestId, method: string): RpcAnswer {

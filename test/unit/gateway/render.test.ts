@@ -4,9 +4,15 @@ import { Cors } from '../../../src/gateway/cors.ts'
 import { readMessage } from '../../../src/gateway/mcp/message.ts'
 import { PAGE_SIZE, pageOf } from '../../../src/gateway/mcp/pagination.ts'
 import { negotiate } from '../../../src/gateway/mcp/versions.ts'
-import { refusalHeaders, restBody, rpcError, rpcStatus } from '../../../src/gateway/refusal-body.ts'
+import {
+  isToolError,
+  refusalHeaders,
+  restBody,
+  rpcError,
+  rpcStatus,
+} from '../../../src/gateway/refusal-body.ts'
 import { listTail, resultView, toolsForm, toolsJson } from '../../../src/gateway/tool-view.ts'
-import { refuse } from '../../../src/pipeline/refusal.ts'
+import { REFUSALS, type RefusalReason, refuse } from '../../../src/pipeline/refusal.ts'
 import type { HttpRequest } from '../../../src/server/listener.ts'
 import { aTool, compiled } from '../../fixtures/exchange.ts'
 
@@ -58,13 +64,45 @@ describe('refusals', () => {
 
   it.each([
     ['token_missing', 401],
-    ['policy_denied', 403],
-    ['quota_exceeded', 429],
+    ['insufficient_scope', 403],
+    ['session_not_found', 404],
+    ['draining', 503],
+    ['not_ready', 503],
+    ['policy_denied', 200],
+    ['quota_exceeded', 200],
+    ['overloaded', 200],
     ['tool_not_found', 200],
     ['invalid_arguments', 200],
     ['internal_error', 200],
   ] as const)('of %s go over JSON-RPC with HTTP status %d', (reason, status) => {
     expect(rpcStatus(refuse(reason))).toBe(status)
+  })
+
+  it('of a tool call are results, but those whose HTTP status a client or load balancer must see', () => {
+    const results = Object.keys(REFUSALS).filter(reason => isToolError(refuse(reason as RefusalReason)))
+    expect(results).toEqual(
+      expect.arrayContaining([
+        'overloaded',
+        'tenant_mismatch',
+        'subscription_required',
+        'consumer_blocked',
+        'policy_denied',
+        'policy_unavailable',
+        'quota_exceeded',
+        'confirmation_unsupported',
+        'confirmation_declined',
+        'confirmation_pending',
+        'upstream_unavailable',
+      ]),
+    )
+    for (const reason of [
+      'draining',
+      'not_ready',
+      'insufficient_scope',
+      'token_missing',
+      'session_not_found',
+    ])
+      expect(results).not.toContain(reason)
   })
 
   it('carry reasons and decision id of a denial', () => {

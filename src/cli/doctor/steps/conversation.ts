@@ -84,8 +84,9 @@ export const list: Step = {
         `${describeAnswer(answer)}.`,
         mendOfToken(visit.token ?? '', answer.headers.get('www-authenticate') ?? ''),
       )
+      const error = objectOf(answer)?.error as { code?: unknown } | undefined
       demand(
-        answer.status !== 429,
+        answer.status !== 429 && error?.code !== 429,
         `${describeAnswer(answer)}.`,
         'The quota of this consumer is used up: wait for Retry-After, or give it a larger plan.',
       )
