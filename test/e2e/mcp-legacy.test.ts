@@ -252,6 +252,50 @@ describe.each(['/mcp/sse', '/mcp'])('HTTP+SSE at %s', path => {
   })
 })
 
+describe('a client of both eras over HTTP+SSE', () => {
+  const key = 'io.modelcontextprotocol'
+  const envelope = { [`${key}/protocolVersion`]: '2026-07-28', [`${key}/clientCapabilities`]: {} }
+  const modernHeaders = (method: string) => ({
+    accept: '*/*',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': method,
+  })
+
+  it.each(['/mcp/sse', '/mcp'])('is told on the stream of %s to fall back to initialize', async path => {
+    const events = await stream(path, bearer())
+    const address = (await events.message())!.data
+    const probe = rpc('server/discover', { _meta: envelope }) as { id: number }
+    const probed = await gateway.post(address, probe, admin, modernHeaders('server/discover'))
+    expect([probed.status, probed.text]).toEqual([202, 'Accepted'])
+    expect(await events.json()).toMatchObject({ id: probe.id, error: { code: -32601 } })
+
+    expect((await gateway.post(address, initialize('2025-11-25'), admin)).status).toBe(202)
+    expect((await events.json()).result.protocolVersion).toBe('2025-11-25')
+    for (const [method, params] of [
+      ['tools/list', {}],
+      ['tools/call', CALL],
+    ] as const) {
+      // the transport of the session decides, whatever the request says of itself
+      const body = rpc(method, { ...params, _meta: envelope }) as { id: number }
+      expect((await gateway.post(address, body, admin, modernHeaders(method))).status).toBe(202)
+      const message = await events.json(20_000)
+      expect(message).toMatchObject({ id: body.id, result: {} })
+      expect(message.result).not.toHaveProperty('resultType')
+    }
+    await events.close()
+    await expect
+      .poll(async () => (await gateway.post(address, probe, admin, modernHeaders('server/discover'))).status)
+      .toBe(404)
+  })
+
+  it('is served by the modern era without a stream of that session', async () => {
+    const id = await open('/mcp', '2025-11-25')
+    const probe = rpc('server/discover', { _meta: envelope })
+    const answer = await gateway.post(`/mcp?sessionId=${id}`, probe, admin, modernHeaders('server/discover'))
+    expect([answer.status, answer.json.result.supportedVersions]).toEqual([200, ['2026-07-28']])
+  })
+})
+
 describe('progress and resume', () => {
   const SLOW = { name: 'shop_runSalesReport', arguments: {} }
 

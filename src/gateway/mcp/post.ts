@@ -20,7 +20,7 @@ import {
   type RpcRequest,
   readMessage,
 } from './message.ts'
-import { isModern, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
+import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostAnswer } from './post-answer.ts'
@@ -44,14 +44,19 @@ export class McpPost {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
         return call.answer(body.row.status, errorMessage(null, { code, message: body.message }))
       }
-      const sessionId = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
+      const header = call.request.header('mcp-session-id')
+      const sessionId = header || sessionIdOfQuery(call.request.query)
       if (!Array.isArray(body.value)) {
         const message = body.call === undefined ? readMessage(body.value) : callMessage(body.call)
         const meta = metaOf(message)
         if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
-        if (isModern(message, call.request.header('mcp-protocol-version')))
-          return this.#modern(call, snapshot, message)
-        return this.#withSession(call, sessionId, session => this.#single(call, snapshot, session, message))
+        const modern = isModern(message, call.request.header('mcp-protocol-version'))
+        // the modern era has no sessions, but a client may probe it with `server/discover` on its HTTP+SSE stream
+        if (modern && (header !== '' || sessionId === '')) return this.#modern(call, snapshot, message)
+        return this.#withSession(call, sessionId, session => {
+          if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
+          else this.#single(call, snapshot, session, message)
+        })
       }
       const items = body.value
       this.#withSession(call, sessionId, session =>
@@ -74,9 +79,11 @@ export class McpPost {
   #single(call: Call, snapshot: Snapshot, session: Session | undefined, message: RpcMessage): void {
     const header = call.request.header('mcp-protocol-version')
     if (message.kind === 'invalid') return badRequest(call, message.id, message.reason)
+    const probing = session?.legacyStream === true && isModernHeader(header)
     if (
       header !== '' &&
       !isLegacyVersion(header) &&
+      !probing &&
       !(message.kind === 'request' && message.method === 'initialize')
     ) {
       return badRequest(
