@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes
-#        policy-tools (without names: all of them; what is there is left alone)
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1
+#        go-mcp schemathesis corpus kubernetes policy-tools (without names: all of them; what is there is left alone)
 # The first seven come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
-# documents over npm, the Python MCP client over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
-# with Go (1.24 or newer) from its published modules, which takes minutes.
+# documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
+# with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,6 +16,8 @@ CONFORMANCE_NODE=24.21.0
 MCP_CLIENT=2.4.0
 MCP_INSPECTOR=2.12.0
 MCP_PYTHON=2.3.0
+# the first generation reads HTTP statuses otherwise
+MCP_PYTHON_1=1.30.0
 SCHEMATHESIS=4.32.5
 
 packages=()
@@ -91,6 +93,19 @@ want_python_mcp() {
   steps+=(fetch_python_mcp)
 }
 
+want_python_mcp1() {
+  .tools/python-mcp1/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON_1'" 2>/dev/null && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+  steps+=(fetch_python_mcp1)
+}
+
+# its SDK is pinned in go.mod; a newer source is built again
+want_go_mcp() {
+  local source=test/fixtures/mcp-go built=.tools/go-mcp/mcp-client
+  [[ -x $built && ! $source/main.go -nt $built && ! $source/go.mod -nt $built ]] && return
+  steps+=(build_go_mcp)
+}
+
 # an environment of its own: its libraries and those of the MCP client need not agree
 want_schemathesis() {
   .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
@@ -131,6 +146,22 @@ fetch_python_mcp() {
   .tools/python/bin/python -m pip install --quiet --disable-pip-version-check "mcp==$MCP_PYTHON"
 }
 
+fetch_python_mcp1() {
+  python3 -m venv .tools/python-mcp1
+  .tools/python-mcp1/bin/python -m pip install --quiet --disable-pip-version-check "mcp==$MCP_PYTHON_1"
+}
+
+build_go_mcp() {
+  if ! command -v go >/dev/null; then
+    echo 'Missing: go. Install Go 1.25 or newer from https://go.dev/dl (the package of Debian 12 is too old), then run this again' >&2
+    return 1
+  fi
+  mkdir -p .tools/go-mcp
+  local target
+  target=$(cd .tools/go-mcp && pwd -P)/mcp-client
+  (cd test/fixtures/mcp-go && go build -trimpath -o "$target" .)
+}
+
 # The packages would start a server of their own on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
   if [[ $(id -u) != 0 ]]; then
@@ -149,7 +180,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp schemathesis corpus kubernetes policy-tools)
+all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp schemathesis corpus kubernetes policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

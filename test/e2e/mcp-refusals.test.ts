@@ -4,6 +4,7 @@ import { ERROR_META_KEY } from '../../src/gateway/refusal-body.ts'
 import { OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { type Answer, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
+import { connectClient } from '../fixtures/mcp-clients.ts'
 import { opa } from '../fixtures/policy/author.ts'
 import {
   ALLOWED,
@@ -144,6 +145,31 @@ describe.skipIf(missing)(`refusals, with opa ${OPA_VERSION} (npm run policy:test
       await session.end()
     }, 60_000)
   })
+
+  it.each(['streamable', 'sse'] as const)(
+    'reach the user of the TypeScript client (%s), whose session lives on',
+    async transport => {
+      const token = await gateway.freshToken()
+      const client = await connectClient(1, transport, `${gateway.url}/mcp/sse`, token)
+      const denied = await client.call(DENIED_TOOL, DENIED.arguments)
+      expect(denied).toMatchObject({
+        isError: true,
+        content: [{ text: DENIAL }],
+        _meta: { [ERROR_META_KEY]: { error: 'forbidden' } },
+      })
+      let limited = denied
+      for (let n = 0; n <= ALLOWED_PER_MINUTE; n++)
+        limited = await client.call(ALLOWED.name, ALLOWED.arguments)
+      expect(limited).toMatchObject({
+        isError: true,
+        content: [{ text: QUOTA_MESSAGE }],
+        _meta: { [ERROR_META_KEY]: { error: 'quota_exceeded' } },
+      })
+      expect(await client.list()).toContain(ALLOWED.name)
+      await client.end()
+    },
+    60_000,
+  )
 
   it('of a credential, a scope and a session keep their HTTP status', async () => {
     const missingToken = await gateway.post('/mcp', rpc('tools/call', ALLOWED))

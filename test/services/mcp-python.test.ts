@@ -1,16 +1,19 @@
 /** The official Python client, each transport and era, on both paths: what it does in its life, and what becomes of a call it loses. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { runClient, SEEN_OF_REFUSALS } from '../fixtures/client-process.ts'
 import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { opa } from '../fixtures/policy/author.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
+import { deployRefusing, type RefusingGateway } from '../fixtures/refusing-gateway.ts'
 import { type RunningRequests, watchRequests } from '../fixtures/running-requests.ts'
 
 const PYTHON = resolve('.tools/python/bin/python')
+/** The newest of the first generation: it ends its session on an HTTP status of 400 or more. */
+const FIRST_GENERATION = resolve('.tools/python-mcp1/bin/python')
 const CLIENT = fileURLToPath(new URL('../fixtures/mcp_client.py', import.meta.url))
 const missing = !existsSync(PYTHON) && !servicesRequired()
 
@@ -23,15 +26,6 @@ const KINDS = [
 const CASES = KINDS.flatMap(([kind, version, after]) =>
   ['/mcp', '/mcp/sse'].map(path => [kind, path, version, after] as const),
 )
-
-interface Seen {
-  readonly protocol?: string
-  readonly tools?: readonly string[]
-  readonly called?: boolean
-  readonly unknown?: number
-  readonly steps?: readonly number[]
-  readonly [other: string]: unknown
-}
 
 describe.skipIf(missing)('the Python client (brought by scripts/services.sh python-mcp)', () => {
   let gateway: Deployment
@@ -50,39 +44,19 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
     await gateway.stop()
   })
 
-  /** @param on hears each line as it comes @returns all that was printed, and what went wrong when it ended badly */
-  async function runClient(
-    args: readonly string[],
-    on: (seen: Seen, child: ChildProcessWithoutNullStreams) => void,
-  ): Promise<Seen> {
-    const child = spawn(PYTHON, [CLIENT, ...args])
-    let errors = ''
-    child.stderr.on('data', chunk => {
-      errors = `${errors}${chunk}`.slice(-4000)
-    })
-    let all: Seen = {}
-    createInterface(child.stdout).on('line', line => {
-      const seen = JSON.parse(line) as Seen
-      all = { ...all, ...seen }
-      on(seen, child)
-    })
-    const limit = setTimeout(() => child.kill(), 25_000)
-    const code = await new Promise(done => child.once('close', done))
-    clearTimeout(limit)
-    expect(code, errors).toBe(0)
-    return all
-  }
-
   it.each(CASES)(
     '%s at %s (%s) connects, lists, calls, hears progress, cancels and ends',
     async (kind, path, version) => {
       let letGo: Promise<void> | undefined
-      const seen = await runClient([`${proxy.url}${path}`, token, kind, 'life'], (line, child) => {
-        if (line.cancelled !== true) return
-        // the client waits with its connections open until it is told
-        letGo = vi.waitFor(() => expect(reports.count).toBe(0), 1000).finally(() => child.stdin.end('\n'))
-        letGo.catch(() => undefined)
-      })
+      const seen = await runClient(
+        [PYTHON, CLIENT, `${proxy.url}${path}`, token, kind, 'life'],
+        (line, child) => {
+          if (line.cancelled !== true) return
+          // the client waits with its connections open until it is told
+          letGo = vi.waitFor(() => expect(reports.count).toBe(0), 1000).finally(() => child.stdin.end('\n'))
+          letGo.catch(() => undefined)
+        },
+      )
       await letGo
       expect(seen).toMatchObject({
         protocol: version,
@@ -102,7 +76,7 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
     '%s at %s (%s): of a call whose connection breaks it sees %o',
     async (kind, path, _, after) => {
       let cuts = 0
-      const seen = await runClient([`${proxy.url}${path}`, token, kind, 'drop'], line => {
+      const seen = await runClient([PYTHON, CLIENT, `${proxy.url}${path}`, token, kind, 'drop'], line => {
         if (line.progress === undefined || cuts > 0) return
         cuts++
         proxy.cut()
@@ -113,3 +87,36 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
     90_000,
   )
 })
+
+/** Which client, and the kind of its connection. */
+const REFUSED = [
+  ['1.x', 'streamable'],
+  ['1.x', 'sse'],
+  ['2.x', 'streamable'],
+  ['2.x', 'sse'],
+  ['2.x', 'auto'],
+] as const
+const cannotBeRefused =
+  (!existsSync(FIRST_GENERATION) || !existsSync(PYTHON) || opa === undefined) && !servicesRequired()
+
+describe.skipIf(cannotBeRefused)(
+  'the Python clients when refused (brought by scripts/services.sh python-mcp python-mcp1 policy-tools)',
+  () => {
+    let gateway: RefusingGateway
+    beforeAll(async () => {
+      gateway = await deployRefusing()
+    }, 120_000)
+    afterAll(() => gateway?.stop())
+
+    it.each(REFUSED.flatMap(client => ['/mcp', '/mcp/sse'].map(path => [...client, path] as const)))(
+      '%s %s at %s sees why, and works on in the same session',
+      async (generation, kind, path) => {
+        const python = generation === '1.x' ? FIRST_GENERATION : PYTHON
+        const token = await gateway.freshToken()
+        const seen = await runClient([python, CLIENT, `${gateway.url}${path}`, token, kind, 'refused'])
+        expect(seen).toMatchObject(SEEN_OF_REFUSALS)
+      },
+      60_000,
+    )
+  },
+)
