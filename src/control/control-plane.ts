@@ -1,9 +1,9 @@
 /** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
 import { Hono } from 'hono'
-import { cors } from 'hono/cors'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { Fleet } from './fleet.ts'
 import { authenticate } from './http/access.ts'
+import { corsOf } from './http/cors.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
 import { mountPages } from './http/pages.ts'
@@ -67,7 +67,8 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   mountStream(app, parts, closing.signal)
   for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
 
-  app.notFound(async context => {
+  // a route and not `app.notFound`: what that throws passes by the middleware, and the response would lack `Vary`
+  app.all('*', async context => {
     // Who has no token learns nothing about which addresses there are.
     if (context.req.path.startsWith(`${BASE}/`)) await authenticate(options.verifier, context.req.raw, now())
     const allowed = methodsAt(context.req.path)
@@ -111,18 +112,6 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
       await tierLimit.close()
     },
   }
-}
-
-function corsOf(options: NonNullable<ControlPlaneOptions['cors']>) {
-  return cors({
-    origin: options.origins.includes('*')
-      ? '*'
-      : origin => (options.origins.includes(origin) ? origin : null),
-    allowMethods: [...options.methods],
-    allowHeaders: [...options.allowHeaders],
-    exposeHeaders: [...options.exposeHeaders],
-    maxAge: options.maxAgeSecs,
-  })
 }
 
 const ROUTES = [

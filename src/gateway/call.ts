@@ -20,7 +20,8 @@ export class Call {
   readonly receivedAtMs: number
   /** Set when the caller may see where the time went; told with the head of the answer. */
   serverTiming: ServerTiming | undefined
-  readonly #corsHeaders: readonly string[]
+  /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
+  corsHeaders: readonly string[]
   #traceTexts: TraceTexts | undefined
 
   constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
@@ -33,7 +34,7 @@ export class Call {
     this.parentSpanId = parent?.parentSpanId
     this.traceFlags = parent?.flags ?? '01'
     this.receivedAtMs = nowMs
-    this.#corsHeaders = corsHeaders
+    this.corsHeaders = corsHeaders
   }
 
   get credentials(): Credentials {
@@ -84,8 +85,11 @@ export class Call {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
   }
 
-  /** An answer that any page may read: its headers bring their own cross-origin rule. */
-  answerPublic(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+  /**
+   * A preflight response or a public document: `headers` holds the whole cross-origin rule. A second Access-Control-Allow-Origin makes a
+   * browser refuse the response (Fetch, "CORS check").
+   */
+  sendWithOwnCors(status: number, body: string | Uint8Array, headers: readonly string[]): void {
     this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)
   }
 
@@ -118,7 +122,7 @@ export class Call {
   }
 
   #with(headers: readonly string[]): string[] {
-    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.#corsHeaders, ...headers]
+    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.corsHeaders, ...headers]
     if (this.serverTiming !== undefined)
       own.push('server-timing', this.serverTiming.render(performance.now()))
     return own

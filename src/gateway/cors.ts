@@ -1,4 +1,5 @@
 /** Cross-origin rules (specification, "Cross-origin settings"; MCP headers of mcp-wire §3). It serves no endpoint. */
+import type { EgressHeaders } from '../egress/egress.ts'
 import type { HttpRequest } from '../server/listener.ts'
 
 export interface CorsOptions {
@@ -37,12 +38,16 @@ const MCP_PARAM = /^mcp-param-[a-z0-9-]{1,64}$/i
 
 export class Cors {
   readonly #options: CorsOptions
+  readonly #methods: string
+  readonly #proxiedMethods: string
   readonly #allowHeaders: string
   readonly #exposeHeaders: string
   readonly #none: readonly string[] = []
 
   constructor(options: CorsOptions) {
     this.#options = options
+    this.#methods = options.methods.join(',')
+    this.#proxiedMethods = union(options.methods, ['PATCH'])
     this.#allowHeaders = union(options.allowHeaders, MCP_REQUEST_HEADERS)
     this.#exposeHeaders = union(options.exposeHeaders, MCP_RESPONSE_HEADERS)
   }
@@ -67,8 +72,14 @@ export class Cors {
     ]
   }
 
-  /** Status and headers of a preflight (Fetch standard, "CORS-preflight request"). */
-  preflight(request: HttpRequest): { readonly status: number; readonly headers: readonly string[] } {
+  /**
+   * Status and headers of a preflight (Fetch standard, "CORS-preflight request"); `headers` does not belong beside them.
+   * @param isProxied the path is that of a proxied API, which takes every method
+   */
+  preflight(
+    request: HttpRequest,
+    isProxied: boolean,
+  ): { readonly status: number; readonly headers: readonly string[] } {
     const origin = request.header('origin')
     if (origin === '' || !this.allows(origin)) return { status: 403, headers: ['vary', 'origin'] }
     const asked = request.header('access-control-request-headers')
@@ -83,7 +94,7 @@ export class Cors {
         'access-control-allow-origin',
         origin,
         'access-control-allow-methods',
-        this.#options.methods.join(','),
+        isProxied ? this.#proxiedMethods : this.#methods,
         'access-control-allow-headers',
         [this.#allowHeaders, ...params].join(','),
         'access-control-max-age',
@@ -93,6 +104,31 @@ export class Cors {
       ],
     }
   }
+}
+
+/**
+ * Cross-origin headers of a proxied response. The gateway responds to the preflight, so its rule replaces that of the upstream; what the
+ * upstream varies on and exposes is kept. `Vary` names Origin even for a request without it: a cache may use the response for a page.
+ * @param own as `Cors.headers` gives them
+ */
+export function proxiedCors(own: readonly string[], upstream: EgressHeaders): readonly string[] {
+  const merged: string[] = []
+  for (let at = 0; at < own.length; at += 2) {
+    const name = own[at]!
+    if (name === 'vary') continue
+    const exposed = name === 'access-control-expose-headers' ? listOf(upstream.get(name)) : []
+    merged.push(name, exposed.length === 0 ? own[at + 1]! : union(own[at + 1]!.split(','), exposed))
+  }
+  const varied = listOf(upstream.get('vary')).filter(name => name.toLowerCase() !== 'origin')
+  merged.push('vary', [...varied, 'origin'].join(', '))
+  return merged
+}
+
+function listOf(value: string): string[] {
+  return value
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
 }
 
 function union(own: readonly string[], always: readonly string[]): string {

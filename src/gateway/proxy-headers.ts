@@ -80,7 +80,7 @@ export function forwardedHeaders(
   return headers
 }
 
-/** Headers of the upstream's answer that reach the client; ids and length are set by us. */
+/** Headers of the upstream's answer that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`). */
 export function returnedHeaders(headers: EgressHeaders): string[] {
   const named = connectionNames(headers.get('connection'))
   const kept: string[] = []
@@ -92,6 +92,8 @@ export function returnedHeaders(headers: EgressHeaders): string[] {
       name === 'content-length' ||
       name === 'x-request-id' ||
       name === 'x-trace-id' ||
+      name === 'vary' ||
+      name.startsWith('access-control-') ||
       name === 'server' ||
       name === 'date'
     )

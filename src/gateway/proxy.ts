@@ -9,6 +9,7 @@ import type { Final } from '../pipeline/stage.ts'
 import type { ResponseStream } from '../server/listener.ts'
 import { BodyQueue } from './body-queue.ts'
 import type { Call } from './call.ts'
+import { proxiedCors } from './cors.ts'
 import { callHeaders, type GatewayParts, run, tellTiming } from './gateway.ts'
 import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
@@ -102,6 +103,7 @@ export class ApiProxy {
     { status, headers, body }: EgressStreamResponse,
   ): Promise<(() => void) | undefined> {
     const { response } = call
+    call.corsHeaders = proxiedCors(call.corsHeaders, headers)
     const own = [...returnedHeaders(headers), ...callHeaders(exchange)]
     const declared = headers.get('content-length')
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined

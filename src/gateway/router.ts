@@ -84,8 +84,10 @@ export function createRouter(parts: RouterParts): Router {
       const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
       if (request.method === 'OPTIONS') {
         if (isPublicDocument(request.path)) return documentPreflight(call)
-        const { status, headers } = cors.preflight(request)
-        return call.answer(status, undefined, headers)
+        const row = table.match('PATCH', request.path)
+        const isProxied = typeof row === 'number' && row >= fixed.length
+        const { status, headers } = cors.preflight(request, isProxied)
+        return call.sendWithOwnCors(status, '', headers)
       }
       // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
       const method = request.method === 'HEAD' ? 'GET' : request.method

@@ -1,6 +1,6 @@
 /** `/docs` and `/redoc` in a real browser: they draw every operation, and ask no other host for anything. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,10 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../src/control/endpoints.ts'
 import { openPlane, type Plane } from '../contract/control/plane.ts'
 import { type Served, serve } from '../contract/control/serve.ts'
+import { BROWSER } from '../fixtures/browser-page.ts'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const browser = BROWSERS.find(path => existsSync(path))
-const missing = browser === undefined && process.env.REQUIRE_SERVICES !== '1'
+const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
 
 describe.skipIf(missing)(
   `the pages in a browser${missing ? ' (skipped: apt-get install chromium)' : ''}`,
@@ -48,7 +47,7 @@ describe.skipIf(missing)(
         `--log-net-log=${log}`,
       ]
       const run = (...more: string[]) =>
-        promisify(execFile)(browser!, [...flags, ...more, `${served.url}/${path}`], {
+        promisify(execFile)(BROWSER!, [...flags, ...more, `${served.url}/${path}`], {
           maxBuffer: 64 * 1024 * 1024,
           timeout: 120_000,
         })

@@ -21,7 +21,7 @@ export function isPublicDocument(path: string): boolean {
 }
 
 export function documentPreflight(call: Call): void {
-  call.answerPublic(DOCUMENT_PREFLIGHT.status, DOCUMENT_PREFLIGHT.body, DOCUMENT_PREFLIGHT.headers)
+  call.sendWithOwnCors(DOCUMENT_PREFLIGHT.status, DOCUMENT_PREFLIGHT.body, DOCUMENT_PREFLIGHT.headers)
 }
 
 export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
@@ -30,7 +30,7 @@ export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
     pattern,
     endpoint: call =>
       void Promise.resolve(answer()).then(({ status, body, headers }) =>
-        call.answerPublic(status, body, headers),
+        call.sendWithOwnCors(status, body, headers),
       ),
   })
   return [

@@ -301,6 +301,7 @@ describe('CORS', () => {
         origin: 'https://console.example',
         'access-control-request-headers': 'mcp-param-region, x-evil',
       }),
+      false,
     )
     expect(status).toBe(204)
     const allowed = headerOf(headers, 'access-control-allow-headers')!
@@ -310,7 +311,7 @@ describe('CORS', () => {
   })
 
   it('refuses a preflight of any other origin with 403 and no Access-Control-Allow-Origin', () => {
-    const { status, headers } = cors.preflight(request({ origin: 'https://evil.example' }))
+    const { status, headers } = cors.preflight(request({ origin: 'https://evil.example' }), false)
     expect(status).toBe(403)
     expect(headers).not.toContain('access-control-allow-origin')
   })
