@@ -1,4 +1,5 @@
 /** One HTTP request and its answer, as plain data that can be shown. It checks nothing and shows nothing. */
+import { BodyTooLarge, type ResponseBody, readResponseBody, requestIdOf } from '../response-body.ts'
 import { DemoFailure } from './expect.ts'
 
 const TIMEOUT_MS = 10_000
@@ -15,7 +16,7 @@ export interface Exchange extends Asked {
   readonly status: number
   readonly statusText: string
   readonly answerHeaders: { readonly [name: string]: string }
-  /** JSON where the answer is JSON, else text. */
+  /** JSON where the response is JSON or holds the JSON-RPC response on an event stream, else text. */
   readonly answer: unknown
   readonly tookMs: number
 }
@@ -35,17 +36,18 @@ export async function exchange(asked: Asked): Promise<Exchange> {
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? undefined : { body: form ? body : JSON.stringify(body) }),
     })
-    const text = await response.text()
+    const read = await readResponseBody(response, requestIdOf(body))
     return {
       ...asked,
       headers,
       status: response.status,
       statusText: response.statusText,
       answerHeaders: Object.fromEntries(response.headers),
-      answer: parsed(text, response.headers.get('content-type') ?? ''),
+      answer: answerOf(read, response.headers.get('content-type') ?? ''),
       tookMs: Math.round(performance.now() - startedAt),
     }
   } catch (error) {
+    if (error instanceof BodyTooLarge) throw new DemoFailure(`a smaller response from ${url}`, error.message)
     throw new DemoFailure(
       `an answer from ${url}`,
       `${causeOf(error)}. Is the gateway running there? 'npm start' starts it.`,
@@ -53,13 +55,8 @@ export async function exchange(asked: Asked): Promise<Exchange> {
   }
 }
 
-function parsed(text: string, type: string): unknown {
-  if (!/json/i.test(type)) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+function answerOf({ isStream, text, json }: ResponseBody, type: string): unknown {
+  return json !== undefined && (isStream || /json/i.test(type)) ? json : text
 }
 
 function causeOf(error: unknown): string {

@@ -1,8 +1,9 @@
 /** One HTTP request as a careful client sends it: bounded in time and size, redirects shown and not followed. It judges no answer. */
+import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'
 
 const TIMEOUT_MS = 10_000
-const MAX_BYTES = 4 * 1024 * 1024
+const NOT_READ = { text: '', json: undefined }
 
 export interface Answer {
   readonly method: string
@@ -40,8 +41,7 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
       },
       ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     })
-    const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
-    const text = headOnly ? '' : await read(response, isStream)
+    const { text, json } = headOnly ? NOT_READ : await readResponseBody(response, requestIdOf(body))
     if (headOnly) controller.abort()
     return {
       method,
@@ -49,10 +49,11 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
       status: response.status,
       headers: response.headers,
       text,
-      json: parsed(text, isStream),
+      json,
     }
   } catch (error) {
-    if (error instanceof Fault) throw error
+    if (error instanceof BodyTooLarge)
+      throw new Fault(error.message, 'Serve fewer tools, or shorten their descriptions and schemas.')
     const reason = controller.signal.aborted
       ? `did not answer within ${TIMEOUT_MS / 1000} s`
       : `cannot be reached: ${causeOf(error)}`
@@ -63,56 +64,6 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
   } finally {
     clearTimeout(timer)
   }
-}
-
-async function read(response: Response, isStream: boolean): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  if (response.body === null) return text
-  const reader = response.body.getReader()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text
-    text += decoder.decode(value, { stream: true })
-    // the answer of a POST is the last event that matters; the stream may stay open behind it
-    const isAnswered = isStream && lastMessage(text) !== undefined
-    if (isAnswered || text.length > MAX_BYTES) {
-      void reader.cancel().catch(() => {})
-      if (isAnswered) return text
-      throw new Fault(
-        `${response.url} answered more than ${MAX_BYTES / 1024 / 1024} MiB.`,
-        'Serve fewer tools, or shorten their descriptions and schemas.',
-      )
-    }
-  }
-}
-
-function parsed(text: string, isStream: boolean): unknown {
-  if (isStream) return lastMessage(text)
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The JSON-RPC response among server-sent events. */
-function lastMessage(text: string): unknown {
-  for (const block of text.split('\n\n').slice(0, -1)) {
-    const data = block
-      .split('\n')
-      .filter(line => line.startsWith('data:'))
-      .map(line => line.slice(5).trim())
-      .join('\n')
-    if (data === '') continue
-    try {
-      const message = JSON.parse(data) as object
-      if ('result' in message || 'error' in message) return message
-    } catch {
-      // no message
-    }
-  }
-  return undefined
 }
 
 function causeOf(error: unknown): string {

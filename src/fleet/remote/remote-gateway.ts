@@ -13,10 +13,10 @@ import {
 } from '../../snapshot/control-share.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Hello } from '../report.ts'
+import { serverEvents } from '../server-events.ts'
 import { type MarkedUpdate, UpdateReader } from '../update-events.ts'
 import type { ControlPlaneClient, SnapshotStream } from './client.ts'
 import type { Reporter } from './reporter.ts'
-import { serverEvents } from './server-events.ts'
 import { ShareFile } from './share-file.ts'
 
 /** A stream that brings nothing for this long is checked by asking: what was revoked may live on for 5 s at the worst. */
@@ -24,6 +24,8 @@ const POLL_AFTER_SILENCE_MS = 2_500
 /** Three heartbeats of the control plane missed. */
 const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
+/** One event holds a hundred tenants at most. */
+const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 
@@ -133,11 +135,15 @@ export class RemoteGateway {
     this.#stream = stream
     this.#heardAtMs = performance.now()
     const reader = new UpdateReader()
-    const heard = () => {
-      this.#heardAtMs = performance.now()
+    const options = {
+      maxEventCharacters: MAX_EVENT_CHARACTERS,
+      onBytes: () => {
+        this.#heardAtMs = performance.now()
+      },
     }
     try {
-      for await (const event of serverEvents(stream.body, heard)) {
+      for await (const { name, data: text } of serverEvents(stream.body, options)) {
+        const event = { name, data: JSON.parse(text) as unknown }
         if (event.name === 'hello') {
           reporter.registered(event.data)
           onHello()
