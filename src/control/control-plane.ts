@@ -7,7 +7,7 @@ import { corsOf } from './http/cors.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
 import { mountPages } from './http/pages.ts'
-import { notFound, Problem } from './http/problem.ts'
+import { notFound, Problem, problemOf } from './http/problem.ts'
 import { TierLimit } from './http/tier-limit.ts'
 import { LocalGateway, type LocalGatewayOptions } from './local-gateway.ts'
 import { Maintenance } from './maintenance.ts'
@@ -81,7 +81,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     )
   })
   app.onError((error, context) => {
-    const problem = error instanceof Problem ? error : new Problem('internal_error', 'Internal error.')
+    const problem = problemOf(error)
     if (problem.status === 500) onFault(`${context.req.method} ${context.req.routePath} failed`, error)
     for (const [name, value] of problem.headers) context.header(name, value)
     return context.json(problem.body(), problem.status as 400)

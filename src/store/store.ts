@@ -59,13 +59,14 @@ export interface Store {
    * Runs `work` in one transaction; events appended in it, and their deliveries, commit with it or not at all. A failed transaction leaves nothing.
    * Repeated up to three times when the database reports a deadlock or a serialization failure, so `work` must have no other effects.
    * @throws StoreConflict when a unique constraint is hit
+   * @throws StoreUnavailable when the database cannot be reached or gives up; where that was during the commit, it may have been carried out
    */
   write<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** Runs `work` on one consistent view of the database; writing in it fails. */
+  /** Runs `work` on one consistent view of the database; writing in it fails. @throws StoreUnavailable */
   read<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Returns a function that stops listening. */
   onSignal(listener: (signal: Signal) => void): () => void
-  /** @throws Error when the database does not answer */
+  /** @throws StoreUnavailable when the database does not answer */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -87,5 +88,16 @@ export class StoreConflict extends Error {
     super(`unique constraint ${constraint} is violated`)
     this.name = 'StoreConflict'
     this.constraint = constraint
+  }
+}
+
+const RETRY_AFTER_SECS = 1
+
+/** The database cannot be used now, and the same call may succeed later. What went wrong is the `cause`. */
+export class StoreUnavailable extends Error {
+  readonly retryAfterSecs = RETRY_AFTER_SECS
+  constructor(cause: unknown) {
+    super(`the database is unavailable: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'StoreUnavailable'
   }
 }

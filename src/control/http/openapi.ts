@@ -25,6 +25,7 @@ const PROBLEMS: { readonly [status: string]: string } = {
   415: 'The body is not JSON',
   429: 'Too many requests',
   500: 'Server error',
+  503: 'Unavailable for now: repeat the request after `Retry-After` seconds',
 }
 
 const rateLimitHeaders = z.object({
@@ -74,7 +75,7 @@ export function openApiDocument(
 
 function routeOf(endpoint: Endpoint): RouteConfig {
   const { success, method } = endpoint
-  const statuses = ['400', '401', '403', '404', '413', '429', '500']
+  const statuses = ['400', '401', '403', '404', '413', '429', '500', '503']
   if (method !== 'get') statuses.push('409', '415')
   if (endpoint.preconditions === true) statuses.push('412')
   const request = {
@@ -125,7 +126,7 @@ function streamRouteOf(stream: StreamRoute): RouteConfig {
     request: { query: stream.query },
     responses: {
       200: { description: stream.description, content: { 'text/event-stream': { schema: z.string() } } },
-      ...problems(['400', '401', '403', '429', '500']),
+      ...problems(['400', '401', '403', '429', '500', '503']),
     },
   }
 }

@@ -1,8 +1,10 @@
 /** Refused requests of the control plane: code, HTTP status and body exactly as specified ("Errors, Control plane API"). It refuses nothing itself. */
 
+import { StoreUnavailable } from '../../store/store.ts'
+
 /**
  * The first seven are the specification's. The others are statuses of HTTP that its table leaves out: RFC 9110 §15.5.6 (405),
- * §13.1.1 (412), §15.5.14 (413), §15.5.16 (415).
+ * §13.1.1 (412), §15.5.14 (413), §15.5.16 (415), §15.6.4 (503).
  */
 const STATUS = {
   validation_error: 400,
@@ -16,6 +18,7 @@ const STATUS = {
   precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  unavailable: 503,
 } as const
 
 export type ProblemCode = keyof typeof STATUS
@@ -67,4 +70,18 @@ export function notFound(what: string): Problem {
 
 export function conflict(message: string, details: readonly FieldFault[] = []): Problem {
   return new Problem('conflict', message, details)
+}
+
+/** The request is good, and may be repeated after `retryAfterSecs` (RFC 9110 §10.2.3). */
+export function unavailable(message: string, retryAfterSecs: number): Problem {
+  return new Problem('unavailable', message, [], [['retry-after', String(retryAfterSecs)]])
+}
+
+/** What a failed request is refused with; what failed inside is not shown to the caller. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof StoreUnavailable) {
+    return unavailable('The database is unavailable. Repeat the request later.', error.retryAfterSecs)
+  }
+  return new Problem('internal_error', 'Internal error.')
 }

@@ -11,6 +11,7 @@ import {
   type QueryResult,
   type TransactionSettings,
 } from 'kysely'
+import { StoreUnavailable } from '../store.ts'
 
 /** More waiting transactions than this are refused: the database is far behind, and waiting would only grow the queue. */
 const MAX_WAITING = 10_000
@@ -41,7 +42,9 @@ class PgliteDriver implements Driver {
       return Promise.resolve(this.#connection)
     }
     if (this.#waiting.length >= MAX_WAITING) {
-      return Promise.reject(new Error(`more than ${MAX_WAITING} transactions wait for the database`))
+      return Promise.reject(
+        new StoreUnavailable(new Error(`more than ${MAX_WAITING} transactions wait for the database`)),
+      )
     }
     return new Promise(resolve => this.#waiting.push(resolve))
   }

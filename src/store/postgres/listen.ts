@@ -6,6 +6,7 @@ import type { Signal } from '../store.ts'
 
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 5_000
+const QUERY_TIMEOUT_MS = 5_000
 
 /**
  * Listens until the returned function is called. After a gap the listener gets `reconnected`, since signals may have been missed.
@@ -22,7 +23,7 @@ export async function listen(
   let stopped = false
 
   async function connect(): Promise<void> {
-    const fresh = new pg.Client(config)
+    const fresh = new pg.Client({ ...config, query_timeout: QUERY_TIMEOUT_MS })
     let over = false
     const lost = (error: unknown) => {
       if (over || stopped) return

@@ -5,7 +5,9 @@ import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../open.ts'
 import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
+import { StoreUnavailable } from '../store.ts'
 import { listen } from './listen.ts'
+import { openPool } from './pool.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 15_000
@@ -28,15 +30,21 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   }
-  const pool = new pg.Pool({
-    ...connection,
-    max: options.maxConnections ?? 10,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    // The server may be gone without a word: then its own timeout never arrives.
-    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-  })
-  pool.on('error', error => options.onFault('an idle database connection was lost', error))
+  let isOpen = false
+  const pool = openPool(
+    {
+      ...connection,
+      max: options.maxConnections ?? 10,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      // The server may be gone without a word: then its own timeout never arrives.
+      query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    },
+    // Until then the caller gets the error.
+    (message, error) => {
+      if (isOpen) options.onFault(message, error)
+    },
+  )
   const db = database(new PostgresDialect({ pool }))
   const store = sqlStore({
     adapter: 'postgres',
@@ -48,10 +56,12 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   })
   try {
     await store.ping()
+    isOpen = true
   } catch (error) {
     await store.close()
+    const reason = error instanceof StoreUnavailable ? error.cause : error
     throw new Error(
-      `the database at ${host(url)} does not answer: ${error instanceof Error ? error.message : String(error)}. Check DATABASE_URL.`,
+      `the database at ${host(url)} does not answer: ${reason instanceof Error ? reason.message : String(reason)}. Check DATABASE_URL.`,
     )
   }
   return { store, migrator: createMigrator(db, options.now) }

@@ -6,6 +6,7 @@ import {
   type Signal,
   type Store,
   StoreConflict,
+  StoreUnavailable,
   type Transaction,
   UNIQUE_CONSTRAINTS,
 } from '../store.ts'
@@ -47,6 +48,8 @@ export interface SqlStoreParts {
 const ATTEMPTS = 3
 /** SQLSTATE of serialization_failure and deadlock_detected. */
 const RETRIED = new Set(['40001', '40P01'])
+/** A write is refused as read_only_sql_transaction by a server that is a standby; in `read` it is a mistake of the caller. */
+const READ_ONLY = '25006'
 
 export function sqlStore(parts: SqlStoreParts): Store {
   const { db, now, sealer } = parts
@@ -71,7 +74,9 @@ export function sqlStore(parts: SqlStoreParts): Store {
         try {
           return await db.transaction().execute(trx => run(trx, scope, work))
         } catch (error) {
-          if (attempt < ATTEMPTS && RETRIED.has(sqlState(error))) continue
+          const state = sqlState(error)
+          if (attempt < ATTEMPTS && RETRIED.has(state)) continue
+          if (state === READ_ONLY || RETRIED.has(state)) throw new StoreUnavailable(error)
           throw conflict(error) ?? error
         }
       }

@@ -1,5 +1,6 @@
 /** A private PostgreSQL cluster for one test file: its own directory, its own port, gone afterwards. It runs no test. */
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -23,6 +24,10 @@ export const POSTGRES_HINT = WITHOUT_POSTGRES ? ' (skipped: apt-get install post
 export interface Cluster {
   /** Makes an empty database and returns its address. A user without rights of its own owns it when `owner` is given. */
   database(name: string, owner?: string): Promise<string>
+  /** Stops the server at once, as a crash does (`pg_ctl stop -m immediate`); the data stays. */
+  crash(): Promise<void>
+  /** Starts the server after `crash`. Resolves when it accepts queries. */
+  resume(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -41,24 +46,31 @@ export async function startCluster(): Promise<Cluster> {
     ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync'],
     options,
   )
-  const server = spawn(
-    join(bin, 'postgres'),
-    [
-      '-D',
-      data,
-      '-k',
-      directory,
-      '-h',
-      '127.0.0.1',
-      '-p',
-      String(port),
-      '-c',
-      'fsync=off',
-      '-c',
-      'max_connections=60',
-    ],
-    options,
-  )
+  const spawnServer = () =>
+    spawn(
+      join(bin, 'postgres'),
+      [
+        '-D',
+        data,
+        '-k',
+        directory,
+        '-h',
+        '127.0.0.1',
+        '-p',
+        String(port),
+        '-c',
+        'fsync=off',
+        '-c',
+        'max_connections=60',
+      ],
+      options,
+    )
+  let server = spawnServer()
+  const end = async (signal: 'SIGINT' | 'SIGQUIT') => {
+    const ended = once(server, 'exit')
+    server.kill(signal)
+    await ended
+  }
   const url = (database: string, user = 'postgres') => `postgres://${user}@127.0.0.1:${port}/${database}`
   await ready(url('postgres'))
   return {
@@ -67,10 +79,13 @@ export async function startCluster(): Promise<Cluster> {
       await run(url('postgres'), `create database ${name}${owner === undefined ? '' : ` owner ${owner}`}`)
       return url(name, owner)
     },
+    crash: () => end('SIGQUIT'),
+    async resume() {
+      server = spawnServer()
+      await ready(url('postgres'))
+    },
     async stop() {
-      const ended = new Promise(resolve => server.once('exit', resolve))
-      server.kill('SIGINT')
-      await ended
+      if (server.exitCode === null && server.signalCode === null) await end('SIGINT')
       rmSync(directory, { recursive: true, force: true })
     },
   }

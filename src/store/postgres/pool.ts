@@ -1,0 +1,95 @@
+/** The pool of connections for Kysely: survives the loss of any of them, and says by type when an error means that the server is unavailable. It holds no query. */
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import pg from 'pg'
+import { StoreUnavailable } from '../store.ts'
+
+/**
+ * SQLSTATE classes of a server that cannot serve now, whatever the statement (PostgreSQL, appendix A): connection exception, insufficient
+ * resources, operator intervention (shutdown, start-up, cancelled by a timeout), system error.
+ */
+const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
+/** idle_in_transaction_session_timeout and transaction_timeout: the server has ended the session. */
+const UNAVAILABLE_STATES = new Set(['25P03', '25P04'])
+/** read_only_sql_transaction: after a failover this server is a standby, and a new connection may reach the primary. */
+const READ_ONLY = '25006'
+/** Errors of `pg` itself, which have no code. */
+const UNAVAILABLE_MESSAGES = new Set([
+  'Query read timeout',
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Client was closed and is not queryable',
+  'Client has encountered a connection error and is not queryable',
+])
+
+export function openPool(
+  config: pg.PoolConfig,
+  onFault: (message: string, error: unknown) => void,
+): PostgresPool {
+  const pool = new pg.Pool(config)
+  const broken = new WeakSet<pg.PoolClient>()
+  let isReported = false
+  const unavailable = (error: unknown): StoreUnavailable => {
+    // Once for an outage, not for each of its requests.
+    if (!isReported) onFault('the database is unavailable', error)
+    isReported = true
+    return new StoreUnavailable(error)
+  }
+  // `pool.on('error')` covers idle clients only: one that is checked out and has no listener of its own ends the process.
+  pool.on('connect', client => {
+    client.on('error', error => {
+      if (broken.has(client)) return
+      broken.add(client)
+      onFault('a database connection was lost', error)
+    })
+  })
+  // The listener above has reported it.
+  pool.on('error', () => {})
+
+  function checkedOut(client: pg.PoolClient): PostgresPoolClient {
+    let failure: StoreUnavailable | undefined
+    let isDiscarded = false
+    return {
+      async query(sql: string, parameters: readonly unknown[]) {
+        // A ROLLBACK on a lost connection would wait for the next timeout; the server rolls back when the connection ends.
+        if (failure !== undefined) throw failure
+        try {
+          const result = await client.query(sql, [...parameters])
+          isReported = false
+          return result
+        } catch (error) {
+          const state = sqlState(error)
+          isDiscarded ||= state === READ_ONLY
+          if (!broken.has(client) && !meansUnavailable(error, state)) throw error
+          failure = unavailable(error)
+          throw failure
+        }
+      },
+      // The pool would give a connection that waits for a silent server to the next caller.
+      release: () => client.release(isDiscarded || failure !== undefined),
+      // Kysely also declares the form for cursors, which nothing here uses.
+    } as unknown as PostgresPoolClient
+  }
+
+  return {
+    async connect() {
+      let client: pg.PoolClient
+      try {
+        client = await pool.connect()
+      } catch (error) {
+        throw unavailable(error)
+      }
+      return checkedOut(client)
+    },
+    end: () => pool.end(),
+  }
+}
+
+function meansUnavailable(error: unknown, state: string | undefined): boolean {
+  if (state !== undefined) return UNAVAILABLE_STATES.has(state) || UNAVAILABLE_CLASSES.has(state.slice(0, 2))
+  // Of the socket: ECONNRESET, EPIPE and the like.
+  return error instanceof Error && ('syscall' in error || UNAVAILABLE_MESSAGES.has(error.message))
+}
+
+function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined
+}
