@@ -1,7 +1,6 @@
 /** A gateway with 1,000 tenants × 20 APIs × 100,000 keys: what a change costs until it is served, what a lookup costs, what it weighs. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { partDigest, versionOf } from '../../src/control/share.ts'
 import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/fleet/update-events.ts'
 import { kernelRoutes } from '../../src/gateway/kernel-routes.ts'
 import type { RouteMatcher, RouteRow } from '../../src/gateway/router.ts'
@@ -17,6 +16,7 @@ import {
   type TenantShare,
 } from '../../src/snapshot/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../src/snapshot/document.ts'
+import { partDigest, versionOf } from '../../src/snapshot/share-version.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 

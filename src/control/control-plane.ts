@@ -108,6 +108,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
       stopListening()
       for (const local of locals) await local.close()
       await maintenance.stop()
+      publisher.close()
       await publisher.refresh()
       await tierLimit.close()
     },

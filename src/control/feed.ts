@@ -53,7 +53,7 @@ async function* produce(options: FeedOptions, signal: AbortSignal): AsyncGenerat
   let expired = false
   let wake: () => void = () => {}
   const nudge = () => wake()
-  const due = () => publisher.share.version !== '' && (resync !== null || publisher.share.version !== version)
+  const due = () => publisher.isPublished && (resync !== null || publisher.share.version !== version)
   const unsubscribe = publisher.subscribe(nudge)
   const unlisten = store.onSignal(sign => {
     if (sign.kind !== 'resync' || sign.gatewayId !== gatewayId) return

@@ -62,6 +62,8 @@ export class Fleet {
    * Without any gateway nothing becomes active, and what is to be removed is removed.
    */
   async settleTenants(): Promise<void> {
+    // Which tenants gateways serve cannot be concluded from a share that has not been read yet.
+    if (!this.#publisher.isPublished) return
     const { share, provisioning } = this.#publisher
     const { live, deleting } = await this.#store.read(EVERY_TENANT, async tx => ({
       live: await tx.gateways.live(),

@@ -94,7 +94,7 @@ export class LocalGateway {
   /** True when there was something to apply, whether or not it could be. */
   async #apply(): Promise<boolean> {
     const update = this.#publisher.updateFrom(this.#resync === null ? this.#version : null)
-    if (update === undefined || this.#publisher.share.version === '') return false
+    if (update === undefined) return false
     const fault = await this.#options.apply(update)
     this.#error = fault ?? null
     if (fault === undefined) this.#version = update.version

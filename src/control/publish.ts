@@ -8,14 +8,17 @@ import {
   type ShareUpdate,
   type TenantShare,
 } from '../snapshot/control-share.ts'
+import { partDigest, versionOf } from '../snapshot/share-version.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import type { ControlPlaneOptions } from './options.ts'
-import { partDigest, planShare, tenantShares, versionOf } from './share.ts'
+import { planShare, tenantShares } from './share.ts'
 
 /** Steps that a gateway may be behind and still be sent only what changed. */
 const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
 
 interface Step {
   readonly from: string
@@ -48,14 +51,22 @@ export class Publisher {
   #publishedAt = new Date(0)
   #running: Promise<void> | undefined
   #again = false
+  #retry: NodeJS.Timeout | undefined
+  #retryMs = FIRST_RETRY_MS
+  #isClosed = false
 
   constructor(options: PublisherOptions) {
     this.#options = options
   }
 
-  /** The newest share; EMPTY_SHARE until the first refresh. */
+  /** The newest share; EMPTY_SHARE until it is published. */
   get share(): ControlShare {
     return this.#share
+  }
+
+  /** False until the database has been read once: there is nothing yet that a gateway may be given. */
+  get isPublished(): boolean {
+    return this.#share.version !== ''
   }
 
   get publishedAt(): Date {
@@ -73,10 +84,10 @@ export class Publisher {
     return () => this.#listeners.delete(listener)
   }
 
-  /** What leads a gateway from `version` to the newest share; undefined when it is there already. */
+  /** What leads a gateway from `version` to the newest share; undefined when it is there already, or nothing is published. */
   updateFrom(version: string | null): ShareUpdate | undefined {
     const { version: newest, plans, tenants } = this.#share
-    if (version === newest) return undefined
+    if (version === newest || !this.isPublished) return undefined
     const first = version === null ? -1 : this.#steps.findIndex(step => step.from === version)
     if (first < 0) return { version: newest, base: null, plans, tenants: [...tenants.values()], removed: [] }
     const steps = this.#steps.slice(first)
@@ -94,7 +105,7 @@ export class Publisher {
 
   /**
    * Reads what has been committed and publishes it; calls that come while one runs are folded into one more.
-   * Resolves when everything committed before the call is published. Never rejects: faults are told, and the next call tries again.
+   * Resolves when everything committed before the call is published. Never rejects: a failure is reported, and tried again soon.
    */
   async refresh(): Promise<void> {
     if (this.#running !== undefined) {
@@ -114,11 +125,28 @@ export class Publisher {
       this.#again = false
       try {
         while (await this.#step()) {}
+        this.#retryMs = FIRST_RETRY_MS
       } catch (error) {
         this.#options.onFault('the snapshot could not be refreshed; the last one stays published', error)
+        this.#retryLater()
         return
       }
     } while (this.#again)
+  }
+
+  /** The signal that led here does not come again. */
+  #retryLater(): void {
+    clearTimeout(this.#retry)
+    if (this.#isClosed) return
+    this.#retry = setTimeout(() => void this.refresh(), this.#retryMs)
+    this.#retry.unref()
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
+  }
+
+  /** Nothing is tried again after it. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
   }
 
   /** One batch of events; true when there may be more. */

@@ -1,5 +1,4 @@
-/** Rows → the parts of the control plane's share, and the version over them. Pure: it reads no database and sends nothing. */
-import { createHash } from 'node:crypto'
+/** Rows → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
 import type { Plan, PlanRecord } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import type { KeyShare, TenantShare } from '../snapshot/control-share.ts'
@@ -82,16 +81,4 @@ function groupByTenant<T extends { readonly tenantId: string | null }>(rows: rea
     else group.push(row)
   }
   return groups
-}
-
-/** Digest of one part. The rows come in a fixed order and the fields in ours, so plain JSON is canonical here. */
-export function partDigest(part: unknown): string {
-  return createHash('sha256').update(JSON.stringify(part)).digest('hex')
-}
-
-/** Version of a share from the digests of its parts: changing one tenant costs no hashing of the others. */
-export function versionOf(plansDigest: string, tenantDigests: ReadonlyMap<string, string>): string {
-  const hash = createHash('sha256').update(plansDigest)
-  for (const id of [...tenantDigests.keys()].sort()) hash.update(`\n${id}:${tenantDigests.get(id)}`)
-  return hash.digest('hex')
 }

@@ -1,6 +1,6 @@
 /** The route of the snapshot stream: admits a gateway instance, registers it and hands over to `feed.ts`. */
 import type { Hono } from 'hono'
-import { everyTenant, helloQuery } from './api/gateways.ts'
+import { everyTenant, helloQuery, requirePublished } from './api/gateways.ts'
 import { feed } from './feed.ts'
 import { authorize } from './http/access.ts'
 import { admit, BASE, type MountParts } from './http/mount.ts'
@@ -37,6 +37,7 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     })
     const checked = validate(helloQuery, context.req.query(), 'query')
     if (!checked.ok) throw invalid(checked.faults)
+    requirePublished(services)
     if (open >= MAX_STREAMS) throw new Problem('rate_limited', 'Too many gateway instances are connected.')
     const { name, url, version, workers, issuer, audiences, from } = checked.value
     const gateway = await services.fleet.register({

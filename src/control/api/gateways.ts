@@ -7,7 +7,7 @@ import {
 } from '../../model/gateway-instance.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
+import { notFound, unavailable } from '../http/problem.ts'
 import {
   count,
   envelope,
@@ -22,9 +22,11 @@ import {
   wordQuery,
 } from '../schema/fields.ts'
 import { z } from '../schema/zod.ts'
+import type { Services } from '../services.ts'
 
 const TAG = 'gateway'
 const MAX_ROWS = 10_000
+const PUBLICATION_RETRY_SECS = 1
 
 const authConfig = z.strictObject({
   issuer: text(500).optional(),
@@ -131,6 +133,11 @@ export async function everyTenant({
   return { tenant: principal.tenant === undefined || crossesTenants ? null : EVERY_TENANT }
 }
 
+/** An empty snapshot would take everything off the gateways. @throws Problem unavailable until the first publication */
+export function requirePublished({ publisher }: Services): void {
+  if (!publisher.isPublished) throw unavailable('No snapshot is published yet.', PUBLICATION_RETRY_SECS)
+}
+
 export const gatewayEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
@@ -164,6 +171,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     },
     subject: everyTenant,
     async run({ query, services }) {
+      requirePublished(services)
       return { status: 200, body: services.publisher.updateFrom(query.from ?? null) ?? null }
     },
   }),

@@ -11,7 +11,9 @@ import {
   type ShareUpdate,
   wholeShare,
 } from '../../snapshot/control-share.ts'
+import { versionOfContent } from '../../snapshot/share-version.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { updateFault } from '../check-update.ts'
 import type { Hello } from '../report.ts'
 import { serverEvents } from '../server-events.ts'
 import { type MarkedUpdate, UpdateReader } from '../update-events.ts'
@@ -48,6 +50,8 @@ export class RemoteGateway {
   #share: ControlShare = EMPTY_SHARE
   /** A version that could not be served: it is not asked for again. */
   #refused: string | undefined
+  /** Why the last update from the control plane was no valid one; undefined once a valid one, or none, has come since. */
+  #invalid: string | undefined
   #stream: SnapshotStream | undefined
   /** When the stream brought anything, and when it was last asked what it should have brought. */
   #heardAtMs = 0
@@ -117,7 +121,7 @@ export class RemoteGateway {
         const reason = error instanceof Error ? error.message : String(error)
         if (reason !== this.#told) {
           this.#told = reason
-          onFault(`the control plane cannot be followed: ${reason}`)
+          onFault(followFault(reason))
           log.warn({ reason }, 'the control plane cannot be followed; serving the last snapshot')
         }
         await this.#poll()
@@ -130,11 +134,12 @@ export class RemoteGateway {
 
   async #followOnce(onHello: () => void): Promise<void> {
     const { client, hello, reporter, onFault, log } = this.#options
-    const stream = await client.stream(hello, this.#share.version)
+    const stream = await client.stream(hello, this.#from)
     if (this.#closing.signal.aborted) return stream.close()
     this.#stream = stream
     this.#heardAtMs = performance.now()
     const reader = new UpdateReader()
+    let isSkipping = false
     const options = {
       maxEventCharacters: MAX_EVENT_CHARACTERS,
       onBytes: () => {
@@ -152,7 +157,16 @@ export class RemoteGateway {
           log.info({ version: this.#share.version }, 'following the control plane')
           continue
         }
-        const marked = reader.take(event)
+        // What follows a faulty event of an update says nothing without it.
+        if (event.name === 'begin') isSkipping = false
+        if (isSkipping) continue
+        let marked: MarkedUpdate | undefined
+        try {
+          marked = reader.take(event)
+        } catch (error) {
+          isSkipping = true
+          this.#refuse((error as Error).message)
+        }
         if (marked !== undefined) await this.#take(marked)
       }
     } finally {
@@ -175,8 +189,10 @@ export class RemoteGateway {
     this.#polling = true
     this.#askedAtMs = performance.now()
     try {
-      const update = await this.#options.client.poll(this.#share.version)
-      if (update !== null && update.version !== this.#refused) await this.#take({ update, resync: null })
+      const update = await this.#options.client.poll(this.#from)
+      if (update === null) this.#accept()
+      else if (this.#refused === undefined || update.version !== this.#refused)
+        await this.#take({ update, resync: null })
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
     } finally {
@@ -194,8 +210,13 @@ export class RemoteGateway {
   async #apply(marked: MarkedUpdate): Promise<void> {
     const { apply, reporter, log } = this.#options
     const { update, resync } = marked
-    if (update.version === this.#share.version && resync === null) return
+    const invalid = updateFault(update)
+    if (invalid !== undefined) return this.#refuse(invalid)
+    if (update.version === this.#share.version && resync === null) return this.#accept()
     const next = applyUpdate(this.#share, update)
+    if (versionOfContent(next) !== next.version) {
+      return this.#refuse(`the content is not that of version ${next.version}`)
+    }
     const fault = await apply(update)
     if (fault !== undefined) {
       this.#refused = update.version
@@ -204,6 +225,7 @@ export class RemoteGateway {
     }
     this.#share = next
     this.#refused = undefined
+    this.#recover()
     reporter.serves(next.version, null, resync)
     this.#wakeFirst()
     // the caller waits for the disk too: changes that come faster than it writes are held back at the control plane
@@ -211,4 +233,37 @@ export class RemoteGateway {
       .save(next, marked)
       .catch(error => log.error({ err: error }, 'the snapshot could not be kept on disk'))
   }
+
+  /** The version that updates are to build on; '' asks for the whole snapshot, as what leads from the last one has been invalid. */
+  get #from(): string {
+    return this.#invalid === undefined ? this.#share.version : ''
+  }
+
+  /** What the control plane sent is no valid update: the last good snapshot stays, in memory and on disk. */
+  #refuse(reason: string): void {
+    const { reporter, onFault, log } = this.#options
+    const fault = `an update of the control plane is refused: ${reason}`
+    onFault(fault)
+    if (reason === this.#invalid) return
+    this.#invalid = reason
+    log.warn({ reason }, 'an update of the control plane is refused; serving the last snapshot')
+    reporter.serves(this.#share.version, fault)
+  }
+
+  /** The control plane has nothing newer than what is served. */
+  #accept(): void {
+    if (this.#recover()) this.#options.reporter.serves(this.#share.version, null)
+  }
+
+  /** @returns whether the last update had been refused as invalid */
+  #recover(): boolean {
+    if (this.#invalid === undefined) return false
+    this.#invalid = undefined
+    this.#options.onFault(this.#told === undefined ? undefined : followFault(this.#told))
+    return true
+  }
+}
+
+function followFault(reason: string): string {
+  return `the control plane cannot be followed: ${reason}`
 }

@@ -1,0 +1,115 @@
+/** The form of an update as it comes from the control plane: what is wrong with it, if anything. It applies nothing and verifies no version. */
+
+/** A digest; see `versionOfContent`. */
+const VERSION = /^[0-9a-f]{64}$/
+
+/** `?`: absent or null is fine as well. */
+type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
+type Shape = { readonly [field: string]: Kind | { readonly listOf: Shape | Kind } }
+
+const PLAN: Shape = {
+  slug: 'string',
+  name: 'string',
+  perSecond: 'number?',
+  perMinute: 'number?',
+  perDay: 'number?',
+  perMonth: 'number?',
+  burst: 'number?',
+}
+
+const API: Shape = {
+  id: 'string',
+  path: 'string',
+  upstreamUrl: 'string',
+  authRequired: 'boolean',
+  requestsPerHour: 'number?',
+}
+
+const SUBSCRIPTION: Shape = {
+  id: 'string',
+  apiId: 'string',
+  application: 'string',
+  plan: 'string',
+  rateLimit: 'number?',
+  quota: 'number?',
+  expiresAtMs: 'number?',
+}
+
+const KEY: Shape = {
+  id: 'string',
+  subscriptionId: 'string',
+  prefix: 'string',
+  hash: 'string',
+  expiresAtMs: 'number?',
+}
+
+const TENANT: Shape = {
+  id: 'string',
+  name: 'string',
+  suspended: 'boolean',
+  plans: { listOf: PLAN },
+  apis: { listOf: API },
+  subscriptions: { listOf: SUBSCRIPTION },
+  keys: { listOf: KEY },
+  consumers: { listOf: { subject: 'string', plan: 'string?', blocked: 'boolean' } },
+  tools: { listOf: { name: 'string', inputSchema: 'object' } },
+}
+
+const UPDATE: Shape = {
+  tenants: { listOf: TENANT },
+  removed: { listOf: 'string' },
+}
+
+/** Fields that this release does not know are left alone: the control plane may be newer. @returns what is wrong, with its path */
+export function updateFault(update: unknown): string | undefined {
+  if (!isObject(update)) return 'the update is not an object'
+  const { version, base, plans } = update
+  if (!isVersion(version)) return 'version is not a SHA-256 digest in hex'
+  if (base !== null && !isVersion(base)) return 'base is neither null nor a version'
+  if (base === null && plans === undefined) return 'plans is missing in a whole snapshot'
+  return (
+    (plans === undefined ? undefined : listFault(plans, PLAN, 'plans')) ?? objectFault(update, UPDATE, '')
+  )
+}
+
+function isVersion(value: unknown): boolean {
+  return typeof value === 'string' && VERSION.test(value)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function objectFault(value: unknown, shape: Shape, path: string): string | undefined {
+  if (!isObject(value)) return `${path} is not an object`
+  for (const field of Object.keys(shape)) {
+    const wanted = shape[field]!
+    const at = path === '' ? field : `${path}.${field}`
+    const fault =
+      typeof wanted === 'string'
+        ? kindFault(value[field], wanted, at)
+        : listFault(value[field], wanted.listOf, at)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+function listFault(value: unknown, item: Shape | Kind, path: string): string | undefined {
+  if (!Array.isArray(value)) return `${path} is not a list`
+  for (let at = 0; at < value.length; at++) {
+    const fault =
+      typeof item === 'string'
+        ? kindFault(value[at], item, `${path}[${at}]`)
+        : objectFault(value[at], item, `${path}[${at}]`)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+function kindFault(value: unknown, kind: Kind, path: string): string | undefined {
+  const isOptional = kind.endsWith('?')
+  if (isOptional && (value === undefined || value === null)) return undefined
+  const type = isOptional ? kind.slice(0, -1) : kind
+  const isRight = type === 'object' ? isObject(value) : typeof value === type
+  return isRight ? undefined : `${path} is not a ${type}`
+}
