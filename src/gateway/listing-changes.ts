@@ -11,7 +11,7 @@ export function listingChanges(listTools: Stage) {
     principal: Principal,
     tenant: string | undefined,
     snapshot: Snapshot,
-  ): ToolListing | Promise<ToolListing> {
+  ): ToolListing | undefined | Promise<ToolListing | undefined> {
     const exchange = new Exchange({
       requestId: '',
       traceId: '',
@@ -26,7 +26,7 @@ export function listingChanges(listTools: Stage) {
     exchange.principal = principal
     exchange.tenant = tenant
     const outcome = listTools.run(exchange)
-    return outcome instanceof Promise ? outcome.then(() => exchange.listing!) : exchange.listing!
+    return outcome instanceof Promise ? outcome.then(() => exchange.listing) : exchange.listing
   }
 
   return (
@@ -37,10 +37,13 @@ export function listingChanges(listTools: Stage) {
     const before = listingOf(owner.principal, owner.tenant, previous)
     const after = listingOf(owner.principal, owner.tenant, next)
     if (before instanceof Promise || after instanceof Promise) {
-      return Promise.all([before, after]).then(
-        ([a, b]) => toolsJson(a, owner.version) !== toolsJson(b, owner.version),
-      )
+      return Promise.all([before, after]).then(([a, b]) => differ(a, b, owner.version))
     }
-    return toolsJson(before, owner.version) !== toolsJson(after, owner.version)
+    return differ(before, after, owner.version)
   }
+}
+
+/** Lists that the policy could not decide may differ: the client has to read the list again. */
+function differ(before: ToolListing | undefined, after: ToolListing | undefined, view: View): boolean {
+  return before === undefined || after === undefined || toolsJson(before, view) !== toolsJson(after, view)
 }

@@ -171,11 +171,12 @@ export const REFUSALS = {
     oauth: 'insufficient_scope',
     message: 'The token lacks a scope that this needs.',
   },
+  // not 403: no rule has denied the call, and clients repeat a 503 only (RFC 9110 §15.6.4)
   policy_unavailable: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message: 'The policy could not be evaluated, so access is denied.',
+    error: 'policy_unavailable',
+    status: 503,
+    rpcCode: 503,
+    message: 'The policy could not be evaluated, so access is denied. Try again.',
   },
 
   quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },

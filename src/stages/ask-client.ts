@@ -15,7 +15,7 @@ export function askClient(authorize: Stage): Stage {
     const questions = openQuestions(exchange)
     if (questions === undefined) return undefined
     if (roundsLeft === 0)
-      return refuse('policy_unavailable', {
+      return refuse('policy_denied', {
         message: `The policy asked this client ${MAX_ROUNDS} times without deciding.`,
       })
     const lacking = lackingCapabilities(exchange.client, questions)

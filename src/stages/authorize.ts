@@ -16,6 +16,9 @@ export function subjectKeyOf(exchange: Exchange): string {
     : `${exchange.tenant}\n${principal.visibilityKey}`
 }
 
+/** An evaluation was interrupted, or the policy server is away: neither lasts long. */
+export const POLICY_RETRY_SECS = 1
+
 const NOBODY: DecisionObserver = { decided: () => undefined }
 
 export function authorize(observer: DecisionObserver = NOBODY): Stage {
@@ -54,7 +57,7 @@ function unmet({ operation }: Exchange, decision: Decision, id: string | undefin
 }
 
 function cannot(message: string, { revision }: Decision, id: string | undefined): Refusal {
-  return refuse('policy_unavailable', {
+  return refuse('policy_denied', {
     message,
     reasons: [{ code: 'obligation_unmet', message }],
     policyRevision: revision,
@@ -65,7 +68,8 @@ function cannot(message: string, { revision }: Decision, id: string | undefined)
 /** A denial that more scopes would lift says so (RFC 6750 §3.1); one that no scope lifts does not, or clients loop into a login. */
 export function denial(decision: Decision, principal: Principal, decisionId: string = randomUUID()): Refusal {
   const shared = { reasons: decision.reasons, decisionId, policyRevision: decision.revision }
-  if (decision.unavailable === true) return refuse('policy_unavailable', shared)
+  if (decision.unavailable === true)
+    return refuse('policy_unavailable', { ...shared, retryAfterSecs: POLICY_RETRY_SECS })
   const missing = decision.reasons.flatMap(reason => reason.scopes ?? [])
   const onlyScopes = missing.length > 0 && decision.reasons.every(reason => (reason.scopes ?? []).length > 0)
   const message = decision.reasons.map(reason => reason.message).join(' ')

@@ -2,14 +2,23 @@
 import type { CompiledTool, Exchange, ToolListing } from '../pipeline/exchange.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
 import type { Decision } from '../policy/engine.ts'
-import { subjectKeyOf } from './authorize.ts'
+import { denial, subjectKeyOf } from './authorize.ts'
 import { listingInput } from './policy-input.ts'
 
 /** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
 const REMEMBERED_LISTINGS = 1024
 
 export function listTools(): Stage {
-  function keep(exchange: Exchange, key: string, allowed: readonly CompiledTool[]): Outcome {
+  function keep(
+    exchange: Exchange,
+    key: string,
+    entries: readonly CompiledTool[],
+    decisions: readonly Decision[],
+  ): Outcome {
+    // a list without the tools that could not be decided would be wrong, and remembered as long as the snapshot
+    const undecided = decisions.find(decision => decision.unavailable === true)
+    if (undecided !== undefined) return denial(undecided, exchange.principal!)
+    const allowed = entries.filter((_, at) => decisions[at]!.allow)
     const listing: ToolListing = { tools: allowed, forms: new Map() }
     if (exchange.snapshot.listings.size < REMEMBERED_LISTINGS) exchange.snapshot.listings.set(key, listing)
     exchange.listing = listing
@@ -28,20 +37,16 @@ export function listTools(): Stage {
         return undefined
       }
       const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]
-      const decisions = entries.map(entry =>
-        exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index),
-      )
-      if (decisions.some(decision => decision instanceof Promise)) {
-        return Promise.all(decisions).then(all => keep(exchange, key, allowedOf(entries, all)))
+      const decisions: (Decision | Promise<Decision>)[] = []
+      for (const entry of entries) {
+        const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
+        decisions.push(decision)
+        // each further evaluation might hold the thread as long as this one
+        if (!(decision instanceof Promise) && decision.unavailable === true) break
       }
-      return keep(exchange, key, allowedOf(entries, decisions as Decision[]))
+      return decisions.some(decision => decision instanceof Promise)
+        ? Promise.all(decisions).then(all => keep(exchange, key, entries, all))
+        : keep(exchange, key, entries, decisions as Decision[])
     },
   }
-}
-
-function allowedOf(
-  entries: readonly CompiledTool[],
-  decisions: readonly Decision[],
-): readonly CompiledTool[] {
-  return entries.filter((_, at) => decisions[at]!.allow)
 }

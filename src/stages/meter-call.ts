@@ -15,6 +15,7 @@ const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
   backend_timeout: 'timeout',
   quota_exceeded: 'rate_limited',
   internal_error: 'backend_error',
+  policy_unavailable: 'denied',
 }
 
 export interface Metering {

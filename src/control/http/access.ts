@@ -5,10 +5,11 @@ import type { Tenant } from '../../model/tenant.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
-import { Problem } from './problem.ts'
+import { Problem, unavailable } from './problem.ts'
 
 /** May act for another tenant (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'
+const POLICY_RETRY_SECS = 1
 
 /** @throws Problem unauthorized */
 export async function authenticate(
@@ -105,7 +106,7 @@ function numberOf(key: string): number {
   return number
 }
 
-/** @throws Problem forbidden with the policy's reasons; also when the policy could not decide */
+/** @throws Problem forbidden with the policy's reasons; unavailable when the policy could not decide */
 export async function authorize(
   policy: PreparedPolicy,
   standing: Standing,
@@ -113,14 +114,18 @@ export async function authorize(
 ): Promise<void> {
   const decision = await decide(policy, standing, question)
   if (decision.allow) return
-  const reasons = decision.reasons.map(reason => reason.message).join(' ')
+  const reasons = reasonsOf(decision)
   throw new Problem('forbidden', reasons === '' ? 'The policy does not allow this.' : reasons)
+}
+
+function reasonsOf(decision: Decision): string {
+  return decision.reasons.map(reason => reason.message).join(' ')
 }
 
 /**
  * Authorizes a list: all of it or, where the policy does not allow that, what belongs to the caller's own application.
  * @returns the application that the list must be reduced to; undefined = none
- * @throws Problem forbidden when the policy allows neither
+ * @throws Problem forbidden when the policy allows neither; unavailable when it could not decide
  */
 export async function authorizeList(
   policy: PreparedPolicy,
@@ -133,6 +138,7 @@ export async function authorizeList(
   return standing.principal.consumer
 }
 
+/** @throws Problem unavailable when the policy could not decide */
 async function decide(policy: PreparedPolicy, standing: Standing, question: Question): Promise<Decision> {
   const { principal, home, crossesTenants } = standing
   const ownTenant = home?.name ?? principal.tenant ?? null
@@ -158,5 +164,7 @@ async function decide(policy: PreparedPolicy, standing: Standing, question: Ques
   }
   const subjectKey = JSON.stringify([principal.visibilityKey, principal.consumer, actsIn])
   const resourceKey = numberOf(JSON.stringify([question.action, question.tenant, question.own]))
-  return policy.decide(input, subjectKey, resourceKey)
+  const decision = await policy.decide(input, subjectKey, resourceKey)
+  if (decision.unavailable === true) throw unavailable(reasonsOf(decision), POLICY_RETRY_SECS)
+  return decision
 }

@@ -25,7 +25,7 @@ const PROBLEMS: { readonly [status: string]: string } = {
   415: 'The body is not JSON',
   429: 'Too many requests',
   500: 'Server error',
-  503: 'Unavailable for now: repeat the request after `Retry-After` seconds',
+  503: 'Temporarily unavailable; Retry-After says when to try again',
 }
 
 const rateLimitHeaders = z.object({

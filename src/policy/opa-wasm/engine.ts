@@ -9,7 +9,7 @@ import { compile, type WasmModule } from './webassembly.ts'
 export interface OpaWasmOptions {
   /** Which entrypoint of the bundle decides. Default `toolgate/decision`. */
   readonly entrypoint?: string
-  /** An evaluation that takes longer is a denial. Default 5. */
+  /** CPU time of one evaluation; beyond it the decision is a denial with `unavailable`. Default 5. */
   readonly maxEvaluationMs?: number
   /** Of one instance. Default 64 MiB. */
   readonly maxMemoryBytes?: number

@@ -21,8 +21,10 @@ const KEPT_ANSWERS = 256
 const KEPT_ANSWER_CHARACTERS = 4096
 /** V8 compiles lazily: without these, the first caller would wait for it, maybe for too long. */
 const WARM_UP_EVALUATIONS = 20
-/** Beyond it an evaluation is not repeated: it was no pause of the machine. */
-const NEVER_AGAIN_MS = 250
+/** Runs of one evaluation, of which one must keep the limit. */
+const MAX_RUNS = 3
+/** After a run this long only one more is made, so that a slow policy does not hold the thread for three of them. */
+const LONG_RUN_MS = 250
 /** Reading a large input takes its time, and that is not the rules' fault: a millisecond more for so many characters. */
 const CHARACTERS_PER_MS = 16_384
 /** An instance that one large evaluation has blown up is replaced by a fresh one. */
@@ -124,18 +126,29 @@ export class OpaWasmPolicy implements PreparedPolicy {
     return this.#answers.get(text) ?? this.#read(text)
   }
 
-  /** Within the time allowed. One pause of the machine is not the policy's fault: what took a little too long is asked once more. */
+  /**
+   * Bounds the CPU time. Wall time is read first, because it costs least and is never below CPU time; it also counts while the
+   * machine is paused or busy with others. A run beyond the limit is therefore repeated, by the thread's CPU clock where there is
+   * one: if any run keeps the limit, the policy does.
+   */
   #timed(input: string): string {
     const maxMs = this.#limits.maxEvaluationMs + input.length / CHARACTERS_PER_MS
-    for (let tries = 1; ; tries++) {
+    let leastMs = Number.POSITIVE_INFINITY
+    for (let runs = 1; ; runs++) {
       const instance = this.#running()
+      const cpuBefore = runs === 1 ? undefined : threadCpuMs()
       const startedAt = performance.now()
       const text = instance.evaluate(input)
-      const tookMs = performance.now() - startedAt
+      const wallMs = performance.now() - startedAt
       if (instance.memoryBytes > REPLACE_ABOVE_BYTES) this.#instance = undefined
-      if (tookMs <= maxMs) return text
-      if (tries === 2 || tookMs > NEVER_AGAIN_MS) {
-        throw new Overtime(`took ${tookMs.toFixed(1)} ms, more than ${maxMs.toFixed(1)}`)
+      if (wallMs <= maxMs) return text
+      leastMs = Math.min(leastMs, wallMs)
+      if (cpuBefore !== undefined) leastMs = Math.min(leastMs, threadCpuMs()! - cpuBefore)
+      if (leastMs <= maxMs) return text
+      if (runs === MAX_RUNS || (runs > 1 && leastMs > LONG_RUN_MS)) {
+        throw new Overtime(
+          `took ${leastMs.toFixed(1)} ms in the fastest of ${runs} runs, more than ${maxMs.toFixed(1)}`,
+        )
       }
     }
   }
@@ -168,6 +181,14 @@ export class OpaWasmPolicy implements PreparedPolicy {
 }
 
 class Overtime extends Error {}
+
+/** CPU time of this thread; undefined where the runtime has no such clock (it came with Node.js 22.19, 23.9 and 24). */
+function threadCpuMs(): number | undefined {
+  const { threadCpuUsage } = process as { threadCpuUsage?: () => { user: number; system: number } }
+  if (threadCpuUsage === undefined) return undefined
+  const { user, system } = threadCpuUsage.call(process)
+  return (user + system) / 1000
+}
 
 /** The one result of a result set; undefined when there is none. */
 function documentOf(text: string): unknown {

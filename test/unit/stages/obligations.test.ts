@@ -54,7 +54,7 @@ describe('what a decision obliges to', () => {
   ])('%j is refused, and the call with it', (obligations, named) => {
     expect(obligationsOf(decided(obligations))).toContain(named)
     expect(authorize().run(calls(obligations))).toMatchObject({
-      reason: 'policy_unavailable',
+      reason: 'policy_denied',
       reasons: [{ code: 'obligation_unmet' }],
     })
   })
@@ -75,7 +75,7 @@ describe('what a decision obliges to', () => {
     }
     const x = exchange({ snapshot, operation: { action: 'proxy', api } })
     x.principal = aPrincipal()
-    expect(authorize().run(x)).toMatchObject({ reason: 'policy_unavailable' })
+    expect(authorize().run(x)).toMatchObject({ reason: 'policy_denied' })
   })
 })
 

@@ -100,7 +100,7 @@ describe('ask-client', () => {
       ask: ({ questions }) => Object.fromEntries(Object.keys(questions).map(name => [name, {}])),
     }
     expect(await askClient(endless).run(asking({ ask: { a: FORM } }, patient))).toMatchObject({
-      reason: 'policy_unavailable',
+      reason: 'policy_denied',
     })
     expect(n).toBe(8)
   })

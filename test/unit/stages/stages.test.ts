@@ -219,7 +219,11 @@ describe('authorize', () => {
 
   it('denies when the policy is unavailable', async () => {
     const x = decided(async () => ({ allow: false, unavailable: true }))
-    expect(await authorize().run(x)).toMatchObject({ reason: 'policy_unavailable', row: { status: 403 } })
+    expect(await authorize().run(x)).toMatchObject({
+      reason: 'policy_unavailable',
+      row: { status: 503 },
+      retryAfterSecs: 1,
+    })
   })
 
   it('shows the policy the arguments, the effective tenant and the plan', () => {
