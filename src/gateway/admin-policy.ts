@@ -8,7 +8,7 @@ import type { RestTools } from './rest.ts'
 
 /** What the deployment knows about its policy; every object is JSON for operators, without secrets. */
 export interface PolicyDesk {
-  status(): object
+  status(): Promise<object>
   /** undefined when no such decision is kept. */
   explain(id: string): Promise<object | undefined>
   /** Makes the candidate the live bundle. @returns why it was not done; undefined when it was */
@@ -31,7 +31,7 @@ export class PolicyAdmin {
 
   /** GET /admin/policy */
   status(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, async () => call.answer(200, this.#desk.status()))
+    this.#authorized(call, snapshot, async () => call.answer(200, await this.#desk.status()))
   }
 
   /** GET /admin/policy/decisions/{id}: what was asked (masked), which rules fired, which scopes would have been enough. */
@@ -54,7 +54,7 @@ export class PolicyAdmin {
     )
     this.#authorized(call, snapshot, async () => {
       const reason = await this.#desk.promote()
-      if (reason === undefined) call.answer(200, this.#desk.status())
+      if (reason === undefined) call.answer(200, await this.#desk.status())
       else call.answer(409, { error: 'not_promoted', message: reason, request_id: call.requestId })
     })
   }

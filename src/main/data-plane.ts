@@ -40,6 +40,7 @@ import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
+import type { PolicyOwner } from './policy-served.ts'
 import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
@@ -65,6 +66,8 @@ export interface DataPlaneParts {
   readonly sessions: OpenSessions
   /** Places for event streams that another thread counts; counted here when absent. */
   readonly places?: StreamPlaces
+  /** Who owns the policy bundles; the owner of this thread when absent. */
+  readonly policyOwner?: PolicyOwner
   /** Of this thread. */
   readonly meter: Meter
 }
@@ -86,7 +89,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const { settings, log, closers, clock, metrics, egress, conditions } = ground
   const tokens = openVerifier(ground, issuer, gatewayUrl)
   const traces = await openTraces(ground)
-  const policy = await openGatewayPolicy(ground)
+  const policy = await openGatewayPolicy(ground, plane.policyOwner)
   const { sessions, keys } = plane.sessions
   closers.add('sessions', () => sessions.close())
 
@@ -124,10 +127,14 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     traces.measured,
   )
   let draining = false
+  const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => holder.lastFault ?? conditions.summary
   const parts: GatewayParts = {
     pipeline,
-    snapshot: () => holder.current,
+    snapshot: () => {
+      syncPolicy?.()
+      return holder.current
+    },
     snapshotFault: fault,
     keysReady: () => tokens.ready,
     draining: () => draining,

@@ -8,6 +8,7 @@ import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { type Ground, openListener } from './ground.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
+import { policyOwner } from './policy-served.ts'
 import { startTools } from './tools.ts'
 import { startWorkerThreads } from './workers/worker-threads.ts'
 
@@ -68,7 +69,8 @@ async function openHere(ground: Ground, issuer: string): Promise<OpenPlane> {
 async function openThreads(ground: Ground, issuer: string): Promise<OpenPlane> {
   const count = threadsOf(ground)
   const quota = await openQuota(ground, count)
-  const threads = await startWorkerThreads({ ground, issuer, quota, count })
+  const policy = ground.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(ground)
+  const threads = await startWorkerThreads({ ground, issuer, quota, policy, count })
   return { plane: threads, port: threads.port, httpServer: threads.httpServer }
 }
 

@@ -1,79 +1,84 @@
-/** Wires the candidate bundle that decides beside the live one (`POLICY_SHADOW`), and its promotion. It decides nothing. */
+/** Owns the candidate bundle that decides beside the live one (`POLICY_SHADOW`), and its promotion. It decides nothing. */
 import { rename, writeFile } from 'node:fs/promises'
-import type { Decision, PolicyInput } from '../policy/engine.ts'
+import type { BundleDistribution } from '../policy/live/distribution.ts'
 import { fileSource } from '../policy/live/file-source.ts'
+import { CANDIDATE } from '../policy/live/follower.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../policy/live/live-policy.ts'
-import { ShadowPolicy, type ShadowStatus } from '../policy/live/shadow.ts'
+import { joinedStatus, type ShadowStatus } from '../policy/live/shadow.ts'
 import { watchSource } from '../policy/live/source.ts'
 import type { Ground } from './ground.ts'
 
 export interface Candidate {
-  observe(input: PolicyInput, decision: Decision): void
-  readonly status: ShadowStatus | undefined
-  /** Why there is none that could decide. */
-  readonly fault: string | undefined
+  /** For operators: of all planes and threads together. */
+  status(): Promise<object>
   /** @returns why it was not promoted; undefined when it now serves */
   promote(): Promise<string | undefined>
 }
 
+export interface CandidateParts {
+  readonly ground: Ground
+  readonly live: LivePolicy
+  readonly options: LivePolicyOptions
+  readonly distribution: BundleDistribution
+}
+
 /** undefined where no candidate is set. */
-export function openCandidate(
-  { settings, closers, metrics }: Ground,
-  live: LivePolicy | undefined,
-  options: LivePolicyOptions,
-): Candidate | undefined {
+export function openCandidate({
+  ground,
+  live,
+  options,
+  distribution,
+}: CandidateParts): Candidate | undefined {
+  const { settings, closers } = ground
   const { shadow: path, pollMs, maxFlips, bundle: liveBundle } = settings.policy
-  if (path === undefined || live === undefined) return undefined
-  let shadow: ShadowPolicy | undefined
+  if (path === undefined) return undefined
   let bundle: Uint8Array | undefined
   let fault: string | undefined
 
-  async function take(archive: Uint8Array): Promise<void> {
+  async function take(archive: Uint8Array): Promise<boolean> {
     // a changed candidate is another one: nothing that was counted before speaks for it
-    shadow?.close()
-    shadow = bundle = undefined
-    shadow = new ShadowPolicy((await loadBundle(archive, options)).policy)
-    bundle = archive
-    fault = undefined
+    bundle = undefined
+    try {
+      if (distribution.isActive(CANDIDATE))
+        await distribution.swap({ slot: CANDIDATE, bundle: undefined }, () => {})
+      const { policy } = await loadBundle(archive, options)
+      policy.close()
+      await distribution.swap({ slot: CANDIDATE, bundle: archive }, () => {
+        bundle = archive
+      })
+      fault = undefined
+      return true
+    } catch (error) {
+      fault = (error as Error).message
+      return false
+    }
   }
   const source = fileSource(path)
   const watching = watchSource(source, pollMs, take, reason => {
     fault = reason
   })
-  closers.add('candidate policy', async () => {
-    await watching.stop()
-    shadow?.close()
-  })
-  metrics.gauge(
-    'platform_policy_shadow_compared',
-    'Decisions that the candidate policy made beside the live one.',
-    () => shadow?.status.compared ?? 0,
-  )
-  metrics.gauge(
-    'platform_policy_shadow_flips',
-    'Decisions of the candidate policy that came out otherwise.',
-    () => shadow?.status.flipped ?? 0,
-  )
+  closers.add('candidate policy', () => watching.stop())
+
+  async function compared(): Promise<ShadowStatus | undefined> {
+    const asked = await Promise.allSettled(distribution.members.map(async member => member.shadow()))
+    return joinedStatus(asked.flatMap(one => (one.status === 'fulfilled' ? (one.value ?? []) : [])))
+  }
 
   return {
-    observe: (input, decision) => shadow?.observe(input, decision),
-    get status() {
-      return shadow?.status
-    },
-    get fault() {
-      return fault
-    },
+    status: async () => ({ ...(await compared()), max_flips: maxFlips, fault }),
     async promote() {
-      if (shadow === undefined || bundle === undefined)
+      const promoted = bundle
+      const status = await compared()
+      if (promoted === undefined || status === undefined)
         return `There is no candidate: ${fault ?? 'it is not read yet'}.`
-      const hindrance = hindranceOf(shadow.status, maxFlips)
+      const hindrance = hindranceOf(status, maxFlips)
       if (hindrance !== undefined) return hindrance
       if (/^https?:/.test(liveBundle))
-        return `The live bundle comes from an address; put revision ${shadow.status.revision} there.`
+        return `The live bundle comes from an address; put revision ${status.revision} there.`
       // the file first: what serves must also serve after a restart
-      await writeFile(`${liveBundle}.promoted`, bundle)
+      await writeFile(`${liveBundle}.promoted`, promoted)
       await rename(`${liveBundle}.promoted`, liveBundle)
-      return (await live.offer(bundle)) === 'rejected' ? live.status.fault : undefined
+      return (await live.offer(promoted)) === 'rejected' ? live.status.fault : undefined
     },
   }
 }

@@ -1,39 +1,27 @@
 /** What operators are told about the policy of this gateway: its state, and why a decision came out as it did. It changes nothing but by a promotion. */
 import type { PolicyDesk } from '../gateway/admin-policy.ts'
+import type { LivePolicy } from '../policy/live/live-policy.ts'
 import { explain } from '../policy/log/explain.ts'
 import type { DecisionRecorder } from '../policy/log/recorder.ts'
 import type { Ground } from './ground.ts'
-import type { Candidate } from './policy-candidate.ts'
-import type { Served } from './policy-served.ts'
+import type { PlanePolicy, PolicyOwner } from './policy-served.ts'
 
-export interface DeskParts extends Pick<Served, 'plane' | 'live' | 'tenants'> {
+export interface DeskParts {
   readonly ground: Ground
   readonly recorder: DecisionRecorder
-  readonly candidate: Candidate | undefined
+  readonly plane: PlanePolicy
+  /** undefined with a policy server: it has its bundles to itself. */
+  readonly live: LivePolicy | undefined
+  readonly owner: PolicyOwner | undefined
 }
 
-export function policyDesk({ ground, recorder, candidate, plane, live, tenants }: DeskParts): PolicyDesk {
-  const { engine, maxFlips } = ground.settings.policy
+export function policyDesk({ ground, recorder, plane, live, owner }: DeskParts): PolicyDesk {
+  const { engine } = ground.settings.policy
   return {
-    status() {
-      const status = live?.status
-      return {
-        engine,
-        revision: plane.current().revision,
-        remembered: plane.current().remembered,
-        ...(status === undefined
-          ? {}
-          : {
-              since: new Date(status.since).toISOString(),
-              swaps: status.swaps,
-              rejected: status.rejected,
-              ...(status.fault === undefined ? {} : { fault: status.fault }),
-            }),
-        ...(tenants === undefined ? {} : { tenants: tenants.status }),
-        ...(candidate === undefined
-          ? {}
-          : { candidate: { ...candidate.status, max_flips: maxFlips, fault: candidate.fault } }),
-      }
+    async status() {
+      const owned = await owner?.status()
+      const { revision, remembered } = plane.current()
+      return { engine, revision, remembered, ...owned }
     },
     async explain(id) {
       const entry = await recorder.find(id)
@@ -62,6 +50,6 @@ export function policyDesk({ ground, recorder, candidate, plane, live, tenants }
       }
     },
     promote: async () =>
-      candidate === undefined ? 'There is no candidate: set POLICY_SHADOW.' : candidate.promote(),
+      owner === undefined ? 'There is no candidate: set POLICY_SHADOW.' : owner.promote(),
   }
 }

@@ -2,16 +2,21 @@
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import type { PolicyDesk } from '../gateway/admin-policy.ts'
-import type { DecisionObserver, PolicyInput, PreparedPolicy } from '../policy/engine.ts'
-import type { LivePolicy } from '../policy/live/live-policy.ts'
-import { tightened } from '../policy/live/tightened.ts'
+import type { DecisionObserver, PolicyInput } from '../policy/engine.ts'
+import { PolicyFollower } from '../policy/live/follower.ts'
 import { recordedPolicy } from '../policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../policy/log/recorder.ts'
 import { createDecisionLog } from '../policy/log/writer.ts'
+import { SILENT } from '../telemetry/log.ts'
 import type { Ground } from './ground.ts'
-import { openCandidate } from './policy-candidate.ts'
 import { policyDesk } from './policy-desk.ts'
-import { openServed, type PlanePolicy, type Served } from './policy-served.ts'
+import {
+  openPolicyServer,
+  type PlanePolicy,
+  type PolicyOwner,
+  policyOwner,
+  preparerOf,
+} from './policy-served.ts'
 
 export interface GatewayPolicy extends PlanePolicy {
   readonly decisions: DecisionObserver
@@ -21,17 +26,20 @@ export interface GatewayPolicy extends PlanePolicy {
 /** Inputs that a new bundle has to prove itself on. */
 const TRIED_INPUTS = 64
 
-/** What the gateway of the same process serves: the control plane must not decide by another bundle, nor write over its log. */
-const gatewayOn = new WeakMap<Ground, { readonly served: Served; readonly recorder: DecisionRecorder }>()
+/** What the gateway of the same process keeps: the control plane must not write over its log. */
+const recorderOn = new WeakMap<Ground, DecisionRecorder>()
 
-/** The policy of the control plane. Beside a gateway it follows that one's bundles, with a place of its own to remember decisions. */
+/** The policy of the control plane: the owner's own. */
 export async function openControlPolicy(ground: Ground): Promise<PlanePolicy> {
-  const beside = gatewayOn.get(ground)
-  const recorder = beside?.recorder ?? openRecorder(ground)
-  const plane =
-    beside?.served.live === undefined
-      ? (await openServed(ground, () => inputsOf(recorder))).plane
-      : await followed(ground, beside.served, beside.served.live)
+  const beside = recorderOn.get(ground)
+  const recorder = beside ?? openRecorder(ground)
+  let plane: PlanePolicy
+  if (ground.settings.policy.engine === 'opa-http') plane = await openPolicyServer(ground)
+  else {
+    const owner = await policyOwner(ground)
+    if (beside === undefined) owner.alsoTryOn(() => inputsOf(recorder))
+    plane = owner.plane
+  }
   let current = recordedPolicy(plane.current(), recorder)
   plane.onSwap(next => {
     current = recordedPolicy(next, recorder)
@@ -39,51 +47,70 @@ export async function openControlPolicy(ground: Ground): Promise<PlanePolicy> {
   return { ...plane, current: () => current }
 }
 
-async function followed(
-  { log, closers }: Ground,
-  { plane, tenants, options }: Served,
-  live: LivePolicy,
-): Promise<PlanePolicy> {
-  let { bundle } = live.current
-  let own = await options.prepare(bundle)
-  let current = own
-  closers.add('policy of the control plane', () => own.close())
-  const listeners: ((policy: PreparedPolicy) => void)[] = []
-  const serve = (): void => {
-    current = tightened(own, tenants?.policies ?? new Map())
-    for (const listener of listeners) listener(current)
+/**
+ * The policy of a data plane, with everything its operators may ask of it.
+ * @param owner the one of this thread when absent.
+ * @throws Error naming what cannot be opened
+ */
+export async function openGatewayPolicy(ground: Ground, owner?: PolicyOwner): Promise<GatewayPolicy> {
+  let follower: PolicyFollower | undefined
+  const recorder = openRecorder(ground, (input, decision) => follower?.observe(input, decision))
+  recorderOn.set(ground, recorder)
+  if (ground.settings.policy.engine === 'opa-http') {
+    const plane = await openPolicyServer(ground)
+    const desk = policyDesk({ ground, recorder, plane, live: undefined, owner: undefined })
+    return { ...plane, decisions: recorder, desk }
   }
-  const follow = async (): Promise<void> => {
-    const wanted = live.current.bundle
-    if (wanted !== bundle) {
-      const next = await options.prepare(wanted)
-      // meanwhile another one may have come
-      if (wanted !== live.current.bundle) return next.close()
-      // decisions under way are not waited for: they take microseconds, and this happens between two of them
-      own.close()
-      own = next
-      bundle = wanted
-    }
-    serve()
+  const bundles = owner ?? (await policyOwner(ground))
+  const followed = await follow(ground, bundles, recorder)
+  follower = followed
+  const plane: PlanePolicy = {
+    current: () => followed.current,
+    onSwap: listener => followed.onSwap(listener),
   }
-  serve()
-  plane.onSwap(() => {
-    follow().catch(error => log.error({ err: error }, 'the control plane still decides by the policy before'))
-  })
-  return { current: () => current, onSwap: listener => void listeners.push(listener) }
+  const desk = policyDesk({ ground, recorder, plane, live: followed.platform, owner: bundles })
+  return { ...plane, decisions: recorder, desk }
 }
 
-/** The policy of a data plane, with everything its operators may ask of it. @throws Error naming what cannot be opened */
-export async function openGatewayPolicy(ground: Ground): Promise<GatewayPolicy> {
-  const recorder = openRecorder(ground, (input, decision) => candidate?.observe(input, decision))
-  const served = await openServed(ground, () => inputsOf(recorder))
-  gatewayOn.set(ground, { served, recorder })
-  const candidate = openCandidate(ground, served.live, served.options)
-  return {
-    ...served.plane,
-    decisions: recorder,
-    desk: policyDesk({ ground, recorder, candidate, ...served }),
-  }
+/** Joins first and prepares what is active then: no change is missed meanwhile, it waits. */
+async function follow(
+  ground: Ground,
+  owner: PolicyOwner,
+  recorder: DecisionRecorder,
+): Promise<PolicyFollower> {
+  let ready!: (follower: PolicyFollower) => void
+  const opening = new Promise<PolicyFollower>(resolve => {
+    ready = resolve
+  })
+  let follower: PolicyFollower | undefined
+  const { bundles } = await owner.join({
+    prepare: async change => (await opening).prepare(change),
+    activate: () => follower?.activate(),
+    discard: () => follower?.discard(),
+    recent: () => inputsOf(recorder),
+    shadow: () => follower?.shadow,
+  })
+  // the owner logs a swap once for all
+  follower = await PolicyFollower.open(bundles, { ...preparerOf(ground), log: SILENT })
+  const followed = follower
+  ground.closers.add('policy of the gateway', () => followed.close())
+  showCandidate(ground, followed)
+  ready(followed)
+  return followed
+}
+
+function showCandidate({ settings, metrics }: Ground, follower: PolicyFollower): void {
+  if (settings.policy.shadow === undefined) return
+  metrics.gauge(
+    'platform_policy_shadow_compared',
+    'Decisions that the candidate policy made beside the live one.',
+    () => follower.shadow?.compared ?? 0,
+  )
+  metrics.gauge(
+    'platform_policy_shadow_flips',
+    'Decisions of the candidate policy that came out otherwise.',
+    () => follower.shadow?.flipped ?? 0,
+  )
 }
 
 function openRecorder(

@@ -19,6 +19,8 @@ export interface ThreadData {
   readonly quota: QuotaShare
   /** For everything else that is asked and told, see `thread.ts` and `worker-threads.ts`. */
   readonly line: MessagePort
+  /** See `BundleDistribution`; undefined where no bundles are served. */
+  readonly policyEpoch: SharedArrayBuffer | undefined
   readonly sessionKeys: readonly RingKey[]
   /** Faults of the process, by the part that has them. */
   readonly conditions: readonly (readonly [string, string])[]

@@ -13,6 +13,7 @@ import { PortLine } from '../../threads/port-line.ts'
 import { type DataPlane, type OpenSessions, startDataPlane } from '../data-plane.ts'
 import { type Ground, layGround, openListener } from '../ground.ts'
 import { openMeter } from '../metering.ts'
+import { policyElsewhere } from './policy-elsewhere.ts'
 import { PostedKeys } from './posted-keys.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
@@ -50,6 +51,7 @@ async function serve(): Promise<void> {
       meter: openMeter(ground),
       sessions: await joinSessions(ground),
       places: placesElsewhere(),
+      ...(data.policyEpoch === undefined ? {} : { policyOwner: policyElsewhere(line, data.policyEpoch) }),
     })
     answer(ground, plane)
     line.tell('ready', { port: door.port, httpServer: door.listener.kind } satisfies ThreadReady)

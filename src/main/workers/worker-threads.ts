@@ -19,6 +19,8 @@ import { startThread } from '../../threads/start-thread.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { Ground } from '../ground.ts'
 import type { JoinableQuota } from '../open-quota.ts'
+import type { OpenPolicyOwner } from '../policy-served.ts'
+import { servePolicy } from './policy-elsewhere.ts'
 import { keysOf } from './posted-keys.ts'
 import { StreamPlacesDesk } from './stream-places-desk.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
@@ -46,6 +48,8 @@ export interface WorkerThreadsOptions {
   readonly ground: Ground
   readonly issuer: string
   readonly quota: JoinableQuota
+  /** undefined where no bundles are served. */
+  readonly policy: OpenPolicyOwner | undefined
   readonly count: number
 }
 
@@ -218,7 +222,7 @@ class Threads implements WorkerThreads {
   }
 
   async #open(number: number): Promise<Thread> {
-    const { ground, issuer, quota, count } = this.#options
+    const { ground, issuer, quota, policy, count } = this.#options
     const { settings, conditions, log } = ground
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
@@ -229,6 +233,7 @@ class Threads implements WorkerThreads {
       port: this.port,
       quota: share,
       line: port2,
+      policyEpoch: policy?.epoch,
       sessionKeys: this.#sessions?.keys() ?? [],
       conditions: conditions.all,
       clockOffsetMs: this.#clockOffsetMs,
@@ -254,6 +259,7 @@ class Threads implements WorkerThreads {
     })
     this.#sessions?.desk.serve(line)
     this.#places.serve(line)
+    if (policy !== undefined) servePolicy(line, policy)
     const { port, httpServer } = await ready
     this.port = port
     this.httpServer = httpServer

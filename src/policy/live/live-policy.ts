@@ -21,6 +21,7 @@ export interface PolicyStatus {
   /** Why the newest bundle is not served; undefined when it is. */
   readonly fault: string | undefined
   readonly swaps: number
+  /** Bundles, however often each was tried. */
   readonly rejected: number
 }
 
@@ -30,6 +31,8 @@ export interface LivePolicyOptions {
   readonly trial?: (bundle: Uint8Array) => Promise<void>
   /** The first bundle is tried as well; else only what would take its place. */
   readonly trialFirst?: boolean
+  /** Runs `activate` once the bundle is prepared wherever else it decides, and activates it there. @throws Error: then it is active nowhere */
+  readonly together?: (bundle: Uint8Array, activate: () => void) => Promise<void>
   /** Given: bundles must be signed. */
   readonly verify?: VerifyJws
   /** Calls that began with a policy end with it: so long after a swap the old one is closed. Default 60 s. */
@@ -49,7 +52,10 @@ export class LivePolicy {
   readonly #rules = new Map<string, readonly BundleRule[]>()
   readonly #retired = new Map<LoadedPolicy, NodeJS.Timeout>()
   #current: LoadedPolicy
+  /** Prepared and not active yet. */
+  #next: LoadedPolicy | undefined
   #fault: string | undefined
+  #refused: Uint8Array | undefined
   #swaps = 0
   #rejected = 0
   #line: Promise<unknown> = Promise.resolve()
@@ -88,6 +94,25 @@ export class LivePolicy {
     return answer
   }
 
+  /** The first half of `offer`, for a caller that swaps several at once. @throws Error that says why the bundle cannot be served */
+  async prepare(bundle: Uint8Array): Promise<void> {
+    const next = await loadBundle(bundle, this.#options)
+    this.discard()
+    this.#next = next
+  }
+
+  /** The second half: swaps what is prepared, at once. */
+  activate(): void {
+    const next = this.#next
+    this.#next = undefined
+    if (next !== undefined) this.#swap(next)
+  }
+
+  discard(): void {
+    this.#next?.policy.close()
+    this.#next = undefined
+  }
+
   /** No bundle could be had. What serves goes on serving. */
   unreachable(reason: string): void {
     if (reason !== this.#fault)
@@ -108,6 +133,7 @@ export class LivePolicy {
       old.policy.close()
     }
     this.#retired.clear()
+    this.discard()
     this.#current.policy.close()
   }
 
@@ -117,11 +143,16 @@ export class LivePolicy {
       this.#fault = undefined
       return 'same'
     }
-    let next: LoadedPolicy
     try {
-      next = await loadBundle(bundle, this.#options)
+      await this.prepare(bundle)
+      const activate = (): void => this.activate()
+      if (this.#options.together === undefined) activate()
+      else await this.#options.together(bundle, activate)
     } catch (error) {
-      this.#rejected++
+      this.discard()
+      // another attempt with the same bundle does not count again
+      if (this.#refused === undefined || Buffer.compare(bundle, this.#refused) !== 0) this.#rejected++
+      this.#refused = bundle
       this.#fault = (error as Error).message
       this.#options.log.error(
         { reason: this.#fault, serving: this.#current.revision },
@@ -129,14 +160,13 @@ export class LivePolicy {
       )
       return 'rejected'
     }
-    this.#swap(next)
     return 'swapped'
   }
 
   #swap(next: LoadedPolicy): void {
     const previous = this.#current
     this.#current = next
-    this.#fault = undefined
+    this.#fault = this.#refused = undefined
     this.#swaps++
     this.#rules.delete(next.revision)
     this.#rules.set(next.revision, next.rules)

@@ -21,6 +21,29 @@ const SLICE_MS = 2
 const MAX_KINDS = 1000
 const SHOWN_KINDS = 100
 
+/** Of the same candidate in several threads; undefined for none. */
+export function joinedStatus(statuses: readonly ShadowStatus[]): ShadowStatus | undefined {
+  const [first, ...others] = statuses
+  if (first === undefined) return undefined
+  const kinds: FlipKinds = new Map()
+  for (const { count, examples, ...kind } of statuses.flatMap(({ flips }) => flips)) {
+    const key = JSON.stringify(kind)
+    const known = kinds.get(key)
+    if (known === undefined) kinds.set(key, { ...kind, count, examples: [...examples] })
+    else known.count += count
+  }
+  const sum = (of: (status: ShadowStatus) => number): number =>
+    others.reduce((total, status) => total + of(status), of(first))
+  return {
+    revision: first.revision,
+    compared: sum(({ compared }) => compared),
+    flipped: sum(({ flipped }) => flipped),
+    failed: sum(({ failed }) => failed),
+    skipped: sum(({ skipped }) => skipped),
+    flips: sortedFlips(kinds).slice(0, SHOWN_KINDS),
+  }
+}
+
 interface Waiting {
   readonly input: PolicyInput
   readonly decision: Decision

@@ -10,28 +10,61 @@ export interface BundleSource {
   read(): Promise<Uint8Array | undefined>
 }
 
+/** A bundle that was refused and will be tried again. */
+export interface PendingRetry {
+  readonly attempts: number
+  /** Unix ms. */
+  readonly nextAttemptAt: number
+}
+
 export interface Watching {
+  readonly retry: PendingRetry | undefined
   /** Ends it, and waits for what is under way. */
   stop(): Promise<void>
 }
 
-/** Asks the source every so often; one question at a time. Waits longer, up to a minute, while it fails. */
+const FIRST_RETRY_MS = 1000
+const MAX_RETRY_MS = 60_000
+
+/** When a refused bundle is tried again: after a second, then twice as long each time, a minute at most. */
+export function retryAfter(attempts: number): PendingRetry {
+  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 10), MAX_RETRY_MS)
+  return { attempts, nextAttemptAt: Date.now() + waitMs }
+}
+
+/**
+ * Asks the source every so often; one question at a time. Waits longer, up to a minute, while it fails. A bundle that was refused
+ * is offered again though the source has not changed: what refused it (a busy machine, a thread that ended) may have passed.
+ * @param onBundle whether the bundle was taken
+ */
 export function watchSource(
   source: BundleSource,
   pollMs: number,
-  onBundle: (bundle: Uint8Array) => Promise<void>,
+  onBundle: (bundle: Uint8Array) => Promise<boolean>,
   onFault: (reason: string) => void,
 ): Watching {
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   let failures = 0
+  let refused: Uint8Array | undefined
+  let retry: PendingRetry | undefined
   let asking: Promise<void> = Promise.resolve()
 
+  async function offer(bundle: Uint8Array): Promise<void> {
+    const attempts = bundle === refused ? (retry?.attempts ?? 0) + 1 : 1
+    // known before it is offered: whoever hears of the refusal can say when the next attempt is made
+    refused = bundle
+    retry = retryAfter(attempts)
+    if (await onBundle(bundle)) refused = retry = undefined
+    else retry = retryAfter(attempts)
+  }
   async function ask(): Promise<void> {
     try {
       const bundle = await source.read()
       failures = 0
-      if (bundle !== undefined && !stopped) await onBundle(bundle)
+      const due = retry !== undefined && Date.now() >= retry.nextAttemptAt ? refused : undefined
+      const next = bundle ?? due
+      if (next !== undefined && !stopped) await offer(next)
     } catch (error) {
       failures++
       onFault((error as Error).message)
@@ -40,14 +73,21 @@ export function watchSource(
   }
   function next(): void {
     if (stopped) return
-    const waitMs = Math.min(pollMs * 2 ** Math.min(failures, 10), Math.max(pollMs, 60_000))
-    timer = setTimeout(() => {
-      asking = ask()
-    }, waitMs)
+    const pollInMs = Math.min(pollMs * 2 ** Math.min(failures, 10), Math.max(pollMs, 60_000))
+    const retryInMs = retry === undefined ? pollInMs : Math.max(0, retry.nextAttemptAt - Date.now())
+    timer = setTimeout(
+      () => {
+        asking = ask()
+      },
+      failures === 0 ? Math.min(pollInMs, retryInMs) : pollInMs,
+    )
     timer.unref()
   }
   next()
   return {
+    get retry() {
+      return retry
+    },
     async stop() {
       stopped = true
       clearTimeout(timer)

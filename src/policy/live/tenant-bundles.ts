@@ -3,8 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PreparedPolicy } from '../engine.ts'
 import { fileSource } from './file-source.ts'
+import { type BundleChange, slotOfTenant } from './follower.ts'
 import { LivePolicy, type LivePolicyOptions } from './live-policy.ts'
-import type { BundleSource } from './source.ts'
+import { type BundleSource, type PendingRetry, retryAfter } from './source.ts'
 import type { TenantPolicies } from './tightened.ts'
 
 /** As the control plane names them. */
@@ -16,6 +17,8 @@ interface Tenant {
   /** undefined: no bundle of the tenant could ever be served. */
   live: LivePolicy | undefined
   fault: string | undefined
+  /** The bundle that was refused, when it is tried again. */
+  refused: (PendingRetry & { readonly bundle: Uint8Array }) | undefined
 }
 
 export interface TenantStatus {
@@ -23,38 +26,40 @@ export interface TenantStatus {
   /** null: every call of the tenant is denied. */
   readonly revision: string | null
   readonly fault?: string
+  readonly attempts?: number
+  /** When the bundle that was refused is tried again. */
+  readonly next_attempt_at?: string
 }
+
+/** Runs `activate` once the change is prepared wherever else it decides, and activates it there. */
+export type SwapTogether = (change: BundleChange, activate: () => void) => Promise<void>
 
 export class TenantBundles {
   readonly #dir: string
   readonly #options: LivePolicyOptions
+  readonly #together: SwapTogether
   readonly #tenants = new Map<string, Tenant>()
 
-  constructor(dir: string, options: LivePolicyOptions) {
+  constructor(dir: string, options: LivePolicyOptions, together: SwapTogether) {
     this.#dir = dir
     this.#options = options
+    this.#together = together
   }
 
   /**
-   * Takes up what has changed in the folder.
-   * @returns whether other bundles decide now.
+   * Takes up what has changed in the folder, and tries again what was refused.
    * @throws Error when the folder cannot be read; what was read before goes on deciding.
    */
-  async refresh(): Promise<boolean> {
+  async refresh(): Promise<void> {
     const names = (await readdir(this.#dir)).flatMap(name => FILE.exec(name)?.[1] ?? [])
     if (names.length > MAX_TENANTS)
       throw new Error(`${this.#dir} holds bundles of ${names.length} tenants, more than ${MAX_TENANTS}`)
-    let changed = false
     for (const name of [...this.#tenants.keys()].filter(known => !names.includes(known))) {
       const { live } = this.#tenants.get(name)!
-      this.#tenants.delete(name)
+      await this.#together({ slot: slotOfTenant(name), bundle: undefined }, () => this.#tenants.delete(name))
       await live?.close()
-      changed = true
     }
-    for (const name of names) {
-      if (await this.#refreshOne(name)) changed = true
-    }
-    return changed
+    for (const name of names) await this.#refreshOne(name)
   }
 
   /** As they decide now; a copy. */
@@ -65,10 +70,16 @@ export class TenantBundles {
   }
 
   get status(): readonly TenantStatus[] {
-    return [...this.#tenants].map(([tenant, { live, fault }]) => ({
+    return [...this.#tenants].map(([tenant, { live, fault, refused }]) => ({
       tenant,
       revision: live?.current.revision ?? null,
       ...(fault === undefined ? {} : { fault }),
+      ...(refused === undefined
+        ? {}
+        : {
+            attempts: refused.attempts,
+            next_attempt_at: new Date(refused.nextAttemptAt).toISOString(),
+          }),
     }))
   }
 
@@ -85,23 +96,56 @@ export class TenantBundles {
     this.#tenants.clear()
   }
 
-  async #refreshOne(name: string): Promise<boolean> {
+  async #refreshOne(name: string): Promise<void> {
     let tenant = this.#tenants.get(name)
     const isNew = tenant === undefined
-    if (tenant === undefined) {
-      tenant = { source: fileSource(join(this.#dir, `${name}.tar.gz`)), live: undefined, fault: undefined }
-      this.#tenants.set(name, tenant)
+    tenant ??= {
+      source: fileSource(join(this.#dir, `${name}.tar.gz`)),
+      live: undefined,
+      fault: undefined,
+      refused: undefined,
     }
+    let bundle: Uint8Array | undefined
     try {
-      const bundle = await tenant.source.read()
-      if (bundle === undefined) return isNew
-      if (tenant.live === undefined) tenant.live = await LivePolicy.open(bundle, this.#options)
-      else if ((await tenant.live.offer(bundle)) === 'rejected') throw new Error(tenant.live.status.fault)
-      tenant.fault = undefined
-      return true
+      const { refused } = tenant
+      const due = refused !== undefined && Date.now() >= refused.nextAttemptAt ? refused.bundle : undefined
+      bundle = (await tenant.source.read()) ?? due
+      if (bundle === undefined) return
+      await this.#take(name, tenant, bundle)
+      tenant.fault = tenant.refused = undefined
     } catch (error) {
       tenant.fault = (error as Error).message
-      return isNew
+      if (bundle !== undefined) {
+        const attempts = bundle === tenant.refused?.bundle ? tenant.refused.attempts + 1 : 1
+        tenant.refused = { ...retryAfter(attempts), bundle }
+      }
+      // a tenant whose only bundle cannot be served is denied
+      if (isNew)
+        await this.#together({ slot: slotOfTenant(name), bundle: null }, () =>
+          this.#tenants.set(name, tenant),
+        )
+    }
+  }
+
+  /** @throws Error that says why the bundle is not served */
+  async #take(name: string, tenant: Tenant, bundle: Uint8Array): Promise<void> {
+    const slot = slotOfTenant(name)
+    if (tenant.live !== undefined) {
+      if ((await tenant.live.offer(bundle)) === 'rejected') throw new Error(tenant.live.status.fault)
+      return
+    }
+    const opened = await LivePolicy.open(bundle, {
+      ...this.#options,
+      together: (next, activate) => this.#together({ slot, bundle: next }, activate),
+    })
+    try {
+      await this.#together({ slot, bundle }, () => {
+        tenant.live = opened
+        this.#tenants.set(name, tenant)
+      })
+    } catch (error) {
+      await opened.close()
+      throw error
     }
   }
 }

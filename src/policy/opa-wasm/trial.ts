@@ -11,16 +11,16 @@ export interface BundleTrial {
 }
 
 export interface TrialLimits {
-  /** For one bundle, from its bytes to the last answer; the start of the worker is not counted. */
+  /** Wall time for one bundle, from its bytes to the last answer, so that an endless rule ends; the start of the worker is not counted. */
   readonly timeoutMs: number
   readonly maxHeapMb: number
-  /** Of one evaluation: more than while serving, because a busy machine is not the bundle's fault. */
+  /** CPU time of one evaluation: more than while serving, because the code may not be compiled yet. */
   readonly maxEvaluationMs: number
   /** An idle worker is ended after this long. */
   readonly idleMs: number
 }
 
-const DEFAULT_LIMITS: TrialLimits = { timeoutMs: 5000, maxHeapMb: 512, maxEvaluationMs: 100, idleMs: 5000 }
+const DEFAULT_LIMITS: TrialLimits = { timeoutMs: 10_000, maxHeapMb: 512, maxEvaluationMs: 100, idleMs: 5000 }
 
 /** Until a worker has begun, on a machine that is busy. */
 const START_MS = 60_000
