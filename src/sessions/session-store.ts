@@ -56,6 +56,10 @@ export function channelKey(channel: Channel): string {
   return typeof channel === 'string' ? channel : `${channel.sessionId}/${channel.streamId}`
 }
 
+export function isStreamKey(key: string): boolean {
+  return key.includes('/')
+}
+
 export interface ReplayEvent {
   /** Position in its stream, from 0. */
   readonly n: number

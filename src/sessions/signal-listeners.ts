@@ -21,6 +21,10 @@ export class SignalListeners {
     return listeners.length
   }
 
+  ids(): readonly string[] {
+    return [...this.#listeners.keys()]
+  }
+
   has(id: string): boolean {
     return this.#listeners.has(id)
   }

@@ -1,14 +1,18 @@
 /** The connection to Redis: it answers or fails in time, and comes back by itself. It knows the scripts by name, not what they mean. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis } from 'ioredis'
+import {
+  openConnection,
+  type RedisConnection,
+  SUBSCRIBER_COMMAND_TIMEOUT_MS,
+} from '../../redis/connection.ts'
+import { keepSubscribed } from '../../redis/subscription.ts'
 import { BEAT } from './lua-beat.ts'
 import { LEASE } from './lua-lease.ts'
 import { CLEAR, RESET, STATISTICS, TOOL } from './lua-tool.ts'
 
 /** No call may wait for Redis longer than 50 ms; timers fire late, so the wait ends well before. */
 export const ANSWER_MS = 40
-const CONNECT_MS = 200
-const BACKOFF_MS = 250
+const RETRY = { firstRetryMs: 25, maxRetryMs: 250 } as const
 const INSISTED = 8
 
 type Reply = readonly (string | number)[]
@@ -31,16 +35,6 @@ export interface Connection extends Scripts {
   close(): void
 }
 
-/** Defaults of the library would hold a command for over 25 s while the server is stalled. */
-const FAST = {
-  enableOfflineQueue: false,
-  autoResendUnfulfilledCommands: false,
-  maxRetriesPerRequest: 0,
-  connectTimeout: CONNECT_MS,
-  retryStrategy: (attempt: number) => Math.min(attempt * 25, BACKOFF_MS),
-  lazyConnect: true,
-}
-
 /** For an administrator, who may wait longer than a call: asks again until there is an answer, some times. Asking twice does no harm. */
 export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)
@@ -57,8 +51,7 @@ export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
  * @param onFault told of what the library reports, repeated for every attempt
  */
 export function connect(url: string, onFault: (error: Error) => void): Connection {
-  const redis = new Redis(url, { ...FAST, commandTimeout: ANSWER_MS })
-  redis.on('error', onFault)
+  const redis = openConnection(url, { ...RETRY, commandTimeoutMs: ANSWER_MS, onError: onFault })
   for (const [name, lua, numberOfKeys] of [
     ['quotaBeat', BEAT, 1],
     ['quotaLease', LEASE, 3],
@@ -68,9 +61,8 @@ export function connect(url: string, onFault: (error: Error) => void): Connectio
     ['quotaClear', CLEAR, 1],
   ] as const)
     redis.defineCommand(name, { lua, numberOfKeys })
-  const begin = (client: Redis) => void client.connect().catch(() => {}) // told by the listener; the library goes on trying
-  begin(redis)
-  let listener: Redis | undefined
+  let listener: RedisConnection | undefined
+  let stopListening = (): void => {}
   const scripts = redis as unknown as Scripts
   return {
     quotaBeat: (...all) => scripts.quotaBeat(...all),
@@ -81,13 +73,16 @@ export function connect(url: string, onFault: (error: Error) => void): Connectio
     quotaClear: (...all) => scripts.quotaClear(...all),
     zrange: (key, from, to) => redis.zrange(key, String(from), String(to)),
     listen(channel, onMessage) {
-      listener = new Redis(url, FAST)
-      listener.on('error', () => {}) // the other connection tells
-      listener.on('ready', () => void listener?.subscribe(channel).catch(() => {})) // again with the next connection
-      listener.on('message', (_, text: string) => onMessage(text))
-      begin(listener)
+      listener = openConnection(url, {
+        ...RETRY,
+        commandTimeoutMs: SUBSCRIBER_COMMAND_TIMEOUT_MS,
+        onError: () => {}, // the other connection reports that Redis is unavailable
+      })
+      // nothing has to be recovered after it: beats and leases repeat every reset
+      stopListening = keepSubscribed(listener, channel, { onMessage, onFault })
     },
     close() {
+      stopListening()
       redis.disconnect()
       listener?.disconnect()
     },

@@ -1,35 +1,41 @@
-/** Connections to Redis for sessions: they fail within 50 ms instead of waiting, and come back by themselves. The only importer of ioredis here. */
-import { Redis } from 'ioredis'
+/** The two connections of the session store: one for commands, which fail within 50 ms instead of waiting, one for signals. It runs no command. */
+import {
+  openConnection,
+  type RedisConnection,
+  SUBSCRIBER_COMMAND_TIMEOUT_MS,
+} from '../../redis/connection.ts'
 import type { Log } from '../../telemetry/log.ts'
 
+export type { RedisConnection }
+
 const COMMAND_TIMEOUT_MS = 50
-const CONNECT_TIMEOUT_MS = 200
-const MAX_BACKOFF_MS = 1000
 
-export type RedisConnection = Redis
-
-/** Defaults of the library would hold a command for over 25 s while the server is stalled. */
 export function connectRedis(url: string, log: Log): RedisConnection {
-  const redis = new Redis(url, {
-    enableOfflineQueue: false,
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    retryStrategy: attempt => Math.min(attempt * 50, MAX_BACKOFF_MS),
-    lazyConnect: true,
-  })
-  let told = false
-  redis.on('error', (error: Error) => {
-    if (!told)
-      log.warn(
-        { reason: error.message },
-        'Redis cannot be reached; sessions of this instance go on by themselves',
-      )
-    told = true
+  return connect(url, log, COMMAND_TIMEOUT_MS)
+}
+
+/** For `RedisSessionStore.subscriber`: no call waits for it. */
+export function connectSubscriber(url: string, log: Log): RedisConnection {
+  return connect(url, log, SUBSCRIBER_COMMAND_TIMEOUT_MS)
+}
+
+function connect(url: string, log: Log, commandTimeoutMs: number): RedisConnection {
+  let reported = false
+  const redis = openConnection(url, {
+    commandTimeoutMs,
+    firstRetryMs: 50,
+    maxRetryMs: 1000,
+    onError(error) {
+      if (!reported)
+        log.warn(
+          { reason: error.message },
+          'Redis cannot be reached; sessions of this instance go on by themselves',
+        )
+      reported = true
+    },
   })
   redis.on('ready', () => {
-    told = false
+    reported = false
   })
-  void redis.connect().catch(() => {}) // the error listener has told; the library goes on trying
   return redis
 }

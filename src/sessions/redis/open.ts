@@ -2,7 +2,7 @@
 import type { Log } from '../../telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import type { SessionStore } from '../session-store.ts'
-import { connectRedis } from './connection.ts'
+import { connectRedis, connectSubscriber } from './connection.ts'
 import { redisKeyRing } from './key-ring.ts'
 import { RedisSessionStore } from './store.ts'
 
@@ -22,8 +22,8 @@ export async function openRedisSessions(
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
   const { redisUrl, own, ttlMs, log, now } = options
   const redis = connectRedis(redisUrl, log)
-  const subscriber = connectRedis(redisUrl, log)
+  const subscriber = connectSubscriber(redisUrl, log)
   const keys = redisKeyRing(redis, own)
   await keys.ready
-  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, now }) }
+  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, log, now }) }
 }

@@ -47,6 +47,14 @@ export class RedisReplays {
 
   /** undefined when the stream is unknown or events after `afterN` have been dropped. */
   async read(stream: string, afterN: number): Promise<Replay | undefined> {
+    const kept = await this.readKept(stream)
+    const first = kept?.events[0]
+    if (kept === undefined || first === undefined || first.n > afterN + 1) return undefined
+    return { events: kept.events.filter(event => event.n > afterN), complete: kept.complete }
+  }
+
+  /** Everything that is still there; undefined when the stream is unknown. */
+  async readKept(stream: string): Promise<Replay | undefined> {
     const rows = await this.#redis.lrange(keyOf(stream), 0, -1)
     if (rows.length === 0) return undefined
     const complete = rows.at(-1) === END
@@ -56,9 +64,7 @@ export class RedisReplays {
         const colon = row.indexOf(':')
         return { n: Number(row.slice(0, colon)), data: row.slice(colon + 1) }
       })
-    const first = events[0]
-    if (first === undefined || first.n > afterN + 1) return undefined
-    return { events: events.filter(event => event.n > afterN), complete }
+    return { events, complete }
   }
 
   #push(stream: string, row: string, keepMs: number): Promise<unknown> {

@@ -1,10 +1,13 @@
 /** Sessions shared by all instances, kept in Redis: any instance serves any session, stream and resume. It never waits over 50 ms. */
 import { randomUUID } from 'node:crypto'
+import { keepSubscribed } from '../../redis/subscription.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {
   type Channel,
   channelKey,
+  isStreamKey,
   type Replay,
   type ReplayEvent,
   type Session,
@@ -25,6 +28,7 @@ export interface RedisSessionOptions {
   readonly keys: KeyRing
   /** Sliding. */
   readonly ttlMs: number
+  readonly log: Log
   readonly now: () => number
 }
 
@@ -34,6 +38,8 @@ const CREATED = 'toolgate:{sessions}:created'
 /** An open stream says so this often; one that was not heard of for three times as long is gone. */
 const STREAM_BEAT_MS = 10_000
 const SWEEP_MS = 60_000
+/** Sessions whose state is read in one round trip. */
+const CATCH_UP_BATCH = 100
 
 const keyOf = (id: string): string => `toolgate:{s:${id}}`
 
@@ -83,6 +89,7 @@ export class RedisSessionStore implements SessionStore {
   readonly #streams = new Map<string, { legacy: number; standalone: number }>()
   readonly #replays: RedisReplays
   readonly #timers: NodeJS.Timeout[]
+  readonly #unsubscribe: () => void
 
   constructor(options: RedisSessionOptions) {
     this.#options = options
@@ -91,10 +98,11 @@ export class RedisSessionStore implements SessionStore {
       setInterval(() => this.#beat(), STREAM_BEAT_MS).unref(),
       setInterval(() => this.#sweep(), SWEEP_MS).unref(),
     ]
-    options.subscriber.on('message', (_channel: string, text: string) => this.#receive(text))
-    const subscribe = (): void => void options.subscriber.subscribe(SIGNALS).catch(() => {})
-    options.subscriber.on('ready', subscribe)
-    if (options.subscriber.status === 'ready') subscribe()
+    this.#unsubscribe = keepSubscribed(options.subscriber, SIGNALS, {
+      onMessage: text => this.#receive(text),
+      onSubscribed: () => this.#catchUp(),
+      onFault: ({ message }) => options.log.debug({ reason: message }, 'signals of sessions may be missed'),
+    })
   }
 
   async create(facts: SessionFacts): Promise<Session> {
@@ -214,6 +222,7 @@ export class RedisSessionStore implements SessionStore {
   }
 
   close(): void {
+    this.#unsubscribe()
     for (const timer of this.#timers) clearInterval(timer)
     this.#options.subscriber.disconnect()
     this.#options.redis.disconnect()
@@ -222,6 +231,35 @@ export class RedisSessionStore implements SessionStore {
   #receive(text: string): void {
     const { from, id, signal } = JSON.parse(text) as { from: string; id: string; signal: SessionSignal }
     if (from !== this.#instance) this.#listeners.deliver(id, signal)
+  }
+
+  /**
+   * What was published while this instance was not subscribed, as far as Redis keeps it: the end of sessions, and the
+   * events of streams that are resumed here. Listeners may receive both twice.
+   */
+  async #catchUp(): Promise<void> {
+    const { redis } = this.#options
+    const sessions: string[] = []
+    for (const id of this.#listeners.ids()) {
+      if (isStreamKey(id)) await this.#redeliver(id)
+      else sessions.push(id)
+    }
+    while (sessions.length > 0) {
+      const batch = sessions.splice(0, CATCH_UP_BATCH)
+      const pipeline = redis.pipeline()
+      for (const id of batch) pipeline.hexists(keyOf(id), 'ended')
+      const replies = (await pipeline.exec()) ?? []
+      for (const [i, [error, ended]] of replies.entries()) {
+        if (error) throw error
+        if (ended === 1) this.#listeners.deliver(batch[i]!, { kind: 'end' })
+      }
+    }
+  }
+
+  async #redeliver(stream: string): Promise<void> {
+    const { events, complete } = (await this.#replays.readKept(stream)) ?? { events: [], complete: false }
+    for (const [i, event] of events.entries())
+      this.#listeners.deliver(stream, { kind: 'event', event, last: complete && i === events.length - 1 })
   }
 
   async #beatOne(id: string): Promise<void> {

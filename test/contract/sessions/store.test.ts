@@ -6,7 +6,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fileKeyRing } from '../../../src/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/sessions/memory/store.ts'
-import { connectRedis } from '../../../src/sessions/redis/connection.ts'
+import { connectRedis, connectSubscriber } from '../../../src/sessions/redis/connection.ts'
 import { redisKeyRing } from '../../../src/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../../src/sessions/redis/store.ts'
 import type {
@@ -318,10 +318,17 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
 
   async function open(clock: Clock): Promise<SessionStore> {
     const redis = connectRedis(server.url, SILENT)
-    const subscriber = connectRedis(server.url, SILENT)
+    const subscriber = connectSubscriber(server.url, SILENT)
     const keys = redisKeyRing(redis, fileKeyRing(ringFile(), clock.now), clock.now)
     await keys.ready
-    const store = new RedisSessionStore({ redis, subscriber, keys, ttlMs: TTL_MS, now: clock.now })
+    const store = new RedisSessionStore({
+      redis,
+      subscriber,
+      keys,
+      ttlMs: TTL_MS,
+      log: SILENT,
+      now: clock.now,
+    })
     await new Promise(resolve => setTimeout(resolve, 100))
     return store
   }
@@ -348,10 +355,17 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
     const clock = new Clock()
     const own = await startRedis()
     const redis = connectRedis(own.url, SILENT)
-    const subscriber = connectRedis(own.url, SILENT)
+    const subscriber = connectSubscriber(own.url, SILENT)
     const keys = redisKeyRing(redis, fileKeyRing(ringFile(), clock.now), clock.now)
     await keys.ready
-    const store = new RedisSessionStore({ redis, subscriber, keys, ttlMs: TTL_MS, now: clock.now })
+    const store = new RedisSessionStore({
+      redis,
+      subscriber,
+      keys,
+      ttlMs: TTL_MS,
+      log: SILENT,
+      now: clock.now,
+    })
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     own.process.kill('SIGSTOP')
     // what the store itself would wait for, it would wait for every time; a busy machine it is not always

@@ -1,0 +1,68 @@
+/** Keeps a connection subscribed to a channel, whatever becomes of the server. It does not know what the messages mean. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RedisConnection } from './connection.ts'
+
+export interface SubscriptionOptions {
+  readonly onMessage: (text: string) => void
+  /** Runs after every subscription, since messages may have been missed before it. It is retried when it rejects. */
+  readonly onSubscribed?: () => Promise<void>
+  /** A subscription that failed and is retried, or a message that could not be read. */
+  readonly onFault: (error: Error) => void
+}
+
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
+/** A subscriber sends nothing of its own, so only a ping finds a connection that is half-open. */
+const PING_MS = 5_000
+
+/**
+ * Subscribes with every new connection, and retries while the connection lasts.
+ * @returns ends it; the connection stays open
+ */
+export function keepSubscribed(
+  redis: RedisConnection,
+  channel: string,
+  { onMessage, onSubscribed, onFault }: SubscriptionOptions,
+): () => void {
+  let connections = 0
+
+  async function subscribe(): Promise<void> {
+    const own = ++connections
+    let retryMs = FIRST_RETRY_MS
+    while (own === connections && redis.status === 'ready') {
+      try {
+        await redis.subscribe(channel)
+        await onSubscribed?.()
+        return
+      } catch (error) {
+        onFault(error as Error)
+        await sleep(retryMs, undefined, { ref: false })
+        retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+      }
+    }
+  }
+
+  const onReady = (): void => void subscribe()
+  const onText = (_channel: string, text: string): void => {
+    try {
+      onMessage(text)
+    } catch (error) {
+      // thrown into the library it would end the process
+      onFault(error as Error)
+    }
+  }
+  const ping = (): void => {
+    // the connection replaces itself when no response comes
+    if (redis.status === 'ready') void redis.ping().catch(() => {})
+  }
+  redis.on('ready', onReady)
+  redis.on('message', onText)
+  if (redis.status === 'ready') onReady()
+  const pings = setInterval(ping, PING_MS).unref()
+  return () => {
+    connections++
+    clearInterval(pings)
+    redis.off('ready', onReady)
+    redis.off('message', onText)
+  }
+}
