@@ -1,6 +1,6 @@
 /** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
-import { mkdirSync } from 'node:fs'
 import { attachGateway, followControlPlane } from './main/control-link.ts'
+import { prepareDataDir } from './main/data-dir.ts'
 import { openGateway } from './main/gateway.ts'
 import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
@@ -32,7 +32,7 @@ export async function start(settings: Settings): Promise<Running> {
   const log = createLogger(settings.logLevel)
   const closers = new Closers(log)
   try {
-    mkdirSync(settings.dataDir, { recursive: true })
+    prepareDataDir(settings.dataDir, log)
     const ground = layGround(settings, log, closers)
     const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
     return {

@@ -3,6 +3,8 @@
 
 interface Command {
   readonly summary: string
+  /** It writes to DATA_DIR or the embedded database: what it creates is readable by this user only. */
+  readonly writesData?: true
   /** Loaded only when asked for: `--help` must not start a gateway. Resolves to the exit code. */
   readonly load: () => Promise<(args: string[]) => Promise<number>>
 }
@@ -10,6 +12,7 @@ interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: {
     summary: 'start gateway, control plane and, in development, identity provider and example',
+    writesData: true,
     load: async () => (await import('./serve.ts')).serve,
   },
   demo: {
@@ -26,10 +29,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   db: {
     summary: 'migrate the database of the control plane, or show its state',
+    writesData: true,
     load: async () => (await import('./db.ts')).db,
   },
   metering: {
     summary: 'show metering events, or verify that none is missing',
+    writesData: true,
     load: async () => (await import('./metering.ts')).metering,
   },
   policy: {
@@ -64,6 +69,8 @@ async function main(argv: string[]): Promise<number> {
     process.stderr.write(`toolgate: there is no command "${name}".\n\n${help()}`)
     return EXIT_USAGE
   }
+  // here, since worker threads inherit the umask of the process and cannot set one
+  if (command.writesData === true) process.umask(0o077)
   const run = await command.load()
   return run(rest)
 }

@@ -31,6 +31,7 @@ export const PLACES: readonly Place[] = [
     'telemetry/log.ts',
     'telemetry/traces.ts',
     'redis/',
+    'fs/',
     'threads/',
     'toolsets/source.ts',
   ),

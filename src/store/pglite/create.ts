@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
+import { makeTreePrivate } from '../../fs/private-tree.ts'
 
 const CREATE_TIMEOUT_MS = 120_000
 /** Plain JavaScript, so that it runs the same from source and from the build. */
 const SCRIPT = `
+process.umask(0o077)
 const { PGlite } = require(process.argv[1])
 PGlite.create({ dataDir: process.argv[2] }).then(db => db.close()).then(
   () => process.exit(0),
@@ -35,6 +37,8 @@ export async function create(directory: string): Promise<void> {
   }
   const draft = join(parent, `${draftPrefix}${process.pid}`)
   await runChild(draft)
+  // the library gives its files mode 0666, whatever the umask
+  makeTreePrivate(draft)
   rmSync(directory, { recursive: true, force: true })
   renameSync(draft, directory)
 }

@@ -1,5 +1,6 @@
 /** Opens the embedded database: lock, create when missing, then one PGlite. No query lives here. */
 import { PGlite } from '@electric-sql/pglite'
+import { makeTreePrivate } from '../../fs/private-tree.ts'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../open.ts'
 import { NO_SEALER } from '../sealer.ts'
@@ -9,6 +10,7 @@ import { database, sqlStore } from '../sql/sql-store.ts'
 import { create, exists } from './create.ts'
 import { pgliteDialect } from './dialect.ts'
 import { lockDirectory } from './directory-lock.ts'
+import { PrivateNodeFs } from './private-files.ts'
 
 /**
  * @param directory undefined: in memory, gone with the process
@@ -17,8 +19,11 @@ import { lockDirectory } from './directory-lock.ts'
 export async function openPglite(directory: string | undefined, options: StoreOptions): Promise<OpenedStore> {
   const lock = directory === undefined ? undefined : lockDirectory(directory, options.onFault)
   try {
-    if (directory !== undefined && !exists(directory)) await create(directory)
-    const client = await PGlite.create(directory === undefined ? {} : { dataDir: directory })
+    if (directory !== undefined) {
+      if (exists(directory)) makeTreePrivate(directory)
+      else await create(directory)
+    }
+    const client = await PGlite.create(directory === undefined ? {} : { fs: new PrivateNodeFs(directory) })
     const db = database(pgliteDialect(client))
     const store = sqlStore({
       adapter: 'pglite',
