@@ -49,7 +49,6 @@ export function makeTreePrivate(root: string): PrivateTree {
   }
 
   /** @returns whether it is a folder to look into */
-  /** @returns whether it is a folder to look into */
   function correct(path: string): boolean {
     const found = lstatSync(path)
     if (found.uid !== owner) return false
