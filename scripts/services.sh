@@ -99,12 +99,13 @@ want_python_mcp1() {
   steps+=(fetch_python_mcp1)
 }
 
-# its SDK is pinned in go.mod; a newer source is built again
+# its SDK is pinned in go.mod; a client built from other sources is built again
 want_go_mcp() {
-  local source=test/fixtures/mcp-go built=.tools/go-mcp/mcp-client
-  [[ -x $built && ! $source/main.go -nt $built && ! $source/go.mod -nt $built ]] && return
+  [[ -x .tools/go-mcp/mcp-client && $(cat .tools/go-mcp/sources.sha256 2>/dev/null) == "$(hash_go_mcp)" ]] && return
   steps+=(build_go_mcp)
 }
+
+hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
 
 # an environment of its own: its libraries and those of the MCP client need not agree
 want_schemathesis() {
@@ -160,6 +161,7 @@ build_go_mcp() {
   local target
   target=$(cd .tools/go-mcp && pwd -P)/mcp-client
   (cd test/fixtures/mcp-go && go build -trimpath -o "$target" .)
+  hash_go_mcp >.tools/go-mcp/sources.sha256
 }
 
 # The packages would start a server of their own on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
