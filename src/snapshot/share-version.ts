@@ -1,4 +1,4 @@
-/** The version of the control plane's share, from the digests of its parts: whoever has the content can check the version. It reads and sends nothing. */
+/** The version of the control plane's share, from the digests of its parts, so that a receiver of the content can verify the version. It reads and sends nothing. */
 import { createHash } from 'node:crypto'
 import type { ControlShare } from './control-share.ts'
 

@@ -239,7 +239,7 @@ export class RemoteGateway {
     return this.#invalid === undefined ? this.#share.version : ''
   }
 
-  /** What the control plane sent is no valid update: the last good snapshot stays, in memory and on disk. */
+  /** What the control plane sent is not a valid update: the last good snapshot stays, in memory and on disk. */
   #refuse(reason: string): void {
     const { reporter, onFault, log } = this.#options
     const fault = `an update of the control plane is refused: ${reason}`

@@ -215,7 +215,7 @@ export class Dispatcher {
     refusal: Refusal,
   ): RpcAnswer {
     const { call, version } = conversation
-    // from 2025-11-25 on the model is told what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    // from 2025-11-25 on the model reads what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
     if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
       return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {

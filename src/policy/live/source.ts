@@ -52,7 +52,7 @@ export function watchSource(
 
   async function offer(bundle: Uint8Array): Promise<void> {
     const attempts = bundle === refused ? (retry?.attempts ?? 0) + 1 : 1
-    // known before it is offered: whoever hears of the refusal can say when the next attempt is made
+    // set before the offer, so that a report of the refusal can name the time of the next attempt
     refused = bundle
     retry = retryAfter(attempts)
     if (await onBundle(bundle)) refused = retry = undefined
