@@ -8,6 +8,9 @@ import { joinedStatus, type ShadowStatus } from '../policy/live/shadow.ts'
 import { watchSource } from '../policy/live/source.ts'
 import type { Ground } from './ground.ts'
 
+/** Why nothing can be promoted where no candidate is set. */
+export const NO_CANDIDATE = 'There is no candidate: set POLICY_SHADOW.'
+
 export interface Candidate {
   /** For operators: of all planes and threads together. */
   status(): Promise<object>

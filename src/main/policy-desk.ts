@@ -4,6 +4,7 @@ import type { LivePolicy } from '../policy/live/live-policy.ts'
 import { explain } from '../policy/log/explain.ts'
 import type { DecisionRecorder } from '../policy/log/recorder.ts'
 import type { Ground } from './ground.ts'
+import { NO_CANDIDATE } from './policy-candidate.ts'
 import type { PlanePolicy, PolicyOwner } from './policy-served.ts'
 
 export interface DeskParts {
@@ -49,7 +50,6 @@ export function policyDesk({ ground, recorder, plane, live, owner }: DeskParts):
         },
       }
     },
-    promote: async () =>
-      owner === undefined ? 'There is no candidate: set POLICY_SHADOW.' : owner.promote(),
+    promote: async () => (owner === undefined ? NO_CANDIDATE : owner.promote()),
   }
 }

@@ -16,7 +16,7 @@ import { createOpaHttpEngine } from '../policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../policy/opa-wasm/trial.ts'
 import type { Ground } from './ground.ts'
-import { openCandidate } from './policy-candidate.ts'
+import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
 
 /** What a plane asks, and how it hears of another policy. */
 export interface PlanePolicy {
@@ -175,8 +175,7 @@ async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
         ...(candidate === undefined ? {} : { candidate: await candidate.status() }),
       }
     },
-    promote: async () =>
-      candidate === undefined ? 'There is no candidate: set POLICY_SHADOW.' : candidate.promote(),
+    promote: async () => (candidate === undefined ? NO_CANDIDATE : candidate.promote()),
   }
 }
 

@@ -52,6 +52,9 @@ export interface Decision {
   readonly unavailable?: boolean
 }
 
+/** `Retry-After` of a call that could not be decided (`unavailable`): an interrupted evaluation or an unreachable policy server seldom lasts longer. */
+export const POLICY_RETRY_SECS = 1
+
 /** A policy made ready; one per snapshot and thread. */
 export interface PreparedPolicy {
   readonly engine: 'opa-wasm' | 'opa-http'

@@ -4,7 +4,12 @@ import type { Principal } from '../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../pipeline/refusal.ts'
 import type { Outcome, Stage } from '../pipeline/stage.ts'
-import type { Decision, DecisionObserver, PolicyInput } from '../policy/engine.ts'
+import {
+  type Decision,
+  type DecisionObserver,
+  POLICY_RETRY_SECS,
+  type PolicyInput,
+} from '../policy/engine.ts'
 import { obligationsOf } from './obligations.ts'
 import { policyInput, resourceKeyOf } from './policy-input.ts'
 
@@ -15,9 +20,6 @@ export function subjectKeyOf(exchange: Exchange): string {
     ? principal.visibilityKey
     : `${exchange.tenant}\n${principal.visibilityKey}`
 }
-
-/** An evaluation was interrupted, or the policy server is away: neither lasts long. */
-export const POLICY_RETRY_SECS = 1
 
 const NOBODY: DecisionObserver = { decided: () => undefined }
 

@@ -2,14 +2,18 @@
 import type { TokenVerifier } from '../../identity/verifier.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tenant } from '../../model/tenant.ts'
-import type { Decision, PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
+import {
+  type Decision,
+  POLICY_RETRY_SECS,
+  type PolicyInput,
+  type PreparedPolicy,
+} from '../../policy/engine.ts'
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'
 
 /** May act for another tenant (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'
-const POLICY_RETRY_SECS = 1
 
 /** @throws Problem unauthorized */
 export async function authenticate(
