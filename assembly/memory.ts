@@ -2,7 +2,7 @@
  * The memory map, and where this instance's own parts of it are. It hands out addresses; it reads and writes nothing.
  *
  * One shared memory per process; every thread instantiates the kernel on it. The host lays it out
- * (`src/kernel/layout.ts`) and tells each instance its addresses once, at start. The kernel has no data
+ * (`src/data-plane/kernel/layout.ts`) and tells each instance its addresses once, at start. The kernel has no data
  * segment and no heap, so a new instance writes nothing over what the others count.
  *
  *        0 ┌──────────────────────────────────────────────┐

@@ -1,6 +1,6 @@
 /**
  * Struct offsets, kinds and status codes of the quota table. No code, only integer constants;
- * `src/quota/memory/abi.ts` repeats them for the host and a test compares the two.
+ * `src/data-plane/quota/memory/abi.ts` repeats them for the host and a test compares the two.
  */
 
 // ── Region header (offsets from the base of QUOTA) ──────────────────────────────────────────────────────────

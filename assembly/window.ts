@@ -4,7 +4,7 @@
  * window-table.ts finds slots, window-reserve.ts and window-restore.ts serve hosts that write counts down.
  *
  * Locks: a consumer's slot before a tool's; a table's lock is never waited for while a slot is held.
- * The host lays the region out (`src/quota/memory/layout.ts`), writes the key into the scratch area and passes times
+ * The host lays the region out (`src/data-plane/quota/memory/layout.ts`), writes the key into the scratch area and passes times
  * as arguments: `monoMs` of a clock that all threads share and that never steps (above 0), `unixMs` for the calendar.
  */
 import {

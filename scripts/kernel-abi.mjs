@@ -1,8 +1,8 @@
-/** Writes src/kernel/abi.ts from assembly/abi.ts: the same constants without AssemblyScript's types. `--check` only compares. */
+/** Writes src/data-plane/kernel/abi.ts from assembly/abi.ts: the same constants without AssemblyScript's types. `--check` only compares. */
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const source = new URL('../assembly/abi.ts', import.meta.url)
-const target = new URL('../src/kernel/abi.ts', import.meta.url)
+const target = new URL('../src/data-plane/kernel/abi.ts', import.meta.url)
 
 const HEADER = `/**
  * What both sides of the boundary agree on: status codes, method numbers, struct offsets, limits. No code, only integer constants.
@@ -28,7 +28,7 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   const wanted = hostConstants(readFileSync(source, 'utf8'))
   if (process.argv.includes('--check')) {
     if (readFileSync(target, 'utf8') !== wanted) {
-      console.error('src/kernel/abi.ts is not what assembly/abi.ts says; run npm run build:kernel')
+      console.error('src/data-plane/kernel/abi.ts is not what assembly/abi.ts says; run npm run build:kernel')
       process.exitCode = 1
     }
   } else {

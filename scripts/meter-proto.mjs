@@ -1,5 +1,5 @@
 /**
- * Generates src/meter/event.generated.ts from src/meter/event.proto (protobufjs static code: no reflection, no eval).
+ * Generates src/data-plane/metering/event.generated.ts from src/data-plane/metering/event.proto (protobufjs static code: no reflection, no eval).
  * Usage: node scripts/meter-proto.mjs            writes the file
  *        node scripts/meter-proto.mjs --print    writes it to standard output, for the test that compares
  */

@@ -2,9 +2,9 @@
  * One echo server in a process of its own, for the listener bench: bare uWS or one of our listeners. It
  * measures nothing but its CPU.
  */
-import { createListener } from '../../src/server/create.ts'
-import { DEFAULT_LISTENER_LIMITS } from '../../src/server/listener.ts'
-import { loadNative } from '../../src/server/uws/native.ts'
+import { createListener } from '../../src/shared/server/create.ts'
+import { DEFAULT_LISTENER_LIMITS } from '../../src/shared/server/listener.ts'
+import { loadNative } from '../../src/shared/server/uws/native.ts'
 
 /** What the bench asks for, over IPC, and what it gets back. */
 export type Question = 'cpu'

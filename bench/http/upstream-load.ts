@@ -3,8 +3,8 @@
  * a bare uWS server in a process of its own. Every answer is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
  */
 import { Pool } from 'undici'
-import { createEgress } from '../../src/egress/client.ts'
-import type { EgressRequest } from '../../src/egress/egress.ts'
+import { createEgress } from '../../src/shared/egress/client.ts'
+import type { EgressRequest } from '../../src/shared/egress/egress.ts'
 import { BODY, startEchoServer } from './listener-process.ts'
 
 const IN_FLIGHT = 8

@@ -1,13 +1,13 @@
 /**
  * The best plain JavaScript we could write for the kernel's work, as its rival in the benches. It trades rules for speed
- * nowhere that a bench would notice; production has `src/kernel/twin.ts`, which is plain and slow.
+ * nowhere that a bench would notice; production has `src/data-plane/kernel/twin.ts`, which is plain and slow.
  *
  * Admission walks the route tree over the raw path in one pass: where every literal and every parameter character fits,
  * the path is canonical by that alone, and no separate check is made. That beats a regular expression and a tree
  * (116 against 180 ns), segments and maps (230 ns), and find-my-way (190 ns).
  */
-import type { RouteDefinition } from '../../src/kernel/kernel.ts'
-import { methodNumber } from '../../src/kernel/method.ts'
+import type { RouteDefinition } from '../../src/data-plane/kernel/kernel.ts'
+import { methodNumber } from '../../src/data-plane/kernel/method.ts'
 
 const UNCLEAN = /[^\w\-.~!$&'()*+,;=:@/]|\/[./]/
 /** Per code unit: 1 where it may stand in a path segment. Read without a bounds check. */

@@ -1,6 +1,6 @@
-/** What it costs to get a fresh string into linear memory: the figures behind `SHORT` in src/kernel/path-window.ts. */
-import { createMemory, planLayout } from '../../src/kernel/layout.ts'
-import { PathWindow } from '../../src/kernel/path-window.ts'
+/** What it costs to get a fresh string into linear memory: the figures behind `SHORT` in src/data-plane/kernel/path-window.ts. */
+import { createMemory, planLayout } from '../../src/data-plane/kernel/layout.ts'
+import { PathWindow } from '../../src/data-plane/kernel/path-window.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { BATCH, FreshPaths } from './requests.ts'
 

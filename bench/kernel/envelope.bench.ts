@@ -1,9 +1,9 @@
 /** The body of a `tools/call`, from bytes as the listener hands them over: to the tool's name, and to the message with its arguments. */
 
-import { readMessage } from '../../src/gateway/mcp/message.ts'
-import { CALL_NAME } from '../../src/kernel/abi.ts'
-import { createKernel, createTwin } from '../../src/kernel/create.ts'
-import { CallReader, type EnvelopeReader } from '../../src/kernel/envelope.ts'
+import { readMessage } from '../../src/data-plane/http/mcp/message.ts'
+import { CALL_NAME } from '../../src/data-plane/kernel/abi.ts'
+import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { CallReader, type EnvelopeReader } from '../../src/data-plane/kernel/envelope.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 /** Bodies that one timed run takes. */

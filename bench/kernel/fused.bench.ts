@@ -1,6 +1,6 @@
 /** Normalize, match among 50 routes, take a token: one crossing, beside the best plain JavaScript that does the same. */
 import FindMyWay from 'find-my-way'
-import { createKernel, createTwin } from '../../src/kernel/create.ts'
+import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
 import type { Suite } from '../suite.ts'
 import { BestJsBuckets, BestJsRouter, normalize } from './best-js.ts'
 import { BATCH, FreshPaths, requestsFor, restRoutes } from './requests.ts'

@@ -1,5 +1,5 @@
 /** Path normalization: a clean and a dirty path of 40 bytes, fresh from the socket. */
-import { createKernel, createTwin } from '../../src/kernel/create.ts'
+import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { normalize } from './best-js.ts'
 import { BATCH, FreshPaths } from './requests.ts'

@@ -1,5 +1,5 @@
 /** Route tables and request paths of the kernel's benches, as strings fresh from a socket. It measures nothing. */
-import type { RouteDefinition } from '../../src/kernel/kernel.ts'
+import type { RouteDefinition } from '../../src/data-plane/kernel/kernel.ts'
 
 /** Strings that one timed run takes. */
 export const BATCH = 256

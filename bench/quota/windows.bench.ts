@@ -1,9 +1,9 @@
 /** All five quota windows in one call, with 100,000 consumers in the table: the kernel, the store, a library, and what the memory alone costs. */
 import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible'
-import { CONSUMER_STRIDE } from '../../src/quota/memory/abi.ts'
-import { createQuotaRegion } from '../../src/quota/memory/kernel.ts'
-import { createMemoryQuota } from '../../src/quota/memory/memory-quota.ts'
-import { QuotaTable } from '../../src/quota/memory/table.ts'
+import { CONSUMER_STRIDE } from '../../src/data-plane/quota/memory/abi.ts'
+import { createQuotaRegion } from '../../src/data-plane/quota/memory/kernel.ts'
+import { createMemoryQuota } from '../../src/data-plane/quota/memory/memory-quota.ts'
+import { QuotaTable } from '../../src/data-plane/quota/memory/table.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const CONSUMERS = 100_000

@@ -1,22 +1,22 @@
 /** A gateway with 1,000 tenants × 20 APIs × 100,000 keys: what a change costs until it is served, what a lookup costs, what it weighs. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/fleet/update-events.ts'
-import { kernelRoutes } from '../../src/gateway/kernel-routes.ts'
-import type { RouteMatcher, RouteRow } from '../../src/gateway/router.ts'
-import { createKernel } from '../../src/kernel/create.ts'
+import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/link/update-events.ts'
+import { kernelRoutes } from '../../src/data-plane/http/kernel-routes.ts'
+import type { RouteMatcher, RouteRow } from '../../src/data-plane/http/router.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import { principal } from '../../src/model/principal.ts'
-import type { CompiledApi, Snapshot } from '../../src/pipeline/exchange.ts'
-import type { PreparedPolicy } from '../../src/policy/engine.ts'
-import { compile, SnapshotCompiler } from '../../src/snapshot/compile.ts'
+import type { CompiledApi, Snapshot } from '../../src/data-plane/pipeline/exchange.ts'
+import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
+import { compile, SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
 import {
   applyUpdate,
   type ControlShare,
   type ShareUpdate,
   type TenantShare,
-} from '../../src/snapshot/control-share.ts'
-import { EMPTY_CONTENT, seal } from '../../src/snapshot/document.ts'
-import { partDigest, versionOf } from '../../src/snapshot/share-version.ts'
+} from '../../src/link/control-share.ts'
+import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
+import { partDigest, versionOf } from '../../src/link/share-version.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 

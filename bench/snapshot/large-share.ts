@@ -1,6 +1,6 @@
 /** A share as large as a big platform's: tenants, APIs, subscriptions and keys, the same at each run. It measures nothing. */
 import { createHash } from 'node:crypto'
-import type { ControlShare, TenantShare } from '../../src/snapshot/control-share.ts'
+import type { ControlShare, TenantShare } from '../../src/link/control-share.ts'
 
 export interface Size {
   readonly tenants: number

@@ -1,7 +1,7 @@
 /** The whole pipeline: warm without the backend call, stage by stage, with a backend that answers at once, and cold. It sets no budget. */
-import { compose, type Pipeline } from '../../src/pipeline/compose.ts'
-import { Exchange, type ExchangeInit } from '../../src/pipeline/exchange.ts'
-import type { Stage } from '../../src/pipeline/stage.ts'
+import { compose, type Pipeline } from '../../src/data-plane/pipeline/compose.ts'
+import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
+import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { type CallParts, callParts, freshCalls, withoutBackend } from './calls.ts'
 import { signTokens, verifierOf } from './token/signed-tokens.ts'

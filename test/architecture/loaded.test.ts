@@ -35,7 +35,7 @@ function reachedFrom(entry: string): ReadonlyMap<string, string> {
   return reached
 }
 
-describe.each(['src/main.ts', 'src/main/workers/thread.ts'])('loading %s', entry => {
+describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s', entry => {
   const reached = reachedFrom(entry)
   it.each([
     '@kubernetes/client-node',
@@ -47,13 +47,13 @@ describe.each(['src/main.ts', 'src/main/workers/thread.ts'])('loading %s', entry
     'oidc-provider',
     'pg',
     'zod',
-    'src/control/control-plane.ts',
+    'src/control-plane/control-plane.ts',
   ])('does not load %s', module => {
     expect(reached.get(module)).toBeUndefined()
   })
 
   it('loads what every call needs', () => {
-    for (const module of ['undici', 'pino', 'src/pipeline/compose.ts'])
+    for (const module of ['undici', 'pino', 'src/data-plane/pipeline/compose.ts'])
       expect([...reached.keys()]).toContain(module)
   })
 })

@@ -6,8 +6,8 @@ const ROOT = new URL('../../', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
 const readme = read('README.md')
 const settings = [
-  read('src/settings.ts'),
-  ...readdirSync(new URL('src/settings/', ROOT)).map(name => read(`src/settings/${name}`)),
+  read('src/app/settings.ts'),
+  ...readdirSync(new URL('src/app/settings/', ROOT)).map(name => read(`src/app/settings/${name}`)),
 ].join('\n')
 
 /** Rows of the table below the heading `## Settings`. */

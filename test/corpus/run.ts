@@ -1,7 +1,7 @@
 /** The corpus job: every document through the real compiler, every claim checked, the score printed. It is run by `scripts/corpus.mjs`. */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createCompiler } from '../../src/toolsets/sync/compiler.ts'
+import { createCompiler } from '../../src/catalog/sync/compiler.ts'
 import type { CorpusDocument } from './corpus.ts'
 import { corpusToolSet, faultsOf, roundTrips, STAND_IN, uncompilable } from './measure.ts'
 

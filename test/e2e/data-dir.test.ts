@@ -18,13 +18,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import type { Addresses } from '../../src/main.ts'
+import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const ENTRY = join(import.meta.dirname, '../../src/cli/index.ts')
+const ENTRY = join(import.meta.dirname, '../../src/app/cli/index.ts')
 const FREE_PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const FOREIGN_UID = 54321
 

@@ -8,7 +8,7 @@ import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { type SlowShop, startSlowShop } from '../fixtures/slow-shop.ts'
 
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const COMMAND = join(import.meta.dirname, '../../src/cli/index.ts')
+const COMMAND = join(import.meta.dirname, '../../src/app/cli/index.ts')
 /** More than the gateway waits before it opens a stream. */
 const DELAY_MS = 600
 

@@ -1,7 +1,7 @@
 /** The whole walk of `toolgate demo` against a real deployment; how it takes bad gateways is a unit test. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { walk } from '../../src/cli/demo/steps.ts'
-import { JsonTranscript } from '../../src/cli/demo/transcript.ts'
+import { walk } from '../../src/app/cli/demo/steps.ts'
+import { JsonTranscript } from '../../src/app/cli/demo/transcript.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 
 let gateway: Deployment

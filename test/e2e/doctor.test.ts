@@ -1,8 +1,8 @@
 /** `toolgate doctor` against a real deployment: healthy as every client, and behind fronts that break one step each. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { CLIENT_NAMES } from '../../src/cli/doctor/clients.ts'
-import type { ClientReport } from '../../src/cli/doctor/examine.ts'
-import { doctor } from '../../src/cli/doctor.ts'
+import { CLIENT_NAMES } from '../../src/app/cli/doctor/clients.ts'
+import type { ClientReport } from '../../src/app/cli/doctor/examine.ts'
+import { doctor } from '../../src/app/cli/doctor.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { freePort } from '../fixtures/redis-server.ts'
 import {

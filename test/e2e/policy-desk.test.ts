@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { policy } from '../../src/cli/policy.ts'
-import { lastDecisions } from '../../src/policy/log/tail.ts'
+import { policy } from '../../src/app/cli/policy.ts'
+import { lastDecisions } from '../../src/shared/policy/log/tail.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'policy-desk-'))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ERROR_META_KEY } from '../../src/gateway/refusal-body.ts'
+import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
 import { type Answer, type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 
 const DAY_MS = 86_400_000

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Addresses } from '../../src/main.ts'
+import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { post, read, rpc } from '../fixtures/deployment.ts'
 
@@ -73,7 +73,7 @@ beforeAll(async () => {
   })
   const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
   await copyTemplate(join(dataDir, 'postgres'))
-  child = spawn(process.execPath, ['--import', TSX, 'src/cli/index.ts', 'serve'], {
+  child = spawn(process.execPath, ['--import', TSX, 'src/app/cli/index.ts', 'serve'], {
     env: {
       PATH: process.env.PATH,
       ...ports,

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { CpuProfile } from '../../src/cli/bench/call-tree.ts'
-import type { ProfileReport } from '../../src/cli/bench/profile-report.ts'
+import type { CpuProfile } from '../../src/app/cli/bench/call-tree.ts'
+import type { ProfileReport } from '../../src/app/cli/bench/profile-report.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 
 const BUILT = join(import.meta.dirname, '../../dist/cli/index.js')

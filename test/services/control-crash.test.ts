@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore } from '../../src/store/open.ts'
-import { EVERY_TENANT, type Store } from '../../src/store/store.ts'
+import { openMigratedStore } from '../../src/control-plane/store/open.ts'
+import { EVERY_TENANT, type Store } from '../../src/control-plane/store/store.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,

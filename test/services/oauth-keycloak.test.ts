@@ -5,10 +5,10 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CLIENTS } from '../../src/cli/doctor/clients.ts'
-import { examine } from '../../src/cli/doctor/examine.ts'
+import { CLIENTS } from '../../src/app/cli/doctor/clients.ts'
+import { examine } from '../../src/app/cli/doctor/examine.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { Browser } from '../unit/identity/browser.ts'
+import { Browser } from '../unit/shared/identity/browser.ts'
 import { hasKeycloak, Keycloak } from './keycloak/keycloak-server.ts'
 
 const REDIRECT = 'http://localhost:39999/callback'

@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/model/id.ts'
-import { openMigratedStore } from '../../src/store/open.ts'
-import { EVERY_TENANT } from '../../src/store/store.ts'
+import { openMigratedStore } from '../../src/control-plane/store/open.ts'
+import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import {
   type Cluster,
   POSTGRES_HINT,

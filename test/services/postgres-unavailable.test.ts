@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore } from '../../src/store/open.ts'
-import { EVERY_TENANT, StoreUnavailable } from '../../src/store/store.ts'
+import { openMigratedStore } from '../../src/control-plane/store/open.ts'
+import { EVERY_TENANT, StoreUnavailable } from '../../src/control-plane/store/store.ts'
 import {
   type Cluster,
   POSTGRES_HINT,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRedisQuota, type RedisQuota } from '../../src/quota/redis/redis-quota.ts'
+import { openRedisQuota, type RedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
 import { quotaContract } from '../contract/quota/quota-contract.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 

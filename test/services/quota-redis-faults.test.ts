@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { PlanLimits } from '../../src/model/plan.ts'
-import { mostSurelyInside, type Span } from '../kernel/window/oracle.ts'
+import { mostSurelyInside, type Span } from '../unit/data-plane/kernel/window/oracle.ts'
 import { type Load, type LoadReport, prepareLoad, together } from './redis/load.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 

@@ -1,6 +1,6 @@
 /** Two and four instances on a real Redis, one consumer, saturating load: never above a limit, nearly all of it, nearly all calls decided without the network. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { mostSurelyInside } from '../kernel/window/oracle.ts'
+import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { type LoadJob, prepareLoad, sum, together } from './redis/load.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 

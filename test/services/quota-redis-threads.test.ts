@@ -1,10 +1,10 @@
 /** Worker threads of two instances on one Redis: one thread of each holds the connection, the others count in its table; one limit for all of them. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRedisQuota, type RedisQuota } from '../../src/quota/redis/redis-quota.ts'
+import { openRedisQuota, type RedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
 import { load, type ThreadJob, type ThreadReport } from '../contract/quota/counting-thread.ts'
 import { CountingThread } from '../contract/quota/thread-pool.ts'
-import { mostSurelyInside } from '../kernel/window/oracle.ts'
+import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const LONGEST_MS = 50

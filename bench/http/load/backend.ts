@@ -1,5 +1,5 @@
 /** The upstream of every load run, in the process of the load: it answers whatever it is asked with one product. It checks and measures nothing. */
-import { loadNative, type NativeApp, type NativeModule } from '../../../src/server/uws/native.ts'
+import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
 import { PRODUCT } from './requests.ts'
 
 /** @throws Error that says why the native listener does not load here */

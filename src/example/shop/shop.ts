@@ -1,7 +1,7 @@
 /** The example backend: the HTTP server of a small shop. It keeps everything in memory and knows nothing of the gateway. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Log } from '../../telemetry/log.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
 import { cartRoutes } from './cart.ts'
 import { categoryRoutes } from './categories.ts'
 import { customerRoutes } from './customers.ts'

@@ -1,8 +1,8 @@
 /** What the endpoints mean, one after the other: the walk from tenant to revoked key, limits, filters, and the borders of each state. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { expireDue } from '../../../src/control/service/subscriptions.ts'
-import { EVERY_TENANT } from '../../../src/store/store.ts'
+import { expireDue } from '../../../src/control-plane/api/services/subscriptions.ts'
+import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 

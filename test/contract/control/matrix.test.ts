@@ -1,7 +1,7 @@
 /** Every operation of the served document × {valid, each invalid field, missing token, each role, other tenant, unknown id, repeated}. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { controlPlaneDocument } from '../../../src/control/endpoints.ts'
+import { controlPlaneDocument } from '../../../src/control-plane/api/endpoints.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { MAY } from './expected-access.ts'
 import { breakages, resolve, type Schema } from './invalid-values.ts'

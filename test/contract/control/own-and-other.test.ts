@@ -1,7 +1,7 @@
 /** Every endpoint of the table × each kind of caller × things of its own application and of another one, over the wire. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ENDPOINTS } from '../../../src/control/endpoints.ts'
-import type { Endpoint } from '../../../src/control/http/endpoint.ts'
+import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
+import type { Endpoint } from '../../../src/control-plane/api/http/endpoint.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { MAY } from './expected-access.ts'
 import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'

@@ -6,14 +6,14 @@ import {
   type ControlPlane,
   type ControlPlaneOptions,
   createControlPlane,
-} from '../../../src/control/control-plane.ts'
-import type { TokenVerifier } from '../../../src/identity/verifier.ts'
+} from '../../../src/control-plane/control-plane.ts'
+import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
-import { refuse } from '../../../src/pipeline/refusal.ts'
-import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
-import { openMigratedStore } from '../../../src/store/open.ts'
-import { createSealer } from '../../../src/store/sealer.ts'
-import type { Store } from '../../../src/store/store.ts'
+import { refuse } from '../../../src/shared/call/refusal.ts'
+import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
+import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { createSealer } from '../../../src/control-plane/store/sealer.ts'
+import type { Store } from '../../../src/control-plane/store/store.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
 

@@ -1,8 +1,8 @@
 /** Who sees what, how much of it, and what happens when several ask at once: catalog, exports, plans, tier limits, names, deletion. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { assignPlan } from '../../../src/control/service/consumers.ts'
-import { seedTenants } from '../../../src/control/service/seed.ts'
-import { EVERY_TENANT } from '../../../src/store/store.ts'
+import { assignPlan } from '../../../src/control-plane/api/services/consumers.ts'
+import { seedTenants } from '../../../src/control-plane/api/services/seed.ts'
+import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 

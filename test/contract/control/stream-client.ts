@@ -4,7 +4,7 @@ import {
   type ControlShare,
   EMPTY_SHARE,
   type ShareUpdate,
-} from '../../../src/snapshot/control-share.ts'
+} from '../../../src/link/control-share.ts'
 import type { Plane } from './plane.ts'
 
 export class StreamClient {

@@ -1,7 +1,7 @@
 /** What tests of the egress client share: a client over each of its two carriers, and its closing. It asserts nothing. */
 import { afterEach, beforeEach, describe } from 'vitest'
-import { createEgress } from '../../../src/egress/client.ts'
-import type { Egress, EgressRequest } from '../../../src/egress/egress.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
 import type { TestBackend } from './backend.ts'
 
 const opened: { close(): Promise<void> }[] = []

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../src/egress/client.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 

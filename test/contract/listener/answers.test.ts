@@ -4,7 +4,7 @@
  */
 import { get, type IncomingMessage } from 'node:http'
 import { expect, it } from 'vitest'
-import type { HttpResponse } from '../../../src/server/listener.ts'
+import type { HttpResponse } from '../../../src/shared/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 onEachListener('answers', kind => {

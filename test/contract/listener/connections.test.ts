@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
-import type { HttpResponse } from '../../../src/server/listener.ts'
+import type { HttpResponse } from '../../../src/shared/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 onEachListener('connections', kind => {

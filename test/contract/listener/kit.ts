@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe } from 'vitest'
-import { createListener, type ListenerKind, listenerSupport } from '../../../src/server/create.ts'
+import { createListener, type ListenerKind, listenerSupport } from '../../../src/shared/server/create.ts'
 import {
   DEFAULT_LISTENER_LIMITS,
   type HttpHandler,
@@ -12,7 +12,7 @@ import {
   type ListenerLimits,
   type ListenerOptions,
   type ListenerRefusal,
-} from '../../../src/server/listener.ts'
+} from '../../../src/shared/server/listener.ts'
 
 export interface OpenListener {
   readonly listener: Listener

@@ -1,5 +1,5 @@
 /** What the contract's table (§2, "Scope needed") says, written anew from that table: it shares nothing with the policies. */
-import type { PolicyInput } from '../../../src/policy/engine.ts'
+import type { PolicyInput } from '../../../src/shared/policy/engine.ts'
 
 /** Specification, Authentication 6: role or group → scopes. */
 const SCOPES_OF_ROLES: Readonly<Record<string, string>> = {

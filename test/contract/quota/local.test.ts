@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openJournalQuota } from '../../../src/quota/journal/journal-quota.ts'
-import { createMemoryQuota } from '../../../src/quota/memory/memory-quota.ts'
+import { openJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
+import { createMemoryQuota } from '../../../src/data-plane/quota/memory/memory-quota.ts'
 import { quotaContract } from './quota-contract.ts'
 
 quotaContract('memory', async () => {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PlanLimits } from '../../../src/model/plan.ts'
-import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/quota/quota.ts'
+import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
 
 export interface Opened {
   readonly quota: Quota

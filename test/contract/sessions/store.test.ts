@@ -4,21 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fileKeyRing } from '../../../src/sessions/key-ring.ts'
-import { MemorySessionStore } from '../../../src/sessions/memory/store.ts'
-import { connectRedis, connectSubscriber } from '../../../src/sessions/redis/connection.ts'
-import { redisKeyRing } from '../../../src/sessions/redis/key-ring.ts'
-import { RedisSessionStore } from '../../../src/sessions/redis/store.ts'
+import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
+import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
+import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/connection.ts'
+import { redisKeyRing } from '../../../src/data-plane/sessions/redis/key-ring.ts'
+import { RedisSessionStore } from '../../../src/data-plane/sessions/redis/store.ts'
 import type {
   SessionFacts,
   SessionSignal,
   SessionStore,
   StreamRef,
-} from '../../../src/sessions/session-store.ts'
-import { SessionDesk } from '../../../src/sessions/threads/desk.ts'
-import { JoinedSessionStore } from '../../../src/sessions/threads/joined-store.ts'
-import { SILENT } from '../../../src/telemetry/log.ts'
-import { PortLine } from '../../../src/threads/port-line.ts'
+} from '../../../src/data-plane/sessions/session-store.ts'
+import { SessionDesk } from '../../../src/data-plane/sessions/threads/desk.ts'
+import { JoinedSessionStore } from '../../../src/data-plane/sessions/threads/joined-store.ts'
+import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { PortLine } from '../../../src/shared/threads/port-line.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { create, exists } from '../../../src/store/pglite/create.ts'
+import { create, exists } from '../../../src/control-plane/store/pglite/create.ts'
 
 const library = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'))
 const { version } = JSON.parse(readFileSync(join(library, '../package.json'), 'utf8')) as { version: string }

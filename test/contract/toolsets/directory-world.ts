@@ -1,5 +1,5 @@
 /** The directory source, seen as any source: resources are files, status is files. */
-import { Deployment } from '../../unit/toolsets/deployment.ts'
+import { Deployment } from '../../unit/catalog/deployment.ts'
 import { API_VERSION, NAMESPACE, type SourceWorld } from './source-world.ts'
 
 export async function openDirectory(): Promise<SourceWorld> {

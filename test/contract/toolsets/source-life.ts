@@ -1,6 +1,6 @@
 /** The five synchronization rules, the phases and the status of a tool-set (specification, "ToolSet phase"), for every source. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { serve } from '../../unit/toolsets/deployment.ts'
+import { serve } from '../../unit/catalog/deployment.ts'
 import {
   BASE_URL,
   documentOf,

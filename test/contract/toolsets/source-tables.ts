@@ -1,6 +1,6 @@
 /** Every row of the ToolSet tables (specification, "ToolSet"), for every source. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { serve } from '../../unit/toolsets/deployment.ts'
+import { serve } from '../../unit/catalog/deployment.ts'
 import { documentOf, inline, namesOf, phaseOf, ready, type SourceWorld, toolsOf } from './source-world.ts'
 
 const SHOP = documentOf(

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { EVERY_TENANT } from '../../../src/store/store.ts'
+import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
 import { type Received, type Receiver, receiver } from '../../fixtures/webhook-receivers.ts'
 import { DATABASES } from '../control/plane.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'

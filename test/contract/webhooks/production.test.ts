@@ -1,6 +1,6 @@
 /** Production: no webhook over plain HTTP, neither at start nor later (contract §1 and §6). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startWebhooks } from '../../../src/webhooks/webhooks.ts'
+import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { type Receiver, receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, type Sending, until, type Workplace } from './sending.ts'
 

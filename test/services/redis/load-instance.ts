@@ -1,6 +1,6 @@
 /** An instance under load: waits for `go`, calls for one consumer as fast as told, prints what was granted and when. */
-import type { QuotaGrant, QuotaRefusal } from '../../../src/quota/quota.ts'
-import { openRedisQuota } from '../../../src/quota/redis/redis-quota.ts'
+import type { QuotaGrant, QuotaRefusal } from '../../../src/data-plane/quota/quota.ts'
+import { openRedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
 import type { LoadJob, LoadReport } from './load.ts'
 
 const job = JSON.parse(process.argv[2]!) as LoadJob

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { PlanLimits } from '../../../src/model/plan.ts'
-import type { Span } from '../../kernel/window/oracle.ts'
+import type { Span } from '../../unit/data-plane/kernel/window/oracle.ts'
 
 export interface LoadJob {
   readonly url: string

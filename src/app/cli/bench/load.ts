@@ -1,0 +1,105 @@
+/** Sends one request over and over on kept-alive connections and checks every answer. It starts no server and keeps no answer. */
+import { connect } from 'node:net'
+import type { ResponseHead } from '../../../shared/egress/http1/response-head.ts'
+import { ResponseParser } from '../../../shared/egress/http1/response-parser.ts'
+import type { WorkRequest } from './work.ts'
+
+export interface LoadOptions {
+  readonly url: string
+  readonly request: WorkRequest
+  readonly connections: number
+}
+
+/** A running load. */
+export interface Load {
+  /** Right answers so far. */
+  answers(): number
+  /** Rejects at the first wrong answer; resolves after `stop`. */
+  readonly ended: Promise<void>
+  stop(): void
+}
+
+/** One request in flight on each connection, the next when the answer is complete (closed loop). */
+export function startLoad({ url, request, connections }: LoadOptions): Load {
+  const { hostname, port, host } = new URL(url)
+  const bytes = Buffer.from(written(request, host))
+  const sockets = new Set<ReturnType<typeof connect>>()
+  let answers = 0
+  let stopped = false
+  let fail: (error: Error) => void = () => {}
+  let resolve: () => void = () => {}
+  const ended = new Promise<void>((done, failed) => {
+    resolve = done
+    fail = failed
+  })
+  // nobody may be waiting at the moment
+  ended.catch(() => {})
+  const stop = (): void => {
+    stopped = true
+    for (const socket of sockets) socket.destroy()
+    resolve()
+  }
+  const give = (why: string): void => {
+    if (stopped) return
+    fail(new Error(`${request.method} ${request.path}: ${why}`))
+    stop()
+  }
+
+  function open(): void {
+    let status = 0
+    let keepAlive = true
+    let body: Uint8Array[] = []
+    const parser = new ResponseParser({
+      head(head: ResponseHead) {
+        status = head.status
+        keepAlive = head.keepAlive
+      },
+      data(chunk) {
+        body.push(chunk)
+      },
+    })
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+    sockets.add(socket)
+    const ask = (): void => {
+      body = []
+      parser.begin(request.method)
+      socket.write(bytes)
+    }
+    socket.on('connect', ask)
+    socket.on('error', error => give(error.message))
+    socket.on('close', () => {
+      sockets.delete(socket)
+      if (!stopped && keepAlive) give('the gateway closed the connection')
+    })
+    socket.on('data', chunk => {
+      try {
+        parser.feed(chunk, chunk.length)
+      } catch (error) {
+        return give((error as Error).message)
+      }
+      if (!parser.done) return
+      const whole =
+        body.length === 1
+          ? Buffer.from(body[0]!.buffer, body[0]!.byteOffset, body[0]!.length)
+          : Buffer.concat(body)
+      if (status !== 200 || !whole.includes(request.holds))
+        return give(`expected 200 with ${request.holds}, got ${status} ${whole.toString().slice(0, 500)}`)
+      answers++
+      if (keepAlive) return ask()
+      socket.destroy()
+      open()
+    })
+  }
+
+  for (let opened = 0; opened < connections; opened++) open()
+  return { answers: () => answers, ended, stop }
+}
+
+function written({ method, path, headers, body }: WorkRequest, host: string): string {
+  const lines = Object.entries({
+    host,
+    ...headers,
+    ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(body)) } : {}),
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}

@@ -1,0 +1,133 @@
+/** Starts `toolgate serve` of the same build in a process of its own, waits until it is ready, and can profile it. It sends no request. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ProfilerAnswer, ProfilerOrder } from './profiler-agent.ts'
+
+export interface ServedChild {
+  /** From its ready line. */
+  readonly addresses: { readonly gateway_url: string; readonly api_url: string; readonly auth_url: string }
+  /** @param intervalUs between two samples @returns CPU time of the process so far, µs */
+  startProfile(intervalUs: number): Promise<number>
+  /** @param file takes the profile @returns CPU time of the process so far, µs */
+  stopProfile(file: string): Promise<number>
+  stop(): Promise<void>
+}
+
+/** The folder of the package: policies, tool-sets and plans are found from there. */
+export const PACKAGE_DIR = fileURLToPath(new URL('../../../../', import.meta.url))
+
+/** A build has plain JavaScript. */
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+const ENTRY = fileURLToPath(new URL(`../index.${EXTENSION}`, import.meta.url))
+
+const READY_MS = 90_000
+const ANSWER_MS = 60_000
+/** Longer than a drain takes. */
+const STOP_MS = 20_000
+/** What it said last is shown when it does not start. */
+const KEPT_LINES = 20
+
+/** @throws Error when it ends, or is not ready, before READY_MS; with what it said last */
+export async function startServed(name: string, env: Readonly<Record<string, string>>): Promise<ServedChild> {
+  const child = spawn(process.execPath, [...nodeOptions(), ENTRY, 'serve'], {
+    cwd: PACKAGE_DIR,
+    // no setting of the caller's reaches it: a profile must not write to a production database
+    env: { ...machine(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  const said: string[] = []
+  const keep = (line: string): void => {
+    said.push(line)
+    if (said.length > KEPT_LINES) said.shift()
+  }
+  const lines = createInterface({ input: child.stdout! }).on('line', keep)
+  createInterface({ input: child.stderr! }).on('line', keep)
+  const failed = (why: string): Error => new Error(`the ${name} ${why}\n${said.join('\n')}`)
+  try {
+    const ready = await within(
+      READY_MS,
+      () => failed(`is not ready after ${READY_MS / 1000} s`),
+      (resolve: (line: string) => void, reject) => {
+        child.once('error', reject)
+        child.once('exit', code => reject(failed(`ended with ${code} before it was ready`)))
+        lines.on('line', line => {
+          if (line.startsWith('{"ready":true')) resolve(line)
+        })
+      },
+    )
+    return {
+      addresses: JSON.parse(ready) as ServedChild['addresses'],
+      startProfile: intervalUs => order(child, name, { order: 'start', intervalUs }),
+      stopProfile: file => order(child, name, { order: 'stop', file }),
+      stop: () => stop(child),
+    }
+  } catch (error) {
+    await stop(child)
+    throw error
+  }
+}
+
+/** As this process was started, the loader of TypeScript included where it runs from sources; a debugger is left to this one. */
+function nodeOptions(): string[] {
+  const inherited = process.execArgv.filter(option => !option.startsWith('--inspect'))
+  return [...inherited, '--import', new URL(`./profiler-agent.${EXTENSION}`, import.meta.url).href]
+}
+
+/** What any process needs and no setting of ours. */
+function machine(): Record<string, string> {
+  const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'SystemRoot']
+  return Object.fromEntries(
+    kept.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]!]])),
+  )
+}
+
+async function order(child: ChildProcess, name: string, message: ProfilerOrder): Promise<number> {
+  const answer = await within(
+    ANSWER_MS,
+    () => new Error(`the ${name} did not ${message.order} its profile within ${ANSWER_MS / 1000} s`),
+    (resolve: (answer: ProfilerAnswer) => void, reject) => {
+      child.once('message', answered => resolve(answered as ProfilerAnswer))
+      child.once('exit', code => reject(new Error(`the ${name} ended with ${code} while it was profiled`)))
+      child.send(message, error => {
+        if (error) reject(error)
+      })
+    },
+  )
+  if (answer.fault !== undefined)
+    throw new Error(`the ${name} could not ${message.order} its profile: ${answer.fault}`)
+  return answer.cpuUs
+}
+
+function within<T>(
+  ms: number,
+  late: () => Error,
+  run: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), ms)
+    run(
+      value => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      error => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined)
+    return Promise.resolve()
+  return new Promise(resolve => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    child.once('exit', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    child.kill('SIGTERM')
+  })
+}

@@ -1,0 +1,126 @@
+/** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
+import { attachGateway, followControlPlane } from './main/control-link.ts'
+import { prepareDataDir } from './main/data-dir.ts'
+import { openGateway } from './main/gateway.ts'
+import { type Ground, layGround, openListener } from './main/ground.ts'
+import { openIssuer } from './main/identity.ts'
+import type { Settings } from './settings.ts'
+import { Closers } from '../shared/telemetry/closers.ts'
+import { createLogger } from '../shared/telemetry/logger.ts'
+import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
+
+/** What the ready line says (contract §1). Addresses of what runs elsewhere are those the settings name. */
+export interface Addresses {
+  readonly gateway_url: string
+  readonly api_url: string
+  readonly auth_url: string
+  readonly metrics_url: string
+  readonly http_server: 'uws' | 'node'
+}
+
+export interface Running {
+  readonly addresses: Addresses
+  readonly role: Settings['role']
+  /** The embedded provider and the example shop, where they were started. */
+  readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
+  /** Readiness off, streams told, calls in flight finished within `DRAIN_TIMEOUT`, then everything closed. Never rejects. */
+  stop(): Promise<void>
+}
+
+/** @throws Error that names what could not be started and the setting to change; what had been started is closed again. */
+export async function start(settings: Settings): Promise<Running> {
+  const log = createLogger(settings.logLevel)
+  const closers = new Closers(log)
+  try {
+    prepareDataDir(settings.dataDir, log)
+    const ground = layGround(settings, log, closers)
+    const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
+    return {
+      addresses: {
+        ...urls,
+        metrics_url: await openMetrics(ground),
+        http_server: httpServer,
+      },
+      role: settings.role,
+      embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
+      async stop() {
+        await drain?.(Date.now() + settings.drainTimeoutMs)
+        await closers.close()
+        log.flush()
+      },
+    }
+  } catch (error) {
+    await closers.close()
+    throw error
+  }
+}
+
+interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'> {
+  readonly httpServer: Addresses['http_server']
+  readonly exampleUrl?: string | undefined
+  drain?(untilMs: number): Promise<void>
+}
+
+const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
+
+/** The control plane, and this gateway as its first instance. A gateway alone does not load what only a control plane needs. */
+async function startBoth(ground: Ground): Promise<Started> {
+  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
+  const issuer = await openIssuer(ground)
+  const gateway = await openGateway(ground, issuer)
+  const { gatewayUrl, plane, httpServer } = gateway
+  const api = await openApi(ground)
+  const exampleUrl = await gateway.startTools()
+  const controlPlane = await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  await attachGateway(controlPlane, gateway)
+  return {
+    gateway_url: gatewayUrl,
+    api_url: api.apiUrl,
+    auth_url: issuer,
+    httpServer,
+    exampleUrl,
+    drain: untilMs => plane.drain(untilMs),
+  }
+}
+
+/** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is away. */
+async function startGateway(ground: Ground): Promise<Started> {
+  const issuer = await openIssuer(ground)
+  const gateway = await openGateway(ground, issuer)
+  const { gatewayUrl, plane, httpServer } = gateway
+  const exampleUrl = await gateway.startTools()
+  const controlPlane = ground.settings.controlPlane!
+  await followControlPlane(gateway, controlPlane)
+  return {
+    gateway_url: gatewayUrl,
+    api_url: controlPlane.url,
+    auth_url: issuer,
+    httpServer,
+    exampleUrl,
+    drain: untilMs => plane.drain(untilMs),
+  }
+}
+
+async function startControlPlaneAlone(ground: Ground): Promise<Started> {
+  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
+  const { gateway } = ground.settings
+  const issuer = await openIssuer(ground)
+  const api = await openApi(ground)
+  const gatewayUrl = gateway.url ?? `http://localhost:${gateway.port}`
+  await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  return {
+    gateway_url: gatewayUrl,
+    api_url: api.apiUrl,
+    auth_url: issuer,
+    httpServer: api.door.listener.kind,
+  }
+}
+
+/** @returns the address of Prometheus text */
+async function openMetrics(ground: Ground): Promise<string> {
+  const { settings, metrics } = ground
+  const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
+  const door = await openListener(ground, { host, port: settings.metrics.port })
+  door.handle(metricsHandler(metrics))
+  return `http://localhost:${door.port}`
+}

@@ -1,0 +1,88 @@
+/** Starts the control plane: database, HTTP, compiler of API documents. It knows gateways only by what they report. */
+import { type ControlPlane, createControlPlane } from '../../control-plane/control-plane.ts'
+import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
+import { mountWeb } from '../../shared/server/web.ts'
+import { openMigratedStore } from '../../control-plane/store/open.ts'
+import { apiTools } from '../../catalog/api-tools.ts'
+import { createCompiler } from '../../catalog/sync/compiler.ts'
+import { VERSION } from '../../model/version.ts'
+import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
+import { openVerifier } from './identity.ts'
+import { receiveEvents } from './metering.ts'
+import { openControlPolicy } from './policy.ts'
+import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
+
+/** The tenant and plans of the embedded provider's clients (contract §2). */
+const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
+  {
+    name: 'acme',
+    tier: 'enterprise',
+    consumers: { 'demo-agent': 'community', 'demo-viewer': 'community', 'demo-admin': 'enterprise' },
+  },
+]
+
+export interface ControlPlaneParts {
+  readonly ground: Ground
+  readonly door: OpenListener
+  /** Public address of the gateways, without trailing slash. */
+  readonly gatewayUrl: string
+  readonly apiUrl: string
+  readonly issuer: string
+}
+
+export async function openApi(ground: Ground): Promise<Pick<ControlPlaneParts, 'door' | 'apiUrl'>> {
+  const { api } = ground.settings
+  const door = await openListener(ground, api)
+  return { door, apiUrl: api.url ?? `http://localhost:${door.port}` }
+}
+
+/** @throws Error naming the setting when the database cannot be opened */
+export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
+  const { ground, door, gatewayUrl, apiUrl, issuer } = plane
+  const { settings, log, closers, clock } = ground
+  const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
+  const tokens = openVerifier(ground, issuer, gatewayUrl)
+  const policy = await openControlPolicy(ground)
+  const store = await openMigratedStore({
+    url: settings.databaseUrl,
+    dataDir: settings.dataDir,
+    now: clock.now,
+    sealer: openSealer(ground),
+    onFault,
+  })
+  closers.add('database', () => store.close())
+  if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
+  await receiveEvents(ground, store)
+  const webhooks = await sendWebhooks(ground, store)
+  const advanceClock = (ms: number): void => {
+    clock.advance(ms)
+    webhooks.nudge()
+  }
+  const compiler = createCompiler()
+  closers.add('compiler of API documents', () => compiler.close())
+  const controlPlane = createControlPlane({
+    store,
+    verifier: tokens,
+    policy: policy.current,
+    gatewayUrl,
+    apiUrl,
+    version: VERSION,
+    now: clock.now,
+    ...(settings.testHooks ? { advanceClock } : {}),
+    maxBodyBytes: MAX_BODY_BYTES,
+    webhooksHttpsOnly: webhooksHttpsOnly(ground),
+    cors: settings.cors,
+    authConfig: { issuer, audiences: settings.auth.allowedAudiences },
+    toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
+    onFault,
+  })
+  closers.add('control plane', () => controlPlane.close())
+  door.handle(
+    mountWeb(request => controlPlane.fetch(request), {
+      maxBodyBytes: MAX_BODY_BYTES,
+      scheme: 'http',
+      onError: error => onFault('the control plane failed', error),
+    }),
+  )
+  return controlPlane
+}

@@ -1,0 +1,87 @@
+/** A gateway in this process: its listener, its data plane and the configuration that flows into it. It knows no control plane. */
+import { readPlans } from '../../data-plane/quota/plans.ts'
+import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
+import { openSessions } from '../../data-plane/sessions/open.ts'
+import { EMPTY_CONTENT } from '../../link/document.ts'
+import { Configuration } from './configuration.ts'
+import { type DataPlane, startDataPlane } from './data-plane.ts'
+import { type Ground, openListener } from './ground.ts'
+import { adoptSpool, openMeter, sendEvents } from './metering.ts'
+import { openQuota } from './open-quota.ts'
+import { policyOwner } from './policy-served.ts'
+import { startTools } from './tools.ts'
+import { startWorkerThreads } from './workers/worker-threads.ts'
+
+export interface Gateway {
+  readonly ground: Ground
+  readonly plane: DataPlane
+  readonly httpServer: ListenerKind
+  /** Serves nothing until the tools and the control plane have spoken. */
+  readonly configuration: Configuration
+  readonly gatewayUrl: string
+  readonly issuer: string
+  /** @returns the address of the example, where it was started */
+  startTools(): Promise<string | undefined>
+}
+
+export async function openGateway(ground: Ground, issuer: string): Promise<Gateway> {
+  const { settings, log } = ground
+  adoptSpool(ground)
+  const { plane, port, httpServer } = await (threadsOf(ground) > 1 ? openThreads : openHere)(ground, issuer)
+  await sendEvents(ground)
+  const gatewayUrl = settings.gateway.url ?? `http://localhost:${port}`
+  const configuration = new Configuration({
+    content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
+    awaited: ['tools', 'control'],
+    deliver: change => plane.apply(change),
+    log,
+  })
+  return {
+    ground,
+    plane,
+    httpServer,
+    configuration,
+    gatewayUrl,
+    issuer,
+    startTools: () => startTools(ground, gatewayUrl, tools => void configuration.change({ tools })),
+  }
+}
+
+interface OpenPlane {
+  readonly plane: DataPlane
+  readonly port: number
+  readonly httpServer: ListenerKind
+}
+
+/** In this thread. */
+async function openHere(ground: Ground, issuer: string): Promise<OpenPlane> {
+  const { settings, log, clock } = ground
+  const door = await openListener(ground, settings.gateway)
+  const gatewayUrl = settings.gateway.url ?? `http://localhost:${door.port}`
+  const { quota } = await openQuota(ground)
+  const sessions = await openSessions({ ...settings, ...settings.sessions, log, now: clock.now })
+  const meter = openMeter(ground)
+  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota, meter, sessions })
+  return { plane, port: door.port, httpServer: door.listener.kind }
+}
+
+/** In threads of their own; this one is left to everything else. */
+async function openThreads(ground: Ground, issuer: string): Promise<OpenPlane> {
+  const count = threadsOf(ground)
+  const quota = await openQuota(ground, count)
+  const policy = ground.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(ground)
+  const threads = await startWorkerThreads({ ground, issuer, quota, policy, count })
+  return { plane: threads, port: threads.port, httpServer: threads.httpServer }
+}
+
+/** One where the listener cannot share its port with others. */
+function threadsOf({ settings, log }: Ground): number {
+  if (settings.workers > 1 && !canSharePorts(settings.httpServer)) {
+    log.warn(
+      { workers: settings.workers },
+      'this listener cannot share a port between threads: one thread serves (HTTP_SERVER=uws, or Node 22.12 or newer)',
+    )
+    return 1
+  }
+  return settings.workers
+}

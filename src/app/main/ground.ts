@@ -1,0 +1,79 @@
+/** What every role stands on: settings, log, clock, metrics, the outgoing client and listeners. It knows no plane. */
+import { createEgress } from '../../shared/egress/client.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
+import { createListener } from '../../shared/server/create.ts'
+import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from '../../shared/server/listener.ts'
+import type { Settings } from '../settings.ts'
+import type { Closers } from '../../shared/telemetry/closers.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
+import { Metrics } from '../../shared/telemetry/metrics.ts'
+import { Clock } from './clock.ts'
+import { Conditions } from './conditions.ts'
+
+export const MAX_BODY_BYTES = 1024 * 1024
+
+export interface Ground {
+  readonly settings: Settings
+  readonly log: Log
+  readonly closers: Closers
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly egress: Egress
+  readonly conditions: Conditions
+}
+
+export interface Where {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** True: other threads of this process listen on the same port. */
+  readonly sharePort?: boolean
+}
+
+export interface OpenListener {
+  readonly listener: Listener
+  readonly port: number
+  /** Requests are answered 503 until there is a handler. */
+  handle(handler: HttpHandler): void
+}
+
+export function layGround(settings: Settings, log: Log, closers: Closers): Ground {
+  const egress = createEgress({
+    allow: settings.egressAllow,
+    allowLoopback: settings.nodeEnv !== 'production',
+  })
+  closers.add('egress', () => egress.close())
+  return {
+    settings,
+    log,
+    closers,
+    clock: new Clock(),
+    metrics: new Metrics(settings.metrics.maxConsumers),
+    egress,
+    conditions: new Conditions(),
+  }
+}
+
+/** The port comes first: with port 0 only an open listener knows its own address. */
+export async function openListener(ground: Ground, where: Where): Promise<OpenListener> {
+  const { settings, metrics, closers } = ground
+  let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
+  const listener = createListener(settings.httpServer, {
+    host: where.host,
+    port: where.port,
+    handler: (request, response) => handler(request, response),
+    limits: DEFAULT_LISTENER_LIMITS,
+    allowChunkedRequests: settings.allowChunkedRequests,
+    sharePort: where.sharePort ?? false,
+    onRefused: reason => metrics.connectionRefused(reason),
+  })
+  const { port } = await listener.listen()
+  closers.add(`listener on port ${port}`, () => listener.close())
+  return {
+    listener,
+    port,
+    handle(next) {
+      handler = next
+    },
+  }
+}

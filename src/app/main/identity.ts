@@ -1,0 +1,37 @@
+/** Who the callers are: the embedded provider where none is named, and a verifier of its tokens. It admits nobody by itself. */
+import { join } from 'node:path'
+import { startDevProvider } from '../../shared/identity/dev-provider/dev-provider.ts'
+import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
+import { createTokenVerifier } from '../../shared/identity/jwks.ts'
+import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
+import type { TokenVerifier } from '../../shared/identity/verifier.ts'
+import type { Ground } from './ground.ts'
+
+/** @returns the issuer, started here when `AUTH_ISSUER` is not set */
+export async function openIssuer({ settings, log, closers }: Ground): Promise<string> {
+  if (settings.auth.issuer !== undefined) return settings.auth.issuer
+  const provider = await startDevProvider({
+    host: settings.gateway.host,
+    port: settings.auth.devPort,
+    dataDir: join(settings.dataDir, 'dev-provider'),
+    log,
+  })
+  closers.add('embedded identity provider', () => provider.close())
+  return provider.issuer
+}
+
+/** @param gatewayUrl tokens may name the gateway's own addresses as their audience */
+export function openVerifier(ground: Ground, issuer: string, gatewayUrl: string): TokenVerifier {
+  const { settings, egress, log, closers } = ground
+  if (settings.auth.provider === 'none') return NO_TOKENS
+  const tokens = createTokenVerifier({
+    issuer,
+    audiences: settings.auth.allowedAudiences,
+    resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
+    fetchJson: fetchJsonOver(egress),
+    log,
+  })
+  tokens.start()
+  closers.add('token verifier', () => tokens.close())
+  return tokens
+}

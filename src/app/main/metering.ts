@@ -1,0 +1,225 @@
+/**
+ * Wires the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It moves no event itself.
+ * Each thread that serves calls opens a meter of its own, in files of its own; the one delivery of the process reads them all.
+ */
+import { join } from 'node:path'
+import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
+import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
+import { EventSink } from '../../data-plane/metering/event-sink.ts'
+import type { MeteringEvent } from '../../data-plane/metering/meter.ts'
+import { adoptSegments } from '../../data-plane/metering/spool/adopt-segments.ts'
+import { Retention } from '../../data-plane/metering/spool/retention.ts'
+import { type SpooledEvent, SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
+import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
+import type { Settings } from '../settings.ts'
+import type { Store } from '../../control-plane/store/store.ts'
+import type { Ground } from './ground.ts'
+
+const MAX_SEGMENT_BYTES = 8 * 1024 * 1024
+const EXPORT_BATCH = 2000
+const FOLD_BATCH = 5000
+const RETENTION_EVERY_MS = 250
+
+/** Whether gateways and control plane meet at the brokers, whatever process each is in. */
+export function exportsEvents({ metering }: Settings): boolean {
+  return metering.enabled && metering.brokers.length > 0
+}
+
+/** Whether the control plane counts usage from events; where they do not reach it, gateways report what they counted. */
+export function usageComesFromEvents(settings: Settings): boolean {
+  return settings.role === 'all' || exportsEvents(settings)
+}
+
+/**
+ * Metrics of the control plane are made of events (contract §7): where those do not reach it, an operator is told once, at the start.
+ * @returns what is missing and its mend; undefined when nothing is
+ */
+export function missingMetrics(settings: Settings): string | undefined {
+  if (exportsEvents(settings)) return undefined
+  const mend = 'set METERING_ENABLED=true and KAFKA_BROKERS for it and for its gateways'
+  if (settings.role === 'control-plane')
+    return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${mend}`
+  if (settings.role === 'gateway')
+    return `the control plane is told usage of subscriptions but no metrics (its GET …/metrics stays empty), as metering events stay in this spool: ${mend}`
+  return undefined
+}
+
+function tellOfMissingMetrics({ settings, log }: Ground): void {
+  const missing = missingMetrics(settings)
+  if (missing !== undefined) log.warn({}, missing)
+}
+
+function spoolOf({ settings }: Ground) {
+  const { spoolMaxBytes } = settings.metering
+  return {
+    directory: join(settings.dataDir, 'metering'),
+    segmentBytes: Math.min(MAX_SEGMENT_BYTES, Math.floor(spoolMaxBytes / 8)),
+  }
+}
+
+/** Takes over what the process before this one has left; before the first meter opens. @throws Error of the file system */
+export function adoptSpool(ground: Ground): void {
+  adoptSegments(spoolOf(ground).directory)
+}
+
+/** The meter of this thread. */
+export function openMeter(ground: Ground): SpoolWriter {
+  const { settings, log, closers, metrics, conditions } = ground
+  const writer = new SpoolWriter({
+    ...spoolOf(ground),
+    durability: settings.metering.durability,
+    gateway: settings.gatewayName,
+    onFault(error) {
+      conditions.set('metering spool', error?.message)
+      if (error !== undefined) log.error({ err: error }, 'metering events cannot be written')
+      else log.info({}, 'metering events are written again')
+    },
+  })
+  closers.add('meter', () => writer.close())
+  metrics.counter('platform_metering_events_total', 'Metering events made.', () => writer.counts.events)
+  metrics.counter(
+    'platform_metering_dropped_total',
+    'Metering events lost before they were written, because the disk took none.',
+    () => writer.counts.dropped,
+  )
+  metrics.counter(
+    'platform_metering_unsynced_total',
+    'Answers that did not wait any longer for their metering event (METERING_DURABILITY=sync).',
+    () => writer.counts.unsynced,
+  )
+  return writer
+}
+
+/** The gateway's share in the main thread: events go to the brokers, or stay where they are. The control plane of this process takes them itself. */
+export async function sendEvents(ground: Ground): Promise<void> {
+  const { settings } = ground
+  if (settings.role === 'gateway') tellOfMissingMetrics(ground)
+  if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(ground, undefined)
+}
+
+/** The control plane's share: it counts the events of all gateways from the brokers, or those of this process from the spool. */
+export async function receiveEvents(ground: Ground, store: Store): Promise<void> {
+  const { settings } = ground
+  tellOfMissingMetrics(ground)
+  if (exportsEvents(settings)) await foldFromKafka(ground, store)
+  else if (settings.role === 'all') await deliverEvents(ground, store)
+}
+
+/**
+ * Starts the one reader of the spool: to the brokers when they are set, else to the control plane of this process; without either
+ * the events stay. Closed before the meters are: what they still write is delivered by the next process.
+ */
+async function deliverEvents(ground: Ground, store: Store | undefined): Promise<void> {
+  const { settings, log, closers, metrics } = ground
+  const { directory, segmentBytes } = spoolOf(ground)
+  const exporting = exportsEvents(settings)
+  const reader = new SpoolReader({
+    directory,
+    purpose: exporting ? 'kafka' : 'fold',
+    removes: exporting,
+  })
+  const retention = new Retention({
+    directory,
+    maxBytes: settings.metering.spoolMaxBytes,
+    spareBytes: segmentBytes + 2 ** 20,
+    reader,
+  })
+  const enforce = (): void => {
+    const dropped = retention.enforce()
+    if (dropped > 0)
+      log.error(
+        { dropped },
+        'the metering spool is full (METERING_SPOOL_MAX): its oldest events were dropped',
+      )
+  }
+  enforce()
+  const timer = setInterval(enforce, RETENTION_EVERY_MS)
+  closers.add('metering spool', () => clearInterval(timer))
+
+  const take = exporting ? await toKafka(ground) : store === undefined ? undefined : toStore(store, log)
+  if (take !== undefined) {
+    const sink = new EventSink<SpooledEvent>({
+      source: reader,
+      take,
+      taker: exporting ? 'Kafka' : 'the database',
+      maxBatch: exporting ? EXPORT_BATCH : FOLD_BATCH,
+      log,
+    })
+    closers.add('delivery of metering events', () => sink.close())
+    metrics.counter(
+      'platform_metering_delivered_total',
+      'Metering events delivered.',
+      () => sink.counts.taken,
+    )
+    metrics.counter(
+      'platform_metering_delivery_failures_total',
+      'Batches of metering events that were not taken, and given again.',
+      () => sink.counts.failures,
+    )
+  }
+  metrics.counter(
+    'platform_metering_spool_dropped_total',
+    'Metering events dropped unread, because the spool had grown to METERING_SPOOL_MAX.',
+    () => retention.counts.dropped,
+  )
+  metrics.counter(
+    'platform_metering_damaged_total',
+    'Metering events in the spool that could not be read any more.',
+    () => reader.counts.damaged,
+  )
+  metrics.gauge('platform_metering_spool_bytes', 'Size of the spool.', () => retention.counts.bytes)
+  metrics.gauge('platform_metering_spool_segments', 'Files of the spool.', () => retention.counts.segments)
+}
+
+async function toKafka(ground: Ground): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
+  const { settings, log, closers } = ground
+  // loaded by those who have brokers
+  const { KafkaProducer } = await import('../../data-plane/metering/kafka/kafka-producer.ts')
+  const producer = new KafkaProducer({
+    ...settings.metering,
+    clientId: `toolgate-${settings.gatewayName}`,
+    log,
+    onUnreadable: () => log.error({}, 'the spool holds something that is no metering event; it is left out'),
+  })
+  closers.add('connection to Kafka', () => producer.close())
+  return events => producer.send(events)
+}
+
+function toStore(store: Store, log: Ground['log']): (events: readonly SpooledEvent[]) => Promise<void> {
+  return async spooled => {
+    const events = spooled.flatMap(({ bytes }): MeteringEvent[] => {
+      try {
+        return [decodeEvent(bytes)]
+      } catch {
+        log.error({}, 'the spool holds something that is no metering event; it is left out')
+        return []
+      }
+    })
+    if (events.length > 0) await foldEvents(store, SPOOL_SOURCE, events)
+  }
+}
+
+async function foldFromKafka(ground: Ground, store: Store): Promise<void> {
+  const { settings, log, closers, metrics } = ground
+  const { KafkaConsumer } = await import('../../data-plane/metering/kafka/kafka-consumer.ts')
+  const consumer = new KafkaConsumer({
+    ...settings.metering,
+    clientId: 'toolgate-control-plane',
+    group: `${settings.metering.topic}.toolgate`,
+    log,
+    take: async (source, events) => {
+      await foldEvents(store, source, events)
+    },
+  })
+  closers.add('metering consumer', () => consumer.close())
+  metrics.counter(
+    'platform_metering_consumed_total',
+    'Metering events read from Kafka.',
+    () => consumer.counts.taken,
+  )
+  metrics.counter(
+    'platform_metering_unreadable_total',
+    'Messages of the topic that are no metering event.',
+    () => consumer.counts.unreadable,
+  )
+}

@@ -1,0 +1,100 @@
+/** Opens the counters of the quota: one set for all threads of the process, shared with other instances where there is a Redis. It decides nothing. */
+import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
+import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'
+import type { Quota, QuotaStatistics } from '../../data-plane/quota/quota.ts'
+import type { QuotaUsage } from '../../shared/telemetry/metrics.ts'
+import type { Ground } from './ground.ts'
+import type { QuotaShare } from './workers/thread-data.ts'
+
+const AWAY =
+  'the quota store does not answer: limits are decided on what this instance holds of them, and calls beyond that are refused'
+
+/** Quotas that other threads of the process can join. */
+export interface JoinableQuota {
+  readonly quota: Quota
+  /** What one more thread is given; each gets its own. */
+  join(): QuotaShare
+}
+
+/** With Redis, resolves once every other instance knows of this one, or after some seconds without Redis. */
+/** @param threads that will join, each with a number from 1 on */
+export async function openQuota(ground: Ground, threads = 0): Promise<JoinableQuota> {
+  const { clock, metrics, closers } = ground
+  const joinable = await open(ground, threads + 1)
+  const { quota } = joinable
+  closers.add('quota', () => quota.close())
+  clock.onAdvance(ms => quota.advance(ms))
+  metrics.quotaUsage(() => usageOf(quota.usage()))
+  metrics.gauge('platform_quota_store_up', 'Whether the store behind the quotas answers, 1 or 0.', () =>
+    quota.health().store === 'down' ? 0 : 1,
+  )
+  metrics.gauge(
+    'platform_quota_consumers',
+    'Consumers that have a place in the table.',
+    () => quota.health().used,
+  )
+  metrics.gauge(
+    'platform_quota_evicted',
+    'Idle consumers and tool buckets whose place was given to others, since the start.',
+    () => quota.health().evicted,
+  )
+  metrics.gauge(
+    'platform_quota_turned_away',
+    'Calls refused because no place in the table was free, since the start.',
+    () => quota.health().turnedAway,
+  )
+  metrics.gauge(
+    'platform_quota_waited',
+    'Calls that waited for the store behind the quotas, since the start.',
+    () => quota.health().waited,
+  )
+  return joinable
+}
+
+async function open({ settings, log, clock, conditions }: Ground, threads: number): Promise<JoinableQuota> {
+  const dir = join(settings.dataDir, 'quota')
+  const onFault = (error: Error): void =>
+    log.error(
+      { err: error },
+      'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
+    )
+  const { redisUrl: url } = settings
+  if (url === undefined) {
+    const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
+    return { quota, join: () => ({ kind: 'journal', dir, share: quota.share }) }
+  }
+  conditions.set('quota', AWAY)
+  const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
+  const quota = openRedisQuota({
+    url,
+    dir,
+    threads,
+    // told by the condition, not once for every attempt to connect
+    onFault: error => log.debug({ err: error }, 'the quota store'),
+    onStore(up) {
+      conditions.set('quota', up ? undefined : AWAY)
+      if (up) log.info({}, 'the quota store answers')
+      else log.warn({}, AWAY)
+    },
+  })
+  await quota.ready
+  return {
+    quota,
+    join() {
+      const { port1, port2 } = new MessageChannel()
+      quota.serve(port1)
+      return { kind: 'redis', share: quota.share, port: port2 }
+    },
+  }
+}
+
+/** Keys are `tenant/consumer` or `tenant/consumer/subscription`; others count no consumer's calls. */
+function* usageOf(rows: readonly QuotaStatistics[]): Generator<QuotaUsage> {
+  for (const { key, dailyCount, dailyLimit, monthlyCount, monthlyLimit } of rows) {
+    const consumer = key.split('/')[1]
+    if (consumer === undefined || key.startsWith('~')) continue
+    if (dailyLimit > 0) yield { consumer, type: 'daily', ratio: dailyCount / dailyLimit }
+    if (monthlyLimit > 0) yield { consumer, type: 'monthly', ratio: monthlyCount / monthlyLimit }
+  }
+}

@@ -1,0 +1,55 @@
+/** What operators are told about the policy of this gateway: its state, and why a decision came out as it did. It changes nothing but by a promotion. */
+import type { PolicyDesk } from '../../data-plane/http/admin-policy.ts'
+import type { LivePolicy } from '../../shared/policy/live/live-policy.ts'
+import { explain } from '../../shared/policy/log/explain.ts'
+import type { DecisionRecorder } from '../../shared/policy/log/recorder.ts'
+import type { Ground } from './ground.ts'
+import { NO_CANDIDATE } from './policy-candidate.ts'
+import type { PlanePolicy, PolicyOwner } from './policy-served.ts'
+
+export interface DeskParts {
+  readonly ground: Ground
+  readonly recorder: DecisionRecorder
+  readonly plane: PlanePolicy
+  /** undefined with a policy server: it has its bundles to itself. */
+  readonly live: LivePolicy | undefined
+  readonly owner: PolicyOwner | undefined
+}
+
+export function policyDesk({ ground, recorder, plane, live, owner }: DeskParts): PolicyDesk {
+  const { engine } = ground.settings.policy
+  return {
+    async status() {
+      const owned = await owner?.status()
+      const { revision, remembered } = plane.current()
+      return { engine, revision, remembered, ...owned }
+    },
+    async explain(id) {
+      const entry = await recorder.find(id)
+      if (entry === undefined) return undefined
+      const policy = plane.current()
+      const rules = live?.rulesOf(entry.revision.split('+')[0]!) ?? []
+      const asked = await explain(policy, rules, entry.input)
+      return {
+        id,
+        at: new Date(entry.at).toISOString(),
+        revision: entry.revision,
+        allow: entry.allow,
+        masked: entry.masked ?? false,
+        input: entry.input,
+        reasons: entry.reasons.map(reason => ({
+          ...reason,
+          rules: rules.filter(rule => rule.code === reason.code),
+        })),
+        /** The same question now; it may come out otherwise when the policy has changed or arguments were masked. */
+        now: {
+          revision: policy.revision,
+          allow: asked.allow,
+          missing_scopes: asked.missingScopes ?? null,
+          ...(asked.obligations === undefined ? {} : { obligations: asked.obligations }),
+        },
+      }
+    },
+    promote: async () => (owner === undefined ? NO_CANDIDATE : owner.promote()),
+  }
+}

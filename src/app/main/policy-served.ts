@@ -1,0 +1,220 @@
+/**
+ * Owns the bundles of the process: reads and tries each once, has it swapped in all planes and threads together, and retries what
+ * was refused. It decides nothing.
+ */
+import { jwsVerifier } from '../../shared/identity/verify-jws.ts'
+import type { PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
+import { BundleDistribution, type Joined, type Member } from '../../shared/policy/live/distribution.ts'
+import { fileSource } from '../../shared/policy/live/file-source.ts'
+import { type BundleChange, PLATFORM } from '../../shared/policy/live/follower.ts'
+import { httpSource } from '../../shared/policy/live/http-source.ts'
+import { LivePolicy, type LivePolicyOptions } from '../../shared/policy/live/live-policy.ts'
+import { type BundleSource, watchSource } from '../../shared/policy/live/source.ts'
+import { TenantBundles } from '../../shared/policy/live/tenant-bundles.ts'
+import { tightened } from '../../shared/policy/live/tightened.ts'
+import { createOpaHttpEngine } from '../../shared/policy/opa-http/engine.ts'
+import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
+import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
+import type { Ground } from './ground.ts'
+import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
+
+/** What a plane asks, and how it hears of another policy. */
+export interface PlanePolicy {
+  readonly current: () => PreparedPolicy
+  onSwap(listener: (policy: PreparedPolicy) => void): void
+}
+
+/** Where a plane gets its bundles: from the owner in its own thread, or through a port. */
+export interface PolicyOwner {
+  join(member: Member): Promise<Joined>
+  /** Where activation may come from another thread: activates what is active in the process already. Called before each request. */
+  readonly sync?: () => void
+  /** For operators: the same whichever thread is asked. */
+  status(): object | Promise<object>
+  /** @returns why the candidate was not promoted; undefined when it now serves */
+  promote(): Promise<string | undefined>
+}
+
+export interface OpenPolicyOwner extends PolicyOwner {
+  /** What the control plane decides by. A gateway joins with a policy of its own: the numbers of its resources are others. */
+  readonly plane: PlanePolicy
+  /** See `BundleDistribution`. */
+  readonly epoch: SharedArrayBuffer
+  leave(member: Member): void
+  /** More of what was asked of late: a new bundle has to prove itself on it. */
+  alsoTryOn(recent: () => readonly PolicyInput[]): void
+}
+
+const owners = new WeakMap<Ground, Promise<OpenPolicyOwner>>()
+
+/** The one of the process. @throws Error naming what cannot be opened */
+export function policyOwner(ground: Ground): Promise<OpenPolicyOwner> {
+  let owner = owners.get(ground)
+  if (owner === undefined) {
+    owner = openOwner(ground)
+    owners.set(ground, owner)
+  }
+  return owner
+}
+
+/** Prepares bundles, or asks the policy server, for one plane. */
+export function preparerOf({ log, metrics }: Ground): Pick<LivePolicyOptions, 'prepare'> {
+  const wasm = createOpaWasmEngine({ log, onFailure: failure => metrics.policyFailed(failure) })
+  return { prepare: archive => wasm.prepare(archive) }
+}
+
+/** The policy of a server, which has its bundles to itself. */
+export async function openPolicyServer({
+  settings,
+  egress,
+  log,
+  closers,
+  metrics,
+}: Ground): Promise<PlanePolicy> {
+  const onFailure = (failure: string): void => metrics.policyFailed(failure)
+  const engine = createOpaHttpEngine({ url: settings.policy.url!, egress, log, onFailure })
+  const server = await engine.prepare(new Uint8Array())
+  closers.add('policy', () => server.close())
+  return { current: () => server, onSwap: () => {} }
+}
+
+async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
+  const { settings, log, closers, metrics, conditions } = ground
+  const { bundle, pollMs, key, tenants: tenantsDir } = settings.policy
+  const epoch = new SharedArrayBuffer(4)
+  const distribution = new BundleDistribution(epoch)
+  const trial = createBundleTrial()
+  closers.add('trial of policies', () => trial.close())
+  const alsoRecent: (() => readonly PolicyInput[])[] = []
+  async function recent(): Promise<PolicyInput[]> {
+    const inputs = [...distribution.members.map(member => member.recent()), ...alsoRecent.map(ask => ask())]
+    // a thread that has ended was asked nothing
+    return (await Promise.all(inputs.map(async some => some).map(some => some.catch(() => [])))).flat()
+  }
+  const options: LivePolicyOptions = {
+    ...preparerOf(ground),
+    trial: async archive => trial.run(archive, await recent()),
+    ...(key === undefined ? {} : { verify: verifierOf(key) }),
+    log,
+  }
+
+  const listeners: ((policy: PreparedPolicy) => void)[] = []
+  const together = (change: BundleChange, activate: () => void): Promise<void> =>
+    distribution.swap(change, () => {
+      activate()
+      current = compose()
+      for (const listener of listeners) listener(current)
+    })
+  const source = sourceOf(bundle, ground)
+  const first = await firstBundle(source)
+  const live = await LivePolicy.open(first, {
+    ...options,
+    together: (next, activate) => together({ slot: PLATFORM, bundle: next }, activate),
+  })
+  closers.add('policy', () => live.close())
+  distribution.begin(PLATFORM, first)
+  const compose = (): PreparedPolicy => tightened(live.current.policy, tenants?.policies ?? new Map())
+  const tenants =
+    tenantsDir === undefined
+      ? undefined
+      : new TenantBundles(tenantsDir, { ...options, trialFirst: true }, together)
+  let current = compose()
+  if (tenants !== undefined) {
+    closers.add('policies of tenants', () => tenants.close())
+    await tenants.refresh()
+  }
+  const report = (): void => {
+    conditions.set('policy', live.status.fault)
+    conditions.set('policies of tenants', tenants?.fault)
+  }
+  report()
+  const watching = watchSource(
+    source,
+    pollMs,
+    async archive => {
+      const taken = (await live.offer(archive)) !== 'rejected'
+      report()
+      return taken
+    },
+    reason => {
+      live.unreachable(reason)
+      report()
+    },
+  )
+  closers.add('watching of the policy', () => watching.stop())
+  if (tenants !== undefined) watchTenants(ground, tenants, report)
+  const candidate = openCandidate({ ground, live, options, distribution })
+  metrics.counter(
+    'platform_policy_swaps_total',
+    'Policy bundles that took the place of another.',
+    () => live.status.swaps,
+  )
+  metrics.counter(
+    'platform_policy_bundles_rejected_total',
+    'Policy bundles that could not be served.',
+    () => live.status.rejected,
+  )
+  return {
+    plane: { current: () => current, onSwap: listener => void listeners.push(listener) },
+    epoch,
+    join: member => distribution.join(member),
+    leave: member => distribution.leave(member),
+    alsoTryOn: ask => void alsoRecent.push(ask),
+    async status() {
+      const { since, swaps, rejected, fault } = live.status
+      const { retry } = watching
+      return {
+        since: new Date(since).toISOString(),
+        swaps,
+        rejected,
+        ...(fault === undefined ? {} : { fault }),
+        ...(fault === undefined || retry === undefined
+          ? {}
+          : { attempts: retry.attempts, next_attempt_at: new Date(retry.nextAttemptAt).toISOString() }),
+        ...(tenants === undefined ? {} : { tenants: tenants.status }),
+        ...(candidate === undefined ? {} : { candidate: await candidate.status() }),
+      }
+    },
+    promote: async () => (candidate === undefined ? NO_CANDIDATE : candidate.promote()),
+  }
+}
+
+async function firstBundle(source: BundleSource): Promise<Uint8Array> {
+  try {
+    return (await source.read())!
+  } catch (error) {
+    throw new Error(`POLICY_BUNDLE cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function watchTenants(
+  { settings, closers, conditions }: Ground,
+  tenants: TenantBundles,
+  report: () => void,
+): void {
+  const folder: BundleSource = {
+    name: settings.policy.tenants!,
+    async read() {
+      await tenants.refresh()
+      report()
+      return undefined
+    },
+  }
+  const onFault = (reason: string): void => conditions.set('policies of tenants', reason)
+  const watching = watchSource(folder, settings.policy.pollMs, async () => true, onFault)
+  closers.add('watching of the policies of tenants', () => watching.stop())
+}
+
+function sourceOf(bundle: string, { egress }: Ground): BundleSource {
+  return /^https?:/.test(bundle) ? httpSource(bundle, egress) : fileSource(bundle)
+}
+
+function verifierOf(key: string): ReturnType<typeof jwsVerifier> {
+  try {
+    return jwsVerifier(key)
+  } catch (error) {
+    throw new Error(
+      `POLICY_KEY is no public key in PEM (${(error as Error).message}); POLICY_KEY_FILE takes a path`,
+    )
+  }
+}

@@ -1,0 +1,47 @@
+/** Starts the source of tools, and the example they may call. It serves no tool. */
+import { startShop } from '../../example/shop/shop.ts'
+import type { Tool } from '../../model/tool.ts'
+import { createDirectorySource } from '../../catalog/directory/source.ts'
+import type { ToolSource } from '../../catalog/source.ts'
+import type { Ground } from './ground.ts'
+
+/**
+ * Resolves when every tool-set had its first try.
+ * @param publish gets the whole set of tools each time it has changed
+ * @returns the address of the example, where it was started
+ */
+export async function startTools(
+  ground: Ground,
+  gatewayUrl: string,
+  publish: (tools: readonly Tool[]) => void,
+): Promise<string | undefined> {
+  const { settings, log, closers } = ground
+  const shop = settings.example.enabled
+    ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
+    : undefined
+  if (shop !== undefined) closers.add('example shop', () => shop.close())
+  const source = await sourceOf(ground, {
+    GATEWAY_URL: gatewayUrl,
+    ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
+  })
+  closers.add('tool-sets', () => source.close())
+  await source.start(publish)
+  return shop?.url
+}
+
+async function sourceOf(
+  { settings, log, egress }: Ground,
+  variables: Readonly<Record<string, string>>,
+): Promise<ToolSource> {
+  const { toolSets, dataDir, apiGroup } = settings
+  if (toolSets.source === 'directory')
+    return createDirectorySource({ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log })
+  const { kubeconfig, namespace, identity } = toolSets
+  // the client takes 60 MiB of memory by being there
+  const { connectKubernetes } = await import('../../catalog/kubernetes/client.ts')
+  const { createKubernetesSource } = await import('../../catalog/kubernetes/source.ts')
+  return createKubernetesSource({
+    api: connectKubernetes({ apiGroup, kubeconfig, log }),
+    ...{ apiGroup, dataDir, egress, log, identity, leaseNamespace: namespace },
+  })
+}

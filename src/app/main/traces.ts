@@ -1,0 +1,23 @@
+/** Wires traces where the OTEL_* variables ask for them; the SDK is loaded only then. It makes no span. */
+import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
+import type { Stage } from '../../data-plane/pipeline/stage.ts'
+import { isRecorded, traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
+import { VERSION } from '../../model/version.ts'
+import type { Ground } from './ground.ts'
+
+export interface Traces {
+  /** undefined: no spans are made. */
+  readonly stage: Stage | undefined
+  /** Which calls have their stages timed: those that are recorded, and the share that metrics and logs want. */
+  readonly measured: (exchange: Exchange) => boolean
+}
+
+export async function openTraces({ settings, closers }: Ground): Promise<Traces> {
+  const { traces, stageTimingSample } = settings.telemetry
+  const sampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
+  if (!traces) return { stage: undefined, measured: sampled }
+  const { createOtlpTraces } = await import('../../shared/telemetry/otlp-traces.ts')
+  const exporter = createOtlpTraces({ version: VERSION, instance: settings.gatewayName })
+  closers.add('traces', () => exporter.close())
+  return { stage: traceCall(exporter), measured: exchange => isRecorded(exchange) || sampled() }
+}

@@ -1,0 +1,90 @@
+/** Wires the sending of webhooks into the control plane: key, outgoing client, metrics. No rule about deliveries lives here. */
+import { join } from 'node:path'
+import { createEgress } from '../../shared/egress/client.ts'
+import { keptKey } from '../../control-plane/store/key-file.ts'
+import { createSealer, type Sealer } from '../../control-plane/store/sealer.ts'
+import type { Store } from '../../control-plane/store/store.ts'
+import { VERSION } from '../../model/version.ts'
+import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
+import type { Ground } from './ground.ts'
+
+/** Receivers that are called at once are bounded by the dispatcher; what is kept open of them is bounded here. */
+const MAX_ORIGINS = 512
+const MAX_CONNECTIONS_PER_ORIGIN = 64
+
+/** Whether webhooks must be https. */
+export function webhooksHttpsOnly({ settings }: Ground): boolean {
+  return settings.nodeEnv === 'production'
+}
+
+/** What keeps secrets unreadable in the database. @throws Error when the key in `DATA_DIR` cannot be read or made */
+export function openSealer({ settings, log }: Ground): Sealer {
+  if (settings.secretsKey !== undefined) return createSealer(settings.secretsKey)
+  const { key, fresh } = keptKey(join(settings.dataDir, 'secrets.key'))
+  if (fresh && !settings.databaseUrl.startsWith('pglite:')) {
+    log.warn(
+      {},
+      'SECRETS_KEY is not set: secrets of webhooks are kept under a key in DATA_DIR. Another control plane on this database needs the same one',
+    )
+  }
+  return createSealer(key)
+}
+
+/**
+ * Starts sending, with an outgoing client of its own: receivers that hang take no connection from calls.
+ * @throws Error in production when an enabled webhook is over plain HTTP
+ */
+export async function sendWebhooks(ground: Ground, store: Store): Promise<Webhooks> {
+  const { settings, log, closers, clock, metrics } = ground
+  const egress = createEgress({
+    allow: settings.egressAllow,
+    allowLoopback: settings.nodeEnv !== 'production',
+    maxOrigins: MAX_ORIGINS,
+    maxConnectionsPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
+  })
+  closers.add('outgoing client of webhooks', () => egress.close())
+  const outcomes = { success: 0, retry: 0, failed: 0 }
+  const webhooks = await startWebhooks({
+    store,
+    egress,
+    now: clock.now,
+    httpsOnly: webhooksHttpsOnly(ground),
+    userAgent: `Toolgate/${VERSION}`,
+    onOutcome(outcome) {
+      outcomes[outcome]++
+    },
+    onFault: (message, error) => log.error({ err: error }, message),
+  })
+  closers.add('webhooks', () => webhooks.close())
+  metrics.counter(
+    'platform_webhook_delivered_total',
+    'Webhook deliveries that arrived.',
+    () => outcomes.success,
+  )
+  metrics.counter(
+    'platform_webhook_retries_total',
+    'Attempts at a webhook delivery that failed and are followed by another.',
+    () => outcomes.retry,
+  )
+  metrics.counter(
+    'platform_webhook_failed_total',
+    'Webhook deliveries given up after the last attempt.',
+    () => outcomes.failed,
+  )
+  metrics.gauge(
+    'platform_webhook_queue_depth',
+    'Webhook deliveries that wait for an attempt.',
+    () => webhooks.depth.waiting,
+  )
+  metrics.gauge(
+    'platform_webhook_oldest_due_seconds',
+    'How long the oldest webhook delivery has been due.',
+    () => webhooks.depth.oldestDueMs / 1000,
+  )
+  metrics.gauge(
+    'platform_webhook_in_flight',
+    'Webhook deliveries this instance is sending.',
+    () => webhooks.inFlight,
+  )
+  return webhooks
+}

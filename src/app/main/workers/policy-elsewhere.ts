@@ -1,0 +1,66 @@
+/** The owner of the policy bundles as threads reach it: both ends of the line between them. It prepares and decides nothing. */
+
+import type { Joined, Member } from '../../../shared/policy/live/distribution.ts'
+import type { BundleChange } from '../../../shared/policy/live/follower.ts'
+import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { OpenPolicyOwner, PolicyOwner } from '../policy-served.ts'
+
+/** In the thread of the owner: the thread at the other end joins when it asks to, and leaves when it ends. */
+export function servePolicy(line: PortLine, owner: OpenPolicyOwner): void {
+  // one that has ended does not count: the thread in its place begins with what is active
+  const unlessEnded = async (asked: Promise<unknown>): Promise<void> => {
+    try {
+      await asked
+    } catch (error) {
+      if (!line.closed) throw error
+    }
+  }
+  const member: Member = {
+    prepare: change => unlessEnded(line.ask('policy.prepare', change)),
+    activate: () => unlessEnded(line.ask('policy.activate')),
+    discard: () => line.tell('policy.discard'),
+    recent: () => line.ask('policy.recent'),
+    shadow: () => line.ask('policy.shadow'),
+  }
+  line.serve({
+    async 'policy.join'() {
+      const joined = await owner.join(member)
+      if (line.closed) owner.leave(member)
+      return joined
+    },
+    'policy.status': () => owner.status(),
+    'policy.promote': () => owner.promote(),
+  })
+  line.onClose(() => owner.leave(member))
+}
+
+/** In a thread that serves calls. @param shared counts the changes that are active in the process */
+export function policyElsewhere(line: PortLine, shared: SharedArrayBuffer): PolicyOwner {
+  const epoch = new Int32Array(shared)
+  let seen = 0
+  let member: Member | undefined
+  function sync(): void {
+    const active = Atomics.load(epoch, 0)
+    if (active === seen || member === undefined) return
+    seen = active
+    void member.activate()
+  }
+  return {
+    sync,
+    async join(joining) {
+      line.serve({
+        'policy.prepare': (change: BundleChange) => joining.prepare(change),
+        'policy.activate': sync,
+        'policy.discard': () => joining.discard(),
+        'policy.recent': () => joining.recent(),
+        'policy.shadow': () => joining.shadow(),
+      })
+      const joined = await line.ask<Joined>('policy.join')
+      seen = joined.epoch
+      member = joining
+      return joined
+    },
+    status: () => line.ask('policy.status'),
+    promote: () => line.ask('policy.promote'),
+  }
+}

@@ -1,0 +1,37 @@
+/** Counts the event streams of all threads of the process, and gives back what a thread held when it ends. It opens none. */
+import type { StreamPlaces, StreamRefusal } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import type { PortLine } from '../../../shared/threads/port-line.ts'
+
+export class StreamPlacesDesk {
+  readonly #places: StreamPlaces
+  #taken = 0
+
+  constructor(places: StreamPlaces) {
+    this.#places = places
+  }
+
+  serve(line: PortLine): void {
+    const held = new Map<number, () => void>()
+    line.serve({
+      'place.take': async (
+        ip: string,
+        tenant: string | undefined,
+        nowMs: number,
+      ): Promise<StreamRefusal | number> => {
+        const place = await this.#places.open(ip, tenant, nowMs)
+        if (typeof place === 'string') return place
+        const number = ++this.#taken
+        held.set(number, place)
+        return number
+      },
+      'place.give': (number: number) => {
+        held.get(number)?.()
+        held.delete(number)
+      },
+    })
+    line.onClose(() => {
+      for (const give of held.values()) give()
+      held.clear()
+    })
+  }
+}

@@ -1,0 +1,35 @@
+/** What a thread that serves calls is given at its start: plain data and ports. It does nothing. */
+import type { MessagePort } from 'node:worker_threads'
+import type { SharedQuota } from '../../../data-plane/quota/memory/kernel.ts'
+import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
+import type { Settings } from '../../settings.ts'
+
+/** How the thread joins the quotas of its process. */
+export type QuotaShare =
+  | { readonly kind: 'journal'; readonly dir: string; readonly share: SharedQuota }
+  | { readonly kind: 'redis'; readonly share: SharedQuota; readonly port: MessagePort }
+
+export interface ThreadData {
+  readonly settings: Settings
+  readonly issuer: string
+  /** From 1. */
+  readonly thread: number
+  /** 0 in the first thread, when it is to find a free one. */
+  readonly port: number
+  readonly quota: QuotaShare
+  /** For everything else that is asked and told, see `thread.ts` and `worker-threads.ts`. */
+  readonly line: MessagePort
+  /** See `BundleDistribution`; undefined where no bundles are served. */
+  readonly policyEpoch: SharedArrayBuffer | undefined
+  readonly sessionKeys: readonly RingKey[]
+  /** Faults of the process, by the part that has them. */
+  readonly conditions: readonly (readonly [string, string])[]
+  /** How far tests have moved the clock, ms. */
+  readonly clockOffsetMs: number
+}
+
+/** What the thread says once it listens. */
+export interface ThreadReady {
+  readonly port: number
+  readonly httpServer: 'uws' | 'node'
+}

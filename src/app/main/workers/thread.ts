@@ -1,0 +1,127 @@
+/** A thread that serves calls: a data plane whose counters, sessions and configuration belong to the first thread. It wires, like `main.ts`. */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { StreamPlaces, StreamRefusal } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
+import type { Quota } from '../../../data-plane/quota/quota.ts'
+import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
+import { openSessions } from '../../../data-plane/sessions/open.ts'
+import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-store.ts'
+import type { SnapshotChange } from '../../../link/change.ts'
+import { Closers } from '../../../shared/telemetry/closers.ts'
+import { createLogger } from '../../../shared/telemetry/logger.ts'
+import { PortLine } from '../../../shared/threads/port-line.ts'
+import { type DataPlane, type OpenSessions, startDataPlane } from '../data-plane.ts'
+import { type Ground, layGround, openListener } from '../ground.ts'
+import { openMeter } from '../metering.ts'
+import { policyElsewhere } from './policy-elsewhere.ts'
+import { PostedKeys } from './posted-keys.ts'
+import type { ThreadData, ThreadReady } from './thread-data.ts'
+
+/** How often what was counted is handed over. */
+const NEWS_EVERY_MS = 200
+
+const data = workerData as ThreadData
+const line = new PortLine(data.line, {}, 60_000)
+// the process lives as long as its first thread; this one as long as its port
+data.line.ref()
+// how a thread that crashes is replaced can only be seen when one does
+if (data.settings.testHooks)
+  parentPort!
+    .on('message', (message: unknown) => {
+      if (message === 'crash') throw new Error('crashed by a test')
+    })
+    .unref()
+await serve()
+
+async function serve(): Promise<void> {
+  const { settings, issuer } = data
+  const log = createLogger(settings.logLevel).child({ thread: data.thread })
+  const closers = new Closers(log)
+  try {
+    const ground = layGround(settings, log, closers)
+    ground.clock.advance(data.clockOffsetMs)
+    for (const [part, fault] of data.conditions) ground.conditions.set(part, fault)
+    const door = await openListener(ground, { ...settings.gateway, port: data.port, sharePort: true })
+    const plane = await startDataPlane({
+      ground,
+      door,
+      gatewayUrl: settings.gateway.url ?? `http://localhost:${door.port}`,
+      issuer,
+      quota: await joinQuota(ground),
+      meter: openMeter(ground),
+      sessions: await joinSessions(ground),
+      places: placesElsewhere(),
+      ...(data.policyEpoch === undefined ? {} : { policyOwner: policyElsewhere(line, data.policyEpoch) }),
+    })
+    answer(ground, plane)
+    line.tell('ready', { port: door.port, httpServer: door.listener.kind } satisfies ThreadReady)
+  } catch (error) {
+    await closers.close()
+    line.tell('failed', (error as Error).message)
+    line.close()
+  }
+}
+
+async function joinQuota({ clock, log, closers }: Ground): Promise<Quota> {
+  const { thread, quota: at } = data
+  const onFault = (error: Error): void =>
+    log.error({ err: error }, 'quota counters cannot be kept; calls with a limit are refused until they can')
+  let quota: Quota
+  if (at.kind === 'journal') {
+    quota = joinJournalQuota({ dir: at.dir, share: at.share, thread, onFault, unixMs: clock.now })
+  } else {
+    const { joinRedisQuota } = await import('../../../data-plane/quota/redis/joined-quota.ts')
+    quota = joinRedisQuota({ share: at.share, thread, port: at.port })
+  }
+  closers.add('quota', () => quota.close())
+  return quota
+}
+
+/** With Redis every thread is an instance of its own; without, the sessions are the first thread's. */
+async function joinSessions(ground: Ground): Promise<OpenSessions> {
+  const { settings, log, clock } = ground
+  if (settings.redisUrl !== undefined)
+    return openSessions({
+      dataDir: settings.dataDir,
+      redisUrl: settings.redisUrl,
+      ...settings.sessions,
+      log,
+      now: clock.now,
+    })
+  const keys = new PostedKeys(data.sessionKeys)
+  line.serve({ keys: (next: readonly RingKey[]) => keys.replace(next) })
+  return { keys, sessions: new JoinedSessionStore(line) }
+}
+
+/** Event streams are counted for the whole process. */
+function placesElsewhere(): StreamPlaces {
+  return {
+    async open(ip, tenant, nowMs) {
+      const place = await line.ask<StreamRefusal | number>('place.take', ip, tenant, nowMs)
+      if (typeof place === 'string') return place
+      return () => line.tell('place.give', place)
+    },
+  }
+}
+
+function answer(ground: Ground, plane: DataPlane): void {
+  const { closers, metrics, clock, conditions } = ground
+  const news = (): void => line.tell('news', plane.takeUsage(), plane.status())
+  const timer = setInterval(news, NEWS_EVERY_MS)
+  closers.add('news', () => {
+    clearInterval(timer)
+    news()
+  })
+  line.serve({
+    apply: (change: SnapshotChange) => plane.apply(change),
+    metrics: () => metrics.json(),
+    condition: (part: string, fault: string | undefined) => conditions.set(part, fault),
+    advance: (ms: number) => clock.advance(ms),
+    async end(untilMs: number) {
+      await plane.drain(untilMs)
+      await closers.close()
+      // the answer leaves first
+      setImmediate(() => process.exit(0))
+    },
+  })
+}

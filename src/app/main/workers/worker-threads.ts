@@ -1,0 +1,284 @@
+/**
+ * The threads that serve calls, as one data plane: configuration goes to all of them, what they counted comes together here, and one
+ * that has crashed is replaced. It serves no call itself.
+ */
+
+import { join } from 'node:path'
+import { MessageChannel, type Worker } from 'node:worker_threads'
+import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
+import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
+import { SessionDesk } from '../../../data-plane/sessions/threads/desk.ts'
+import { applyChange, type SnapshotChange } from '../../../link/change.ts'
+import { wholeShare } from '../../../link/control-share.ts'
+import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
+import { UsageCounter, type UsageNews } from '../../../data-plane/stages/6-settle/count-usage.ts'
+import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
+import { PortLine } from '../../../shared/threads/port-line.ts'
+import { startThread } from '../../../shared/threads/start-thread.ts'
+import type { DataPlane } from '../data-plane.ts'
+import type { Ground } from '../ground.ts'
+import type { JoinableQuota } from '../open-quota.ts'
+import type { OpenPolicyOwner } from '../policy-served.ts'
+import { servePolicy } from './policy-elsewhere.ts'
+import { keysOf } from './posted-keys.ts'
+import { StreamPlacesDesk } from './stream-places-desk.ts'
+import type { ThreadData, ThreadReady } from './thread-data.ts'
+
+/** Compiling a large configuration takes its time. */
+const ANSWER_MS = 60_000
+const FIRST_RESTART_MS = 100
+const MAX_RESTART_MS = 10_000
+/** Alive so long, a thread counts as well again. */
+const STEADY_MS = 30_000
+const KEYS_EVERY_MS = 60_000
+
+type Status = ReturnType<DataPlane['status']>
+
+interface Thread {
+  readonly number: number
+  readonly worker: Worker
+  readonly line: PortLine
+  /** Settled when the thread has ended. */
+  readonly ended: Promise<void>
+  status: Status
+}
+
+export interface WorkerThreadsOptions {
+  readonly ground: Ground
+  readonly issuer: string
+  readonly quota: JoinableQuota
+  /** undefined where no bundles are served. */
+  readonly policy: OpenPolicyOwner | undefined
+  readonly count: number
+}
+
+export interface WorkerThreads extends DataPlane, ThreadReady {}
+
+/** @throws Error when the first of them cannot start, with its reason */
+export async function startWorkerThreads(options: WorkerThreadsOptions): Promise<WorkerThreads> {
+  const threads = new Threads(options)
+  await threads.start()
+  return threads
+}
+
+class Threads implements WorkerThreads {
+  readonly #options: WorkerThreadsOptions
+  readonly #threads = new Map<number, Thread>()
+  readonly #usage = new UsageCounter()
+  readonly #sessions: { readonly desk: SessionDesk; keys(): ThreadData['sessionKeys'] } | undefined
+  readonly #places: StreamPlacesDesk
+  #content: SnapshotContent = EMPTY_CONTENT
+  /** '' until the first configuration has come. */
+  #version = ''
+  #clockOffsetMs = 0
+  #stopping = false
+  #work: Promise<unknown> = Promise.resolve()
+  port = 0
+  httpServer: ThreadReady['httpServer'] = 'uws'
+
+  constructor(options: WorkerThreadsOptions) {
+    this.#options = options
+    const { settings, clock, conditions, closers, metrics } = options.ground
+    this.#places = new StreamPlacesDesk(
+      new StreamLimiter({ ...settings.sse, enabled: settings.sse.limiterEnabled }),
+    )
+    this.#sessions = settings.redisUrl === undefined ? this.#openSessions() : undefined
+    clock.onAdvance(ms => {
+      this.#clockOffsetMs += ms
+      for (const { line } of this.#threads.values()) line.tell('advance', ms)
+    })
+    conditions.onChange((part, fault) => {
+      for (const { line } of this.#threads.values()) line.tell('condition', part, fault)
+    })
+    closers.add('threads', () => this.#end(Date.now() + settings.drainTimeoutMs))
+    metrics.gather(() => this.#metrics())
+    metrics.gauge('platform_workers', 'Threads that serve calls.', () => this.#threads.size)
+  }
+
+  #openSessions() {
+    const { settings, clock, closers } = this.#options.ground
+    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'))
+    const store = new MemorySessionStore({
+      keys,
+      ttlMs: settings.sessions.ttlMs,
+      maxSessions: settings.sessions.max,
+      now: clock.now,
+    })
+    let posted = keys.current().id
+    const timer = setInterval(() => {
+      if (keys.current().id === posted) return
+      posted = keys.current().id
+      for (const { line } of this.#threads.values()) line.tell('keys', keysOf(keys))
+    }, KEYS_EVERY_MS).unref()
+    closers.add('sessions', () => {
+      clearInterval(timer)
+      store.close()
+    })
+    return { desk: new SessionDesk(store), keys: () => keysOf(keys) }
+  }
+
+  /** The first thread finds the port, the others share it. */
+  async start(): Promise<void> {
+    this.port = this.#options.ground.settings.gateway.port
+    await this.#begin(1)
+    await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, at) => this.#begin(at + 2)))
+  }
+
+  get workers(): number {
+    return this.#options.count
+  }
+
+  apply(change: SnapshotChange): Promise<string | undefined> {
+    return this.#inTurn(async () => {
+      const { version, ...parts } = change
+      const content = applyChange(this.#content, parts)
+      const reasons = await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, change)))
+      const reason = reasons.find(one => one !== undefined)
+      if (reason !== undefined) {
+        // some may serve it already: back to what all of them can serve
+        if (this.#version !== '' && reasons.some(one => one === undefined)) await this.#applyWhole()
+        return reason
+      }
+      this.#content = content
+      this.#version = version
+      return undefined
+    })
+  }
+
+  async #applyWhole(): Promise<void> {
+    await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, this.#whole())))
+  }
+
+  #whole(): SnapshotChange {
+    const { control, ...parts } = this.#content
+    return { ...parts, control: wholeShare(control), version: this.#version }
+  }
+
+  status(): Status {
+    if (this.#stopping) return 'draining'
+    const all = [...this.#threads.values()]
+    return all.length === this.#options.count && all.every(({ status }) => status === 'online')
+      ? 'online'
+      : 'degraded'
+  }
+
+  takeUsage(): UsageNews {
+    return this.#usage.take()
+  }
+
+  drain(untilMs: number): Promise<void> {
+    return this.#end(untilMs)
+  }
+
+  async #end(untilMs: number): Promise<void> {
+    this.#stopping = true
+    await Promise.all(
+      [...this.#threads.values()].map(async ({ line, ended }) => {
+        await line.ask('end', untilMs).catch(() => {})
+        await ended
+      }),
+    )
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#work.then(work)
+    this.#work = done.catch(() => {})
+    return done
+  }
+
+  /** @throws Error with the reason of a thread that cannot start */
+  async #begin(number: number, restartMs = FIRST_RESTART_MS): Promise<void> {
+    const { log } = this.#options.ground
+    const thread = await this.#open(number)
+    if (this.#stopping) return
+    // no change is under way while it catches up and joins
+    await this.#inTurn(async () => {
+      if (this.#version !== '') await applyTo(thread.line, this.#whole())
+      this.#threads.set(number, thread)
+    })
+    const startedAtMs = performance.now()
+    void thread.ended.then(() => {
+      this.#threads.delete(number)
+      if (this.#stopping) return
+      const waitMs = performance.now() - startedAtMs > STEADY_MS ? FIRST_RESTART_MS : restartMs
+      log.error(
+        { thread: number, restart_ms: waitMs },
+        'a thread that serves calls has ended; another takes its place',
+      )
+      this.#restart(number, waitMs)
+    })
+  }
+
+  #restart(number: number, waitMs: number): void {
+    setTimeout(() => {
+      const next = Math.min(2 * waitMs, MAX_RESTART_MS)
+      if (!this.#stopping)
+        this.#begin(number, next).catch(error => {
+          this.#options.ground.log.error({ err: error, thread: number }, 'a thread could not start')
+          this.#restart(number, next)
+        })
+    }, waitMs)
+  }
+
+  async #open(number: number): Promise<Thread> {
+    const { ground, issuer, quota, policy, count } = this.#options
+    const { settings, conditions, log } = ground
+    const { port1, port2 } = new MessageChannel()
+    const share = quota.join()
+    const data: ThreadData = {
+      settings: { ...settings, maxInFlight: Math.ceil(settings.maxInFlight / count) },
+      issuer,
+      thread: number,
+      port: this.port,
+      quota: share,
+      line: port2,
+      policyEpoch: policy?.epoch,
+      sessionKeys: this.#sessions?.keys() ?? [],
+      conditions: conditions.all,
+      clockOffsetMs: this.#clockOffsetMs,
+    }
+    const worker = startThread(new URL('./thread.ts', import.meta.url), {
+      workerData: data,
+      transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
+    })
+    worker.on('error', error => log.error({ err: error, thread: number }, 'a thread has failed'))
+    const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
+    const line = new PortLine(port1, {}, ANSWER_MS)
+    const thread: Thread = { number, worker, line, ended, status: 'online' }
+    const ready = new Promise<ThreadReady>((resolve, reject) => {
+      line.serve({
+        ready: (said: ThreadReady) => resolve(said),
+        failed: (reason: string) => reject(new Error(reason)),
+        news: (news: UsageNews, status: Status) => {
+          this.#usage.add(news)
+          thread.status = status
+        },
+      })
+      void ended.then(() => reject(new Error('the thread ended before it was ready')))
+    })
+    this.#sessions?.desk.serve(line)
+    this.#places.serve(line)
+    if (policy !== undefined) servePolicy(line, policy)
+    const { port, httpServer } = await ready
+    this.port = port
+    this.httpServer = httpServer
+    return thread
+  }
+
+  async #metrics(): Promise<readonly MetricJson[]> {
+    const answers = await Promise.allSettled(
+      [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
+    )
+    return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+  }
+}
+
+/** A thread that has ended meanwhile does not count: the one in its place starts with the whole. */
+async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
+  try {
+    return await line.ask<string | undefined>('apply', change)
+  } catch (error) {
+    return line.closed ? undefined : (error as Error).message
+  }
+}

@@ -1,0 +1,184 @@
+/** The harmless keywords of a schema, brought to JSON Schema 2020-12. It does not descend: `schema.ts` does. */
+
+import { type Dict, isDict, list, own, put, strings } from './dict.ts'
+import type { Dialect } from './document.ts'
+import { usablePattern } from '../../shared/json-schema/pattern.ts'
+import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE } from './words.ts'
+
+export type Draft = { [keyword: string]: unknown }
+
+const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'])
+/** What authors write instead of the seven types. */
+const ALIASES: { readonly [name: string]: string } = {
+  int: 'integer',
+  int32: 'integer',
+  int64: 'integer',
+  long: 'integer',
+  short: 'integer',
+  byte: 'integer',
+  float: 'number',
+  double: 'number',
+  decimal: 'number',
+  bool: 'boolean',
+  str: 'string',
+  text: 'string',
+  date: 'string',
+  datetime: 'string',
+  'date-time': 'string',
+  uuid: 'string',
+  file: 'string',
+  list: 'array',
+  map: 'object',
+  dict: 'object',
+}
+
+const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const
+const CONTAINS_COUNTS = ['minContains', 'maxContains'] as const
+const MAX_ENUM_TEXT = 65_536
+
+/** The types a schema allows, in 2020-12 names; undefined when it does not say. `null` is among them when nullable. */
+export function typesOf(node: Dict, dialect: Dialect): string[] | undefined {
+  const given = own(node, 'type')
+  const names = Array.isArray(given) ? given : [given]
+  const types: string[] = []
+  for (const name of names) {
+    if (typeof name !== 'string') continue
+    const lower = name.toLowerCase()
+    const type = TYPES.has(lower) ? lower : own(ALIASES, lower)
+    if (typeof type === 'string' && !types.includes(type)) types.push(type)
+  }
+  if (types.length === 0) return undefined
+  if (isNullable(node, dialect) && !types.includes('null')) types.push('null')
+  return types
+}
+
+/** `nullable` of 3.0, `x-nullable` of 2.0; 3.1 has the type `null` for it, but authors go on writing `nullable`. */
+export function isNullable(node: Dict, dialect: Dialect): boolean {
+  return own(node, 'nullable') === true || (dialect === '2.0' && own(node, 'x-nullable') === true)
+}
+
+/** Copies annotations and assertions of the node itself (no subschemas) into `out`; `dropped` hears of patterns left out. */
+export function copyKeywords(
+  node: Dict,
+  out: Draft,
+  types: readonly string[] | undefined,
+  dropped: (what: string) => void,
+): void {
+  const title = cleanText(own(node, 'title'), MAX_TITLE)
+  if (title !== '') out.title = title
+  const description = describe(node)
+  if (description !== '') out.description = description
+  if (own(node, 'deprecated') === true) out.deprecated = true
+  copyValues(node, out, types)
+  copyBounds(node, out)
+  for (const keyword of ['format', 'contentEncoding', 'contentMediaType'] as const) {
+    const value = own(node, keyword)
+    if (typeof value === 'string' && /^[\w./+-]{1,64}$/.test(value)) out[keyword] = value
+  }
+  if (own(node, 'uniqueItems') === true) out.uniqueItems = true
+  const pattern = own(node, 'pattern')
+  if (typeof pattern === 'string' && pattern !== '') {
+    const usable = usablePattern(pattern)
+    if (usable !== undefined) out.pattern = usable
+    else dropped(`pattern ${cleanText(pattern, 80)}`)
+  }
+}
+
+/** The description, with the first example behind it: agents read the one and overlook `examples`. */
+function describe(node: Dict): string {
+  const description = cleanText(own(node, 'description'), MAX_FIELD_DESCRIPTION)
+  const example = exampleOf(node)
+  if (example === undefined) return description
+  const shown = typeof example === 'string' ? example : JSON.stringify(example)
+  if (shown === undefined || shown.length > 160 || description.includes(shown)) return description
+  const clean = cleanText(shown, 160)
+  if (clean === '') return description
+  return description === '' ? `Example: ${clean}` : `${description}\nExample: ${clean}`
+}
+
+function exampleOf(node: Dict): unknown {
+  const example = own(node, 'example')
+  if (example !== undefined && example !== null) return example
+  const examples = own(node, 'examples')
+  if (Array.isArray(examples)) return examples[0]
+  if (!isDict(examples)) return undefined
+  const first = Object.values(examples)[0]
+  return isDict(first) ? own(first, 'value') : undefined
+}
+
+function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined): void {
+  const values = own(node, 'enum')
+  if (Array.isArray(values) && values.length > 0) {
+    const fitted = [
+      ...new Map(values.map(value => coerced(value, types)).map(v => [JSON.stringify(v), v])).values(),
+    ]
+    if (JSON.stringify(fitted).length <= MAX_ENUM_TEXT) out.enum = fitted
+  }
+  if (Object.hasOwn(node, 'const')) out.const = node.const
+  const preset = own(node, 'default')
+  if (preset !== undefined && isOfType(coerced(preset, types), types)) out.default = coerced(preset, types)
+}
+
+/** YAML turns `1`, `yes` and `1.0` of an author who meant text into numbers and booleans, and the other way round. */
+function coerced(value: unknown, types: readonly string[] | undefined): unknown {
+  if (types === undefined || isOfType(value, types)) return value
+  if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean'))
+    return String(value)
+  if (typeof value !== 'string') return value
+  if ((types.includes('number') || types.includes('integer')) && /^-?\d{1,15}(\.\d+)?$/.test(value)) {
+    return Number(value)
+  }
+  if (types.includes('boolean') && (value === 'true' || value === 'false')) return value === 'true'
+  return value
+}
+
+function isOfType(value: unknown, types: readonly string[] | undefined): boolean {
+  if (types === undefined) return true
+  if (value === null) return types.includes('null')
+  if (Array.isArray(value)) return types.includes('array')
+  if (typeof value === 'number') {
+    return types.includes('number') || (types.includes('integer') && Number.isInteger(value))
+  }
+  return types.includes(typeof value)
+}
+
+function copyBounds(node: Dict, out: Draft): void {
+  for (const keyword of [...COUNTS, ...CONTAINS_COUNTS]) {
+    const value = toNumber(own(node, keyword))
+    if (value !== undefined && Number.isSafeInteger(value) && value >= 0) out[keyword] = value
+  }
+  const step = toNumber(own(node, 'multipleOf'))
+  if (step !== undefined && step > 0) out.multipleOf = step
+  bound(node, out, 'minimum', 'exclusiveMinimum')
+  bound(node, out, 'maximum', 'exclusiveMaximum')
+}
+
+/** `exclusiveX: true` beside `X` (draft 4, up to 3.0) becomes the number `exclusiveX` of 2020-12. */
+function bound(node: Dict, out: Draft, plain: string, exclusive: string): void {
+  const limit = toNumber(own(node, plain))
+  const strict = own(node, exclusive)
+  const strictLimit = toNumber(strict)
+  if (strict === true && limit !== undefined) out[exclusive] = limit
+  else {
+    if (limit !== undefined) out[plain] = limit
+    if (strictLimit !== undefined) out[exclusive] = strictLimit
+  }
+}
+
+function toNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : undefined
+}
+
+/** `dependentRequired`, and the array half of draft 4 `dependencies`. */
+export function dependentRequired(node: Dict): Draft | undefined {
+  const out: Draft = {}
+  for (const keyword of ['dependencies', 'dependentRequired']) {
+    const given = own(node, keyword)
+    if (!isDict(given)) continue
+    for (const name of Object.keys(given)) {
+      if (Array.isArray(given[name])) put(out, name, strings(list(given[name])))
+    }
+  }
+  return Object.keys(out).length > 0 ? out : undefined
+}

@@ -1,0 +1,244 @@
+/** OpenAPI schemas (2.0, 3.0, 3.1) → JSON Schema 2020-12, one direction each. Every reference becomes `#/$defs/…`; `bundle.ts` brings the definitions. */
+import { type Dict, isDict, list, own, put, strings } from './dict.ts'
+import type { OpenDocument } from './document.ts'
+import { usablePattern } from '../../shared/json-schema/pattern.ts'
+import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
+
+/** `request`: readOnly properties are left out; `response`: writeOnly ones (OpenAPI 3.1 §4.8.24). */
+export type Direction = 'request' | 'response'
+
+/** A converted schema and the definitions it refers to by name. */
+export interface Converted {
+  readonly schema: Draft
+  /** Name → how often it is referred to. */
+  readonly references: ReadonlyMap<string, number>
+}
+
+/** Deeper nesting (not counting references) becomes a schema that allows anything. */
+const MAX_DEPTH = 40
+
+export class SchemaConverter {
+  readonly #document: OpenDocument
+  readonly #direction: Direction
+  readonly #notice: (message: string) => void
+  /** Pointer in the document → name under `$defs`. */
+  readonly #names = new Map<string, string>()
+  readonly #targets = new Map<string, unknown>()
+  readonly #definitions = new Map<string, Converted>()
+
+  constructor(document: OpenDocument, direction: Direction, notice: (message: string) => void) {
+    this.#document = document
+    this.#direction = direction
+    this.#notice = notice
+  }
+
+  convert(node: unknown): Converted {
+    const references = new Map<string, number>()
+    return { schema: this.#convert(node, references, 0), references }
+  }
+
+  /** The definition of this name, converted when it is first asked for. */
+  definition(name: string): Converted {
+    let converted = this.#definitions.get(name)
+    if (converted === undefined) {
+      converted = this.convert(this.#targets.get(name))
+      this.#definitions.set(name, converted)
+    }
+    return converted
+  }
+
+  #convert(node: unknown, references: Map<string, number>, depth: number): Draft {
+    if (node === false) return { not: {} }
+    if (!isDict(node)) return {}
+    if (depth > MAX_DEPTH) {
+      this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: what is below allows anything`)
+      return {}
+    }
+    const reference = own(node, '$ref') ?? own(node, '$dynamicRef')
+    if (typeof reference === 'string') return this.#reference(node, reference, references, depth)
+    return this.#plain(node, references, depth)
+  }
+
+  #reference(node: Dict, reference: string, references: Map<string, number>, depth: number): Draft {
+    const name = this.#nameOf(reference)
+    if (name === undefined) {
+      this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: anything is allowed there`)
+      return {}
+    }
+    references.set(name, (references.get(name) ?? 0) + 1)
+    const out: Draft = { $ref: `#/$defs/${name}` }
+    // Siblings of $ref count from 3.1 on; before, only a description is worth keeping.
+    const { $ref: _, $dynamicRef: __, ...siblings } = node
+    if (this.#document.dialect === '3.1') {
+      const own_ = this.#plain(siblings, references, depth)
+      const { type, ...rest } = own_
+      return { ...rest, ...(Object.hasOwn(siblings, 'type') ? { type } : {}), ...out }
+    }
+    const annotations: Draft = {}
+    copyKeywords({ description: own(node, 'description') }, annotations, undefined, () => {})
+    return isNullable(node, this.#document.dialect)
+      ? { ...annotations, anyOf: [out, { type: 'null' }] }
+      : { ...annotations, ...out }
+  }
+
+  #nameOf(reference: string): string | undefined {
+    const known = this.#names.get(reference)
+    if (known !== undefined) return known
+    const target = this.#document.resolve(reference)
+    if (!isDict(target) && typeof target !== 'boolean') return undefined
+    // References that lead nowhere but to each other mean nothing.
+    if (this.#document.follow(target) === undefined) return undefined
+    const last = reference.slice(reference.lastIndexOf('/') + 1)
+    const base =
+      last
+        .replace(/%[0-9a-f]{2}/gi, '_')
+        .replace(/[^\w.-]+/g, '_')
+        .slice(0, 60) || 'Schema'
+    let name = base
+    for (let n = 2; this.#targets.has(name) || name === '__proto__'; n++) name = `${base}_${n}`
+    this.#names.set(reference, name)
+    this.#targets.set(name, target)
+    return name
+  }
+
+  #plain(node: Dict, references: Map<string, number>, depth: number): Draft {
+    const { dialect } = this.#document
+    const out: Draft = {}
+    let types = typesOf(node, dialect)
+    if (types === undefined && isDict(own(node, 'properties')) && !isComposed(node)) types = ['object']
+    if (types === undefined && isDict(own(node, 'items')) && !isComposed(node)) types = ['array']
+    if (types !== undefined) out.type = types.length === 1 ? types[0] : types
+    copyKeywords(node, out, types, what =>
+      this.#notice(`${what} left out: it could not be checked in linear time or is not valid`),
+    )
+    if (String(own(node, 'type')).toLowerCase() === 'file') {
+      delete out.format
+      out.contentEncoding = 'base64'
+    }
+    const below = (child: unknown): Draft => this.#convert(child, references, depth + 1)
+    if (allows(types, 'object')) this.#object(node, out, below)
+    if (allows(types, 'array')) arrayKeywords(node, out, types, below)
+    this.#composition(node, out, below)
+    if (types === undefined && isNullable(node, dialect) && isComposed(node)) return nullable(out)
+    return out
+  }
+
+  #object(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
+    const properties = own(node, 'properties')
+    const hidden = new Set<string>()
+    if (isDict(properties)) {
+      const converted: Draft = {}
+      for (const name of Object.keys(properties)) {
+        if (this.isHidden(properties[name])) hidden.add(name)
+        else put(converted, name, below(properties[name]))
+      }
+      out.properties = converted
+    }
+    const required = strings(own(node, 'required')).filter(name => !hidden.has(name))
+    if (required.length > 0) out.required = required
+    const additional = own(node, 'additionalProperties')
+    if (typeof additional === 'boolean') out.additionalProperties = additional
+    else if (isDict(additional)) out.additionalProperties = below(additional)
+    for (const keyword of ['patternProperties', 'dependentSchemas'] as const) {
+      const group = own(node, keyword)
+      if (!isDict(group)) continue
+      const converted: Draft = {}
+      for (const name of Object.keys(group)) {
+        const key = keyword === 'patternProperties' ? usablePattern(name) : name
+        if (key !== undefined) put(converted, key, below(group[name]))
+      }
+      out[keyword] = converted
+    }
+    const dependent = dependentRequired(node)
+    if (dependent !== undefined) out.dependentRequired = dependent
+    for (const keyword of ['propertyNames', 'unevaluatedProperties'] as const) {
+      const child = own(node, keyword)
+      if (isDict(child) || typeof child === 'boolean') out[keyword] = child === true ? true : below(child)
+    }
+  }
+
+  /** readOnly in a request, writeOnly in a response: on the property itself or behind its reference. */
+  isHidden(property: unknown): boolean {
+    const keyword = this.#direction === 'request' ? 'readOnly' : 'writeOnly'
+    if (isDict(property) && own(property, keyword) === true) return true
+    const target = this.#document.follow(property)
+    return isDict(target) && own(target, keyword) === true
+  }
+
+  #composition(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
+    for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
+      const members = list(own(node, keyword)).filter(member => isDict(member) || typeof member === 'boolean')
+      if (members.length === 0) continue
+      out[keyword] = members.map(below)
+      if (keyword === 'oneOf') this.#discriminate(node, members, out)
+    }
+    for (const keyword of ['not', 'if', 'then', 'else'] as const) {
+      const child = own(node, keyword)
+      if (isDict(child)) out[keyword] = below(child)
+    }
+    simplifyAllOf(out)
+  }
+
+  /** A discriminator says which branch is meant: each gets its constant, so that exactly one can hold (OpenAPI 3.1 §4.8.25). */
+  #discriminate(node: Dict, members: readonly unknown[], out: Draft): void {
+    const discriminator = own(node, 'discriminator')
+    const property = isDict(discriminator) ? own(discriminator, 'propertyName') : undefined
+    if (typeof property !== 'string' || property === '__proto__') return
+    const mapping = isDict(discriminator) ? own(discriminator, 'mapping') : undefined
+    const branches = out.oneOf as Draft[]
+    out.oneOf = branches.map((branch, i) => {
+      const member = members[i]
+      const reference = isDict(member) ? own(member, '$ref') : undefined
+      if (typeof reference !== 'string') return branch
+      const name = reference.slice(reference.lastIndexOf('/') + 1)
+      const mapped = isDict(mapping)
+        ? Object.keys(mapping).filter(key => mapping[key] === reference || mapping[key] === name)
+        : []
+      const values = mapped.length > 0 ? mapped : [name]
+      const constraint = values.length === 1 ? { const: values[0] } : { enum: values }
+      return { allOf: [branch, { properties: { [property]: constraint }, required: [property] }] }
+    })
+  }
+}
+
+function allows(types: readonly string[] | undefined, type: string): boolean {
+  return types === undefined || types.includes(type)
+}
+
+function isComposed(node: Dict): boolean {
+  return ['allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const'].some(keyword => Object.hasOwn(node, keyword))
+}
+
+function arrayKeywords(
+  node: Dict,
+  out: Draft,
+  types: readonly string[] | undefined,
+  below: (child: unknown) => Draft,
+): void {
+  const items = own(node, 'items')
+  const prefix = Array.isArray(items) ? items : own(node, 'prefixItems')
+  if (Array.isArray(prefix) && prefix.length > 0) out.prefixItems = prefix.map(below)
+  if (isDict(items)) out.items = below(items)
+  else if (types?.includes('array') && out.prefixItems === undefined) out.items = {}
+  const contains = own(node, 'contains')
+  if (isDict(contains)) out.contains = below(contains)
+}
+
+/** `allOf` of one member, which 3.0 authors write to describe a reference, is that member. */
+function simplifyAllOf(out: Draft): void {
+  const members = out.allOf
+  if (!Array.isArray(members) || members.length !== 1) return
+  const only = members[0] as Draft
+  const rest = Object.keys(out).filter(key => key !== 'allOf')
+  if (rest.some(key => !['title', 'description', 'deprecated', 'default'].includes(key))) return
+  delete out.allOf
+  for (const key of Object.keys(only)) if (!Object.hasOwn(out, key)) put(out, key, only[key])
+}
+
+function nullable(schema: Draft): Draft {
+  const { title, description, ...rest } = schema
+  const annotations: Draft = {}
+  if (title !== undefined) annotations.title = title
+  if (description !== undefined) annotations.description = description
+  return { ...annotations, anyOf: [rest, { type: 'null' }] }
+}

@@ -1,0 +1,55 @@
+/** Tells when something below a directory may have changed: notifications where the system has them, a slow look in any case. It reads no file. */
+import { type FSWatcher, watch } from 'node:fs'
+import type { Log } from '../../shared/telemetry/log.ts'
+
+/** Changes that come together are told once: after this long without another, */
+const QUIET_MS = 150
+/** but no later than this after the first. */
+const MAX_WAIT_MS = 2_000
+
+export interface WatchOptions {
+  readonly onChange: () => void
+  readonly pollIntervalMs: number
+  readonly log: Log
+}
+
+/** Returns a function that stops it. */
+export function watchDirectory(
+  directory: string,
+  { onChange, pollIntervalMs, log }: WatchOptions,
+): () => void {
+  let quiet: NodeJS.Timeout | undefined
+  let firstAt = 0
+  const tell = (): void => {
+    quiet = undefined
+    onChange()
+  }
+  const changed = (): void => {
+    const now = performance.now()
+    if (quiet === undefined) firstAt = now
+    clearTimeout(quiet)
+    quiet = setTimeout(tell, Math.max(0, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - now)))
+  }
+  const watcher = tryWatch(directory, changed, log)
+  const poll = setInterval(onChange, pollIntervalMs)
+  poll.unref()
+  return () => {
+    watcher?.close()
+    clearInterval(poll)
+    clearTimeout(quiet)
+  }
+}
+
+function tryWatch(directory: string, changed: () => void, log: Log): FSWatcher | undefined {
+  const without = (error: unknown): void => {
+    log.warn({ directory, err: error }, 'changes of the tool-set directory are found by looking only')
+  }
+  try {
+    const watcher = watch(directory, { recursive: true, persistent: false }, changed)
+    watcher.on('error', without)
+    return watcher
+  } catch (error) {
+    without(error)
+    return undefined
+  }
+}

@@ -1,0 +1,186 @@
+/** The KubernetesApi over `@kubernetes/client-node`. It decides nothing; every call is one request or one watch. */
+import {
+  ApiException,
+  type ConfigurationOptions,
+  CoordinationV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  PatchStrategy,
+  setHeaderOptions,
+} from '@kubernetes/client-node'
+import type { Log } from '../../shared/telemetry/log.ts'
+import type { KubeObject, KubernetesApi, LeaseRecord, Plural, Watched } from './api.ts'
+import { watchObjects } from './watch.ts'
+
+const VERSION = 'v1alpha1'
+/** An API server that answers no more must not hold up a leader that could lose its lease meanwhile. */
+const REQUEST_TIMEOUT_MS = 10_000
+const LIST_TIMEOUT_MS = 60_000
+const REQUEST = within(REQUEST_TIMEOUT_MS)
+const LIST = within(LIST_TIMEOUT_MS)
+
+export interface ClientOptions {
+  readonly apiGroup: string
+  /** Path of a kubeconfig; without it the service account of the pod is used. */
+  readonly kubeconfig: string | undefined
+  readonly log: Log
+}
+
+export function connectKubernetes(options: ClientOptions): KubernetesApi {
+  const config = new KubeConfig()
+  if (options.kubeconfig === undefined) config.loadFromCluster()
+  else config.loadFromFile(options.kubeconfig)
+  return new Client(config, options)
+}
+
+class Client implements KubernetesApi {
+  readonly #config: KubeConfig
+  readonly #log: Log
+  readonly #group: { readonly group: string; readonly version: string }
+  readonly #custom: CustomObjectsApi
+  readonly #core: CoreV1Api
+  readonly #leases: CoordinationV1Api
+
+  constructor(config: KubeConfig, options: ClientOptions) {
+    this.#config = config
+    this.#log = options.log
+    this.#group = { group: options.apiGroup, version: VERSION }
+    this.#custom = config.makeApiClient(CustomObjectsApi)
+    this.#core = config.makeApiClient(CoreV1Api)
+    this.#leases = config.makeApiClient(CoordinationV1Api)
+  }
+
+  watch(plural: Plural, onChange: () => void): Watched {
+    return watchObjects({
+      config: this.#config,
+      path: `/apis/${this.#group.group}/${VERSION}/${plural}`,
+      list: async () =>
+        (await this.#custom.listClusterCustomObject(
+          { ...this.#group, plural },
+          LIST,
+        )) as KubernetesListObject<KubernetesObject>,
+      onChange,
+      onBroken: error =>
+        this.#log.warn(
+          { plural, reason: reasonOf(error) },
+          'a watch of the API server ended; it is opened again',
+        ),
+    })
+  }
+
+  async readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string> {
+    const shown = `${kind} ${namespace}/${name}`
+    try {
+      if (kind === 'ConfigMap') {
+        const { data } = await this.#core.readNamespacedConfigMap({ name, namespace }, REQUEST)
+        if (data?.[key] !== undefined) return data[key]
+      } else {
+        const { data } = await this.#core.readNamespacedSecret({ name, namespace }, REQUEST)
+        if (data?.[key] !== undefined) return Buffer.from(data[key], 'base64').toString('utf8')
+      }
+    } catch (error) {
+      throw new Error(`${shown} cannot be read: ${reasonOf(error)}`)
+    }
+    throw new Error(`${shown} has no key ${key}`)
+  }
+
+  create(plural: Plural, object: KubeObject): Promise<boolean> {
+    const { namespace } = object.metadata
+    return unlessConflict(
+      this.#custom.createNamespacedCustomObject({ ...this.#group, plural, namespace, body: object }, REQUEST),
+    )
+  }
+
+  replace(plural: Plural, object: KubeObject): Promise<boolean> {
+    const { namespace, name } = object.metadata
+    return unlessConflict(
+      this.#custom.replaceNamespacedCustomObject(
+        { ...this.#group, plural, namespace, name, body: object },
+        REQUEST,
+      ),
+    )
+  }
+
+  remove(plural: Plural, namespace: string, name: string): Promise<boolean> {
+    return unlessConflict(
+      this.#custom.deleteNamespacedCustomObject({ ...this.#group, plural, namespace, name }, REQUEST),
+    )
+  }
+
+  async writeStatus(plural: Plural, namespace: string, name: string, status: object): Promise<void> {
+    const request = { ...this.#group, plural, namespace, name, body: { status } }
+    try {
+      await this.#custom.patchNamespacedCustomObjectStatus(
+        request,
+        within(REQUEST_TIMEOUT_MS, PatchStrategy.MergePatch),
+      )
+    } catch (error) {
+      if (codeOf(error) !== 404) throw new Error(`the status cannot be written: ${reasonOf(error)}`)
+    }
+  }
+
+  async readLease(namespace: string, name: string): Promise<LeaseRecord> {
+    try {
+      const { metadata, spec } = await this.#leases.readNamespacedLease({ name, namespace }, REQUEST)
+      return {
+        holder: spec?.holderIdentity ?? '',
+        durationSeconds: spec?.leaseDurationSeconds ?? 0,
+        resourceVersion: metadata?.resourceVersion ?? '',
+      }
+    } catch (error) {
+      if (codeOf(error) === 404) return { holder: '', durationSeconds: 0, resourceVersion: '' }
+      throw new Error(`the Lease ${namespace}/${name} cannot be read: ${reasonOf(error)}`)
+    }
+  }
+
+  writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean> {
+    const { holder, durationSeconds, resourceVersion } = record
+    const body = {
+      metadata: { name, namespace, ...(resourceVersion === '' ? {} : { resourceVersion }) },
+      spec: { holderIdentity: holder, leaseDurationSeconds: durationSeconds },
+    }
+    return unlessConflict(
+      resourceVersion === ''
+        ? this.#leases.createNamespacedLease({ namespace, body }, REQUEST)
+        : this.#leases.replaceNamespacedLease({ name, namespace, body }, REQUEST),
+    )
+  }
+}
+
+/** How every request is sent: with an end. @param contentType of the body */
+function within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
+  const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
+  const pre: typeof header.pre = request => {
+    request.setSignal(AbortSignal.timeout(timeoutMs))
+    return header.pre(request)
+  }
+  return { middleware: [{ pre, post: header.post }], middlewareMergeStrategy: 'append' }
+}
+
+/** false for 404 and 409: the world changed, and the next round sees it. */
+async function unlessConflict(request: Promise<unknown>): Promise<boolean> {
+  try {
+    await request
+    return true
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 404 || code === 409) return false
+    throw new Error(`the API server refused: ${reasonOf(error)}`)
+  }
+}
+
+function codeOf(error: unknown): number | undefined {
+  return error instanceof ApiException ? error.code : undefined
+}
+
+/** Bodies of refusals name fields; headers, which hold the token, are never shown. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiException) {
+    const body: unknown = error.body
+    return `status ${error.code} ${(typeof body === 'string' ? body : JSON.stringify(body)).slice(0, 300)}`
+  }
+  return error instanceof Error ? error.message.slice(0, 300) : String(error).slice(0, 300)
+}

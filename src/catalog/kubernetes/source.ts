@@ -1,0 +1,253 @@
+/** The Kubernetes source: ToolSet and Tool objects, watched; every instance serves, the leader writes status and Tool objects. */
+import type { Egress } from '../../shared/egress/egress.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
+import { type Desired, Reconciler } from '../reconcile.ts'
+import type { ToolSource } from '../source.ts'
+import { createCompiler } from '../sync/compiler.ts'
+import { DefinitionStore } from '../sync/definition-store.ts'
+import { DocumentStore } from '../sync/document-store.ts'
+import type { ReferenceReader } from '../sync/tool-set-sync.ts'
+import type { KubeObject, KubernetesApi, Watched } from './api.ts'
+import { desiredFromObjects } from './desired.ts'
+import { Leader } from './leader.ts'
+import { editedFields, planObjects } from './tool-objects.ts'
+
+export interface KubernetesSourceOptions {
+  readonly api: KubernetesApi
+  readonly apiGroup: string
+  readonly dataDir: string
+  readonly egress: Egress
+  readonly log: Log
+  /** Where the Lease lives: the namespace of the gateway. */
+  readonly leaseNamespace: string
+  /** Unique among the instances; the name of the pod. */
+  readonly identity: string
+  /** ConfigMaps and Secrets are read, never watched, so they are looked at again; 60 s. */
+  readonly resyncMs?: number
+  readonly leaseSeconds?: number
+}
+
+const QUIET_MS = 100
+const RESYNC_MS = 60_000
+const LEASE = 'toolgate-toolsets'
+/** So many in a row: the API server is away, and the next change tries again. */
+const MAX_FAILURES = 3
+
+export function createKubernetesSource(options: KubernetesSourceOptions): ToolSource {
+  return new KubernetesSource(options)
+}
+
+class KubernetesSource implements ToolSource {
+  readonly #options: KubernetesSourceOptions
+  readonly #compiler = createCompiler()
+  readonly #leader: Leader
+  #caches: { readonly toolsets: Watched; readonly tools: Watched } | undefined
+  #reconciler: Reconciler | undefined
+  #quiet: NodeJS.Timeout | undefined
+  #resync: NodeJS.Timeout | undefined
+  #working: Promise<void> = Promise.resolve()
+  #writing: Promise<void> | undefined
+  /** Something changed since the Tool objects were planned. */
+  #stale = false
+  #listed = false
+  #refreshing = false
+  #closed = false
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options
+    this.#leader = new Leader({
+      api: options.api,
+      namespace: options.leaseNamespace,
+      name: LEASE,
+      identity: options.identity,
+      log: options.log,
+      onLeading: () => this.#lead(),
+      ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
+    })
+  }
+
+  async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
+    const { api, dataDir, egress, log } = this.#options
+    this.#reconciler = new Reconciler(
+      {
+        references: references(api),
+        compiler: this.#compiler,
+        documents: new DocumentStore(dataDir),
+        definitions: new DefinitionStore(dataDir),
+        egress,
+        random: Math.random,
+        statuses: {
+          write: async ({ namespace, name }, status) => {
+            if (this.#leader.leading)
+              await api.writeStatus('toolsets', namespace, name, withoutAbsent(status))
+          },
+          // The status goes with its object.
+          remove: async () => {},
+        },
+        log,
+        now: Date.now,
+      },
+      tools => {
+        publish(tools)
+        this.#changed()
+      },
+    )
+    const changed = (): void => this.#changed()
+    this.#caches = {
+      toolsets: api.watch('toolsets', changed),
+      tools: api.watch('tools', changed),
+    }
+    await Promise.all([this.#caches.toolsets.listed, this.#caches.tools.listed])
+    this.#listed = true
+    await this.#leader.start()
+    await this.#work()
+    if (this.#closed) return
+    this.#resync = setInterval(() => void this.#refresh(), this.#options.resyncMs ?? RESYNC_MS)
+    this.#resync.unref()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#quiet)
+    clearInterval(this.#resync)
+    await this.#caches?.toolsets.close()
+    await this.#caches?.tools.close()
+    await this.#reconciler?.close()
+    await this.#working
+    await this.#writing
+    await this.#leader.close()
+    await this.#compiler.close()
+  }
+
+  /** Events that come together are one change. */
+  #changed(): void {
+    if (this.#closed || !this.#listed) return
+    clearTimeout(this.#quiet)
+    this.#quiet = setTimeout(() => void this.#work(), QUIET_MS)
+  }
+
+  /** One at a time: reading many ConfigMaps may take longer than the interval. */
+  async #refresh(): Promise<void> {
+    if (this.#refreshing) return
+    this.#refreshing = true
+    await this.#reconciler
+      ?.refreshLocal()
+      .catch(error =>
+        this.#options.log.error({ err: error }, 'documents of the cluster cannot be read again'),
+      )
+    this.#refreshing = false
+    this.#changed()
+  }
+
+  #lead(): void {
+    this.#options.log.info(
+      { identity: this.#options.identity },
+      'this instance leads: it writes status and Tool objects',
+    )
+    this.#reconciler?.reportAll()
+    this.#changed()
+  }
+
+  #work(): Promise<void> {
+    this.#working = this.#working
+      .then(async () => {
+        if (this.#closed) return
+        await this.#reconciler!.apply(await this.#desired())
+        if (this.#leader.leading) this.#writeObjects()
+      })
+      .catch(error =>
+        this.#options.log.error({ err: error }, 'the tool-sets of the cluster cannot be reconciled'),
+      )
+    return this.#working
+  }
+
+  async #desired(): Promise<Desired> {
+    const { api, apiGroup, log } = this.#options
+    const { toolsets, tools } = this.#caches!
+    const { desired, faults } = await desiredFromObjects(
+      toolsets.list(),
+      tools.list(),
+      references(api),
+      apiGroup,
+    )
+    for (const { object, message } of faults) log.warn({ object, reason: message }, 'an object is not usable')
+    return desired
+  }
+
+  /** Beside the reconciling: thousands of objects take minutes, and the tools are served meanwhile. One round at a time. */
+  #writeObjects(): void {
+    this.#stale = true
+    this.#writing ??= this.#writeRounds().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  async #writeRounds(): Promise<void> {
+    while (this.#stale) {
+      this.#stale = false
+      let failures = 0
+      for (const write of this.#plannedWrites()) {
+        if (this.#closed || !this.#leader.leading || failures >= MAX_FAILURES) return
+        try {
+          await write()
+          failures = 0
+        } catch (error) {
+          failures++
+          this.#options.log.warn({ reason: (error as Error).message }, 'a Tool object could not be written')
+        }
+      }
+    }
+  }
+
+  /** What conflicts is seen again with the next change. */
+  *#plannedWrites(): Generator<() => Promise<unknown>> {
+    const { api, apiGroup } = this.#options
+    const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object), object]))
+    const live = groupByOwner(this.#caches!.tools.list())
+    for (const { namespace, name, tools, enabled } of this.#reconciler!.generated()) {
+      const uid = owners.get(`${namespace}/${name}`)?.metadata.uid
+      if (uid === undefined) continue
+      const plan = planObjects(tools, live.get(uid) ?? [], { namespace, name, uid }, apiGroup)
+      for (const object of plan.create) yield () => api.create('tools', object)
+      for (const object of plan.replace) yield () => api.replace('tools', object)
+      for (const object of plan.remove) {
+        // Switched off for a while: what was written by hand waits for its tool.
+        if (!enabled && Object.keys(editedFields(object, apiGroup)).length > 0) continue
+        yield () => api.remove('tools', object.metadata.namespace, object.metadata.name)
+      }
+    }
+  }
+}
+
+function references(api: KubernetesApi): ReferenceReader {
+  return {
+    readDocument: (kind, namespace, { name, key }) =>
+      api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
+    readSecret: async (namespace, { name, key }) =>
+      (await api.readKey('Secret', namespace, name, key)).replace(/\r?\n$/, ''),
+  }
+}
+
+/** A merge patch takes a field away only when it is null. */
+function withoutAbsent(status: object): object {
+  return { lastError: null, lastSyncedAt: null, specHash: null, breakingChanges: null, ...status }
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace}/${metadata.name}`
+}
+
+function ownerOf({ metadata }: KubeObject): string {
+  return metadata.ownerReferences?.find(reference => reference.kind === 'ToolSet')?.uid ?? ''
+}
+
+function groupByOwner(objects: readonly KubeObject[]): Map<string, KubeObject[]> {
+  const groups = new Map<string, KubeObject[]>()
+  for (const object of objects) {
+    const group = groups.get(ownerOf(object))
+    if (group === undefined) groups.set(ownerOf(object), [object])
+    else group.push(object)
+  }
+  return groups
+}

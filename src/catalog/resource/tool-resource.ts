@@ -1,0 +1,116 @@
+/** A Tool resource (contract §8) → its fields, or every fault in them. It makes no tool: `apply-tool.ts` does. */
+import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
+import type { ToolAnnotations } from '../../model/tool.ts'
+import type { ToolDefaults } from '../../model/tool-set.ts'
+import { isDict } from '../compile/dict.ts'
+import { assertSchema } from '../../shared/json-schema/validate.ts'
+import type { Fields } from './fields.ts'
+import { mirroredHeaderFault } from './mirrored-headers.ts'
+import type { ResourceMeta } from './resource.ts'
+import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
+
+/** What somebody wrote by hand about a tool; what is absent is as generated. */
+export interface ToolResource {
+  readonly name: string
+  readonly namespace: string
+  readonly displayName?: string
+  readonly description?: string
+  /** Absolute http(s) address, with `{placeholders}` in its path. */
+  readonly endpoint?: string
+  /** Upper case. */
+  readonly method?: string
+  readonly inputSchema?: ObjectSchema
+  readonly outputSchema?: JsonSchema
+  readonly annotations?: Partial<ToolAnnotations>
+  readonly tags?: readonly string[]
+  readonly version?: string
+  /** Control-plane API it belongs to. */
+  readonly apiRef?: string
+  readonly authentication?: ToolDefaults['authentication']
+  readonly timeoutMs?: number
+  readonly rateLimit?: ToolDefaults['rateLimit']
+  readonly cache?: ToolDefaults['cache']
+  readonly enabled?: boolean
+}
+
+export const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
+
+/** Reads `spec`; faults go where the Fields report them. */
+export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {
+  const fields = {
+    displayName: spec.string('displayName', { max: 120 }),
+    description: spec.string('description', { max: 4096 }),
+    endpoint: readEndpoint(spec),
+    method: spec.oneOf('method', TOOL_METHODS),
+    inputSchema: readSchema(spec, 'inputSchema', true) as ObjectSchema | undefined,
+    outputSchema: readSchema(spec, 'outputSchema', false),
+    annotations: readAnnotations(spec.object('annotations')),
+    tags: spec.list('tags'),
+    version: spec.string('version', { max: 64 }),
+    apiRef: spec.string('apiRef', { max: 128 }),
+    authentication: readAuthentication(spec),
+    timeoutMs: spec.durationMs('timeout', 1, 600_000),
+    rateLimit: readRateLimit(spec),
+    cache: readCache(spec),
+    enabled: spec.boolean('enabled'),
+  }
+  spec.close()
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { name: meta.name, namespace: meta.namespace, ...Object.fromEntries(given) }
+}
+
+function readEndpoint(spec: Fields): string | undefined {
+  const value = spec.string('endpoint', { max: 2048 })
+  if (value === undefined) return undefined
+  const plain = value.replace(/\{[^{}]+\}/g, 'x')
+  const url = URL.canParse(plain) ? new URL(plain) : undefined
+  const isHttp =
+    url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  if (isHttp && !/[?#]/.test(value) && !/^[^/]*\/\/[^/]*\{/.test(value)) return value
+  spec.fault(
+    'endpoint',
+    'is not a usable address',
+    'write https://host/path, {placeholders} in the path only, no query',
+  )
+  return undefined
+}
+
+function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSchema | undefined {
+  const value = spec.raw(name)
+  if (value === undefined) return undefined
+  if (!isDict(value)) spec.fault(name, 'is not an object', 'write a JSON Schema (2020-12)')
+  else if (mustBeObject && value.type !== 'object')
+    spec.fault(`${name}.type`, 'is not "object"', 'write type: object')
+  else if (JSON.stringify(value).length > 200_000) spec.fault(name, 'is larger than 200 kB', 'shorten it')
+  else {
+    const mirrored = mirroredHeaderFault(value)
+    if (mirrored !== undefined) {
+      spec.fault(name, `cannot be followed: ${mirrored}`, 'correct or remove the annotation')
+      return undefined
+    }
+    try {
+      assertSchema(value)
+      return value
+    } catch (error) {
+      spec.fault(
+        name,
+        `is no valid JSON Schema (${String((error as Error).message).slice(0, 200)})`,
+        'correct it',
+      )
+    }
+  }
+  return undefined
+}
+
+function readAnnotations(fields: Fields | undefined): Partial<ToolAnnotations> | undefined {
+  if (fields === undefined) return undefined
+  const read = {
+    title: fields.string('title', { max: 120 }),
+    readOnlyHint: fields.boolean('readOnlyHint'),
+    destructiveHint: fields.boolean('destructiveHint'),
+    idempotentHint: fields.boolean('idempotentHint'),
+    openWorldHint: fields.boolean('openWorldHint'),
+  }
+  fields.close()
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,57 @@
+/** Gets a document over HTTP: conditional, bounded, no redirect, no compression. It goes through the egress client only. */
+import type { Egress } from '../../shared/egress/egress.ts'
+import { DocumentError } from '../compile/document.ts'
+import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
+
+export type Fetched =
+  | { readonly kind: 'document'; readonly bytes: Uint8Array; readonly etag: string | undefined }
+  | { readonly kind: 'unmodified' }
+
+const FETCH_TIMEOUT_MS = 15_000
+
+/**
+ * @param etag of the last answer; the server may say that nothing changed (RFC 9110 §13.1.2)
+ * @throws DocumentError that names what went wrong
+ */
+export async function fetchDocument(egress: Egress, url: string, etag: string | undefined): Promise<Fetched> {
+  const answer = await egress.request({
+    method: 'GET',
+    url,
+    headers: [
+      ...[
+        'accept',
+        'application/json, application/yaml, text/yaml, */*;q=0.5',
+        'accept-encoding',
+        'identity',
+      ],
+      ...(etag === undefined ? [] : ['if-none-match', etag]),
+    ],
+    timeoutMs: FETCH_TIMEOUT_MS,
+    maxResponseBytes: MAX_DOCUMENT_BYTES,
+  })
+  if (answer.kind === 'failure') {
+    throw answer.reason === 'too_large'
+      ? tooLarge()
+      : new DocumentError(`${url} cannot be fetched: ${answer.message}`)
+  }
+  if (answer.status === 304 && etag !== undefined) return { kind: 'unmodified' }
+  const target = answer.headers.get('location').slice(0, 200)
+  if (answer.status >= 300 && answer.status < 400 && target !== '') {
+    throw new DocumentError(
+      `${url} redirects to ${target}: redirects are not followed, set openAPISpec.url to the final address`,
+    )
+  }
+  if (answer.status !== 200) throw new DocumentError(`${url} answered with status ${answer.status}`)
+  const encoding = answer.headers.get('content-encoding')
+  if (encoding !== '' && encoding !== 'identity') {
+    throw new DocumentError(
+      `${url} answered with content-encoding ${encoding.slice(0, 40)}, which was not asked for`,
+    )
+  }
+  return { kind: 'document', bytes: answer.body, etag: soundEtag(answer.headers.get('etag')) }
+}
+
+/** Only what can be sent back as it is. */
+function soundEtag(etag: string): string | undefined {
+  return /^(W\/)?"[\x21\x23-\x7e]{0,200}"$/.test(etag) ? etag : undefined
+}

@@ -1,0 +1,34 @@
+/** The list of all endpoints, and the document made from it. What is not in this list is not served. */
+import { apiKeyEndpoints } from './routes/api-keys.ts'
+import { apiEndpoints } from './routes/apis.ts'
+import { consumerEndpoints } from './routes/consumers.ts'
+import { deploymentEndpoints } from './routes/deployments.ts'
+import { gatewayEndpoints } from './routes/gateways.ts'
+import { metricsEndpoints } from './routes/metrics.ts'
+import { planEndpoints } from './routes/plans.ts'
+import { portalEndpoints } from './routes/portal.ts'
+import { subscriptionEndpoints } from './routes/subscriptions.ts'
+import { tenantEndpoints } from './routes/tenants.ts'
+import { webhookEndpoints } from './routes/webhooks.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { openApiDocument } from './http/openapi.ts'
+import { snapshotStream } from '../publisher/stream.ts'
+
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...tenantEndpoints,
+  ...apiEndpoints,
+  ...subscriptionEndpoints,
+  ...apiKeyEndpoints,
+  ...planEndpoints,
+  ...webhookEndpoints,
+  ...metricsEndpoints,
+  ...consumerEndpoints,
+  ...gatewayEndpoints,
+  ...deploymentEndpoints,
+  ...portalEndpoints,
+]
+
+/** The OpenAPI 3.1 document, as `/openapi.json` serves it. */
+export function controlPlaneDocument(info: { readonly apiUrl: string; readonly version: string }): object {
+  return openApiDocument(ENDPOINTS, [snapshotStream], info)
+}

@@ -1,0 +1,35 @@
+/** Cross-origin rules of the control plane: the configured lists, and always what its own API needs. It decides on no endpoint. */
+import type { MiddlewareHandler } from 'hono'
+import { cors } from 'hono/cors'
+import type { CorsOptions } from '../../options.ts'
+
+/** Browsers let a page use these only where a response names them (Fetch, "CORS protocol"): without them the API is only half usable. */
+const METHODS = ['PATCH']
+const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'X-Tenant-ID', 'Idempotency-Key', 'If-Match']
+const RESPONSE_HEADERS = [
+  'ETag',
+  'Location',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'Retry-After',
+  'X-Request-ID',
+  'Idempotency-Replayed',
+]
+
+export function corsOf(options: CorsOptions): MiddlewareHandler {
+  return cors({
+    origin: options.origins.includes('*')
+      ? '*'
+      : origin => (options.origins.includes(origin) ? origin : null),
+    allowMethods: union(options.methods, METHODS),
+    allowHeaders: union(options.allowHeaders, REQUEST_HEADERS),
+    exposeHeaders: union(options.exposeHeaders, RESPONSE_HEADERS),
+    maxAge: options.maxAgeSecs,
+  })
+}
+
+function union(configured: readonly string[], always: readonly string[]): string[] {
+  const known = new Set(configured.map(name => name.toLowerCase()))
+  return [...configured, ...always.filter(name => !known.has(name.toLowerCase()))]
+}

@@ -1,0 +1,83 @@
+/** `Idempotency-Key` on POST (contract §5): the same key gives the same answer for 24 hours, in the transaction of the change itself. */
+import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Principal } from '../../../model/principal.ts'
+import type { Transaction } from '../../store/store.ts'
+import type { Answer } from './endpoint.ts'
+import { conflict, invalid } from './problem.ts'
+
+/** Visible ASCII (draft-ietf-httpapi-idempotency-key-header), long enough for any UUID. */
+const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
+const deriveKey = promisify(scrypt) as (secret: string, salt: Buffer, length: number) => Promise<Buffer>
+
+export interface RepeatableRequest {
+  readonly key: string
+  readonly principal: Principal
+  readonly method: string
+  readonly path: string
+  readonly bodyText: string
+}
+
+/**
+ * Runs `work` once for a key. A repetition gets the first answer; failures are not remembered.
+ * @throws Problem conflict when the key was used with another body
+ */
+export async function onlyOnce(
+  tx: Transaction,
+  request: RepeatableRequest,
+  work: () => Promise<Answer>,
+): Promise<{ readonly answer: Answer; readonly replayed: boolean }> {
+  if (!KEY_PATTERN.test(request.key)) {
+    throw invalid([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters.' }])
+  }
+  const { principal, method, path, key } = request
+  const caller = [principal.kind, principal.subject, principal.consumer, principal.tenant ?? null]
+  const recordKey = digest(JSON.stringify([tx.scope, caller, method, path, key]))
+  const requestHash = digest(request.bodyText)
+  const remembered = await tx.idempotency.claim(recordKey, requestHash)
+  if (remembered === undefined) {
+    const answer = await work()
+    const text = JSON.stringify(answer)
+    const body = answer.secret === true ? await seal(text, key) : text
+    await tx.idempotency.settle({ key: recordKey, requestHash, status: answer.status, body })
+    return { answer, replayed: false }
+  }
+  if (remembered.requestHash !== requestHash) {
+    throw conflict('This Idempotency-Key was used with another body.', [
+      { field: 'Idempotency-Key', message: 'was used with another body within the last 24 hours.' },
+    ])
+  }
+  const text = remembered.body.startsWith(SEALED) ? await open(remembered.body, key) : remembered.body
+  return { answer: JSON.parse(text) as Answer, replayed: true }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * An answer that shows an API key is kept encrypted under a key made from the Idempotency-Key, of which we keep only a digest:
+ * the database alone reveals no API key.
+ */
+const SEALED = 'sealed:'
+const SALT_BYTES = 16
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+async function seal(text: string, secret: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', await deriveKey(secret, salt, 32), nonce)
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return SEALED + Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]).toString('base64')
+}
+
+async function open(sealed: string, secret: string): Promise<string> {
+  const bytes = Buffer.from(sealed.slice(SEALED.length), 'base64')
+  const salt = bytes.subarray(0, SALT_BYTES)
+  const nonce = bytes.subarray(SALT_BYTES, SALT_BYTES + NONCE_BYTES)
+  const tagEnd = SALT_BYTES + NONCE_BYTES + TAG_BYTES
+  const cipher = createDecipheriv('aes-256-gcm', await deriveKey(secret, salt, 32), nonce)
+  cipher.setAuthTag(bytes.subarray(SALT_BYTES + NONCE_BYTES, tagEnd))
+  return Buffer.concat([cipher.update(bytes.subarray(tagEnd)), cipher.final()]).toString('utf8')
+}

@@ -1,0 +1,225 @@
+/** The path of every call: authenticate, limit, authorize, validate, run in one transaction, answer. It knows no endpoint by name. */
+import type { Context, Hono } from 'hono'
+import type { Principal } from '../../../model/principal.ts'
+import { EVERY_TENANT, type Scope, StoreConflict, type Transaction } from '../../store/store.ts'
+import type { ControlPlaneOptions } from '../../options.ts'
+import type { Services } from '../services.ts'
+import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
+import type { Answer, Call, Endpoint } from './endpoint.ts'
+import { entityTag } from './entity-tag.ts'
+import { onlyOnce } from './idempotency.ts'
+import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
+import { type ReadBody, readBody } from './read-body.ts'
+import type { TierLimit } from './tier-limit.ts'
+import { type Validated, validate } from './validate.ts'
+
+export interface MountParts {
+  readonly options: ControlPlaneOptions
+  readonly services: Services
+  readonly tierLimit: TierLimit
+}
+
+export const BASE = '/v1'
+
+/** Path of an endpoint in Hono's notation. */
+export function routePath(path: string): string {
+  return BASE + path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+export function mountEndpoint(app: Hono, endpoint: Endpoint, parts: MountParts): void {
+  app.on(endpoint.method.toUpperCase(), routePath(endpoint.path), async context => {
+    const standing = await admit(context, parts, context.req.param('tenant_id'))
+    return serve(context, endpoint, parts, standing)
+  })
+}
+
+/** Authenticates, resolves the tenants and takes one request of the tier's limit. @throws Problem */
+export async function admit(
+  context: Context,
+  { options, tierLimit }: MountParts,
+  pathTenant: string | undefined,
+): Promise<Standing> {
+  const request = context.req.raw
+  const principal: Principal = await authenticate(options.verifier, request, options.now())
+  const header = request.headers.get('x-tenant-id') ?? ''
+  const standing = await locate(options.store, principal, pathTenant, header)
+  const taken = standing.home === undefined ? undefined : await tierLimit.take(standing.home)
+  if (taken !== undefined) {
+    context.header('x-ratelimit-limit', String(taken.limit))
+    context.header('x-ratelimit-remaining', String(taken.remaining))
+    context.header('x-ratelimit-reset', String(taken.resetAtSecs))
+    if (!taken.allowed) {
+      throw new Problem(
+        'rate_limited',
+        `The tenant has used its ${taken.limit} requests of this hour.`,
+        [],
+        [['retry-after', String(taken.retryAfterSecs)]],
+      )
+    }
+  }
+  return standing
+}
+
+async function serve(
+  context: Context,
+  endpoint: Endpoint,
+  parts: MountParts,
+  standing: Standing,
+): Promise<Response> {
+  const { options } = parts
+  const request = context.req.raw
+  const body = await readBody(request, options.maxBodyBytes)
+  const scope = scopeOf(endpoint, standing)
+  const work = async (tx: Transaction): Promise<Answer> => {
+    const call = await prepare(context, endpoint, parts, standing, tx, body)
+    const key = request.headers.get('idempotency-key')
+    if (key === null || endpoint.method !== 'post' || endpoint.idempotencyKey === false) {
+      return endpoint.run(call)
+    }
+    const { principal } = standing
+    const path = context.req.path
+    const once = await onlyOnce(
+      tx,
+      { key, principal, method: endpoint.method, path, bodyText: body.kind === 'json' ? body.text : '' },
+      () => endpoint.run(call),
+    )
+    if (once.replayed) context.header('idempotency-replayed', 'true')
+    return once.answer
+  }
+  try {
+    const run = endpoint.method === 'get' ? options.store.read : options.store.write
+    return respond(context, await run(scope, work))
+  } catch (error) {
+    throw error instanceof StoreConflict ? taken(error) : error
+  }
+}
+
+/** The rows that the transaction may see. @throws Problem forbidden for a caller without a tenant that exists */
+function scopeOf(endpoint: Endpoint, { tenant, unknownTenant, crossesTenants }: Standing): Scope {
+  if (endpoint.reach === 'platform') return EVERY_TENANT
+  if (tenant !== undefined) return tenant.id
+  if (crossesTenants && unknownTenant === undefined) return EVERY_TENANT
+  return NOBODY
+}
+
+/** A scope that no row belongs to: what is there stays hidden, and authorization decides what the caller is told. */
+const NOBODY = 'nobody'
+
+/** Everything that may refuse a call before it runs, in the order in which it may be told: 403, 404, 400. */
+async function prepare(
+  context: Context,
+  endpoint: Endpoint,
+  { options, services }: MountParts,
+  standing: Standing,
+  tx: Transaction,
+  body: ReadBody,
+): Promise<Call<unknown, unknown>> {
+  const params = context.req.param() as Record<string, string>
+  const { principal, tenant, unknownTenant, crossesTenants } = standing
+  const rawBody = body.kind === 'json' ? body.value : undefined
+  // PostgreSQL text holds no NUL: nothing has such an id, and asking would fail.
+  const askable = Object.values(params).every(value => !value.includes('\0'))
+  const subject = askable
+    ? await endpoint.subject?.({ tx, params, principal, tenant, crossesTenants, rawBody })
+    : undefined
+  const byReach = endpoint.reach === 'platform' ? null : (tenant?.name ?? unknownTenant ?? null)
+  if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
+    throw new Problem('forbidden', 'The token names no tenant of this control plane.')
+  }
+  const question: Question = {
+    action: endpoint.action,
+    resourceId: lastParam(params),
+    tenant: subject?.tenant === undefined ? byReach : subject.tenant,
+    own: subject?.own ?? false,
+    timeMs: tx.now.getTime(),
+  }
+  let onlyApplication: string | undefined
+  if (endpoint.narrowable === true) {
+    onlyApplication = await authorizeList(options.policy(), standing, question)
+  } else await authorize(options.policy(), standing, question)
+  if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
+  if (!askable) throw notFound(endpoint.tag)
+  const query = validateQuery(endpoint, new URL(context.req.url).searchParams)
+  const checked = validateBody(endpoint, body)
+  const faults: FieldFault[] = [...(query.ok ? [] : query.faults), ...(checked.ok ? [] : checked.faults)]
+  if (!query.ok || !checked.ok) throw invalid(faults)
+  return {
+    tx,
+    params,
+    query: query.value,
+    body: checked.value,
+    principal,
+    tenant,
+    onlyApplication,
+    ifMatch: context.req.header('if-match') ?? '',
+    services,
+  }
+}
+
+function lastParam(params: Readonly<Record<string, string>>): string {
+  return Object.values(params).at(-1) ?? '*'
+}
+
+/** Parameters that the endpoint does not know are ignored, as proxies and tracking tools add them; a repeated one is refused. */
+function validateQuery(endpoint: Endpoint, search: URLSearchParams): Validated<unknown> {
+  if (endpoint.query === undefined) return { ok: true, value: {} }
+  const input: Record<string, string> = {}
+  const faults: FieldFault[] = []
+  for (const [name, value] of search) {
+    if (Object.hasOwn(input, name)) faults.push({ field: name, message: 'is given more than once.' })
+    // A plain assignment to __proto__ would vanish.
+    Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true })
+  }
+  const result = validate(endpoint.query, input, 'query')
+  if (result.ok && faults.length === 0) return result
+  return { ok: false, faults: [...faults, ...(result.ok ? [] : result.faults)] }
+}
+
+function validateBody(endpoint: Endpoint, body: ReadBody): Validated<unknown> {
+  if (body.kind === 'faulty') return { ok: false, faults: body.faults }
+  if (endpoint.body === undefined) {
+    const empty = body.kind === 'none' || isEmptyObject(body.value)
+    return empty
+      ? { ok: true, value: {} }
+      : { ok: false, faults: [{ field: 'body', message: 'must be absent: nothing can be set here.' }] }
+  }
+  if (body.kind === 'none' && endpoint.bodyOptional !== true) {
+    return { ok: false, faults: [{ field: 'body', message: 'is required.' }] }
+  }
+  return validate(endpoint.body, body.kind === 'none' ? {} : body.value, 'body', endpoint.readOnly)
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+  )
+}
+
+function respond(context: Context, answer: Answer): Response {
+  if (answer.revision !== undefined) context.header('etag', entityTag(answer.revision))
+  if (answer.location !== undefined) context.header('location', BASE + answer.location)
+  if (answer.secret === true) context.header('cache-control', 'no-store')
+  return answer.body === undefined ? context.body(null, 204) : context.json(answer.body, answer.status as 200)
+}
+
+/** What a unique constraint says to the caller. */
+function taken(error: StoreConflict): Problem {
+  switch (error.constraint) {
+    case 'tenants_name_key':
+      return conflict('A tenant of this name exists already.', [{ field: 'name', message: 'is taken.' }])
+    case 'apis_path_key':
+      return conflict('An API of this tenant has this path already.', [
+        { field: 'path', message: 'is taken.' },
+      ])
+    case 'plans_slug_key':
+      return conflict('A plan of this slug exists already.', [{ field: 'slug', message: 'is taken.' }])
+    case 'subscriptions_application_key':
+      return conflict('This application has a subscription to this API already.', [
+        { field: 'application', message: 'is subscribed already.' },
+      ])
+    case 'consumers_subject_key':
+      return conflict('A consumer of this subject exists already.', [
+        { field: 'subject', message: 'is taken.' },
+      ])
+  }
+}

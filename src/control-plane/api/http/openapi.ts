@@ -1,0 +1,163 @@
+/** Makes the OpenAPI 3.1 document from the very declarations that route and validate. It serves nothing and validates nothing. */
+import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
+import { z } from '../schemas/zod.ts'
+import type { Endpoint } from './endpoint.ts'
+import { BASE } from './mount.ts'
+
+const problem = z
+  .object({
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      details: z.array(z.object({ field: z.string(), message: z.string() })),
+    }),
+  })
+  .openapi('Error')
+
+const PROBLEMS: { readonly [status: string]: string } = {
+  400: 'Invalid request data',
+  401: 'Missing or invalid token',
+  403: 'Insufficient permissions',
+  404: 'Resource not found',
+  409: 'Resource already exists, or its state does not allow this',
+  412: 'It has been changed since',
+  413: 'The body is too large',
+  415: 'The body is not JSON',
+  429: 'Too many requests',
+  500: 'Server error',
+  503: 'Temporarily unavailable; Retry-After says when to try again',
+}
+
+const rateLimitHeaders = z.object({
+  'X-RateLimit-Limit': z.string().optional(),
+  'X-RateLimit-Remaining': z.string().optional(),
+  'X-RateLimit-Reset': z.string().optional(),
+})
+
+/** An answer that is no JSON, declared beside the endpoints: the stream of snapshots. */
+export interface StreamRoute {
+  readonly path: string
+  readonly tag: string
+  readonly id: string
+  readonly summary: string
+  readonly query: z.ZodObject
+  readonly description: string
+}
+
+export function openApiDocument(
+  endpoints: readonly Endpoint[],
+  streams: readonly StreamRoute[],
+  info: { readonly apiUrl: string; readonly version: string },
+): object {
+  const registry = new OpenAPIRegistry()
+  registry.registerComponent('securitySchemes', 'bearer', {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+  })
+  for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint))
+  for (const stream of streams) registry.registerPath(streamRouteOf(stream))
+  return new OpenApiGeneratorV31(registry.definitions, { sortComponents: 'alphabetically' }).generateDocument(
+    {
+      openapi: '3.1.0',
+      info: {
+        title: 'Toolgate control plane',
+        version: info.version,
+        description:
+          'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: `${info.apiUrl.replace(/\/+$/, '')}${BASE}` }],
+      security: [{ bearer: [] }],
+    },
+  )
+}
+
+function routeOf(endpoint: Endpoint): RouteConfig {
+  const { success, method } = endpoint
+  const statuses = ['400', '401', '403', '404', '413', '429', '500', '503']
+  if (method !== 'get') statuses.push('409', '415')
+  if (endpoint.preconditions === true) statuses.push('412')
+  const request = {
+    params: paramsOf(endpoint.path),
+    headers: headersOf(endpoint),
+    ...(endpoint.query === undefined ? {} : { query: endpoint.query as z.ZodObject }),
+    ...(endpoint.body === undefined
+      ? {}
+      : {
+          body: {
+            required: endpoint.bodyOptional !== true,
+            content: { 'application/json': { schema: endpoint.body } },
+          },
+        }),
+  }
+  const headers =
+    endpoint.preconditions === true ? rateLimitHeaders.extend({ ETag: z.string() }) : rateLimitHeaders
+  return {
+    method,
+    path: endpoint.path,
+    operationId: endpoint.id,
+    summary: endpoint.summary,
+    tags: [endpoint.tag],
+    'x-action': endpoint.action,
+    request,
+    responses: {
+      [success.status]: {
+        description: success.description,
+        headers,
+        ...(success.schema === undefined
+          ? {}
+          : { content: { 'application/json': { schema: success.schema } } }),
+      },
+      ...problems(statuses),
+    },
+  }
+}
+
+function streamRouteOf(stream: StreamRoute): RouteConfig {
+  return {
+    method: 'get',
+    path: stream.path,
+    operationId: stream.id,
+    summary: stream.summary,
+    tags: [stream.tag],
+    'x-action': 'control.gateways.connect',
+    'x-stream': true,
+    request: { query: stream.query },
+    responses: {
+      200: { description: stream.description, content: { 'text/event-stream': { schema: z.string() } } },
+      ...problems(['400', '401', '403', '429', '500', '503']),
+    },
+  }
+}
+
+function problems(statuses: readonly string[]): RouteConfig['responses'] {
+  return Object.fromEntries(
+    statuses.map(status => [
+      status,
+      { description: PROBLEMS[status]!, content: { 'application/json': { schema: problem } } },
+    ]),
+  )
+}
+
+function paramsOf(path: string): z.ZodObject {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
+  return z.object(Object.fromEntries(names.map(name => [name, z.string().min(1)])))
+}
+
+function headersOf(endpoint: Endpoint): z.ZodObject {
+  const headers: Record<string, z.ZodType> = {
+    'X-Tenant-ID': z.string().optional().openapi({ description: 'The tenant to act for, by id or name.' }),
+  }
+  if (endpoint.method === 'post' && endpoint.idempotencyKey !== false) {
+    headers['Idempotency-Key'] = z
+      .string()
+      .regex(/^[\x21-\x7e]{1,255}$/)
+      .optional()
+      .openapi({ description: 'A repetition within 24 hours gets the first answer.' })
+  }
+  if (endpoint.preconditions === true) {
+    headers['If-Match'] = z.string().optional().openapi({ description: 'ETag it must still have.' })
+  }
+  return z.object(headers)
+}

@@ -1,0 +1,102 @@
+/** The hourly limit of a tenant's tier on the control plane, exact over all instances. It knows nothing of the data plane's quotas. */
+import { hourlyLimit, type Tenant } from '../../../model/tenant.ts'
+import { EVERY_TENANT, type Store } from '../../store/store.ts'
+
+export interface TierStanding {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetAtSecs: number
+  readonly allowed: boolean
+  /** Seconds to the reset, at least 1. */
+  readonly retryAfterSecs: number
+}
+
+interface Lease {
+  readonly hourMs: number
+  readonly limit: number
+  /** Requests of this hour that this instance may still let through without asking the database. */
+  held: number
+  /** Requests of this hour that nobody has taken, as far as this instance knows. */
+  unclaimed: number
+}
+
+const HOUR_MS = 3_600_000
+/** A lease is a fiftieth of the limit: few writes, and little is lost when an instance is killed. */
+const LEASE_PARTS = 50
+
+export class TierLimit {
+  readonly #store: Store
+  readonly #now: () => number
+  readonly #leases = new Map<string, Lease>()
+  /** One question to the database at a time for each tenant; the others wait for its answer. */
+  readonly #asking = new Map<string, Promise<void>>()
+
+  constructor(store: Store, now: () => number) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Takes one request. undefined = this tenant has no limit. */
+  async take(tenant: Tenant): Promise<TierStanding | undefined> {
+    const limit = hourlyLimit(tenant)
+    if (limit === undefined) return undefined
+    const nowMs = this.#now()
+    const hourMs = nowMs - (nowMs % HOUR_MS)
+    for (;;) {
+      const lease = this.#leases.get(tenant.id)
+      if (lease?.hourMs === hourMs && lease.limit === limit && lease.held > 0) {
+        lease.held--
+        return standing(lease, nowMs, true)
+      }
+      const asking = this.#asking.get(tenant.id)
+      if (asking !== undefined) {
+        await asking
+        continue
+      }
+      const renewal = this.#renew(tenant.id, hourMs, limit).finally(() => this.#asking.delete(tenant.id))
+      this.#asking.set(tenant.id, renewal)
+      await renewal
+      const renewed = this.#leases.get(tenant.id)!
+      if (renewed.held === 0) return standing(renewed, nowMs, false)
+    }
+  }
+
+  /** Gives back what was leased and not used. */
+  async close(): Promise<void> {
+    const leases = [...this.#leases].filter(([, lease]) => lease.held > 0)
+    this.#leases.clear()
+    if (leases.length === 0) return
+    await this.#store.write(EVERY_TENANT, async tx => {
+      for (const [tenantId, lease] of leases) {
+        await tx.tierUsage.giveBack(tenantId, new Date(lease.hourMs), lease.held)
+      }
+    })
+  }
+
+  async #renew(tenantId: string, hourMs: number, limit: number): Promise<void> {
+    const want = Math.max(1, Math.floor(limit / LEASE_PARTS))
+    const hour = new Date(hourMs)
+    const { granted, taken } = await this.#store.write(EVERY_TENANT, tx =>
+      tx.tierUsage.take(tenantId, hour, want, limit),
+    )
+    const before = this.#leases.get(tenantId)
+    const kept = before?.hourMs === hourMs ? before.held : 0
+    this.#leases.set(tenantId, {
+      hourMs,
+      limit,
+      held: kept + granted,
+      unclaimed: Math.max(0, limit - taken),
+    })
+  }
+}
+
+function standing(lease: Lease, nowMs: number, allowed: boolean): TierStanding {
+  const resetMs = lease.hourMs + HOUR_MS
+  return {
+    limit: lease.limit,
+    remaining: lease.held + lease.unclaimed,
+    resetAtSecs: resetMs / 1000,
+    allowed,
+    retryAfterSecs: Math.max(1, Math.ceil((resetMs - nowMs) / 1000)),
+  }
+}

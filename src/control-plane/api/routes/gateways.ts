@@ -1,0 +1,230 @@
+/** Routes and schemas of gateway instances: how people see them, and how they report. The stream itself is `feed.ts`. */
+import {
+  GATEWAY_STATUSES,
+  type GatewayInstance,
+  gatewayStatus,
+  REPORTED_STATUSES,
+} from '../../../model/gateway-instance.ts'
+import { EVERY_TENANT } from '../../store/store.ts'
+import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { notFound, unavailable } from '../http/problem.ts'
+import {
+  count,
+  envelope,
+  listOf,
+  moment,
+  pageQuery,
+  q,
+  shownId,
+  shownMoment,
+  text,
+  word,
+  wordQuery,
+} from '../schemas/fields.ts'
+import { z } from '../schemas/zod.ts'
+import type { Services } from '../services.ts'
+
+const TAG = 'gateway'
+const MAX_ROWS = 10_000
+const PUBLICATION_RETRY_SECS = 1
+
+const authConfig = z.strictObject({
+  issuer: text(500).optional(),
+  audiences: z.array(text(500)).max(50).optional(),
+})
+
+const shownGateway = z
+  .object({
+    id: shownId('gw'),
+    name: z.string(),
+    status: z.enum(GATEWAY_STATUSES),
+    version: z.string(),
+    url: z.string(),
+    snapshot_version: z.string().nullable(),
+    workers: z.int(),
+    last_seen_at: shownMoment,
+    auth_config: authConfig,
+    error: z.string().nullable().openapi({ description: 'Why it could not take the newest snapshot.' }),
+    created_at: shownMoment,
+    updated_at: shownMoment,
+  })
+  .openapi('Gateway')
+
+function show(gateway: GatewayInstance, now: Date) {
+  return {
+    id: gateway.id,
+    name: gateway.name,
+    status: gatewayStatus(gateway, now),
+    version: gateway.version,
+    url: gateway.url,
+    snapshot_version: gateway.snapshotVersion,
+    workers: gateway.workers,
+    last_seen_at: gateway.lastSeenAt.toISOString(),
+    auth_config: gateway.authConfig,
+    error: gateway.lastError,
+    created_at: gateway.createdAt.toISOString(),
+    updated_at: gateway.updatedAt.toISOString(),
+  }
+}
+
+/** What an instance says when it connects; in the query, since the stream is a GET. */
+export const helloQuery = z.object({
+  name: text(100).openapi({ example: 'edge-1' }),
+  url: text(2048, 0).default(''),
+  version: text(50, 0).default(''),
+  workers: z
+    .string()
+    .regex(/^[0-9]{1,4}$/, 'must be a whole number.')
+    .transform(Number)
+    .default(1)
+    .openapi({ type: 'integer', minimum: 0, maximum: 9999, default: 1 }),
+  issuer: text(500).optional(),
+  audiences: text(2000).optional().openapi({ description: 'Comma-separated.' }),
+  from: text(64).optional().openapi({ description: 'The snapshot it has; `Last-Event-ID` says the same.' }),
+})
+
+const day = z
+  .string()
+  .regex(/^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$/, 'must be a day such as 2026-01-31.')
+  .openapi({ example: '2026-01-31' })
+
+const report = z
+  .strictObject({
+    status: word(REPORTED_STATUSES).default('online'),
+    snapshot_version: text(64).nullable().default(null),
+    error: text(2000).nullable().default(null),
+    workers: count(0, 9999).default(1),
+    resync: text(64)
+      .nullable()
+      .default(null)
+      .openapi({ description: 'Mark of the re-synchronization just carried out.' }),
+    sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
+      description:
+        'Counts the reports that hold usage, on from the number in `hello`; a number that was taken before adds nothing.',
+    }),
+    usage: z
+      .array(
+        z.strictObject({
+          subscription_id: text(100),
+          day,
+          requests: count(0),
+          errors: count(0),
+          last_request_at: moment(),
+        }),
+      )
+      .max(MAX_ROWS)
+      .default([]),
+    keys_used: z
+      .array(z.strictObject({ key_id: text(100), at: moment() }))
+      .max(MAX_ROWS)
+      .default([]),
+    consumers_seen: z
+      .array(z.strictObject({ tenant_id: text(100), subject: text(255), at: moment() }))
+      .max(MAX_ROWS)
+      .default([]),
+  })
+  .openapi('GatewayReport')
+
+/** Snapshots hold every tenant's key digests: only who belongs to no tenant, or may cross them, gets any. */
+export async function everyTenant({
+  principal,
+  crossesTenants,
+}: Pick<SubjectQuestion, 'principal' | 'crossesTenants'>): Promise<Subject> {
+  return { tenant: principal.tenant === undefined || crossesTenants ? null : EVERY_TENANT }
+}
+
+/** An empty snapshot would take everything off the gateways. @throws Problem unavailable until the first publication */
+export function requirePublished({ publisher }: Services): void {
+  if (!publisher.isPublished) throw unavailable('No snapshot is published yet.', PUBLICATION_RETRY_SECS)
+}
+
+export const gatewayEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: 'get',
+    path: '/gateways',
+    tag: TAG,
+    id: 'listGateways',
+    summary: 'List the gateway instances',
+    action: 'control.gateways.list',
+    reach: 'platform',
+    query: z.object({ ...pageQuery, q, status: wordQuery(GATEWAY_STATUSES) }),
+    success: { status: 200, description: 'A page of instances', schema: listOf(shownGateway, 'GatewayList') },
+    async run({ tx, query }) {
+      const { items, total } = await tx.gateways.list(query, query)
+      const shown = items.map(gateway => show(gateway, tx.now))
+      return { status: 200, body: envelope({ items: shown, total }, query) }
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/gateways/snapshot',
+    tag: TAG,
+    id: 'readSnapshot',
+    summary: 'Poll for the snapshot, for instances whose stream is cut',
+    action: 'control.gateways.connect',
+    reach: 'platform',
+    query: z.object({ from: text(64).optional() }),
+    success: {
+      status: 200,
+      description: 'What leads from the version `from` to the newest; null when it is the newest',
+      schema: z.unknown().openapi('SnapshotUpdate', { type: ['object', 'null'] }),
+    },
+    subject: everyTenant,
+    async run({ query, services }) {
+      requirePublished(services)
+      return { status: 200, body: services.publisher.updateFrom(query.from ?? null) ?? null }
+    },
+  }),
+  endpoint({
+    method: 'get',
+    path: '/gateways/{gateway_id}',
+    tag: TAG,
+    id: 'readGateway',
+    summary: 'Read a gateway instance',
+    action: 'control.gateways.read',
+    reach: 'platform',
+    success: { status: 200, description: 'The instance', schema: shownGateway },
+    async run({ tx, params }) {
+      const gateway = await tx.gateways.find(params.gateway_id!)
+      if (gateway === undefined) throw notFound('gateway')
+      return { status: 200, body: show(gateway, tx.now) }
+    },
+  }),
+  endpoint({
+    method: 'post',
+    path: '/gateways/{gateway_id}/reports',
+    tag: TAG,
+    id: 'reportGateway',
+    summary: 'Acknowledge or refuse a snapshot, show a sign of life, hand in usage',
+    action: 'control.gateways.connect',
+    reach: 'platform',
+    body: report,
+    idempotencyKey: false,
+    success: { status: 204, description: 'Taken note of' },
+    subject: everyTenant,
+    async run({ tx, params, body, services }) {
+      await services.fleet.report(tx, params.gateway_id!, {
+        status: body.status,
+        snapshotVersion: body.snapshot_version,
+        error: body.error,
+        workers: body.workers,
+        resync: body.resync,
+        sequence: body.sequence,
+        usage: body.usage.map(row => ({
+          subscriptionId: row.subscription_id,
+          day: row.day,
+          requests: row.requests,
+          errors: row.errors,
+          lastRequestAt: new Date(row.last_request_at),
+        })),
+        keysUsed: body.keys_used.map(row => ({ id: row.key_id, at: new Date(row.at) })),
+        consumersSeen: body.consumers_seen.map(row => ({
+          tenantId: row.tenant_id,
+          subject: row.subject,
+          at: new Date(row.at),
+        })),
+      })
+      return { status: 204 }
+    },
+  }),
+]

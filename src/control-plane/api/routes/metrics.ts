@@ -1,0 +1,90 @@
+/** Routes and schemas of metrics. What they say comes from metering events; the rules are in `service/metrics.ts`. */
+import { type Endpoint, endpoint } from '../http/endpoint.ts'
+import { z } from '../schemas/zod.ts'
+import { findApi } from '../services/apis.ts'
+import { metricsOf } from '../services/metrics.ts'
+
+const TAG = 'metrics'
+
+const milliseconds = z.number().openapi({ example: 12.5 })
+
+const shownMetrics = z
+  .object({
+    metrics: z.array(
+      z
+        .object({
+          date: z.string().openapi({
+            example: '2026-01-31',
+            description:
+              'In UTC, as precise as the granularity: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.',
+          }),
+          requests: z.int(),
+          errors: z.int().openapi({ description: 'Calls whose outcome was not success.' }),
+          p50_latency_ms: milliseconds,
+          p95_latency_ms: milliseconds,
+          p99_latency_ms: milliseconds,
+        })
+        .openapi('MetricsRow'),
+    ),
+  })
+  .openapi('Metrics')
+
+const date = z
+  .string()
+  .refine(isDate, 'must be a date from 1970 on, such as 2026-01-31.')
+  .openapi({ format: 'date', example: '2026-01-31' })
+
+/** A day that the calendar has. */
+function isDate(value: string): boolean {
+  if (!/^(19[7-9]|2\d\d)\d-\d\d-\d\d$/.test(value)) return false
+  const at = new Date(`${value}T00:00:00Z`)
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(value)
+}
+
+const query = z.object({
+  start_date: date.optional(),
+  end_date: date.optional().openapi({ description: 'This day is part of the answer. Default: today.' }),
+  granularity: z.enum(['hour', 'day', 'month'], 'must be one of hour, day, month.').default('day'),
+})
+
+const queryOf = (values: z.output<typeof query>) => ({
+  startDate: values.start_date,
+  endDate: values.end_date,
+  granularity: values.granularity,
+})
+
+export const metricsEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: 'get',
+    path: '/tenants/{tenant_id}/metrics',
+    tag: TAG,
+    id: 'readTenantMetrics',
+    summary: 'Read requests, errors and latencies of a tenant, for the periods in which there were calls',
+    action: 'control.metrics.read',
+    reach: 'path',
+    query,
+    success: { status: 200, description: 'The metrics', schema: shownMetrics },
+    run: async ({ tx, tenant, query: values }) => ({
+      status: 200,
+      body: { metrics: await metricsOf(tx, { tenantId: tenant!.id }, queryOf(values)) },
+    }),
+  }),
+  endpoint({
+    method: 'get',
+    path: '/tenants/{tenant_id}/apis/{api_id}/metrics',
+    tag: TAG,
+    id: 'readApiMetrics',
+    summary: 'Read requests, errors and latencies of an API, for the periods in which there were calls',
+    action: 'control.metrics.read',
+    reach: 'path',
+    query,
+    success: { status: 200, description: 'The metrics', schema: shownMetrics },
+    async run({ tx, tenant, params, query: values }) {
+      const api = await findApi(tx, params.api_id!)
+      return {
+        status: 200,
+        body: { metrics: await metricsOf(tx, { tenantId: tenant!.id, apiId: api.id }, queryOf(values)) },
+      }
+    },
+  }),
+]

@@ -1,0 +1,88 @@
+/** How plans and their limits look in requests and answers. No route lives here. */
+import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
+import { count, shownId, shownMoment, text } from './fields.ts'
+import { z } from './zod.ts'
+
+const limit = count(0)
+
+/** 0 or absent = no limit of that kind. */
+export const limits = {
+  rate_limit_per_second: limit,
+  rate_limit_per_minute: limit,
+  daily_request_limit: limit,
+  monthly_request_limit: limit,
+  burst_limit: limit,
+}
+
+const fields = { name: text(100), ...limits, requires_approval: z.boolean('must be true or false.') }
+
+export const newPlan = z
+  .strictObject({
+    slug: z
+      .string()
+      .regex(/^[a-z0-9-]{1,100}$/, 'must be 1 to 100 characters of a-z, 0-9 and -.')
+      .openapi({ example: 'silver' }),
+    name: fields.name,
+    rate_limit_per_second: limit.default(0),
+    rate_limit_per_minute: limit.default(0),
+    daily_request_limit: limit.default(0),
+    monthly_request_limit: limit.default(0),
+    burst_limit: limit.default(0),
+    requires_approval: fields.requires_approval.default(true),
+    tenant_id: text(100)
+      .nullable()
+      .default(null)
+      .openapi({ description: 'Owner of the plan; null: global.' }),
+  })
+  .openapi('NewPlan')
+
+export const planPatch = z.strictObject(fields).partial().openapi('PlanPatch')
+
+export const READ_ONLY = ['id', 'created_at', 'updated_at']
+
+export const shownPlan = z
+  .object({
+    id: shownId('plan'),
+    tenant_id: z.string().nullable(),
+    slug: z.string(),
+    ...fields,
+    created_at: shownMoment,
+    updated_at: shownMoment,
+  })
+  .openapi('Plan')
+
+export function showLimits(plan: Required<PlanLimits>) {
+  return {
+    rate_limit_per_second: plan.perSecond,
+    rate_limit_per_minute: plan.perMinute,
+    daily_request_limit: plan.perDay,
+    monthly_request_limit: plan.perMonth,
+    burst_limit: plan.burst,
+  }
+}
+
+export function showPlan(plan: PlanRecord) {
+  return {
+    id: plan.id,
+    tenant_id: plan.tenantId,
+    slug: plan.slug,
+    name: plan.name,
+    ...showLimits(plan),
+    requires_approval: plan.requiresApproval,
+    created_at: plan.createdAt.toISOString(),
+    updated_at: plan.updatedAt.toISOString(),
+  }
+}
+
+/** Fields of a body as the model has them; absent ones stay absent. */
+export function planFields(body: z.output<typeof planPatch>) {
+  return {
+    name: body.name,
+    perSecond: body.rate_limit_per_second,
+    perMinute: body.rate_limit_per_minute,
+    perDay: body.daily_request_limit,
+    perMonth: body.monthly_request_limit,
+    burst: body.burst_limit,
+    requiresApproval: body.requires_approval,
+  }
+}

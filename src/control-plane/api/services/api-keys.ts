@@ -1,0 +1,109 @@
+/** Making, rotating and revoking API keys. The key itself leaves this room once, as a return value, and is stored nowhere. */
+import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
+import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
+import { newId } from '../../../model/id.ts'
+import type { Subscription } from '../../../model/subscription.ts'
+import type { Transaction } from '../../store/store.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
+import { eventOf } from './subscription-event.ts'
+
+export interface IssuedKey {
+  readonly record: ApiKey
+  /** The whole key, shown once. */
+  readonly key: string
+}
+
+/** @throws Problem validation_error for an unknown subscription, conflict for one that is not approved */
+export async function createKey(
+  tx: Transaction,
+  subscriptionId: string,
+  name: string,
+  expiresAt: Date | null,
+): Promise<IssuedKey> {
+  const subscription = await tx.subscriptions.find(subscriptionId, 'lock')
+  if (subscription === undefined) {
+    throw invalid([{ field: 'subscription_id', message: 'names no subscription of this tenant.' }])
+  }
+  if (expiresAt !== null && expiresAt <= tx.now) {
+    throw invalid([{ field: 'expires_at', message: 'must be in the future.' }])
+  }
+  if (subscription.status !== 'approved') {
+    throw conflict(`A subscription that is ${subscription.status} gets no keys.`)
+  }
+  const issued = await issueKey(tx, subscription, name, expiresAt)
+  announce(tx, 'api_key.created', issued.record)
+  return issued
+}
+
+/** Makes a key without asking; the caller has checked the subscription and tells of it. */
+export async function issueKey(
+  tx: Transaction,
+  subscription: Subscription,
+  name: string,
+  expiresAt: Date | null,
+): Promise<IssuedKey> {
+  const { key, digest } = generateApiKey()
+  const record: ApiKey = {
+    ...digest,
+    id: newId('apiKey', tx.now.getTime()),
+    tenantId: subscription.tenantId,
+    subscriptionId: subscription.id,
+    name,
+    previousPrefix: null,
+    previousHash: null,
+    previousExpiresAt: null,
+    expiresAt,
+    revokedAt: null,
+    lastUsedAt: null,
+    revision: 1,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  }
+  await tx.keys.insert(record)
+  return { record, key }
+}
+
+/** @throws Problem not_found, conflict for a key or a subscription that is over */
+export async function rotate(tx: Transaction, id: string, graceMs: number): Promise<IssuedKey> {
+  const current = await tx.keys.find(id, 'lock')
+  if (current === undefined) throw notFound('API key')
+  const subscription = await tx.subscriptions.find(current.subscriptionId)
+  if (subscription === undefined) throw notFound('API key')
+  if (subscription.status !== 'approved') {
+    throw conflict(`The subscription is ${subscription.status}; its keys cannot be rotated.`)
+  }
+  const { key, digest } = generateApiKey()
+  const move = rotateKey(current, digest, graceMs, tx.now)
+  if (!move.ok) throw conflict(move.reason)
+  const record = await tx.keys.update(move.value)
+  const extra = { key_prefix: record.prefix }
+  tx.events.append(await eventOf(tx, 'subscription.key_rotated', subscription, extra))
+  return { record, key }
+}
+
+/** Repeating it changes nothing. @throws Problem not_found */
+export async function revokeOne(tx: Transaction, id: string): Promise<void> {
+  const current = await tx.keys.find(id, 'lock')
+  if (current === undefined) throw notFound('API key')
+  await revokeIfLive(tx, current)
+}
+
+export async function revokeKeysOf(tx: Transaction, subscriptionId: string): Promise<void> {
+  for (const key of await tx.keys.ofSubscription(subscriptionId)) await revokeIfLive(tx, key)
+}
+
+async function revokeIfLive(tx: Transaction, key: ApiKey): Promise<void> {
+  const move = revokeKey(key, tx.now)
+  if (!move.ok || !move.changed) return
+  announce(tx, 'api_key.revoked', await tx.keys.update(move.value))
+}
+
+function announce(tx: Transaction, kind: 'api_key.created' | 'api_key.revoked', key: ApiKey): void {
+  const { id, tenantId, subscriptionId, prefix } = key
+  tx.events.append({
+    kind,
+    tenantId,
+    resourceId: id,
+    data: { key_id: id, subscription_id: subscriptionId, key_prefix: prefix },
+  })
+}

@@ -1,0 +1,83 @@
+/** Registering, changing and removing APIs. Knows no HTTP but the refusals it raises, and proxies nothing. */
+import { type Api, type ApiStatus, moveApi } from '../../../model/api.ts'
+import { newId } from '../../../model/id.ts'
+import type { Transaction } from '../../store/store.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
+import { conflict, notFound } from '../http/problem.ts'
+import { revokeSubscription } from './subscriptions.ts'
+
+export type ApiFields = Pick<
+  Api,
+  | 'name'
+  | 'description'
+  | 'upstreamUrl'
+  | 'path'
+  | 'version'
+  | 'authRequired'
+  | 'requestsPerHour'
+  | 'spec'
+  | 'portalVisibility'
+>
+
+export async function createApi(tx: Transaction, tenantId: string, fields: ApiFields): Promise<Api> {
+  const api: Api = {
+    ...fields,
+    id: newId('api', tx.now.getTime()),
+    tenantId,
+    status: 'active',
+    revision: 1,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  }
+  await tx.apis.insert(api)
+  await tx.deployments.complete({ apiId: api.id })
+  announce(tx, 'api.created', api)
+  return api
+}
+
+/** @throws Problem not_found */
+export async function findApi(tx: Transaction, id: string): Promise<Api> {
+  const api = await tx.apis.find(id)
+  if (api === undefined) throw notFound('API')
+  return api
+}
+
+/** @throws Problem not_found, precondition_failed, conflict for an illegal move */
+export async function patchApi(
+  tx: Transaction,
+  id: string,
+  patch: { readonly [K in keyof ApiFields]?: ApiFields[K] | undefined } & {
+    readonly status?: ApiStatus | undefined
+  },
+  ifMatch: string,
+): Promise<Api> {
+  const api = await tx.apis.find(id, 'lock')
+  if (api === undefined) throw notFound('API')
+  checkIfMatch(ifMatch, api.revision)
+  const { status = api.status, ...fields } = patch
+  const move = moveApi(api, status)
+  if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  const updated = await tx.apis.update({ ...move.value, ...(given as Partial<ApiFields>) })
+  announce(tx, 'api.updated', updated)
+  return updated
+}
+
+/** Takes the API off the gateways and ends its subscriptions. @throws Problem not_found */
+export async function deleteApi(tx: Transaction, id: string): Promise<void> {
+  const api = await tx.apis.find(id, 'lock')
+  if (api === undefined) throw notFound('API')
+  for (const subscription of await tx.subscriptions.openOf(id)) {
+    await revokeSubscription(tx, subscription, 'The API was deleted.', api)
+  }
+  await tx.apis.remove(id)
+  announce(tx, 'api.deleted', api)
+}
+
+function announce(
+  tx: Transaction,
+  kind: 'api.created' | 'api.updated' | 'api.deleted',
+  { id, tenantId, name, status }: Api,
+): void {
+  tx.events.append({ kind, tenantId, resourceId: id, data: { api_id: id, api_name: name, status } })
+}

@@ -1,0 +1,81 @@
+/** Metrics of a tenant or API over days, hours or months, latencies from merged histograms. It counts nothing. */
+import { quantile } from '../../../model/latency-histogram.ts'
+import type { Granularity, MeteredPeriod } from '../../store/repositories.ts'
+import type { Transaction } from '../../store/store.ts'
+import { invalid } from '../http/problem.ts'
+
+/** Periods in one answer. */
+const MAX_PERIODS = 1000
+const DAY_MS = 86_400_000
+const PERIOD_MS: Readonly<Record<Granularity, number>> = { hour: 3_600_000, day: DAY_MS, month: 28 * DAY_MS }
+/** Looked back when no start is given. */
+const DEFAULT_DAYS: Readonly<Record<Granularity, number>> = { hour: 2, day: 30, month: 365 }
+
+/** One row of the specification; milliseconds. */
+export interface MetricsRow {
+  readonly date: string
+  readonly requests: number
+  readonly errors: number
+  readonly p50_latency_ms: number
+  readonly p95_latency_ms: number
+  readonly p99_latency_ms: number
+}
+
+export interface MetricsQuery {
+  /** UTC, `YYYY-MM-DD`; both days are part of it. */
+  readonly startDate: string | undefined
+  readonly endDate: string | undefined
+  readonly granularity: Granularity
+}
+
+/**
+ * Rows of the periods in which there were calls.
+ * @throws Problem 400 when the dates are in the wrong order or too far apart
+ */
+export async function metricsOf(
+  tx: Transaction,
+  of: { readonly tenantId: string; readonly apiId?: string | undefined },
+  query: MetricsQuery,
+): Promise<readonly MetricsRow[]> {
+  const { from, before } = rangeOf(query, tx.now)
+  const periods = await tx.metering.series({ ...of, from, before, granularity: query.granularity })
+  return periods.map(period => rowOf(period, query.granularity))
+}
+
+function rangeOf({ startDate, endDate, granularity }: MetricsQuery, now: Date): { from: Date; before: Date } {
+  const lastDay = endDate === undefined ? now.toISOString().slice(0, 10) : endDate
+  const before = new Date(Date.parse(`${lastDay}T00:00:00Z`) + DAY_MS)
+  const from =
+    startDate === undefined
+      ? new Date(before.getTime() - DEFAULT_DAYS[granularity] * DAY_MS)
+      : new Date(`${startDate}T00:00:00Z`)
+  if (from >= before) throw invalid([{ field: 'start_date', message: 'must not be later than end_date.' }])
+  const periods = (before.getTime() - from.getTime()) / PERIOD_MS[granularity]
+  if (periods > MAX_PERIODS)
+    throw invalid([
+      {
+        field: 'start_date',
+        message: `is too early: one answer spans at most ${MAX_PERIODS} periods of a ${granularity}.`,
+      },
+    ])
+  return { from, before }
+}
+
+/** The date as precise as the granularity: `2026-11-21T08:00:00Z`, `2026-11-21` or `2026-11`. */
+function dateOf(at: Date, granularity: Granularity): string {
+  const text = at.toISOString()
+  if (granularity === 'hour') return `${text.slice(0, 13)}:00:00Z`
+  return text.slice(0, granularity === 'day' ? 10 : 7)
+}
+
+function rowOf({ at, requests, errors, latencies }: MeteredPeriod, granularity: Granularity): MetricsRow {
+  const ms = (share: number): number => Math.round(quantile(latencies, share) ?? 0) / 1000
+  return {
+    date: dateOf(at, granularity),
+    requests,
+    errors,
+    p50_latency_ms: ms(0.5),
+    p95_latency_ms: ms(0.95),
+    p99_latency_ms: ms(0.99),
+  }
+}

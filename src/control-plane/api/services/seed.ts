@@ -1,0 +1,30 @@
+/** Makes sure that tenants and their consumers exist, for development and for first starts. It changes nothing that is there. */
+import type { Tier } from '../../../model/tenant.ts'
+import { EVERY_TENANT, type Store } from '../../store/store.ts'
+import { assignPlan, ensureConsumer } from './consumers.ts'
+import { createTenant } from './tenants.ts'
+
+export interface SeededTenant {
+  readonly name: string
+  readonly tier: Tier
+  /** Consumer → slug of its plan. */
+  readonly consumers: { readonly [subject: string]: string }
+}
+
+/** Repeating it changes nothing, and a consumer whose plan was changed keeps the change. */
+export async function seedTenants(store: Store, tenants: readonly SeededTenant[]): Promise<void> {
+  for (const { name, tier, consumers } of tenants) {
+    const tenant = await store.write(
+      EVERY_TENANT,
+      async tx =>
+        (await tx.tenants.resolve(name)) ??
+        createTenant(tx, { name, tier, adminEmail: null, region: 'default' }),
+    )
+    await store.write(tenant.id, async tx => {
+      for (const [subject, plan] of Object.entries(consumers)) {
+        if ((await tx.consumers.bySubject(subject)) !== undefined) continue
+        await assignPlan(tx, await ensureConsumer(tx, tenant.id, subject), plan)
+      }
+    })
+  }
+}

@@ -1,0 +1,31 @@
+/** The event of a change to a subscription, as webhooks will show it. It appends and delivers nothing. */
+import type { Api } from '../../../model/api.ts'
+import type { NewEvent, WebhookEventKind } from '../../../model/event.ts'
+import type { Subscription } from '../../../model/subscription.ts'
+import type { Transaction } from '../../store/store.ts'
+
+/** The event with the `data` of the webhook payload (specification, "Webhook"). */
+export async function eventOf(
+  tx: Transaction,
+  kind: WebhookEventKind,
+  subscription: Subscription,
+  extra: NewEvent['data'],
+  known?: Api,
+): Promise<NewEvent> {
+  const api = known ?? (await tx.apis.find(subscription.apiId))
+  const consumer = await tx.consumers.bySubject(subscription.application)
+  return {
+    kind,
+    tenantId: subscription.tenantId,
+    resourceId: subscription.id,
+    data: {
+      subscription_id: subscription.id,
+      api_id: subscription.apiId,
+      api_name: api?.name ?? '',
+      consumer_id: consumer?.id ?? '',
+      plan: subscription.plan,
+      status: subscription.status,
+      ...extra,
+    },
+  }
+}

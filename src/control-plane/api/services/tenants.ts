@@ -1,0 +1,105 @@
+/** Creating, changing and removing tenants. Knows no HTTP but the refusals it raises. */
+import { newId } from '../../../model/id.ts'
+import {
+  moveTenant,
+  type Tenant,
+  type TenantSettings,
+  type TenantStatus,
+  type Tier,
+} from '../../../model/tenant.ts'
+import type { Transaction } from '../../store/store.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
+import { conflict, notFound } from '../http/problem.ts'
+
+export interface NewTenant {
+  readonly name: string
+  readonly tier: Tier
+  readonly adminEmail: string | null
+  readonly region: string
+}
+
+export async function createTenant(tx: Transaction, fields: NewTenant): Promise<Tenant> {
+  const tenant: Tenant = {
+    ...fields,
+    id: newId('tenant', tx.now.getTime()),
+    status: 'provisioning',
+    settings: {},
+    revision: 1,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  }
+  await tx.tenants.insert(tenant)
+  announce(tx, 'tenant.created', tenant)
+  return tenant
+}
+
+export interface TenantPatch {
+  readonly tier?: Tier | undefined
+  readonly adminEmail?: string | null | undefined
+  readonly settings?: TenantSettings | undefined
+  readonly status?: Exclude<TenantStatus, 'provisioning' | 'deleting'> | undefined
+}
+
+/** @throws Problem not_found, precondition_failed, conflict for an illegal move */
+export async function patchTenant(
+  tx: Transaction,
+  id: string,
+  patch: TenantPatch,
+  ifMatch: string,
+): Promise<Tenant> {
+  const tenant = await locked(tx, id)
+  checkIfMatch(ifMatch, tenant.revision)
+  requireWritable(tenant)
+  const move = moveTenant(tenant, patch.status ?? tenant.status)
+  if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
+  const updated = await tx.tenants.update({
+    ...move.value,
+    tier: patch.tier ?? tenant.tier,
+    adminEmail: patch.adminEmail === undefined ? tenant.adminEmail : patch.adminEmail,
+    settings: { ...tenant.settings, ...patch.settings },
+  })
+  announce(tx, 'tenant.updated', updated)
+  return updated
+}
+
+/** Takes the tenant off the gateways; the row goes once none of them serves it. Repeating it changes nothing. */
+export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
+  const move = moveTenant(await locked(tx, id), 'deleting')
+  if (!move.ok) throw conflict(move.reason)
+  if (!move.changed) return
+  announce(tx, 'tenant.deleted', await tx.tenants.update(move.value))
+}
+
+/** provisioning → active, once a gateway answers its address. Does nothing in any other state. */
+export async function activateTenant(tx: Transaction, id: string): Promise<void> {
+  const tenant = await tx.tenants.find(id, 'lock')
+  if (tenant?.status !== 'provisioning') return
+  announce(tx, 'tenant.activated', await tx.tenants.update({ ...tenant, status: 'active' }))
+}
+
+/** Removes the tenant and everything it owns for good. Does nothing unless it is being deleted. */
+export async function purgeTenant(tx: Transaction, id: string): Promise<void> {
+  const tenant = await tx.tenants.find(id, 'lock')
+  if (tenant?.status !== 'deleting') return
+  await tx.tenants.remove(id)
+  announce(tx, 'tenant.purged', tenant)
+}
+
+/** @throws Problem conflict: what is being deleted takes no changes */
+export function requireWritable(tenant: Tenant): void {
+  if (tenant.status === 'deleting') throw conflict('The tenant is being deleted and takes no changes.')
+}
+
+async function locked(tx: Transaction, id: string): Promise<Tenant> {
+  const tenant = await tx.tenants.find(id, 'lock')
+  if (tenant === undefined) throw notFound('tenant')
+  return tenant
+}
+
+function announce(
+  tx: Transaction,
+  kind: 'tenant.created' | 'tenant.updated' | 'tenant.activated' | 'tenant.deleted' | 'tenant.purged',
+  { id, name, status }: Tenant,
+): void {
+  tx.events.append({ kind, tenantId: id, resourceId: id, data: { tenant_id: id, name, status } })
+}

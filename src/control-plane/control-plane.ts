@@ -1,0 +1,131 @@
+/** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
+import { Hono } from 'hono'
+import { controlPlaneDocument, ENDPOINTS } from './api/endpoints.ts'
+import { Fleet } from './publisher/fleet.ts'
+import { authenticate } from './api/http/access.ts'
+import { corsOf } from './api/http/cors.ts'
+import { commonHeaders } from './api/http/headers.ts'
+import { BASE, type MountParts, mountEndpoint, routePath } from './api/http/mount.ts'
+import { mountPages } from './api/http/pages.ts'
+import { notFound, Problem, problemOf } from './api/http/problem.ts'
+import { TierLimit } from './api/http/tier-limit.ts'
+import { LocalGateway, type LocalGatewayOptions } from './publisher/local-gateway.ts'
+import { Maintenance } from './maintenance.ts'
+import type { ControlPlaneOptions } from './options.ts'
+import { Publisher } from './publisher/publish.ts'
+import { mountStream } from './publisher/stream.ts'
+import { mountTestClock } from './test-clock.ts'
+
+export type { ControlPlaneOptions } from './options.ts'
+
+export interface ControlPlane {
+  fetch(request: Request): Promise<Response>
+  /** Resolves when everything committed so far is published. */
+  refresh(): Promise<void>
+  /** Does at once what time brings about: expires, publishes, activates and removes. Resolves when it is done. */
+  settle(): Promise<void>
+  /** The share as it now is, and news of it. */
+  readonly publisher: Publisher
+  /** Registers the gateway of this very process; it needs no stream. */
+  attach(options: LocalGatewayOptions): Promise<LocalGateway>
+  /** Ends streams and background work; the store stays open. */
+  close(): Promise<void>
+}
+
+const DEFAULT_SWEEP_MS = 2_000
+
+export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
+  const { store, now, onFault } = options
+  const publisher = new Publisher(options)
+  const fleet = new Fleet(store, publisher, () => maintenance.nudge())
+  const maintenance = new Maintenance({
+    store,
+    publisher,
+    fleet,
+    now,
+    intervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_MS,
+    onFault,
+  })
+  const tierLimit = new TierLimit(store, now)
+  const httpsOnly = options.webhooksHttpsOnly ?? false
+  const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
+  const parts: MountParts = { options, services, tierLimit }
+  const closing = new AbortController()
+  const locals = new Set<LocalGateway>()
+
+  const app = new Hono()
+  app.use(commonHeaders)
+  if (options.cors !== undefined) app.use(corsOf(options.cors))
+  app.get('/health', context => context.json({ status: 'ok' }))
+  const document = controlPlaneDocument(options)
+  for (const base of ['', BASE]) {
+    app.get(`${base}/openapi.json`, context => context.json(document))
+    mountPages(app, base)
+  }
+  if (options.advanceClock !== undefined)
+    mountTestClock(app, options.advanceClock, now, () => maintenance.run())
+  mountStream(app, parts, closing.signal)
+  for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
+
+  // a route and not `app.notFound`: what that throws passes by the middleware, and the response would lack `Vary`
+  app.all('*', async context => {
+    // Who has no token learns nothing about which addresses there are.
+    if (context.req.path.startsWith(`${BASE}/`)) await authenticate(options.verifier, context.req.raw, now())
+    const allowed = methodsAt(context.req.path)
+    if (allowed.length === 0) throw notFound('address')
+    throw new Problem(
+      'method_not_allowed',
+      'The address does not take this method.',
+      [],
+      [['allow', allowed.join(', ')]],
+    )
+  })
+  app.onError((error, context) => {
+    const problem = problemOf(error)
+    if (problem.status === 500) onFault(`${context.req.method} ${context.req.routePath} failed`, error)
+    for (const [name, value] of problem.headers) context.header(name, value)
+    return context.json(problem.body(), problem.status as 400)
+  })
+
+  const stopListening = store.onSignal(signal => {
+    if (signal.kind !== 'resync') void publisher.refresh()
+  })
+  void publisher.refresh()
+  maintenance.start()
+
+  return {
+    fetch: async request => app.fetch(request),
+    refresh: () => publisher.refresh(),
+    settle: () => maintenance.run(),
+    publisher,
+    async attach(local) {
+      const gateway = await LocalGateway.start(store, fleet, publisher, local, onFault)
+      locals.add(gateway)
+      return gateway
+    },
+    async close() {
+      closing.abort()
+      stopListening()
+      for (const local of locals) await local.close()
+      await maintenance.stop()
+      publisher.close()
+      await publisher.refresh()
+      await tierLimit.close()
+    },
+  }
+}
+
+const ROUTES = [
+  { pattern: /^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/health$|^\/v1\/gateways\/stream$/, method: 'GET' },
+  ...ENDPOINTS.map(endpoint => ({
+    pattern: new RegExp(`^${routePath(endpoint.path).replace(/:\w+/g, '[^/]+')}$`),
+    method: endpoint.method.toUpperCase(),
+  })),
+]
+
+/** Methods of the routes at a path, for `Allow` (RFC 9110 §10.2.1). */
+function methodsAt(path: string): readonly string[] {
+  const methods = new Set(ROUTES.filter(route => route.pattern.test(path)).map(route => route.method))
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods].sort()
+}

@@ -1,0 +1,93 @@
+/** What time alone brings about: subscriptions expire, deleted tenants go, old rows are dropped, missed changes are found. It serves no request. */
+import { EVERY_TENANT, type Store } from './store/store.ts'
+import type { Fleet } from './publisher/fleet.ts'
+import type { Publisher } from './publisher/publish.ts'
+import { expireDue } from './api/services/subscriptions.ts'
+
+const EXPIRE_AT_ONCE = 200
+const NUDGE_MS = 20
+const DROP_EVERY_MS = 3_600_000
+/** The log of changes; webhooks have long been delivered or given up by then. */
+const KEEP_EVENTS_MS = 30 * 86_400_000
+const KEEP_TIER_USAGE_MS = 48 * 3_600_000
+const KEEP_METERING_MS = 800 * 86_400_000
+/** Longer than any broker keeps events, or a gateway that is away its spool. */
+const KEEP_METERING_MARKS_MS = 90 * 86_400_000
+
+export interface MaintenanceOptions {
+  readonly store: Store
+  readonly publisher: Publisher
+  readonly fleet: Fleet
+  readonly now: () => number
+  readonly intervalMs: number
+  readonly onFault: (message: string, error: unknown) => void
+}
+
+export class Maintenance {
+  readonly #options: MaintenanceOptions
+  #nudge: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #droppedAtMs = Number.NEGATIVE_INFINITY
+  #stopped = false
+
+  constructor(options: MaintenanceOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      void this.run().then(() => {
+        if (!this.#stopped) this.start()
+      })
+    }, this.#options.intervalMs)
+    this.#timer.unref()
+  }
+
+  /** One round; a round under way is joined. Never rejects: faults are told, and the next round tries again. */
+  run(): Promise<void> {
+    this.#running ??= this.#round().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** Runs a round soon, once whatever is being committed has been. */
+  nudge(): void {
+    if (this.#stopped || this.#nudge !== undefined) return
+    this.#nudge = setTimeout(() => {
+      this.#nudge = undefined
+      void this.run()
+    }, NUDGE_MS)
+    this.#nudge.unref()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    clearTimeout(this.#nudge)
+    await this.#running
+  }
+
+  async #round(): Promise<void> {
+    const { store, publisher, fleet, now, onFault } = this.#options
+    try {
+      while ((await expireDue(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
+      await publisher.refresh()
+      await fleet.settleTenants()
+      if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
+      await store.write(EVERY_TENANT, async tx => {
+        await tx.events.sweep(new Date(now() - KEEP_EVENTS_MS))
+        await tx.tierUsage.sweep(new Date(now() - KEEP_TIER_USAGE_MS))
+        await tx.idempotency.sweep()
+        await tx.metering.sweep({
+          rowsBefore: new Date(now() - KEEP_METERING_MS),
+          marksBefore: new Date(now() - KEEP_METERING_MARKS_MS),
+        })
+      })
+      this.#droppedAtMs = now()
+    } catch (error) {
+      onFault('a round of maintenance failed', error)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/** Rows → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
+import type { Plan, PlanRecord } from '../../model/plan.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { KeyShare, TenantShare } from '../../link/control-share.ts'
+import type { ShareRows } from '../store/repositories.ts'
+
+export function planShare(plan: PlanRecord): Plan {
+  const { slug, name, perSecond, perMinute, perDay, perMonth, burst } = plan
+  return { slug, name, perSecond, perMinute, perDay, perMonth, burst }
+}
+
+/** @param tools of an API, made from its document */
+export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly Tool[]): TenantShare[] {
+  const plans = groupByTenant(rows.plans)
+  const apis = groupByTenant(rows.apis)
+  const subscriptions = groupByTenant(rows.subscriptions)
+  const keys = groupByTenant(rows.keys)
+  const consumers = groupByTenant(rows.consumers)
+  const of = <T>(groups: ReadonlyMap<string | null, T[]>, id: string): readonly T[] => groups.get(id) ?? []
+  return rows.tenants.map(({ id, name, status }) => {
+    const serving = of(apis, id)
+    const live = of(subscriptions, id)
+    const approved = new Set(live.map(subscription => subscription.id))
+    return {
+      id,
+      name,
+      suspended: status === 'suspended',
+      plans: of(plans, id).map(planShare),
+      apis: serving.map(api => ({
+        id: api.id,
+        path: api.path,
+        upstreamUrl: api.upstreamUrl,
+        authRequired: api.authRequired,
+        requestsPerHour: api.requestsPerHour,
+      })),
+      subscriptions: live.map(subscription => ({
+        id: subscription.id,
+        apiId: subscription.apiId,
+        application: subscription.application,
+        plan: subscription.plan,
+        rateLimit: subscription.rateLimit,
+        quota: subscription.quota,
+        expiresAtMs: subscription.expiresAt?.getTime() ?? null,
+      })),
+      keys: of(keys, id)
+        .filter(key => approved.has(key.subscriptionId))
+        .flatMap(keyShares),
+      consumers: of(consumers, id).map(({ subject, plan, status: consumerStatus }) => ({
+        subject,
+        plan,
+        blocked: consumerStatus === 'blocked',
+      })),
+      tools: serving.flatMap(api => tools(api.id)),
+    }
+  })
+}
+
+/** The current key, and the one before it while its grace period may still run: the gateway looks at the clock itself. */
+function keyShares(key: ShareRows['keys'][number]): KeyShare[] {
+  const expiresAtMs = key.expiresAt?.getTime() ?? null
+  const { id, subscriptionId } = key
+  const current = { id, subscriptionId, prefix: key.prefix, hash: key.hash, expiresAtMs }
+  if (key.previousPrefix === null || key.previousHash === null || key.previousExpiresAt === null)
+    return [current]
+  const until = key.previousExpiresAt.getTime()
+  const previous = {
+    id,
+    subscriptionId,
+    prefix: key.previousPrefix,
+    hash: key.previousHash,
+    expiresAtMs: expiresAtMs === null ? until : Math.min(until, expiresAtMs),
+  }
+  return [current, previous]
+}
+
+function groupByTenant<T extends { readonly tenantId: string | null }>(rows: readonly T[]) {
+  const groups = new Map<string | null, T[]>()
+  for (const row of rows) {
+    const group = groups.get(row.tenantId)
+    if (group === undefined) groups.set(row.tenantId, [row])
+    else group.push(row)
+  }
+  return groups
+}

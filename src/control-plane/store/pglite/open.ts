@@ -1,0 +1,44 @@
+/** Opens the embedded database: lock, create when missing, then one PGlite. No query lives here. */
+import { PGlite } from '@electric-sql/pglite'
+import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
+import { createMigrator } from '../migrations/run.ts'
+import type { OpenedStore, StoreOptions } from '../open.ts'
+import { NO_SEALER } from '../sealer.ts'
+import { CHANNEL } from '../sql/session.ts'
+import { readSignal } from '../sql/signal.ts'
+import { database, sqlStore } from '../sql/sql-store.ts'
+import { create, exists } from './create.ts'
+import { pgliteDialect } from './dialect.ts'
+import { lockDirectory } from './directory-lock.ts'
+import { PrivateNodeFs } from './private-files.ts'
+
+/**
+ * @param directory undefined: in memory, gone with the process
+ * @throws Error when another process has the directory
+ */
+export async function openPglite(directory: string | undefined, options: StoreOptions): Promise<OpenedStore> {
+  const lock = directory === undefined ? undefined : lockDirectory(directory, options.onFault)
+  try {
+    if (directory !== undefined) {
+      if (exists(directory)) makeTreePrivate(directory)
+      else await create(directory)
+    }
+    const client = await PGlite.create(directory === undefined ? {} : { fs: new PrivateNodeFs(directory) })
+    const db = database(pgliteDialect(client))
+    const store = sqlStore({
+      adapter: 'pglite',
+      db,
+      now: options.now,
+      sealer: options.sealer ?? NO_SEALER,
+      listen: listener => client.listen(CHANNEL, payload => listener(readSignal(payload))),
+      onClose: async () => {
+        await client.close()
+        lock?.release()
+      },
+    })
+    return { store, migrator: createMigrator(db, options.now) }
+  } catch (error) {
+    lock?.release()
+    throw error
+  }
+}

@@ -1,0 +1,101 @@
+/** Turns the events of a transaction into deliveries, within that transaction: both are committed or neither. It sends nothing. */
+import { sql } from 'kysely'
+import type { WebhookEventKind } from '../../../model/event.ts'
+import { newId } from '../../../model/id.ts'
+import { EVERY_EVENT, isoMicroseconds, isWebhookEvent, messageBody } from '../../../model/webhook.ts'
+import type { Session } from './session.ts'
+
+/** What a key looks like in everything that is kept. */
+export const REDACTED = '[redacted]'
+
+export interface Receiver {
+  readonly id: string
+  readonly tenantId: string
+  readonly events: readonly string[]
+  /** Key of the webhook's secret; null when it has none. */
+  readonly keyId: string | null
+}
+
+/**
+ * The enabled webhooks of the tenants that the pending events are about. They are held against deletion until the commit, so that no
+ * delivery is written for one that is gone.
+ */
+export async function receiversOf({ db, pendingEvents }: Session): Promise<readonly Receiver[]> {
+  const tenants = new Set<string>()
+  for (const { kind, tenantId } of pendingEvents) {
+    if (tenantId !== null && isWebhookEvent(kind)) tenants.add(tenantId)
+  }
+  if (tenants.size === 0) return []
+  return db
+    .selectFrom('webhooks')
+    .where('tenantId', 'in', [...tenants])
+    .where('enabled', '=', true)
+    .select(['id', 'tenantId', 'events', 'keyId'])
+    .orderBy('id')
+    .forKeyShare()
+    .execute()
+}
+
+/** @param firstMicrosecond moment of the first pending event; each has one of its own */
+export async function fanOut(
+  session: Session,
+  receivers: readonly Receiver[],
+  firstMicrosecond: number,
+): Promise<void> {
+  const { db, now, pendingEvents } = session
+  const rows = pendingEvents.flatMap((event, index) => {
+    const { kind } = event
+    if (!isWebhookEvent(kind)) return []
+    const timestamp = isoMicroseconds(firstMicrosecond + index)
+    return receivers
+      .filter(receiver => receiver.tenantId === event.tenantId && wants(receiver, kind))
+      .map(receiver => ({
+        id: newId('delivery', now.getTime()),
+        tenant_id: receiver.tenantId,
+        webhook_id: receiver.id,
+        event: kind,
+        ...bodyFor(session, receiver, { kind, timestamp, data: event.data, once: event.once }),
+      }))
+  })
+  if (rows.length === 0) return
+  await sql`insert into deliveries
+      (id, tenant_id, webhook_id, event, test, body, sealed_body, key_id, status, attempt, next_attempt_at, created_at, updated_at)
+    select id, tenant_id, webhook_id, event, false, body, sealed_body, key_id, 'pending', 0, ${now}::timestamptz,
+      ${now}::timestamptz, ${now}::timestamptz
+    from json_to_recordset(${JSON.stringify(rows)}::json)
+      as r (id text, tenant_id text, webhook_id text, event text, body text, sealed_body text, key_id text)`.execute(
+    db,
+  )
+}
+
+function wants(receiver: Receiver, kind: WebhookEventKind): boolean {
+  return receiver.events.includes(EVERY_EVENT) || receiver.events.includes(kind)
+}
+
+interface Told {
+  readonly kind: WebhookEventKind
+  readonly timestamp: string
+  readonly data: Session['pendingEvents'][number]['data']
+  readonly once: Session['pendingEvents'][number]['once']
+}
+
+/**
+ * The body as it is kept. What is shown once goes only into a sealed body, and is left out altogether when this instance has another key
+ * than the one the webhook's secret was sealed under: nobody could open both.
+ */
+function bodyFor({ sealer }: Session, { id, keyId }: Receiver, { kind, timestamp, data, once }: Told) {
+  const message = { event: kind, timestamp, webhookId: id, test: false }
+  const canSeal = sealer.keyId !== '' && (keyId === null || keyId === sealer.keyId)
+  if (once === undefined || !canSeal) {
+    return { body: messageBody({ ...message, data }), sealed_body: null, key_id: null }
+  }
+  const masked = Object.fromEntries(Object.keys(once).map(name => [name, REDACTED]))
+  return {
+    body: messageBody({ ...message, data: { ...data, ...masked } }),
+    sealed_body: sealer.seal(
+      JSON.stringify([messageBody({ ...message, data: { ...data, ...once } }), Object.values(once)]),
+      id,
+    ),
+    key_id: sealer.keyId,
+  }
+}

@@ -1,0 +1,67 @@
+/** The tables as TypeScript types, in camel case as the CamelCasePlugin shows them. The truth is in `migrations/`. */
+import type { ColumnType } from 'kysely'
+import type { Api } from '../../../model/api.ts'
+import type { ApiKey } from '../../../model/api-key.ts'
+import type { Consumer } from '../../../model/consumer.ts'
+import type { Deployment } from '../../../model/deployment.ts'
+import type { DomainEvent } from '../../../model/event.ts'
+import type { AuthConfig, GatewayInstance } from '../../../model/gateway-instance.ts'
+import type { PlanRecord } from '../../../model/plan.ts'
+import type { Subscription } from '../../../model/subscription.ts'
+import type { Tenant, TenantSettings } from '../../../model/tenant.ts'
+import type { Webhook } from '../../../model/webhook.ts'
+import type { Delivery } from '../../../model/webhook-delivery.ts'
+
+/** jsonb goes in as text and comes out parsed, with both drivers. */
+type JsonColumn<T> = ColumnType<T, string, string>
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+export interface Tables {
+  tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
+  plans: Mutable<PlanRecord>
+  apis: Mutable<Api> & { deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null> }
+  subscriptions: Mutable<Subscription>
+  apiKeys: Mutable<ApiKey>
+  consumers: Mutable<Consumer>
+  gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
+  deployments: Mutable<Deployment>
+  events: Mutable<Omit<DomainEvent, 'data'>> & { data: JsonColumn<DomainEvent['data']> }
+  changeClock: { id: number; seq: number; microseconds: number }
+  idempotency: {
+    key: string
+    tenantId: string
+    requestHash: string
+    status: number | null
+    body: string | null
+    createdAt: Date
+  }
+  usageDaily: {
+    tenantId: string
+    subscriptionId: string
+    day: string
+    requests: number
+    errors: number
+    lastRequestAt: Date
+  }
+  tierUsage: { tenantId: string; hour: Date; taken: number }
+  webhooks: Mutable<Omit<Webhook, 'events' | 'customHeaders' | 'hasSecret'>> & {
+    events: JsonColumn<Webhook['events']>
+    customHeaders: JsonColumn<Webhook['customHeaders']>
+    /** Sealed, both of them, under the key that `keyId` names. */
+    secret: string | null
+    previousSecret: string | null
+    previousSecretUntil: Date | null
+    keyId: string | null
+  }
+  deliveries: Mutable<Delivery> & {
+    body: string
+    sealedBody: string | null
+    keyId: string | null
+    lease: string | null
+    leasedUntil: Date | null
+  }
+  meteringHours: { tenantId: string; apiId: string; hour: Date; requests: number; errors: number }
+  meteringLatencies: { tenantId: string; apiId: string; hour: Date; bucket: number; requests: number }
+  meteringMarks: { writer: string; source: string; lastEventId: string; events: number; updatedAt: Date }
+  schemaMigrations: { name: string; checksum: string; appliedAt: Date }
+}

@@ -1,0 +1,132 @@
+/** Claims due deliveries, sends them and writes down what came of it. The schedule is in the database: this only looks there. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'
+import { EVERY_TENANT, type Store } from '../store/store.ts'
+import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
+import { type AttemptParts, attempt } from './attempt.ts'
+
+/** An instance that dies gives its deliveries back after this. */
+const DEFAULT_LEASE_MS = 15_000
+/** Deliveries of one webhook at once, all instances together. */
+const PER_WEBHOOK = 4
+/** Deliveries of this instance at once, and how many one tenant may have: its dead endpoints leave room for everybody else's. */
+const SLOTS = 256
+const PER_TENANT = 32
+/** Between two looks: changes and outcomes that come together are looked at together. */
+const MIN_PAUSE_MS = 20
+/** Tries to write an outcome down, within the lease. */
+const SETTLE_TRIES = 4
+const SETTLE_PAUSE_MS = 500
+
+export type DeliveryOutcome = 'success' | 'retry' | 'failed'
+
+export interface DispatcherOptions extends AttemptParts {
+  readonly store: Store
+  /** How often due deliveries are looked for when nothing says that there are some. */
+  readonly pollMs: number
+  readonly onOutcome: (outcome: DeliveryOutcome) => void
+  readonly onFault: (message: string, error: unknown) => void
+  /** Longer than an attempt and its writing down; 15 s. */
+  readonly leaseMs?: number
+  /** 0 to 1; spreads retries. */
+  readonly random?: () => number
+}
+
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #running = new Set<Promise<void>>()
+  #claiming: Promise<void> | undefined
+  #again = false
+  #stopped = false
+  #timer: NodeJS.Timeout | undefined
+  #forget: (() => void) | undefined
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+  }
+
+  get inFlight(): number {
+    return this.#running.size
+  }
+
+  start(): void {
+    this.#forget = this.#options.store.onSignal(() => this.nudge())
+    this.#timer = setInterval(() => this.nudge(), this.#options.pollMs)
+    this.#timer.unref()
+    this.nudge()
+  }
+
+  /** Looks for due deliveries now. Asked for during a look, it looks once more afterwards. */
+  nudge(): void {
+    if (this.#stopped) return
+    this.#again = true
+    this.#claiming ??= this.#claim().finally(() => {
+      this.#claiming = undefined
+    })
+  }
+
+  /** Claims no more, and resolves when what is being sent has been sent and written down. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    this.#forget?.()
+    await this.#claiming
+    await Promise.all(this.#running)
+  }
+
+  async #claim(): Promise<void> {
+    const { store, onFault, leaseMs = DEFAULT_LEASE_MS } = this.#options
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      const slots = SLOTS - this.#running.size
+      if (slots <= 0) return
+      const lease = randomUUID()
+      const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs, lease }
+      try {
+        for (const delivery of await store.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))) {
+          this.#start(delivery, lease)
+        }
+      } catch (error) {
+        onFault('due webhook deliveries could not be claimed; the next look tries again', error)
+      }
+      await sleep(MIN_PAUSE_MS)
+    }
+  }
+
+  #start(delivery: ClaimedDelivery, lease: string): void {
+    const run = this.#deliver(delivery, lease).finally(() => {
+      this.#running.delete(run)
+      // Its webhook may send another one now.
+      this.nudge()
+    })
+    this.#running.add(run)
+  }
+
+  async #deliver(delivery: ClaimedDelivery, lease: string): Promise<void> {
+    const outcome = await attempt(delivery, this.#options)
+    for (let tried = 1; ; tried++) {
+      try {
+        return await this.#settle(delivery, lease, outcome)
+      } catch (error) {
+        if (tried < SETTLE_TRIES) {
+          await sleep(SETTLE_PAUSE_MS * tried)
+          continue
+        }
+        const message = `the outcome of webhook delivery ${delivery.id} could not be written down; it will be sent again`
+        return this.#options.onFault(message, error)
+      }
+    }
+  }
+
+  async #settle(delivery: ClaimedDelivery, lease: string, outcome: AttemptOutcome): Promise<void> {
+    const { store, onOutcome, random = Math.random } = this.#options
+    const jitter = random()
+    const after = await store.write(EVERY_TENANT, async tx => {
+      const state = afterAttempt(delivery.attempt, outcome, tx.now, jitter)
+      return (await tx.deliveries.settle(delivery.id, lease, state)) ? state : undefined
+    })
+    // Without the lease another instance has it by now, and counts.
+    if (after !== undefined) onOutcome(after.status === 'pending' ? 'retry' : after.status)
+  }
+}

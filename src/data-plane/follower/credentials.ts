@@ -1,0 +1,88 @@
+/** Tokens of a client by its credentials (RFC 6749 §4.4), fetched when needed and kept until shortly before they expire. It calls nobody else. */
+import type { Egress } from '../../shared/egress/egress.ts'
+
+const TIMEOUT_MS = 5_000
+const MAX_ANSWER_BYTES = 256 * 1024
+/** A token that is about to expire would end the stream it opened. */
+const RENEW_EARLY_MS = 30_000
+
+export interface CredentialsOptions {
+  readonly egress: Egress
+  /** Its discovery document names the token endpoint (OpenID Connect Discovery 1.0 §4). */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+export class ClientCredentials {
+  readonly #options: CredentialsOptions
+  #endpoint: string | undefined
+  #token: { readonly value: string; readonly untilMs: number } | undefined
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options
+  }
+
+  /** @throws Error with a reason that holds no secret */
+  async token(): Promise<string> {
+    const { now, clientId, clientSecret } = this.#options
+    if (this.#token !== undefined && this.#token.untilMs > now()) return this.#token.value
+    const endpoint = await this.#tokenEndpoint()
+    const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`)
+    const answer = await this.#json('POST', endpoint, 'grant_type=client_credentials', [
+      'content-type',
+      'application/x-www-form-urlencoded',
+      'authorization',
+      `Basic ${basic.toString('base64')}`,
+    ])
+    if (typeof answer.access_token !== 'string') throw new Error(`${endpoint} answered without a token`)
+    const livesMs = typeof answer.expires_in === 'number' ? answer.expires_in * 1000 : 60_000
+    // one that lives shorter than that is used for half its life
+    const untilMs = now() + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
+    this.#token = { value: answer.access_token, untilMs }
+    return answer.access_token
+  }
+
+  /** The token was not taken: the next one is new. */
+  forget(): void {
+    this.#token = undefined
+  }
+
+  async #tokenEndpoint(): Promise<string> {
+    if (this.#endpoint !== undefined) return this.#endpoint
+    const { issuer } = this.#options
+    const document = await this.#json(
+      'GET',
+      `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`,
+      undefined,
+      [],
+    )
+    if (document.issuer !== issuer)
+      throw new Error(`the discovery document of ${issuer} names another issuer; set AUTH_ISSUER to that one`)
+    const endpoint = document.token_endpoint
+    if (typeof endpoint !== 'string' || !/^https?:\/\//.test(endpoint))
+      throw new Error(`the discovery document of ${issuer} has no token_endpoint`)
+    this.#endpoint = endpoint
+    return endpoint
+  }
+
+  async #json(method: string, url: string, body: string | undefined, headers: readonly string[]) {
+    const answer = await this.#options.egress.request({
+      method,
+      url,
+      headers: ['accept', 'application/json', ...headers],
+      ...(body === undefined ? {} : { body }),
+      timeoutMs: TIMEOUT_MS,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+    })
+    if (answer.kind === 'failure') throw new Error(answer.message)
+    if (answer.status === 401 || answer.status === 400)
+      throw new Error(`${url} does not accept GATEWAY_CLIENT_ID with its secret (${answer.status})`)
+    if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}`)
+    const json: unknown = JSON.parse(Buffer.from(answer.body).toString('utf8'))
+    if (typeof json !== 'object' || json === null) throw new Error(`${url} did not answer with an object`)
+    return json as { readonly [name: string]: unknown }
+  }
+}

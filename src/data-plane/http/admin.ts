@@ -1,0 +1,205 @@
+/** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Snapshot } from '../pipeline/exchange.ts'
+import { refuse } from '../../shared/call/refusal.ts'
+import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
+import type { Call } from './call.ts'
+import { type Ended, type GatewayParts, run } from './gateway.ts'
+import type { RestTools } from './rest.ts'
+
+export interface AdminParts {
+  readonly quota: Quota
+  /** Forgets what is remembered; each returns how much that was (contract §3, cache clear). */
+  readonly caches: {
+    readonly api_keys: () => number
+    readonly tokens: () => number
+    readonly decisions: () => number
+    readonly results: () => number
+    readonly quota_statistics: () => number
+  }
+  /** How old the counts of `/admin/quotas` may be. */
+  readonly statisticsTtlMs: number
+}
+
+/** Consumer quota statistics, field for field as specified. */
+interface ConsumerStatistics {
+  readonly consumer_id: string
+  readonly daily_count: number
+  readonly daily_limit: number
+  readonly daily_remaining: number
+  readonly monthly_count: number
+  readonly monthly_limit: number
+  readonly monthly_remaining: number
+}
+
+export class Admin {
+  readonly #gateway: GatewayParts
+  readonly #parts: AdminParts
+  readonly #rest: RestTools
+  #remembered:
+    | { readonly rows: readonly QuotaStatistics[]; readonly untilMs: number; readonly revision: number }
+    | undefined
+
+  constructor(gateway: GatewayParts, parts: AdminParts, rest: RestTools) {
+    this.#gateway = gateway
+    this.#parts = parts
+    this.#rest = rest
+    // An administrator of another thread or instance has said so.
+    parts.quota.onCleared(() => this.#clear())
+  }
+
+  /** GET /admin/sessions/stats */
+  sessionStatistics(call: Call, snapshot: Snapshot): void {
+    this.#authorized(call, snapshot, 'sessions', async () =>
+      call.answer(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
+    )
+  }
+
+  /** GET /admin/quotas */
+  quotas(call: Call, snapshot: Snapshot): void {
+    this.#authorized(call, snapshot, 'quotas', async () =>
+      call.answer(200, byConsumer(await this.#statistics(call.receivedAtMs))),
+    )
+  }
+
+  /** GET /admin/quotas/{consumer_id} */
+  quota(call: Call, snapshot: Snapshot, consumerId: string): void {
+    this.#authorized(call, snapshot, 'quotas', async () => {
+      const found = byConsumer(await this.#statistics(call.receivedAtMs)).find(
+        row => row.consumer_id === consumerId,
+      )
+      if (found === undefined) this.#unknown(call, consumerId)
+      else call.answer(200, found)
+    })
+  }
+
+  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, whatever tenant or subscription it belongs to. */
+  reset(call: Call, snapshot: Snapshot, consumerId: string): void {
+    call.request.readBody(
+      this.#gateway.maxBodyBytes,
+      () => {},
+      () => {},
+    )
+    this.#authorized(call, snapshot, 'quotas', async () => {
+      const keys = (await this.#parts.quota.statistics())
+        .map(row => row.key)
+        .filter(key => consumerOf(key) === consumerId)
+      if (keys.length === 0) return this.#unknown(call, consumerId)
+      for (const key of keys) await this.#parts.quota.reset(key)
+      this.#remembered = undefined
+      call.answer(
+        200,
+        byConsumer(await this.#parts.quota.statistics()).find(row => row.consumer_id === consumerId) ??
+          emptyRow(consumerId),
+      )
+    })
+  }
+
+  /** POST /admin/cache/clear */
+  clearCache(call: Call, snapshot: Snapshot): void {
+    call.request.readBody(
+      this.#gateway.maxBodyBytes,
+      () => {},
+      () => {},
+    )
+    this.#authorized(call, snapshot, 'cache', async () => {
+      const cleared = this.#clear()
+      await this.#parts.quota.clearElsewhere()
+      call.answer(200, { status: 'ok', cleared })
+    })
+  }
+
+  /** @returns how much was forgotten here */
+  #clear(): Record<string, number> {
+    const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
+    const remembered = this.#remembered === undefined ? 0 : 1
+    this.#remembered = undefined
+    return {
+      api_keys: api_keys(),
+      tokens: tokens(),
+      decisions: decisions(),
+      results: results(),
+      quota_statistics: quota_statistics() + remembered,
+    }
+  }
+
+  async #statistics(nowMs: number): Promise<readonly QuotaStatistics[]> {
+    const { quota, statisticsTtlMs } = this.#parts
+    // Read before the rows: a reset in between makes these stale.
+    const revision = quota.revision()
+    const known = this.#remembered
+    if (known !== undefined && known.untilMs > nowMs && known.revision === revision) return known.rows
+    const rows = await quota.statistics()
+    this.#remembered = { rows, untilMs: nowMs + statisticsTtlMs, revision }
+    return rows
+  }
+
+  #authorized(
+    call: Call,
+    snapshot: Snapshot,
+    resource: 'sessions' | 'quotas' | 'cache',
+    then: () => Promise<void>,
+  ): void {
+    const finish = async ({ final }: Ended): Promise<void> => {
+      if (final?.kind === 'refusal') return this.#rest.refuse(call, final)
+      try {
+        await then()
+      } catch {
+        this.#rest.refuse(call, refuse('internal_error'))
+      }
+    }
+    const ended = run(
+      this.#gateway,
+      snapshot,
+      call,
+      'admin',
+      { action: 'admin', resource },
+      new Cancellation(),
+    )
+    void Promise.resolve(ended).then(finish)
+  }
+
+  #unknown(call: Call, consumerId: string): void {
+    const message = `No call of consumer "${consumerId.slice(0, 64)}" has been counted.`
+    call.answer(404, { error: 'not_found', message, request_id: call.requestId })
+  }
+}
+
+/** Keys are `tenant/consumer` or `tenant/consumer/subscription` (take-quota). */
+function consumerOf(key: string): string {
+  return key.split('/')[1] ?? key
+}
+
+function emptyRow(consumer_id: string): ConsumerStatistics {
+  return {
+    consumer_id,
+    daily_count: 0,
+    daily_limit: 0,
+    daily_remaining: 0,
+    monthly_count: 0,
+    monthly_limit: 0,
+    monthly_remaining: 0,
+  }
+}
+
+/** One row per consumer: counters of its tenants and subscriptions added up. */
+function byConsumer(rows: readonly QuotaStatistics[]): readonly ConsumerStatistics[] {
+  const sums = new Map<string, ConsumerStatistics>()
+  for (const row of rows) {
+    if (row.key.startsWith(POLICY_LIMIT_KEY)) continue
+    const id = consumerOf(row.key)
+    const sum = sums.get(id) ?? emptyRow(id)
+    const dailyRemaining = Math.max(0, row.dailyLimit - row.dailyCount)
+    const monthlyRemaining = Math.max(0, row.monthlyLimit - row.monthlyCount)
+    sums.set(id, {
+      consumer_id: id,
+      daily_count: sum.daily_count + row.dailyCount,
+      daily_limit: sum.daily_limit + row.dailyLimit,
+      daily_remaining: sum.daily_remaining + dailyRemaining,
+      monthly_count: sum.monthly_count + row.monthlyCount,
+      monthly_limit: sum.monthly_limit + row.monthlyLimit,
+      monthly_remaining: sum.monthly_remaining + monthlyRemaining,
+    })
+  }
+  return [...sums.values()]
+}

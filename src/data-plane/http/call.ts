@@ -1,0 +1,137 @@
+/** One HTTP request at the gateway: its ids, its credentials, and the one way to answer it. It knows no endpoint. */
+import type { Credentials } from '../pipeline/exchange.ts'
+import { randomHex } from '../../shared/call/random-ids.ts'
+import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
+import type { ServerTiming } from './server-timing.ts'
+import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
+
+export const JSON_TYPE = 'application/json'
+
+/** What every answer of the gateway carries besides its own headers: request id, trace id, CORS. */
+export class Call {
+  readonly request: HttpRequest
+  readonly response: HttpResponse
+  readonly requestId: string
+  traceId: string
+  /** What the caller's `traceparent` names as parent. */
+  parentSpanId: string | undefined
+  /** The caller's word on recording stands for its own trace; a trace of ours is recorded. */
+  traceFlags: string
+  readonly receivedAtMs: number
+  /** Set when the caller may see where the time went; told with the head of the answer. */
+  serverTiming: ServerTiming | undefined
+  /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
+  corsHeaders: readonly string[]
+  #traceTexts: TraceTexts | undefined
+
+  constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
+    this.request = request
+    this.response = response
+    this.requestId = requestIdOf(request)
+    const traceparent = request.header('traceparent')
+    const parent = traceparent === '' ? undefined : readTraceparent(traceparent)
+    this.traceId = parent?.traceId ?? randomHex(16)
+    this.parentSpanId = parent?.parentSpanId
+    this.traceFlags = parent?.flags ?? '01'
+    this.receivedAtMs = nowMs
+    this.corsHeaders = corsHeaders
+  }
+
+  get credentials(): Credentials {
+    return {
+      authorization: this.request.header('authorization'),
+      apiKey: this.request.header('x-api-key'),
+      tenant: this.request.header('x-tenant-id'),
+    }
+  }
+
+  /** Continues the trace that the body speaks of, where the headers speak of none. */
+  adoptTrace(texts: TraceTexts): void {
+    if (this.request.header('traceparent') !== '') return
+    const parent = readTraceparent(texts.traceparent)
+    if (parent === undefined) return
+    this.traceId = parent.traceId
+    this.parentSpanId = parent.parentSpanId
+    this.traceFlags = parent.flags
+    this.#traceTexts = texts
+  }
+
+  /** Headers for whoever is called next: flat, checked, without `traceparent`, which names the step that calls. */
+  get traceHeaders(): readonly string[] {
+    const { request } = this
+    const baggage = request.header('baggage')
+    if (this.#traceTexts !== undefined)
+      return travellingHeaders(baggage === '' ? this.#traceTexts : { ...this.#traceTexts, baggage })
+    const traceparent = request.header('traceparent')
+    if (traceparent === '' && baggage === '') return []
+    return travellingHeaders({ traceparent, tracestate: request.header('tracestate'), baggage })
+  }
+
+  /** @param body an object is sent as JSON */
+  answer(
+    status: number,
+    body: string | Uint8Array | object | undefined,
+    headers: readonly string[] = [],
+  ): void {
+    if (body === undefined) return this.response.send(status, this.#with(headers))
+    if (typeof body === 'string' || body instanceof Uint8Array) {
+      return this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), body)
+    }
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
+  }
+
+  /** A JSON body that ends with bytes which many answers share. */
+  answerJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
+  }
+
+  /**
+   * A preflight response or a public document: `headers` holds the whole cross-origin rule. A second Access-Control-Allow-Origin makes a
+   * browser refuse the response (Fetch, "CORS check").
+   */
+  sendWithOwnCors(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)
+  }
+
+  /** An answer with a content type of its own among the headers. */
+  answerAs(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+    this.response.send(status, this.#with(headers), body)
+  }
+
+  /** 202: the answer comes on a stream (MCP 2024-11-05, "HTTP with SSE"). */
+  accepted(): void {
+    this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
+  }
+
+  /** Starts an answer whose body flows through. */
+  stream(status: number, headers: readonly string[], contentLength: number | undefined): ResponseStream {
+    return this.response.stream(status, this.#with(headers), contentLength)
+  }
+
+  /** Starts an event stream (HTML, "Server-sent events"); proxies are told not to buffer it. */
+  eventStream(headers: readonly string[] = []): ResponseStream {
+    const own = [
+      'content-type',
+      'text/event-stream',
+      'cache-control',
+      'no-cache, no-transform',
+      'x-accel-buffering',
+      'no',
+    ]
+    return this.response.stream(200, this.#with([...own, ...headers]))
+  }
+
+  #with(headers: readonly string[]): string[] {
+    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.corsHeaders, ...headers]
+    if (this.serverTiming !== undefined)
+      own.push('server-timing', this.serverTiming.render(performance.now()))
+    return own
+  }
+}
+
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
+
+function requestIdOf(request: HttpRequest): string {
+  const given = request.header('x-request-id')
+  return SANE_REQUEST_ID.test(given) ? given : randomHex(16)
+}

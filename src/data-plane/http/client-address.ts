@@ -1,0 +1,45 @@
+/** Whose address a request comes from, behind trusted proxies (specification, `SSE_TRUSTED_PROXIES`). It trusts nobody by default. */
+import { BlockList, isIP } from 'node:net'
+import type { HttpRequest } from '../../shared/server/listener.ts'
+
+/** Longer chains are not read: an attacker may send any number of entries, only the rightmost ones are ours. */
+const MAX_HOPS = 32
+
+/** @param trustedProxies CIDRs. @returns whether an address is one of theirs */
+export function trustOf(trustedProxies: readonly string[]): (address: string) => boolean {
+  if (trustedProxies.length === 0) return () => false
+  const trusted = new BlockList()
+  for (const cidr of trustedProxies) {
+    const [address, prefix] = cidr.split('/') as [string, string | undefined]
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    trusted.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
+  }
+  return address => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** @param trustedProxies CIDRs whose X-Forwarded-For is believed */
+export function clientAddresses(trustedProxies: readonly string[]): (request: HttpRequest) => string {
+  if (trustedProxies.length === 0) return request => request.peerAddress
+  const isTrusted = trustOf(trustedProxies)
+  return request => {
+    let address = request.peerAddress
+    const hops = request.header('x-forwarded-for').split(',').slice(-MAX_HOPS)
+    // from the right: each proxy appends whom it heard from, so the first address no proxy of ours vouches for is the client
+    for (let at = hops.length - 1; at >= 0 && isTrusted(address); at--) {
+      const hop = plainAddress(hops[at]!)
+      if (hop === undefined) break
+      address = hop
+    }
+    return address
+  }
+}
+
+/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:80`, `::ffff:1.2.3.4` → an address; undefined when it is none. */
+function plainAddress(entry: string): string | undefined {
+  const text = entry.trim()
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1]
+  const bare =
+    bracketed ?? (/^\d+\.\d+\.\d+\.\d+:\d+$/.test(text) ? text.slice(0, text.lastIndexOf(':')) : text)
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1] ?? bare
+  return isIP(mapped) === 0 ? undefined : mapped
+}

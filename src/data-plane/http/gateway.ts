@@ -1,0 +1,117 @@
+/** What every endpoint of the gateway shares: the current snapshot, the pipeline, the product's name. It answers nothing itself. */
+import { andThen } from '../../shared/call/and-then.ts'
+import type { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Pipeline } from '../pipeline/compose.ts'
+import { Exchange, type ExchangeInit, type Operation, type Snapshot } from '../pipeline/exchange.ts'
+import type { Final } from '../pipeline/stage.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
+import type { Call } from './call.ts'
+import { resourceMetadataUrl } from './oauth/metadata.ts'
+import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
+import { optimize, readLevel } from './token-optimization.ts'
+
+export interface GatewayParts {
+  readonly pipeline: Pipeline
+  /** undefined until the first snapshot compiled. */
+  readonly snapshot: () => Snapshot | undefined
+  /** Why the newest document is not served; undefined when all is well. */
+  readonly snapshotFault: () => string | undefined
+  readonly keysReady: () => boolean
+  readonly draining: () => boolean
+  readonly sessions: SessionStore
+  /** Public address without trailing slash. */
+  readonly url: string
+  readonly name: string
+  readonly version: string
+  readonly maxBodyBytes: number
+  readonly nowMs: () => number
+}
+
+/** An exchange that has ended, and how. */
+export interface Ended {
+  readonly exchange: Exchange
+  readonly final: Final
+}
+
+/** What a transport adds to an exchange. */
+export type RunExtras = Pick<ExchangeInit, 'onProgress' | 'claimSession' | 'client' | 'mirrored' | 'forward'>
+
+/** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
+export function run(
+  parts: GatewayParts,
+  snapshot: Snapshot,
+  call: Call,
+  access: ExchangeInit['access'],
+  operation: Operation,
+  cancellation: Cancellation,
+  extras?: RunExtras,
+): Ended | Promise<Ended> {
+  const exchange = new Exchange({
+    requestId: call.requestId,
+    traceId: call.traceId,
+    parentSpanId: call.parentSpanId,
+    traceFlags: call.traceFlags,
+    travelling: call,
+    access,
+    snapshot,
+    operation,
+    credentials: call.credentials,
+    peer: call.request,
+    cancellation,
+    receivedAtMs: call.receivedAtMs,
+    // by name: an object into which others are spread costs a microsecond more
+    onProgress: extras?.onProgress,
+    claimSession: extras?.claimSession,
+    client: extras?.client,
+    mirrored: extras?.mirrored,
+    forward: extras?.forward,
+  })
+  const level =
+    operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'
+  if (level !== undefined && level !== 'none') exchange.savings = result => optimize(result, level).savedBytes
+  exchange.requestBytes = Math.max(0, call.request.contentLength)
+  if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
+  const final = parts.pipeline(exchange)
+  return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
+}
+
+/** As `run`, with the time of each stage told to a caller who may see it. */
+function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
+  exchange.timings = []
+  return andThen(parts.pipeline(exchange), final =>
+    andThen(tellTiming(call, exchange), () => ({ exchange, final })),
+  )
+}
+
+/** Adds an exchange to what the answer tells of its time, where it was asked for and the caller may see it. */
+export function tellTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
+  return andThen(mayReadTiming(exchange), may => {
+    if (!may) return
+    call.serverTiming ??= new ServerTiming()
+    call.serverTiming.add(exchange, upstreamMs)
+  })
+}
+
+/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"), and which policy let it through. */
+export function callHeaders({ quota, decision }: Exchange): readonly string[] {
+  const standing = quota?.standing
+  const revision = decision === undefined ? [] : ['x-policy-revision', decision.revision]
+  if (standing === undefined) return revision
+  return [
+    'x-ratelimit-limit',
+    String(standing.limit),
+    'x-ratelimit-remaining',
+    String(standing.remaining),
+    'x-ratelimit-reset',
+    String(standing.resetAtSecs),
+    ...revision,
+  ]
+}
+
+/** The protected-resource document that a challenge of this path points at. */
+export function challengeContext(
+  parts: GatewayParts,
+  path: string,
+): { readonly resourceMetadataUrl: string } {
+  return { resourceMetadataUrl: resourceMetadataUrl(parts.url, path) }
+}

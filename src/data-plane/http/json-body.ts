@@ -1,0 +1,60 @@
+/** Reads a bounded JSON body. It gives back a value or a refusal, and knows nothing of what the value means. */
+import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
+import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { HttpRequest } from '../../shared/server/listener.ts'
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+export type JsonBody =
+  | {
+      readonly kind: 'json'
+      readonly value: unknown
+      /** In place of the value: a call that was read without parsing all of it. */
+      readonly call?: CallEnvelope
+      readonly bytes: number
+    }
+  | Refusal
+
+/** `application/json`, with or without parameters; an absent type is taken for it. */
+export function isJsonType(contentType: string): boolean {
+  if (contentType === 'application/json') return true
+  const type = contentType.split(';')[0]!.trim().toLowerCase()
+  return type === '' || type === 'application/json' || type.endsWith('+json')
+}
+
+/**
+ * Must be called synchronously in the handler.
+ * @param done gets the value (undefined for an empty body) or `payload_too_large`, `unsupported_media_type`, `invalid_request`.
+ */
+export function readJson(request: HttpRequest, maxBytes: number, done: (body: JsonBody) => void): void {
+  readJsonOrCall(request, maxBytes, undefined, done)
+}
+
+/** The same where most bodies are calls. @param calls reads those that plainly are; the others are parsed. */
+export function readJsonOrCall(
+  request: HttpRequest,
+  maxBytes: number,
+  calls: CallReader | undefined,
+  done: (body: JsonBody) => void,
+): void {
+  const acceptable = isJsonType(request.header('content-type'))
+  request.readBody(
+    maxBytes,
+    bytes => {
+      if (!acceptable) done(refuse('unsupported_media_type'))
+      else done(parse(bytes, calls))
+    },
+    () => done(refuse('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` })),
+  )
+}
+
+function parse(bytes: Uint8Array, calls: CallReader | undefined): JsonBody {
+  if (bytes.byteLength === 0) return { kind: 'json', value: undefined, bytes: 0 }
+  const call = calls?.read(bytes)
+  if (call !== undefined) return { kind: 'json', value: undefined, call, bytes: bytes.byteLength }
+  try {
+    return { kind: 'json', value: JSON.parse(decoder.decode(bytes)), bytes: bytes.byteLength }
+  } catch {
+    return refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
+  }
+}

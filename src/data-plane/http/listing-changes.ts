@@ -1,0 +1,49 @@
+/** Whether the tools that one caller sees differ between two snapshots. It tells nobody. */
+import type { Principal } from '../../model/principal.ts'
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import { Exchange, type Snapshot, type ToolListing } from '../pipeline/exchange.ts'
+import type { Stage } from '../pipeline/stage.ts'
+import { toolsJson, type View } from './tool-view.ts'
+
+/** @param listTools the stage that decides what is listed, so that there is one rule for it */
+export function listingChanges(listTools: Stage) {
+  function listingOf(
+    principal: Principal,
+    tenant: string | undefined,
+    snapshot: Snapshot,
+  ): ToolListing | undefined | Promise<ToolListing | undefined> {
+    const exchange = new Exchange({
+      requestId: '',
+      traceId: '',
+      access: 'jsonrpc',
+      snapshot,
+      operation: { action: 'tools.list' },
+      credentials: { authorization: '', apiKey: '', tenant: '' },
+      peer: { peerAddress: '' },
+      cancellation: new Cancellation(),
+      receivedAtMs: Date.now(),
+    })
+    exchange.principal = principal
+    exchange.tenant = tenant
+    const outcome = listTools.run(exchange)
+    return outcome instanceof Promise ? outcome.then(() => exchange.listing) : exchange.listing
+  }
+
+  return (
+    owner: { readonly principal: Principal; readonly tenant: string | undefined; readonly version: View },
+    previous: Snapshot,
+    next: Snapshot,
+  ): boolean | Promise<boolean> => {
+    const before = listingOf(owner.principal, owner.tenant, previous)
+    const after = listingOf(owner.principal, owner.tenant, next)
+    if (before instanceof Promise || after instanceof Promise) {
+      return Promise.all([before, after]).then(([a, b]) => differ(a, b, owner.version))
+    }
+    return differ(before, after, owner.version)
+  }
+}
+
+/** Lists that the policy could not decide may differ: the client has to read the list again. */
+function differ(before: ToolListing | undefined, after: ToolListing | undefined, view: View): boolean {
+  return before === undefined || after === undefined || toolsJson(before, view) !== toolsJson(after, view)
+}

@@ -1,0 +1,264 @@
+/** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
+import { andThen } from '../../../shared/call/and-then.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
+import type { Refusal } from '../../../shared/call/refusal.ts'
+import type { Call } from '../call.ts'
+import { CAPABILITIES } from '../capabilities.ts'
+import {
+  callHeaders,
+  challengeContext,
+  type Ended,
+  type GatewayParts,
+  type RunExtras,
+  run,
+} from '../gateway.ts'
+import {
+  ERROR_META_KEY,
+  isToolError,
+  refusalHeaders,
+  restBody,
+  rpcError,
+  rpcStatus,
+} from '../refusal-body.ts'
+import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
+import { listTail, resultView, toolsForm } from '../tool-view.ts'
+import {
+  errorMessage,
+  INVALID_PARAMS,
+  RESOURCE_NOT_FOUND,
+  type RequestId,
+  type RpcRequest,
+} from './message.ts'
+import type { PendingInput } from './modern-client.ts'
+import { pageOf } from './pagination.ts'
+import { fault, ResultWriter, type RpcAnswer } from './result.ts'
+import {
+  isModernVersion,
+  MODERN_VERSIONS,
+  negotiate,
+  PROTOCOL_VERSIONS,
+  type ProtocolVersion,
+} from './versions.ts'
+
+/** What is known about the conversation a request belongs to. */
+export interface Conversation {
+  readonly call: Call
+  readonly snapshot: Snapshot
+  readonly version: ProtocolVersion
+  readonly cancellation: Cancellation
+  readonly extras: RunExtras
+  /** Modern era: what a client is asked when a call waits for it. */
+  readonly pendingInput?: () => PendingInput | undefined
+}
+
+/** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
+const MISSING_CAPABILITY = -32021
+
+type Answer = RpcAnswer | Promise<RpcAnswer>
+
+export class Dispatcher {
+  readonly #parts: GatewayParts
+  readonly #writers: ReadonlyMap<ProtocolVersion, ResultWriter>
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts
+    const info = { name: parts.name, version: parts.version }
+    this.#writers = new Map(PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, info)]))
+  }
+
+  dispatch(request: RpcRequest, conversation: Conversation): Answer {
+    const writer = this.#writers.get(conversation.version)!
+    switch (request.method) {
+      case 'tools/list':
+        return this.#toolsList(request, conversation, writer)
+      case 'tools/call':
+        return this.#toolsCall(request, conversation, writer)
+      case 'resources/list':
+        return this.#emptyList(
+          request,
+          conversation,
+          writer,
+          { action: 'resources.list' },
+          '{"resources":[]}',
+        )
+      case 'resources/templates/list':
+        return this.#emptyList(
+          request,
+          conversation,
+          writer,
+          { action: 'resources.list' },
+          '{"resourceTemplates":[]}',
+        )
+      case 'prompts/list':
+        return this.#emptyList(request, conversation, writer, { action: 'prompts.list' }, '{"prompts":[]}')
+      case 'resources/read':
+        return isModernVersion(conversation.version)
+          ? fault(request.id, INVALID_PARAMS, 'Resource not found.', { uri: request.params.uri })
+          : fault(request.id, RESOURCE_NOT_FOUND, 'Resource not found.', { uri: request.params.uri })
+      case 'prompts/get':
+        return fault(request.id, INVALID_PARAMS, 'Prompt not found.')
+    }
+    if (isModernVersion(conversation.version)) {
+      return request.method === 'server/discover'
+        ? this.#discover(request, writer)
+        : writer.methodNotFound(request.id, request.method)
+    }
+    if (request.method === 'initialize') return this.#initialize(request, writer)
+    return request.method === 'ping'
+      ? writer.complete(request.id, '{}')
+      : writer.methodNotFound(request.id, request.method)
+  }
+
+  /** MCP 2026-07-28, `server/discover`: public, never limited. */
+  #discover(request: RpcRequest, writer: ResultWriter): RpcAnswer {
+    return writer.list(
+      request.id,
+      JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: CAPABILITIES }),
+      'public',
+    )
+  }
+
+  #initialize(request: RpcRequest, writer: ResultWriter): RpcAnswer {
+    const { protocolVersion } = request.params
+    if (typeof protocolVersion !== 'string')
+      return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
+    const result = {
+      protocolVersion: negotiate(protocolVersion),
+      capabilities: CAPABILITIES,
+      serverInfo: { name: this.#parts.name, version: this.#parts.version },
+    }
+    return writer.complete(request.id, JSON.stringify(result))
+  }
+
+  #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
+    const { cursor } = request.params
+    if (cursor !== undefined && typeof cursor !== 'string')
+      return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
+    return this.#run(request.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) => {
+      const listing = exchange.listing!
+      const page = pageOf(listing.tools, cursor)
+      if (page === undefined)
+        return fault(request.id, INVALID_PARAMS, 'cursor is not one this server has given out.')
+      const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
+      // no JSON holds this character, so the list can be put where it stands: as text, and as bytes that are at hand
+      const frame = writer.list(request.id, `{"tools":\0${next}}`)
+      const at = frame.body.indexOf('\0')
+      const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
+      const form = toolsForm(listing, conversation.version, page.from, page.to)
+      const rest = listTail(form, after)
+      const pieces = rest === undefined ? undefined : { start: before, rest }
+      return { status: frame.status, headers: frame.headers, body: before + form.json + after, pieces }
+    })
+  }
+
+  #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
+    const level = readLevel(conversation.call.request.header('x-token-optimization'))
+    if (level === undefined) {
+      return fault(
+        request.id,
+        INVALID_PARAMS,
+        `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
+      )
+    }
+    const { name, arguments: args = {} } = request.params
+    if (typeof name !== 'string' || name === '')
+      return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
+    if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+      return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
+    }
+    const operation: Operation = {
+      action: 'tools.call',
+      tool: name,
+      arguments: args as { readonly [name: string]: unknown },
+    }
+    return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
+      if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
+      const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
+      const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
+      return writer.complete(request.id, JSON.stringify(result), headers)
+    })
+  }
+
+  #emptyList(
+    request: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+    operation: Operation,
+    resultJson: string,
+  ): Answer {
+    return this.#run(request.id, conversation, writer, operation, () => writer.list(request.id, resultJson))
+  }
+
+  #run(
+    id: RequestId,
+    conversation: Conversation,
+    writer: ResultWriter,
+    operation: Operation,
+    then: (ended: Ended) => RpcAnswer,
+  ): Answer {
+    const { call, snapshot, cancellation, extras } = conversation
+    const finish = (ended: Ended): RpcAnswer => {
+      return ended.final?.kind === 'refusal'
+        ? this.#refused(id, conversation, writer, ended, ended.final)
+        : then(ended)
+    }
+    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, extras)
+    return andThen(ended, finish)
+  }
+
+  #refused(
+    id: RequestId,
+    conversation: Conversation,
+    writer: ResultWriter,
+    ended: Ended,
+    refusal: Refusal,
+  ): RpcAnswer {
+    const { call, version } = conversation
+    // from 2025-11-25 on the model reads what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
+      return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
+    if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
+      return fault(
+        id,
+        MISSING_CAPABILITY,
+        refusal.message,
+        {
+          requiredCapabilities: Object.fromEntries(
+            (refusal.requiredCapabilities ?? ['elicitation']).map(name => [name, {}]),
+          ),
+        },
+        400,
+      )
+    }
+    if (refusal.reason === 'header_mismatch')
+      return fault(id, refusal.row.rpcCode, refusal.message, undefined, 400)
+    if (refusal.reason === 'confirmation_pending') {
+      const input = conversation.pendingInput?.()
+      if (input === 'state_rejected') {
+        return fault(
+          id,
+          INVALID_PARAMS,
+          'requestState is not one this server gave out for this call, or has expired. Call again without it.',
+        )
+      }
+      if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
+    }
+    const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
+    if (ended.exchange.operation.action === 'tools.call' && isToolError(refusal)) {
+      // a refused quota brings the standing of its own limit
+      const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
+      const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }
+      return writer.toolError(id, refusal.message, [...headers, ...standing], meta)
+    }
+    return {
+      status: rpcStatus(refusal),
+      headers,
+      // as for a session that does not exist, which is refused before the request is read
+      body: errorMessage(
+        refusal.reason === 'session_not_found' ? null : id,
+        rpcError(refusal, call.requestId),
+      ),
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** `subscriptions/listen` (MCP 2026-07-28): one POST whose answer is the stream of notifications it asked for. */
+import { andThen } from '../../../shared/call/and-then.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Call } from '../call.ts'
+import { challengeContext, type Ended, run } from '../gateway.ts'
+import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
+import { errorMessage, type RpcRequest } from './message.ts'
+import type { Envelope } from './modern.ts'
+import type { McpParts } from './parts.ts'
+import { fault } from './result.ts'
+import { messageEvent } from './sse.ts'
+import { OpenStream } from './streams.ts'
+
+const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
+
+export function subscribe(
+  parts: McpParts,
+  call: Call,
+  snapshot: Snapshot,
+  request: RpcRequest,
+  envelope: Envelope,
+): void {
+  const wanted = request.params.notifications
+  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) {
+    const answer = fault(request.id, -32602, 'notifications must be an object naming what to listen for.')
+    return call.answer(answer.status, answer.body)
+  }
+  const finish = ({ exchange, final }: Ended): void => {
+    if (final?.kind === 'refusal') {
+      const headers = refusalHeaders(final, challengeContext(parts.gateway, call.request.path))
+      return call.answer(rpcStatus(final), errorMessage(request.id, rpcError(final, call.requestId)), headers)
+    }
+    const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
+    open(parts, call, request, toolsListChanged, {
+      principal: exchange.principal!,
+      tenant: exchange.tenant,
+      version: envelope.version,
+    })
+  }
+  const ended = run(parts.gateway, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation())
+  void andThen(ended, finish)
+}
+
+function open(
+  parts: McpParts,
+  call: Call,
+  request: RpcRequest,
+  toolsListChanged: boolean,
+  owner: OpenStream['owner'],
+): void {
+  const _meta = { [SUBSCRIPTION_ID]: request.id }
+  const stream = call.eventStream()
+  const subscription = new OpenStream({
+    owner,
+    stream,
+    form: {
+      notification: method =>
+        toolsListChanged
+          ? messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params: { _meta } }))
+          : undefined,
+      farewell: () =>
+        messageEvent(
+          JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
+        ),
+    },
+    nowMs: call.receivedAtMs,
+    onEnd: why => parts.streams.remove(subscription, why),
+  })
+  parts.streams.add(subscription)
+  call.response.onAbort(() => subscription.aborted())
+  // only tools ever change here: prompts and resources are declared empty
+  const honoured = toolsListChanged ? { toolsListChanged: true } : {}
+  const params = { notifications: honoured, _meta }
+  subscription.write(
+    messageEvent(
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params }),
+    ),
+  )
+}

@@ -1,0 +1,38 @@
+/** Guards the MCP endpoints against DNS rebinding (every version, "Security Warning"). It looks at Origin and Host alone. */
+import type { HttpRequest } from '../../../shared/server/listener.ts'
+import type { Cors } from '../cors.ts'
+
+const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Host names that may stand in `Host`; undefined when the gateway is reached by others than this machine and any may. */
+export function localHosts(gatewayUrl: string): ReadonlySet<string> | undefined {
+  const { hostname } = new URL(gatewayUrl)
+  return LOCAL_NAMES.has(hostname) ? LOCAL_NAMES : undefined
+}
+
+export function fromAllowedOrigin(
+  request: HttpRequest,
+  cors: Cors,
+  hosts: ReadonlySet<string> | undefined,
+): boolean {
+  const origin = request.header('origin')
+  const host = request.header('host')
+  const knownHost = hosts === undefined || hosts.has(nameOf(host))
+  if (!knownHost) return false
+  // a page of the very address it calls, on this machine: a local proxy in front may have another port than we know of
+  return (
+    cors.allows(origin) || (hosts !== undefined && origin.toLowerCase() === `http://${host.toLowerCase()}`)
+  )
+}
+
+let lastHost = ''
+let lastName = ''
+
+/** Without the port. Nearly every request says the same, so the last one is remembered. */
+function nameOf(host: string): string {
+  if (host !== lastHost) {
+    lastName = host.toLowerCase().replace(/:\d+$/, '')
+    lastHost = host
+  }
+  return lastName
+}

@@ -1,0 +1,144 @@
+/** The answer of one POST: JSON when it is quick, an event stream when there is progress or it takes long. It knows no method. */
+import { randomBytes } from 'node:crypto'
+import type { ResponseStream } from '../../../shared/server/listener.ts'
+import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
+import type { Call } from '../call.ts'
+import type { RpcAnswer } from './result.ts'
+import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
+import { type Ticked, Ticker } from './ticker.ts'
+
+/** A resumable call is put on a stream after this long: until then its client has no id to come back with. */
+const STREAM_AFTER_MS = 250
+const TICK_MS = 100
+const KEEP_ALIVE_MS = 15_000
+const RETRY_MS = 1000
+
+export interface PostAnswerOptions {
+  /** The client takes event streams (`Accept`). */
+  readonly streams: boolean
+  /** Where events are kept, and for which session; undefined when the stream cannot be resumed. */
+  readonly replay: { readonly store: SessionStore; readonly sessionId: string } | undefined
+  /** From 2025-11-25 on a resumable stream begins with an empty event. */
+  readonly priming: boolean
+}
+
+const pending = new Ticker<PostAnswer>(TICK_MS, (answer, nowMs) => answer.tick(nowMs))
+
+export class PostAnswer implements Ticked {
+  ticking = false
+  previous: Ticked | undefined
+  next: Ticked | undefined
+  readonly #call: Call
+  readonly #options: PostAnswerOptions
+  #stream: ResponseStream | undefined
+  #streamId = ''
+  #n = 0
+  #ended = false
+  #lastWriteMs: number
+
+  constructor(call: Call, options: PostAnswerOptions) {
+    this.#call = call
+    this.#options = options
+    this.#lastWriteMs = call.receivedAtMs
+  }
+
+  /** The call is not finished yet: watch it, so that a stream opens in time and stays alive. */
+  wait(): void {
+    if (this.#options.streams) pending.add(this)
+  }
+
+  /** Whether messages can be sent before the answer. */
+  get canNotify(): boolean {
+    return this.#options.streams
+  }
+
+  /** Sends a message ahead of the answer. @param json a serialized JSON-RPC message */
+  notify(json: string): void {
+    if (this.#ended || !this.#options.streams) return
+    this.#open()
+    this.#event(json, false)
+  }
+
+  finish(answer: RpcAnswer): void {
+    if (this.#ended) return
+    this.#ended = true
+    pending.delete(this)
+    const { status, headers, body, pieces } = answer
+    if (this.#stream === undefined)
+      return pieces === undefined
+        ? this.#call.answer(status, body, headers)
+        : this.#call.answerJoined(status, pieces.start, pieces.rest, headers)
+    this.#event(answer.body, true)
+    this.#stream.end()
+  }
+
+  /** A cancelled request gets no answer (MCP, "Cancellation"); the HTTP exchange still has to end. */
+  drop(): void {
+    if (this.#ended) return
+    this.#ended = true
+    pending.delete(this)
+    if (this.#stream === undefined) return this.#call.answer(202, undefined)
+    const { replay } = this.#options
+    if (replay !== undefined) {
+      const ref = this.#ref(replay.sessionId)
+      replay.store.finish(ref)
+      void replay.store.signal(ref, { kind: 'event', event: { n: this.#n++, data: '' }, last: true })
+    }
+    this.#stream.end()
+  }
+
+  tick(nowMs: number): void {
+    if (this.#call.response.closed && this.#options.replay === undefined) {
+      pending.delete(this)
+      return
+    }
+    if (this.#stream === undefined) {
+      if (nowMs - this.#call.receivedAtMs >= STREAM_AFTER_MS) this.#open()
+    } else if (nowMs - this.#lastWriteMs >= KEEP_ALIVE_MS) {
+      this.#lastWriteMs = nowMs
+      this.#stream.write(KEEP_ALIVE)
+    }
+  }
+
+  #open(): void {
+    if (this.#stream !== undefined) return
+    this.#stream = this.#call.eventStream()
+    const { replay, priming } = this.#options
+    if (replay === undefined) return
+    this.#streamId = randomBytes(9).toString('base64url')
+    // the priming event is position 0 in the buffer too, so that a client which saw nothing else can resume
+    replay.store.append(this.#ref(replay.sessionId), { n: this.#n, data: '' })
+    if (priming) this.#stream.write(primingEvent(eventId(this.#streamId, this.#n), RETRY_MS))
+    this.#n++
+  }
+
+  #event(json: string, last: boolean): void {
+    const { replay } = this.#options
+    if (replay === undefined) {
+      this.#stream!.write(messageEvent(json))
+    } else {
+      const { store, sessionId } = replay
+      const ref = this.#ref(sessionId)
+      const event = { n: this.#n++, data: json }
+      store.append(ref, event)
+      if (last) store.finish(ref)
+      void store.signal(ref, { kind: 'event', event, last })
+      this.#stream!.write(messageEvent(json, eventId(this.#streamId, event.n)))
+    }
+    this.#lastWriteMs = Date.now()
+  }
+
+  #ref(sessionId: string): StreamRef {
+    return { sessionId, streamId: this.#streamId }
+  }
+}
+
+export function eventId(streamId: string, n: number): string {
+  return `${streamId}_${n}`
+}
+
+/** undefined when it is not an id of ours. */
+export function readEventId(id: string): { readonly streamId: string; readonly n: number } | undefined {
+  const match = /^([A-Za-z0-9_-]{12})_(\d{1,9})$/.exec(id)
+  return match === null ? undefined : { streamId: match[1]!, n: Number(match[2]) }
+}

@@ -1,0 +1,180 @@
+/** POST at the MCP endpoint: the decision ladder of mcp-wire §2, steps 4 to 11. Methods are `dispatch.ts`. */
+import { andThen } from '../../../shared/call/and-then.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Session } from '../../sessions/session-store.ts'
+import type { Call } from '../call.ts'
+import { challengeContext } from '../gateway.ts'
+import { readJsonOrCall } from '../json-body.ts'
+import { refusalHeaders, rpcError } from '../refusal-body.ts'
+import { traceTextsOf } from '../trace-context.ts'
+import { postBatch } from './batch.ts'
+import { LegacyCalls } from './legacy.ts'
+import { subscribe } from './listen.ts'
+import {
+  callMessage,
+  errorMessage,
+  INVALID_REQUEST,
+  PARSE_ERROR,
+  type RpcMessage,
+  type RpcRequest,
+  readMessage,
+} from './message.ts'
+import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
+import { ModernClient } from './modern-client.ts'
+import { authenticated, type McpParts } from './parts.ts'
+import { PostAnswer } from './post-answer.ts'
+import { progressSink } from './progress.ts'
+import { acceptsStream, badRequest, notFound, sessionIdOfQuery } from './replies.ts'
+import type { RpcAnswer } from './result.ts'
+import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
+
+export class McpPost {
+  readonly #parts: McpParts
+  readonly #legacy: LegacyCalls
+
+  constructor(parts: McpParts) {
+    this.#parts = parts
+    this.#legacy = new LegacyCalls(parts)
+  }
+
+  post(call: Call, snapshot: Snapshot): void {
+    readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
+      if (body.kind === 'refusal') {
+        const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
+        return call.answer(body.row.status, errorMessage(null, { code, message: body.message }))
+      }
+      const header = call.request.header('mcp-session-id')
+      const sessionId = header || sessionIdOfQuery(call.request.query)
+      if (!Array.isArray(body.value)) {
+        const message = body.call === undefined ? readMessage(body.value) : callMessage(body.call)
+        const meta = metaOf(message)
+        if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
+        const modern = isModern(message, call.request.header('mcp-protocol-version'))
+        // the modern era has no sessions, but a client may probe it with `server/discover` on its HTTP+SSE stream
+        if (modern && (header !== '' || sessionId === '')) return this.#modern(call, snapshot, message)
+        return this.#withSession(call, sessionId, session => {
+          if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
+          else this.#single(call, snapshot, session, message)
+        })
+      }
+      const items = body.value
+      this.#withSession(call, sessionId, session =>
+        postBatch(this.#parts, this.#legacy, call, snapshot, session, items),
+      )
+    })
+  }
+
+  /** Unknown, ended and foreign sessions are 404: the client initializes again (MCP 2025-03-26, "Session Management"). */
+  #withSession(call: Call, id: string, then: (session: Session | undefined) => void): void {
+    if (id === '') return then(undefined)
+    const found = this.#parts.gateway.sessions.find(id, call.receivedAtMs)
+    const go = (session: Session | undefined): void => {
+      if (session === undefined) notFound(call)
+      else then(session)
+    }
+    void andThen(found, go)
+  }
+
+  #single(call: Call, snapshot: Snapshot, session: Session | undefined, message: RpcMessage): void {
+    const header = call.request.header('mcp-protocol-version')
+    if (message.kind === 'invalid') return badRequest(call, message.id, message.reason)
+    const probing = session?.legacyStream === true && isModernHeader(header)
+    if (
+      header !== '' &&
+      !isLegacyVersion(header) &&
+      !probing &&
+      !(message.kind === 'request' && message.method === 'initialize')
+    ) {
+      return badRequest(
+        call,
+        null,
+        `MCP-Protocol-Version "${header.slice(0, 32)}" is not served; use one of ${LEGACY_VERSIONS.join(', ')}.`,
+      )
+    }
+    if (message.kind === 'request') return this.#legacy.request(call, snapshot, session, message)
+    if (
+      session === undefined ||
+      (message.kind === 'notification' && message.method !== 'notifications/cancelled')
+    ) {
+      return call.answer(202, undefined)
+    }
+    // what touches calls of a session is for its owner alone
+    authenticated(
+      this.#parts.gateway,
+      call,
+      snapshot,
+      session,
+      () => {
+        this.#legacy.receive(session, message)
+        call.answer(202, undefined)
+      },
+      refusal => {
+        const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
+        call.answer(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
+      },
+    )
+  }
+
+  #modern(call: Call, snapshot: Snapshot, message: RpcMessage): void {
+    if (message.kind === 'invalid') return answerModern(call, errorWithoutId(message.id, message.reason))
+    if (message.kind === 'response')
+      return answerModern(call, errorWithoutId(null, 'Answers are not posted in this protocol version.'))
+    if (message.kind === 'notification') return call.answer(202, undefined)
+    const envelope = readEnvelope(message, call.request)
+    if ('status' in envelope) return answerModern(call, envelope)
+    if (message.method === 'subscriptions/listen')
+      return subscribe(this.#parts, call, snapshot, message, envelope)
+    this.#dispatchModern(call, snapshot, message, envelope)
+  }
+
+  #dispatchModern(
+    call: Call,
+    snapshot: Snapshot,
+    request: RpcRequest,
+    { version, clientCapabilities }: Exclude<ReturnType<typeof readEnvelope>, RpcAnswer>,
+  ): void {
+    const cancellation = new Cancellation()
+    const answer = new PostAnswer(call, {
+      streams: acceptsStream(call),
+      replay: undefined,
+      priming: false,
+    })
+    // closing the response is the cancellation of this era
+    call.response.onAbort(() => {
+      answer.drop()
+      cancellation.cancel()
+    })
+    const client = new ModernClient(this.#parts.inquiries, request, clientCapabilities)
+    const onProgress = progressSink(request, answer.canNotify ? json => answer.notify(json) : undefined)
+    const answered = this.#parts.dispatcher.dispatch(request, {
+      call,
+      snapshot,
+      version,
+      cancellation,
+      extras: {
+        onProgress,
+        client,
+        mirrored: name => mirroredHeader(call.request, name),
+      },
+      pendingInput: () => client.pendingInput(),
+    })
+    if (!(answered instanceof Promise)) return answer.finish(answered)
+    answer.wait()
+    void answered.then(value => answer.finish(value))
+  }
+}
+
+/** Modern errors without a usable id omit it (mcp-wire, "Decided"). */
+function errorWithoutId(id: string | number | null, message: string): RpcAnswer {
+  const error = { code: INVALID_REQUEST, message }
+  return {
+    status: 400,
+    headers: [],
+    body: id === null ? JSON.stringify({ jsonrpc: '2.0', error }) : errorMessage(id, error),
+  }
+}
+
+function answerModern(call: Call, answer: RpcAnswer): void {
+  call.answer(answer.status, answer.body, answer.headers)
+}

@@ -1,0 +1,37 @@
+/** Short answers that several files of the MCP endpoint give, and what they read off a head. No state. */
+import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
+import type { Call } from '../call.ts'
+import { challengeContext, type GatewayParts } from '../gateway.ts'
+import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'
+import { errorMessage, INVALID_REQUEST } from './message.ts'
+
+export function acceptsStream(call: Call): boolean {
+  return call.request.header('accept').includes('text/event-stream')
+}
+
+export function sessionIdOfQuery(query: string): string {
+  return query === '' ? '' : (new URLSearchParams(query).get('sessionId') ?? '')
+}
+
+export function badRequest(call: Call, id: string | number | null, reason: string): void {
+  call.answer(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
+}
+
+export function notFound(call: Call): void {
+  call.answer(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
+}
+
+export function methodNotAllowed(call: Call): void {
+  call.answer(
+    405,
+    { error: 'method_not_allowed', message: 'No event stream is offered here.', request_id: call.requestId },
+    ['allow', 'POST, DELETE'],
+  )
+}
+
+/** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */
+export function refuse(parts: GatewayParts, call: Call, refusal: Refusal): void {
+  if (refusal.reason === 'session_not_found') return notFound(call)
+  const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
+  call.answer(refusal.row.status, restBody(refusal, call.requestId), headers)
+}

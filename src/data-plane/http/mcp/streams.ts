@@ -1,0 +1,160 @@
+/** The event streams that are open here: kept alive, told of changed tool lists, shed when nobody reads them. */
+import type { Principal } from '../../../model/principal.ts'
+import { andThen } from '../../../shared/call/and-then.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { ResponseStream } from '../../../shared/server/listener.ts'
+import { inSlices } from './slices.ts'
+import { KEEP_ALIVE } from './sse.ts'
+import { type Ticked, Ticker } from './ticker.ts'
+import type { ProtocolVersion } from './versions.ts'
+
+/** Closed set: it is a metric label. */
+export type StreamEnd = 'client' | 'slow_reader' | 'session_ended' | 'idle' | 'max_duration' | 'draining'
+
+export interface StreamOwner {
+  readonly principal: Principal
+  readonly tenant: string | undefined
+  readonly version: ProtocolVersion
+}
+
+export interface StreamLimits {
+  readonly heartbeatMs: number
+  /** Nothing could be written for so long. */
+  readonly idleTimeoutMs: number
+  readonly maxDurationMs: number
+}
+
+const TICK_MS = 1000
+
+/** How a kind of stream says things. One object may serve many streams. */
+export interface StreamForm {
+  /** The event for a notification; undefined when this stream did not ask for it. */
+  notification(method: string): string | undefined
+  /** Last words, such as a result, before the server closes the stream. */
+  readonly farewell?: () => string
+}
+
+export class OpenStream implements Ticked {
+  ticking = false
+  previous: Ticked | undefined
+  next: Ticked | undefined
+  readonly owner: StreamOwner
+  readonly openedAtMs: number
+  readonly #stream: ResponseStream
+  readonly #form: StreamForm
+  readonly #onEnd: (why: StreamEnd) => void
+  ended = false
+  lastProgressMs: number
+  /** As of the tick that saw the write; up to one tick late. */
+  lastWriteMs: number
+  wrote = false
+
+  constructor(init: {
+    owner: StreamOwner
+    stream: ResponseStream
+    form: StreamForm
+    nowMs: number
+    onEnd: (why: StreamEnd) => void
+  }) {
+    this.owner = init.owner
+    this.openedAtMs = init.nowMs
+    this.lastProgressMs = init.nowMs
+    this.lastWriteMs = init.nowMs
+    this.#stream = init.stream
+    this.#form = init.form
+    this.#onEnd = init.onEnd
+  }
+
+  get bufferedBytes(): number {
+    return this.#stream.bufferedBytes
+  }
+
+  write(text: string): void {
+    if (this.ended) return
+    this.wrote = true
+    this.#stream.write(text)
+  }
+
+  notify(method: string): void {
+    const event = this.#form.notification(method)
+    if (event !== undefined) this.write(event)
+  }
+
+  /** The connection is gone: by the client's hand, or cut because it did not read. */
+  aborted(): void {
+    this.end(this.bufferedBytes > 0 ? 'slow_reader' : 'client')
+  }
+
+  end(why: StreamEnd): void {
+    if (this.ended) return
+    this.ended = true
+    if (why !== 'client' && why !== 'slow_reader') this.#stream.end(this.#form.farewell?.())
+    this.#onEnd(why)
+  }
+}
+
+export class Streams {
+  readonly #ticker: Ticker<OpenStream>
+  readonly #limits: StreamLimits
+  /** How long a stream may be silent when it is looked at. */
+  readonly #silenceMs: number
+  readonly #onEnd: (why: StreamEnd) => void
+
+  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void, now: () => number, tickMs = TICK_MS) {
+    this.#limits = limits
+    this.#onEnd = onEnd
+    // one tick for a write that is seen late, one because the next look comes that much later
+    this.#silenceMs = limits.heartbeatMs - 2 * tickMs
+    this.#ticker = new Ticker(tickMs, (stream, nowMs) => this.#tick(stream, nowMs), now)
+  }
+
+  get size(): number {
+    return this.#ticker.size
+  }
+
+  add(stream: OpenStream): void {
+    this.#ticker.add(stream)
+  }
+
+  remove(stream: OpenStream, why: StreamEnd): void {
+    this.#ticker.delete(stream)
+    this.#onEnd(why)
+  }
+
+  /** Tells exactly those streams whose visible tools differ between the two snapshots. */
+  async announce(
+    previous: Snapshot,
+    next: Snapshot,
+    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
+  ): Promise<void> {
+    // a stream that opens meanwhile lists the new tools anyway
+    await inSlices(this.#ticker.items(), stream => {
+      if (stream.ended) return
+      const tell = (differs: boolean): void => {
+        if (differs) stream.notify('notifications/tools/list_changed')
+      }
+      const differs = changed(stream.owner, previous, next)
+      return andThen(differs, tell)
+    })
+  }
+
+  endAll(why: StreamEnd): void {
+    for (const stream of this.#ticker.items()) stream.end(why)
+  }
+
+  close(): void {
+    this.endAll('draining')
+    this.#ticker.close()
+  }
+
+  #tick(stream: OpenStream, nowMs: number): void {
+    if (stream.bufferedBytes === 0) stream.lastProgressMs = nowMs
+    if (nowMs - stream.lastProgressMs > this.#limits.idleTimeoutMs) return stream.end('idle')
+    if (nowMs - stream.openedAtMs > this.#limits.maxDurationMs) return stream.end('max_duration')
+    if (stream.wrote) {
+      stream.lastWriteMs = nowMs
+      stream.wrote = false
+    }
+    if (nowMs - stream.lastWriteMs >= this.#silenceMs) stream.write(KEEP_ALIVE)
+  }
+}

@@ -1,0 +1,100 @@
+/** Where the identity provider's endpoints are: as it says itself, else as a Keycloak realm would have them. It forwards nothing. */
+import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
+import { parseObject } from './answer.ts'
+
+export interface ProviderAddresses {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly jwksUri: string
+  /** undefined when the provider takes no registrations. */
+  readonly registrationEndpoint: string | undefined
+}
+
+export type DiscoveryDocument = Readonly<Record<string, unknown>>
+
+const TIMEOUT_MS = 5000
+/** Between two tries to learn the addresses. */
+const RETRY_MS = 10_000
+const MAX_DOCUMENT_BYTES = 256 * 1024
+
+/**
+ * The addresses come from configuration first: the authorization-server document must be there although the provider is not
+ * (a client that misses it gives up on the gateway). Each discovery document that is seen corrects them.
+ */
+export class ProviderEndpoints {
+  readonly issuer: string
+  readonly #egress: Egress
+  #addresses: ProviderAddresses
+  #running: Promise<DiscoveryDocument | string> | undefined
+  #learned = false
+  #triedAt = Number.NEGATIVE_INFINITY
+
+  constructor(issuer: string, egress: Egress) {
+    this.issuer = issuer
+    this.#egress = egress
+    this.#addresses = keycloakAddresses(issuer)
+  }
+
+  /** As far as they are known now. */
+  get addresses(): ProviderAddresses {
+    return this.#addresses
+  }
+
+  /** The addresses, after the provider has been asked once with success; when it cannot be asked, as they are supposed to be. */
+  async learnt(): Promise<ProviderAddresses> {
+    if (!this.#learned && performance.now() - this.#triedAt >= RETRY_MS) await this.discover()
+    return this.#addresses
+  }
+
+  /** Fetches the discovery document; concurrent callers share one fetch. A text says why there is none. Never rejects. */
+  discover(): Promise<DiscoveryDocument | string> {
+    this.#running ??= this.#fetch().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #fetch(): Promise<DiscoveryDocument | string> {
+    this.#triedAt = performance.now()
+    const answer = await this.#egress.request({
+      method: 'GET',
+      url: `${this.issuer}/.well-known/openid-configuration`,
+      headers: ['accept', 'application/json'],
+      timeoutMs: TIMEOUT_MS,
+      maxResponseBytes: MAX_DOCUMENT_BYTES,
+    })
+    if (answer.kind === 'failure') return reasonOf(answer)
+    const document = answer.status === 200 ? parseObject(answer.body) : undefined
+    if (document === undefined) return `it answered ${answer.status} without a discovery document`
+    if (document.issuer !== this.issuer) return 'its discovery document names another issuer'
+    this.#addresses = correctedBy(document, keycloakAddresses(this.issuer))
+    this.#learned = true
+    return document
+  }
+}
+
+function reasonOf(failure: EgressFailure): string {
+  return failure.reason === 'timeout' ? 'it did not answer in time' : 'it cannot be reached'
+}
+
+function keycloakAddresses(issuer: string): ProviderAddresses {
+  return {
+    authorizationEndpoint: `${issuer}/protocol/openid-connect/auth`,
+    tokenEndpoint: `${issuer}/protocol/openid-connect/token`,
+    jwksUri: `${issuer}/protocol/openid-connect/certs`,
+    registrationEndpoint: `${issuer}/clients-registrations/openid-connect`,
+  }
+}
+
+function correctedBy(document: DiscoveryDocument, fallback: ProviderAddresses): ProviderAddresses {
+  return {
+    authorizationEndpoint: addressIn(document.authorization_endpoint) ?? fallback.authorizationEndpoint,
+    tokenEndpoint: addressIn(document.token_endpoint) ?? fallback.tokenEndpoint,
+    jwksUri: addressIn(document.jwks_uri) ?? fallback.jwksUri,
+    registrationEndpoint: addressIn(document.registration_endpoint),
+  }
+}
+
+function addressIn(value: unknown): string | undefined {
+  return typeof value === 'string' && /^https?:\/\//.test(value) && URL.canParse(value) ? value : undefined
+}

@@ -1,0 +1,119 @@
+/** POST /oauth/register: registers a public PKCE client at the identity provider and has it made fit for the gateway. It keeps nothing. */
+import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Log } from '../../../shared/telemetry/log.ts'
+import { json, NO_STORE, type OAuthAnswer, oauthError, parseObject } from './answer.ts'
+import { type Registration, readRegistration } from './client-metadata.ts'
+import type { ProviderAdmin } from './provider-admin.ts'
+
+/** Bound of the body; the one who mounts this reads no more. */
+export const MAX_REGISTRATION_BYTES = 32 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
+const TIMEOUT_MS = 10_000
+
+export interface RegisterParts {
+  readonly egress: Egress
+  /** undefined when the provider takes no registrations. */
+  readonly registrationEndpoint: string | undefined
+  /** undefined when no admin client is configured: the client stays as the provider made it. */
+  readonly admin: ProviderAdmin | undefined
+  readonly log: Log
+}
+
+/** Statuses: 201, 400, 403, 429, 502 (specification, "OAuth and discovery"). Never rejects. */
+export async function registerClient(
+  contentType: string,
+  body: Uint8Array,
+  parts: RegisterParts,
+): Promise<OAuthAnswer> {
+  const parsed =
+    /^application\/json\s*(;|$)/i.test(contentType) && body.byteLength <= MAX_REGISTRATION_BYTES
+      ? parseObject(body)
+      : undefined
+  if (parsed === undefined)
+    return oauthError(400, 'invalid_client_metadata', 'Send the client metadata as one JSON object.')
+  const wanted = readRegistration(parsed)
+  if ('error' in wanted) return oauthError(400, wanted.error, wanted.description)
+  if (parts.registrationEndpoint === undefined) return disabled()
+  const answer = await parts.egress.request({
+    method: 'POST',
+    url: parts.registrationEndpoint,
+    headers: ['content-type', 'application/json', 'accept', 'application/json'],
+    body: JSON.stringify(wanted.metadata),
+    timeoutMs: TIMEOUT_MS,
+    maxResponseBytes: MAX_ANSWER_BYTES,
+  })
+  if (answer.kind === 'failure') return unavailable('it cannot be reached')
+  if (answer.status !== 200 && answer.status !== 201) return refusedBy(answer)
+  const client = parseObject(answer.body)
+  if (typeof client?.client_id !== 'string') return unavailable('its answer names no client')
+  const fault = await parts.admin?.makePublic(client.client_id)
+  if (fault === undefined) return json(201, answerFor(client, wanted), NO_STORE)
+  parts.log.error({ reason: fault }, 'a registered client could not be made public; it is removed again')
+  await remove(client, parts)
+  return unavailable('the new client could not be set up')
+}
+
+/** The specified fields and those that clients insist on. A public client has no secret, so none is handed out. */
+function answerFor(client: Readonly<Record<string, unknown>>, wanted: Registration): object {
+  const { metadata, scope } = wanted
+  return {
+    client_id: client.client_id,
+    ...(typeof client.client_id_issued_at === 'number'
+      ? { client_id_issued_at: client.client_id_issued_at }
+      : {}),
+    client_name: client.client_name ?? metadata.client_name,
+    application_type: client.application_type ?? metadata.application_type,
+    grant_types: client.grant_types ?? metadata.grant_types,
+    response_types: client.response_types ?? metadata.response_types,
+    redirect_uris: client.redirect_uris ?? metadata.redirect_uris,
+    token_endpoint_auth_method: 'none',
+    ...(scope === undefined ? {} : { scope }),
+    registration_access_token: client.registration_access_token,
+    registration_client_uri: client.registration_client_uri,
+  }
+}
+
+function refusedBy(answer: EgressResponse): OAuthAnswer {
+  const body = parseObject(answer.body)
+  const description =
+    typeof body?.error_description === 'string' ? body.error_description.slice(0, 500) : undefined
+  if (answer.status === 400) {
+    const error = body?.error === 'invalid_redirect_uri' ? 'invalid_redirect_uri' : 'invalid_client_metadata'
+    return oauthError(400, error, description ?? 'The identity provider refused the client metadata.')
+  }
+  if (answer.status === 429) return oauthError(429, 'temporarily_unavailable', 'Too many registrations.')
+  if (answer.status >= 401 && answer.status <= 405) return disabled(description)
+  return unavailable(`it answered ${answer.status}`)
+}
+
+/** Best effort, with the token the provider gave for this very client (RFC 7592 §2.3): no half-made client stays behind. */
+async function remove(
+  client: Readonly<Record<string, unknown>>,
+  { egress, log, registrationEndpoint }: RegisterParts,
+) {
+  const { registration_client_uri: uri, registration_access_token: token } = client
+  // Only under the address that was asked: the answer must not send the gateway elsewhere.
+  if (typeof uri !== 'string' || typeof token !== 'string' || !uri.startsWith(`${registrationEndpoint}/`))
+    return
+  const answer = await egress.request({
+    method: 'DELETE',
+    url: uri,
+    headers: ['authorization', `Bearer ${token}`],
+    timeoutMs: TIMEOUT_MS,
+    maxResponseBytes: MAX_ANSWER_BYTES,
+  })
+  if (answer.kind === 'failure' || answer.status >= 300)
+    log.error({ client_id: client.client_id }, 'a client that is not fit for use could not be removed')
+}
+
+function disabled(detail?: string): OAuthAnswer {
+  return oauthError(
+    403,
+    'access_denied',
+    `The identity provider does not allow registration${detail === undefined ? '.' : `: ${detail}`}`,
+  )
+}
+
+function unavailable(why: string): OAuthAnswer {
+  return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
+}

@@ -1,0 +1,72 @@
+/** Mounts the OAuth front: documents that any page may read, and the two proxies. What they answer is `front.ts`. */
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Call } from '../call.ts'
+import type { OAuthAnswer } from './answer.ts'
+import type { OAuthFront } from './front.ts'
+import { DOCUMENT_PREFLIGHT } from './metadata.ts'
+import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
+import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
+
+const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
+
+export interface OAuthRoute {
+  readonly method: 'GET' | 'POST'
+  readonly pattern: string
+  readonly endpoint: (call: Call) => void
+}
+
+/** True for the documents: their preflight is open to every origin. */
+export function isPublicDocument(path: string): boolean {
+  return path.startsWith('/.well-known/')
+}
+
+export function documentPreflight(call: Call): void {
+  call.sendWithOwnCors(DOCUMENT_PREFLIGHT.status, DOCUMENT_PREFLIGHT.body, DOCUMENT_PREFLIGHT.headers)
+}
+
+export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
+  const document = (pattern: string, answer: () => OAuthAnswer | Promise<OAuthAnswer>): OAuthRoute => ({
+    method: 'GET',
+    pattern,
+    endpoint: call =>
+      void Promise.resolve(answer()).then(({ status, body, headers }) =>
+        call.sendWithOwnCors(status, body, headers),
+      ),
+  })
+  return [
+    ...['', '/', '/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
+      document(`${PROTECTED_RESOURCE}${path}`, () => front.protectedResource(path)!),
+    ),
+    document('/.well-known/oauth-authorization-server', () => front.authorizationServer()),
+    document('/.well-known/openid-configuration', () => front.openidConfiguration()),
+    { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call) },
+    { method: 'POST', pattern: '/oauth/register', endpoint: call => register(front, call) },
+  ]
+}
+
+function token(front: OAuthFront, call: Call): void {
+  const cancellation = new Cancellation()
+  call.response.onAbort(() => cancellation.cancel())
+  const contentType = call.request.header('content-type')
+  const { authorization } = call.credentials
+  readBounded(call, MAX_TOKEN_FORM_BYTES, body =>
+    front.token({ contentType, authorization, body, cancellation }),
+  )
+}
+
+function register(front: OAuthFront, call: Call): void {
+  const contentType = call.request.header('content-type')
+  readBounded(call, MAX_REGISTRATION_BYTES, body => front.register(contentType, body))
+}
+
+function readBounded(call: Call, maxBytes: number, answer: (body: Uint8Array) => Promise<OAuthAnswer>): void {
+  call.request.readBody(
+    maxBytes,
+    bytes => void answer(bytes).then(({ status, body, headers }) => call.answerAs(status, body, headers)),
+    () =>
+      call.answer(413, {
+        error: 'invalid_request',
+        error_description: `The body is larger than ${maxBytes} bytes.`,
+      }),
+  )
+}

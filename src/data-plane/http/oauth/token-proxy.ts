@@ -1,0 +1,101 @@
+/** POST /oauth/token: the client's form goes to the identity provider byte for byte, its answer comes back. It reads no token. */
+import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { NO_STORE, type OAuthAnswer, oauthError, parseObject } from './answer.ts'
+
+/** Bound of the form; the one who mounts this reads no more. */
+export const MAX_TOKEN_FORM_BYTES = 32 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
+const TIMEOUT_MS = 10_000
+
+/** What the authorization-server document promises, and nothing more. */
+const GRANT_TYPES: ReadonlySet<string> = new Set([
+  'authorization_code',
+  'client_credentials',
+  'refresh_token',
+])
+
+export interface TokenRequest {
+  /** Header values as received, '' when absent. */
+  readonly contentType: string
+  readonly authorization: string
+  readonly body: Uint8Array
+  readonly cancellation?: Cancellation
+}
+
+/** Statuses: 200, 400, 401, 429, 502 (specification, "OAuth and discovery"). Never rejects. */
+export async function forwardToken(
+  request: TokenRequest,
+  tokenEndpoint: string,
+  egress: Egress,
+): Promise<OAuthAnswer> {
+  const fault = faultOf(request)
+  if (fault !== undefined) return fault
+  const headers = ['content-type', request.contentType, 'accept', 'application/json']
+  if (request.authorization !== '') headers.push('authorization', request.authorization)
+  const answer = await egress.request({
+    method: 'POST',
+    url: tokenEndpoint,
+    headers,
+    body: request.body,
+    timeoutMs: TIMEOUT_MS,
+    maxResponseBytes: MAX_ANSWER_BYTES,
+    ...(request.cancellation === undefined ? {} : { cancellation: request.cancellation }),
+  })
+  if (answer.kind === 'failure') return unavailable('it cannot be reached')
+  return relayed(answer, request)
+}
+
+/** Form faults are answered here: nothing that is no token request is passed on. */
+function faultOf({ contentType, authorization, body }: TokenRequest): OAuthAnswer | undefined {
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType))
+    return invalid('Send the body as application/x-www-form-urlencoded.')
+  if (body.byteLength > MAX_TOKEN_FORM_BYTES) return invalid('The form is too long.')
+  if (authorization !== '' && !/^basic [A-Za-z0-9+/_=-]+$/i.test(authorization))
+    return invalid('The Authorization header must be Basic, or be left out.')
+  const form = new URLSearchParams(Buffer.from(body).toString('utf8'))
+  const names = [...form.keys()]
+  // RFC 8707 §2 lets `resource` stand more than once; RFC 6749 §3.2 nothing else.
+  const repeated = names.find((name, at) => name !== 'resource' && names.indexOf(name) !== at)
+  if (repeated !== undefined) return invalid('A parameter stands more than once.')
+  const grantType = form.get('grant_type')
+  if (grantType === null || grantType === '') return invalid('grant_type is missing.')
+  if (!GRANT_TYPES.has(grantType))
+    return oauthError(400, 'unsupported_grant_type', `Use one of ${[...GRANT_TYPES].join(', ')}.`)
+  return undefined
+}
+
+function relayed(answer: EgressResponse, { authorization }: TokenRequest): OAuthAnswer {
+  const body = parseObject(answer.body)
+  const { status } = answer
+  if (status === 200 && typeof body?.access_token === 'string') return passed(200, answer)
+  // Without an OAuth error it is not the token endpoint that spoke; clients could make nothing of it.
+  if (status < 400 || status >= 500 || typeof body?.error !== 'string')
+    return unavailable(`it answered ${status} in a form that is not OAuth`)
+  if (status === 401) {
+    // RFC 6749 §5.2: a client that used the header is told the scheme again.
+    return passed(401, answer, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
+  }
+  return status === 429 ? passed(429, answer, retryAfter(answer)) : passed(400, answer)
+}
+
+function passed(status: number, answer: EgressResponse, headers: readonly string[] = []): OAuthAnswer {
+  return {
+    status,
+    headers: ['content-type', 'application/json', ...NO_STORE, ...headers],
+    body: answer.body,
+  }
+}
+
+function retryAfter({ headers }: EgressResponse): readonly string[] {
+  const seconds = headers.get('retry-after')
+  return /^\d{1,6}$/.test(seconds) ? ['retry-after', seconds] : []
+}
+
+function invalid(description: string): OAuthAnswer {
+  return oauthError(400, 'invalid_request', description)
+}
+
+function unavailable(why: string): OAuthAnswer {
+  return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
+}

@@ -1,0 +1,155 @@
+/** Proxied APIs: the public address of an API answers through the pipeline, bodies flowing both ways. It buffers no whole body. */
+import type { EgressStreamResponse } from '../../shared/egress/egress.ts'
+import type { Upstreams } from '../../shared/egress/upstreams.ts'
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import type { CompiledApi, Exchange, Snapshot } from '../pipeline/exchange.ts'
+import { newSpanId } from '../../shared/call/random-ids.ts'
+import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { Final } from '../pipeline/stage.ts'
+import type { ResponseStream } from '../../shared/server/listener.ts'
+import { BodyQueue } from '../../shared/server/body-queue.ts'
+import type { Call } from './call.ts'
+import { proxiedCors } from './cors.ts'
+import { callHeaders, type GatewayParts, run, tellTiming } from './gateway.ts'
+import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
+import type { RestTools } from './rest.ts'
+import { wantsTiming } from './server-timing.ts'
+
+/** From the first byte sent to the last byte received. */
+const TIMEOUT_MS = 60_000
+/** Up to here the first piece of a body is most often the whole of it. */
+const SHORT_BODY_BYTES = 16 * 1024
+const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
+
+export class ApiProxy {
+  readonly #parts: GatewayParts
+  readonly #upstreams: Upstreams
+  readonly #rest: RestTools
+  readonly #forwarding: Forwarding
+
+  constructor(
+    parts: GatewayParts,
+    upstreams: Upstreams,
+    rest: RestTools,
+    isTrusted: Forwarding['isTrusted'],
+  ) {
+    this.#parts = parts
+    this.#upstreams = upstreams
+    this.#rest = rest
+    this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
+  }
+
+  /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
+  handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): void {
+    const cancellation = new Cancellation()
+    const body = new BodyQueue(call.request)
+    call.response.onAbort(() => {
+      cancellation.cancel()
+      body.stop()
+    })
+    let end: (() => void) | undefined
+    const ended = run(this.#parts, snapshot, call, 'proxy', { action: 'proxy', api }, cancellation, {
+      forward: exchange =>
+        this.#forward(call, exchange, api, rest, body, sendEnd => {
+          end = sendEnd
+        }),
+    })
+    void Promise.resolve(ended).then(({ final }) => {
+      body.stop()
+      end?.()
+      if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
+    })
+  }
+
+  async #forward(
+    call: Call,
+    exchange: Exchange,
+    api: CompiledApi,
+    rest: string,
+    body: BodyQueue,
+    onWhole: (sendEnd: () => void) => void,
+  ): Promise<Final> {
+    const { request } = call
+    exchange.backendSpanId = newSpanId()
+    const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
+    const answer = await this.#upstreams.stream({
+      method: request.method,
+      url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
+      headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
+      timeoutMs: TIMEOUT_MS,
+      cancellation: exchange.cancellation,
+      unread: () => body.unread,
+      ...(request.contentLength === 0 ? undefined : { body }),
+    })
+    if (answer.kind === 'circuit_open')
+      return refuse('upstream_unavailable', { retryAfterSecs: answer.retryAfterSecs })
+    if (answer.kind === 'failure') return failureOf(answer.reason)
+    // the head leaves now, and says what is known by then
+    if (timedFrom !== undefined) await tellTiming(call, exchange, performance.now() - timedFrom)
+    const sendEnd = await this.#answer(call, exchange, answer)
+    if (sendEnd !== undefined) onWhole(sendEnd)
+    const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
+    return { kind: 'reply', result: EMPTY_RESULT, backendStatus: answer.status, ...failure }
+  }
+
+  /**
+   * Sends the answer on but for its end: the last bytes leave when the call has been settled, so that nobody has the whole answer of a
+   * call that was not counted.
+   * @returns sends the end; undefined when there is nobody to send it to, or the upstream broke off
+   */
+  async #answer(
+    call: Call,
+    exchange: Exchange,
+    { status, headers, body }: EgressStreamResponse,
+  ): Promise<(() => void) | undefined> {
+    const { response } = call
+    call.corsHeaders = proxiedCors(call.corsHeaders, headers)
+    const own = [...returnedHeaders(headers), ...callHeaders(exchange)]
+    const declared = headers.get('content-length')
+    const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
+    let wake: (() => void) | undefined
+    const begin = (): ResponseStream => {
+      const begun = call.stream(status, own, length)
+      begun.onDrain(() => wake?.())
+      return begun
+    }
+    // the head of a short answer waits for the body, to leave in one piece with it; one that tells of time says what is known now
+    const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
+    let stream = waits ? undefined : begin()
+    response.onAbort(() => {
+      wake?.()
+      body.destroy()
+    })
+    let last: Uint8Array | undefined
+    try {
+      for await (const chunk of body) {
+        if (response.closed) return undefined
+        exchange.responseBytes += chunk.byteLength
+        if (exchange.responseBytes === length) {
+          last = chunk
+          continue
+        }
+        stream ??= begin()
+        if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
+      }
+    } catch {
+      // the upstream broke off in mid-body: the client must see that the answer is not whole
+      response.destroy()
+      return undefined
+    } finally {
+      body.destroy()
+    }
+    return () => {
+      if (response.closed) return
+      if (stream === undefined && last !== undefined) return call.answerAs(status, last, own)
+      stream ??= begin()
+      if (last !== undefined) stream.write(last)
+      stream.end()
+    }
+  }
+}
+
+function failureOf(reason: string): Refusal {
+  if (reason === 'cancelled') return refuse('cancelled')
+  return refuse(reason === 'timeout' ? 'backend_timeout' : 'backend_unreachable')
+}

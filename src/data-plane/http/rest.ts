@@ -1,0 +1,95 @@
+/** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Operation, Snapshot } from '../pipeline/exchange.ts'
+import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { Call } from './call.ts'
+import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'
+import { readJson } from './json-body.ts'
+import { refusalHeaders, restBody } from './refusal-body.ts'
+import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
+import { listTail, resultView, toolsForm } from './tool-view.ts'
+
+const UNKNOWN_LEVEL = refuse('invalid_request', {
+  message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
+})
+
+export class RestTools {
+  readonly #parts: GatewayParts
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts
+  }
+
+  /** POST /mcp/v1/tools, POST /mcp/tools/list: `{tools: [Tool]}`. */
+  list(call: Call, snapshot: Snapshot): void {
+    readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (body.kind === 'refusal') return this.refuse(call, body)
+      this.#run(call, snapshot, { action: 'tools.list' }, ended => {
+        const { exchange } = ended
+        const form = toolsForm(exchange.listing!, 'rest')
+        const tail = listTail(form, '}')
+        if (tail === undefined) call.answer(200, `{"tools":${form.json}}`, callHeaders(exchange))
+        else call.answerJoined(200, '{"tools":', tail, callHeaders(exchange))
+      })
+    })
+  }
+
+  /** POST /mcp/v1/tools/invoke, POST /mcp/tools/call: `{name, arguments}` → Tool result. */
+  call(call: Call, snapshot: Snapshot): void {
+    readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (body.kind === 'refusal') return this.refuse(call, body)
+      if (readLevel(call.request.header('x-token-optimization')) === undefined)
+        return this.refuse(call, UNKNOWN_LEVEL)
+      const operation = readCall(body.value)
+      if ('kind' in operation) return this.refuse(call, operation)
+      this.#run(call, snapshot, operation, ended => this.#answerCall(call, ended))
+    })
+  }
+
+  refuse(call: Call, refusal: Refusal, headers: readonly string[] = []): void {
+    const own = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
+    call.answer(refusal.row.status, restBody(refusal, call.requestId), [...own, ...headers])
+  }
+
+  #answerCall(call: Call, { exchange, final }: Ended): void {
+    if (final === undefined || final.kind === 'refusal')
+      return this.refuse(call, final ?? refuse('internal_error'))
+    const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
+    const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
+    const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
+    if (final.failure === undefined) return call.answer(200, result, headers)
+    const row = REFUSALS[final.failure]
+    const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
+    call.answer(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
+  }
+
+  #run(call: Call, snapshot: Snapshot, operation: Operation, then: (ended: Ended) => void): void {
+    const cancellation = new Cancellation()
+    call.response.onAbort(() => cancellation.cancel())
+    const finish = (ended: Ended): void => {
+      if (ended.final?.kind === 'refusal') this.refuse(call, ended.final)
+      else then(ended)
+    }
+    const ended = run(this.#parts, snapshot, call, 'rest', operation, cancellation)
+    if (ended instanceof Promise) void ended.then(finish)
+    else finish(ended)
+  }
+}
+
+function textOf(result: { readonly content: readonly { readonly type: string }[] }): string {
+  const first = result.content[0]
+  return first !== undefined && 'text' in first && typeof first.text === 'string' ? first.text : ''
+}
+
+function readCall(value: unknown): Extract<Operation, { action: 'tools.call' }> | Refusal {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
+  }
+  const { name, arguments: args = {} } = value as Record<string, unknown>
+  if (typeof name !== 'string' || name === '')
+    return refuse('invalid_request', { message: 'name must be the name of a tool.' })
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+    return refuse('invalid_arguments', { message: 'arguments must be an object.' })
+  }
+  return { action: 'tools.call', tool: name, arguments: args as { readonly [name: string]: unknown } }
+}

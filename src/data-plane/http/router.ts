@@ -1,0 +1,193 @@
+/** Address and method → endpoint. The kernel normalizes and matches; this table says what each route means. */
+import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
+import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { HttpHandler } from '../../shared/server/listener.ts'
+import type { Admin } from './admin.ts'
+import type { PolicyAdmin } from './admin-policy.ts'
+import { Call } from './call.ts'
+import type { Cors } from './cors.ts'
+import { capabilities } from './discovery.ts'
+import type { GatewayParts } from './gateway.ts'
+import { health, mcpHealth, ready } from './health.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
+import type { OAuthFront } from './oauth/front.ts'
+import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
+import type { ApiProxy } from './proxy.ts'
+import type { RestTools } from './rest.ts'
+
+export interface RouteRow {
+  readonly method: string
+  /** `{name}` is one segment. */
+  readonly pattern: string
+}
+
+/** What the router needs of the kernel: one crossing per request. */
+export interface RouteMatcher {
+  /** Row of the table that `method` and the raw `path` match after normalization, or a reason why none does. */
+  match(method: string, path: string): number | 'not_found' | 'method_not_allowed' | 'bad_path'
+  /** Methods of the path that matched last, after `method_not_allowed`. */
+  allowed(): readonly string[]
+  /** Value of the nth `{name}` of the row that matched last, normalized. */
+  param(index: number): string
+}
+
+interface Route extends RouteRow {
+  readonly endpoint: (call: Call, table: RouteMatcher) => void
+}
+
+type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
+
+export interface RouterParts {
+  readonly gateway: GatewayParts
+  readonly cors: Cors
+  readonly rest: RestTools
+  readonly mcp: McpEndpoint
+  readonly admin: Admin
+  readonly policy: PolicyAdmin
+  readonly oauth: OAuthFront
+  readonly proxy: ApiProxy
+  /** Makes the matcher of a table; called anew for each snapshot whose APIs differ. */
+  readonly matcher: (rows: readonly RouteRow[]) => RouteMatcher
+}
+
+export interface Router {
+  readonly handler: HttpHandler
+  /**
+   * Takes up the proxied APIs of a snapshot.
+   * @throws Error naming the route that cannot be one; the table before goes on serving.
+   */
+  load(snapshot: Snapshot): void
+}
+
+export function createRouter(parts: RouterParts): Router {
+  const { gateway, cors, rest } = parts
+  const fixed: readonly Route[] = [...routeTable(parts), ...oauthRoutes(parts.oauth)]
+  let routes = fixed
+  let table = parts.matcher(routes)
+  let loaded: readonly CompiledApi[] = []
+
+  return {
+    load({ apis }) {
+      if (apis === loaded || (apis.length === 0 && loaded.length === 0)) return
+      // most changes leave the addresses as they are: then the table in the kernel stays too
+      if (apis.length !== loaded.length || apis.some((api, at) => api.prefix !== loaded[at]!.prefix)) {
+        const next = [
+          ...fixed,
+          ...apis.flatMap((api, at) => proxyRoutes(parts, api.prefix, () => loaded[at]!)),
+        ]
+        table = parts.matcher(next)
+        routes = next
+      }
+      loaded = apis
+    },
+    handler(request, response) {
+      const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
+      if (request.method === 'OPTIONS') {
+        if (isPublicDocument(request.path)) return documentPreflight(call)
+        const row = table.match('PATCH', request.path)
+        const isProxied = typeof row === 'number' && row >= fixed.length
+        const { status, headers } = cors.preflight(request, isProxied)
+        return call.sendWithOwnCors(status, '', headers)
+      }
+      // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
+      const method = request.method === 'HEAD' ? 'GET' : request.method
+      const row = table.match(method, request.path)
+      if (typeof row === 'number') return routes[row]!.endpoint(call, table)
+      // before the first snapshot nobody can tell which addresses there are
+      if (row === 'not_found' && gateway.snapshot() === undefined)
+        return rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+      const allow = row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : []
+      rest.refuse(call, refusalOf(row, request.path), allow)
+    },
+  }
+}
+
+/** The address itself and everything below it, with every method. */
+function proxyRoutes(parts: RouterParts, prefix: string, api: () => CompiledApi): readonly Route[] {
+  const route = (pattern: string, restOf: (table: RouteMatcher) => string): Route => ({
+    method: '*',
+    pattern,
+    endpoint: (call, table) => {
+      const snapshot = parts.gateway.snapshot()
+      if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+      else parts.proxy.handle(call, snapshot, api(), restOf(table))
+    },
+  })
+  return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]
+}
+
+function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path: string): Refusal {
+  if (fault === 'not_found') return refuse('route_not_found')
+  if (fault === 'method_not_allowed') return refuse('method_not_allowed')
+  return refuse('invalid_request', {
+    message: `The path is not valid: an encoded slash, a control character or broken UTF-8 is never guessed at (${path.length} characters).`,
+  })
+}
+
+/** The kernel leaves reserved characters encoded; it has refused everything that would not decode. */
+function decoded(segment: string): string {
+  return segment.includes('%') ? decodeURIComponent(segment) : segment
+}
+
+function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): readonly Route[] {
+  const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
+    const snapshot = parts.snapshot()
+    if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+    else endpoint(call, snapshot, table)
+  }
+  const get = (pattern: string, endpoint: (call: Call) => void): Route => ({
+    method: 'GET',
+    pattern,
+    endpoint,
+  })
+  const post = (pattern: string, endpoint: SnapshotEndpoint): Route => {
+    return { method: 'POST', pattern, endpoint: withSnapshot(endpoint) }
+  }
+  return [
+    get('/health', health),
+    get('/ready', call => ready(parts, call)),
+    get('/mcp/capabilities', call => capabilities(parts, call)),
+    get('/mcp/health', call => mcpHealth(parts, call)),
+    {
+      method: 'GET',
+      pattern: '/admin/sessions/stats',
+      endpoint: withSnapshot((call, snapshot) => admin.sessionStatistics(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/quotas',
+      endpoint: withSnapshot((call, snapshot) => admin.quotas(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/quotas/{consumer_id}',
+      endpoint: withSnapshot((call, snapshot, table) => admin.quota(call, snapshot, decoded(table.param(0)))),
+    },
+    post('/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
+      admin.reset(call, snapshot, decoded(table.param(0))),
+    ),
+    {
+      method: 'GET',
+      pattern: '/admin/policy',
+      endpoint: withSnapshot((call, snapshot) => policy.status(call, snapshot)),
+    },
+    {
+      method: 'GET',
+      pattern: '/admin/policy/decisions/{id}',
+      endpoint: withSnapshot((call, snapshot, table) =>
+        policy.decision(call, snapshot, decoded(table.param(0))),
+      ),
+    },
+    post('/admin/policy/promote', (call, snapshot) => policy.promote(call, snapshot)),
+    post('/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),
+    post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
+    post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
+    post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
+    post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
+    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].flatMap((pattern): Route[] => [
+      { method: 'GET', pattern, endpoint: withSnapshot((call, snapshot) => mcp.get(call, snapshot)) },
+      { method: 'DELETE', pattern, endpoint: withSnapshot((call, snapshot) => mcp.delete(call, snapshot)) },
+      post(pattern, (call, snapshot) => mcp.post(call, snapshot)),
+    ]),
+  ]
+}

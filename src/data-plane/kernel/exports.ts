@@ -1,0 +1,54 @@
+/** Loads the .wasm and nothing more: the only file that knows where it is, and the types of its calls. */
+import { readFileSync } from 'node:fs'
+import { ABI_VERSION } from './abi.ts'
+import type { Layout } from './layout.ts'
+
+/** Beside `src/` and beside `dist/`. */
+const FILE = new URL('../../../build/kernel.wasm', import.meta.url)
+
+/** The calls of assembly/index.ts that this room makes. Those of window.ts are on the same object; `quota/` knows their types. */
+export interface KernelExports {
+  init(arenaBase: number, bucketBase: number, slots: number): number
+  normalize(length: number): number
+  match(method: number): number
+  admit(length: number, method: number, nowMs: number): number
+  useTable(base: number): void
+  segmentHash(at: number, size: number): number
+  takeTokens(slot: number, tokens: number, nowMs: number): number
+  tokensLeft(slot: number, nowMs: number): number
+  readCall(length: number, nested: number): number
+}
+
+let compiled: WebAssembly.Module | undefined
+
+/**
+ * Instantiates the kernel on a memory that other threads may be running on already.
+ * @param thread which arena of the layout is this instance's; each thread its own.
+ * @throws Error when the kernel is missing or of another ABI; RangeError when the layout has no such arena.
+ */
+export function instantiate(memory: WebAssembly.Memory, layout: Layout, thread: number): KernelExports {
+  if (!Number.isInteger(thread) || thread < 0 || thread >= layout.threads)
+    throw new RangeError(`thread ${thread} has no arena; the layout was planned for ${layout.threads}`)
+  compiled ??= new WebAssembly.Module(read())
+  const { exports } = new WebAssembly.Instance(compiled, { env: { memory } })
+  const calls = exports as unknown as KernelExports
+  const version = calls.init(arenaOf(layout, thread), layout.bucketBase, layout.bucketCount)
+  if (version !== ABI_VERSION)
+    throw new Error(
+      `${FILE.pathname} speaks ABI ${version}, this host ${ABI_VERSION}; run npm run build:kernel`,
+    )
+  return calls
+}
+
+/** Base of a thread's arena. */
+export function arenaOf(layout: Layout, thread: number): number {
+  return layout.arenaBase + thread * layout.arenaStride
+}
+
+function read(): Uint8Array {
+  try {
+    return readFileSync(FILE)
+  } catch (cause) {
+    throw new Error(`the kernel is not built: ${FILE.pathname}; run npm run build:kernel`, { cause })
+  }
+}

@@ -1,0 +1,104 @@
+/** Turns a list of stages into one runner. It knows no stage by name and adds no behaviour between them. */
+import type { Exchange } from './exchange.ts'
+import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import { type Final, type Outcome, PHASES, type Stage } from './stage.ts'
+
+/** Runs an exchange to its end; a Promise only when a stage returned one. Never throws and never rejects. */
+export type Pipeline = (exchange: Exchange) => Final | Promise<Final>
+
+/**
+ * Composes stages, refusing a wrong order or a repeated id.
+ * @param onBug told of anything a stage threw; the caller gets `internal_error`.
+ * @param measured which exchanges have their stages timed besides those that arrive with `timings`; it costs a look at the clock for
+ *   each stage.
+ * @throws Error at start-up, naming both stages.
+ */
+export function compose(
+  stages: readonly Stage[],
+  onBug: (error: unknown, stage: Stage, exchange: Exchange) => void,
+  measured?: (exchange: Exchange) => boolean,
+): Pipeline {
+  check(stages)
+  const steps = stages.filter(stage => stage.phase !== 'settle')
+  const settlers = stages.filter(stage => stage.phase === 'settle')
+
+  function bug(error: unknown, stage: Stage, exchange: Exchange): Refusal {
+    onBug(error, stage, exchange)
+    return refuse('internal_error')
+  }
+
+  /** Every settle stage runs at once; where one returns a Promise, the answer waits for it. */
+  function settle(exchange: Exchange, final: Final): Final | Promise<Final> {
+    exchange.final = final
+    let held: Promise<unknown>[] | undefined
+    for (const stage of settlers) {
+      try {
+        const pending = stage.run(exchange)
+        if (!(pending instanceof Promise)) continue
+        held ??= []
+        held.push(pending.catch(error => bug(error, stage, exchange)))
+      } catch (error) {
+        bug(error, stage, exchange)
+      }
+    }
+    return held === undefined ? final : Promise.all(held).then(() => final)
+  }
+
+  async function finish(
+    exchange: Exchange,
+    at: number,
+    pending: Promise<Outcome>,
+    startedAt: number,
+  ): Promise<Final> {
+    let outcome: Outcome
+    try {
+      outcome = await pending
+    } catch (error) {
+      outcome = bug(error, steps[at]!, exchange)
+    }
+    time(exchange, steps[at]!, startedAt)
+    return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
+  }
+
+  function walk(exchange: Exchange, from: number): Final | Promise<Final> {
+    for (let at = from; at < steps.length; at++) {
+      const stage = steps[at]!
+      const startedAt = exchange.timings === undefined ? 0 : performance.now()
+      let outcome: Outcome | Promise<Outcome>
+      try {
+        outcome = stage.run(exchange)
+      } catch (error) {
+        outcome = bug(error, stage, exchange)
+      }
+      if (outcome instanceof Promise) return finish(exchange, at, outcome, startedAt)
+      if (startedAt > 0) time(exchange, stage, startedAt)
+      if (outcome === undefined) continue
+      return settle(exchange, outcome)
+    }
+    return settle(exchange, undefined)
+  }
+
+  return exchange => {
+    if (exchange.timings === undefined && measured?.(exchange) === true) exchange.timings = []
+    return walk(exchange, 0)
+  }
+}
+
+function time({ timings }: Exchange, { id }: Stage, startedAt: number): void {
+  timings?.push({ stage: id, startedAt, ms: performance.now() - startedAt })
+}
+
+function check(stages: readonly Stage[]): void {
+  const seen = new Set<string>()
+  for (const [at, stage] of stages.entries()) {
+    if (seen.has(stage.id))
+      throw new Error(`stage "${stage.id}" is listed twice; give each stage an id of its own`)
+    seen.add(stage.id)
+    const before = stages[at - 1]
+    if (before !== undefined && PHASES.indexOf(stage.phase) < PHASES.indexOf(before.phase)) {
+      throw new Error(
+        `stage "${stage.id}" (phase ${stage.phase}) stands after "${before.id}" (phase ${before.phase}); the order of phases is ${PHASES.join(', ')}`,
+      )
+    }
+  }
+}

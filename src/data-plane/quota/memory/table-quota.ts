@@ -1,0 +1,270 @@
+/**
+ * `Quota` over the kernel's table, for every store of this room. Units that have to be reserved first are got from a
+ * `Reserver`; this file does not know where that writes or asks.
+ */
+import type { PlanLimits } from '../../../model/plan.ts'
+import type {
+  LimitKind,
+  QuotaGrant,
+  QuotaKey,
+  QuotaRefusal,
+  QuotaRequest,
+  QuotaStanding,
+  QuotaStatistics,
+} from '../quota.ts'
+import {
+  BUSY,
+  CONSUMER_STRIDE,
+  NO_KIND,
+  OUT_KIND,
+  OUT_LIMIT,
+  OUT_NEW,
+  OUT_REMAINING,
+  OUT_RESET,
+  OUT_RETRY,
+  OUT_SLOT,
+  OUT_TOKENS,
+  OUT_USED,
+  READ_DAY_COUNT,
+  READ_DAY_LIMIT,
+  READ_MONTH_COUNT,
+  READ_MONTH_LIMIT,
+  TAKE_BURST_UNRESERVED,
+  TAKE_BUSY,
+  TAKE_FULL,
+  TAKE_GRANTED,
+  TAKE_REFUSED,
+  TAKE_TOOL_UNRESERVED,
+  TAKE_UNRESERVED,
+} from './abi.ts'
+import type { QuotaKernel, QuotaRegion } from './kernel.ts'
+import { NameDirectory } from './names.ts'
+import { type HashedKey, QuotaTable } from './table.ts'
+
+/** In the order of the kernel's KIND_… numbers. */
+const KINDS: readonly LimitKind[] = ['second', 'minute', 'day', 'month', 'burst', 'tool']
+/** The kernel counts in 31 bits: a limit beyond them is that many. */
+const MOST = 2 ** 31 - 1
+/** A sub-window of the second: finer than `Retry-After` can say. */
+const GRAIN_MS = 13
+/** Other threads may spend what was reserved for this call; after so many times something is wrong. */
+const ATTEMPTS = 64
+
+/** By the status of a take. */
+const LACKING: { readonly [status: number]: Lacking | undefined } = {
+  [TAKE_UNRESERVED]: 'unit',
+  [TAKE_TOOL_UNRESERVED]: 'tool',
+  [TAKE_BURST_UNRESERVED]: 'burst',
+}
+
+export type Taken = QuotaGrant | QuotaRefusal
+
+/** What a call lacks although its limits would admit it: a unit of the consumer's, of the tool's, a place in flight. */
+export type Lacking = 'unit' | 'tool' | 'burst'
+
+export interface Reserver {
+  /**
+   * @param since `performance.now()` when the call began to wait for its first promise
+   * @returns true: take again
+   */
+  reserve(
+    request: QuotaRequest,
+    lacking: Lacking,
+    since: number | undefined,
+  ): true | QuotaRefusal | Promise<true | QuotaRefusal>
+  /** Told of every grant, and how many units the consumer has left to spend. */
+  granted?(request: QuotaRequest, unitsLeft: number): void
+}
+
+export interface Clocks {
+  /** Milliseconds of a clock that never steps, above 0, the same in every thread. Default: the table's. */
+  readonly monotonicMs?: () => number
+  /** Unix milliseconds for statistics, resets and notes. Default `Date.now`. */
+  readonly unixMs?: () => number
+  /** Unix milliseconds that days and months follow, when not those of the request. */
+  readonly calendarMs?: (nowMs: number) => number
+}
+
+export class TableQuota {
+  readonly table: QuotaTable
+  readonly names: NameDirectory
+  readonly monotonicMs: () => number
+  readonly unixMs: () => number
+  reserver: Reserver | undefined = undefined
+  readonly #calendarMs: ((nowMs: number) => number) | undefined
+  readonly #kernel: QuotaKernel
+  readonly #out: Uint32Array
+  readonly #firstSlot: number
+
+  constructor(region: QuotaRegion, clocks: Clocks) {
+    this.table = new QuotaTable(region)
+    this.names = new NameDirectory(region.memory, region.base, region.plan)
+    this.#kernel = region.kernel
+    this.#out = this.table.out
+    this.#firstSlot = region.base + region.plan.consumerSlots
+    this.monotonicMs = clocks.monotonicMs ?? (() => this.table.nowMs())
+    this.unixMs = clocks.unixMs ?? Date.now
+    this.#calendarMs = clocks.calendarMs
+  }
+
+  /** @param since when the call began to wait, if it has */
+  take(request: QuotaRequest, since?: number): Taken | Promise<Taken> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const status = this.#decide(request)
+      const slot = this.#out[OUT_SLOT / 4]!
+      if (this.#out[OUT_NEW / 4] === 1)
+        this.names.write((slot - this.#firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
+      if (status === TAKE_GRANTED) {
+        if (typeof request.key !== 'string') (request.key as HashedKey).at = slot
+        const grant = new Grant(this.#kernel, slot, this.#standing())
+        this.reserver?.granted?.(request, this.#out[OUT_TOKENS / 4]!)
+        return grant
+      }
+      const lacking = LACKING[status]
+      if (lacking === undefined) return this.#refusal(status, request)
+      const reserved = this.reserver!.reserve(request, lacking, since)
+      if (reserved instanceof Promise) {
+        const begun = since ?? performance.now()
+        return reserved.then(answer => (answer === true ? this.take(request, begun) : answer))
+      }
+      if (reserved !== true) return reserved
+    }
+    return unavailable('busy', request)
+  }
+
+  statistics(): QuotaStatistics[] {
+    const listed: QuotaStatistics[] = []
+    const slots = Math.min(this.table.health().used, this.table.plan.listed)
+    for (let slot = 0; slot < slots; slot++) {
+      const name = this.names.read(slot)
+      const row = name === undefined ? undefined : this.#read(slot, name)
+      if (row !== undefined) listed.push(row)
+    }
+    return listed
+  }
+
+  statisticsOf(key: string): QuotaStatistics | undefined {
+    return this.#read(this.#kernel.quotaFind(this.table.writeKey(key)), key)
+  }
+
+  reset(key: string): boolean {
+    const reset = () => this.#kernel.quotaReset(this.table.writeKey(key), this.unixMs())
+    const known = this.table.patiently(reset, BUSY) === 1
+    if (known) this.table.revise()
+    return known
+  }
+
+  #decide(request: QuotaRequest): number {
+    let status = this.#ask(request)
+    for (let tries = 0; status === TAKE_BUSY && this.table.wait(tries); tries++) status = this.#ask(request)
+    return status
+  }
+
+  #ask({ key, limits, tool, nowMs }: QuotaRequest): number {
+    const keyLength = this.table.placeKey(key)
+    return this.#kernel.quotaTake(
+      keyLength,
+      tool === undefined ? 0 : this.table.writeTool(tool.key, keyLength),
+      this.monotonicMs(),
+      this.#calendarMs === undefined ? nowMs : this.#calendarMs(nowMs),
+      clamp(limits.perSecond),
+      clamp(limits.perMinute),
+      clamp(limits.perDay),
+      clamp(limits.perMonth),
+      clamp(limits.burst),
+      tool === undefined ? 0 : perHour(tool.rateLimit.requestsPerMinute),
+      tool === undefined ? 0 : Math.max(1, clamp(tool.rateLimit.burst)),
+    )
+  }
+
+  #standing(): QuotaStanding | undefined {
+    const out = this.#out
+    if (out[OUT_KIND / 4] === NO_KIND) return undefined
+    return {
+      limit: out[OUT_LIMIT / 4]!,
+      remaining: out[OUT_REMAINING / 4]!,
+      resetAtSecs: out[OUT_RESET / 4]!,
+    }
+  }
+
+  #refusal(status: number, request: QuotaRequest): QuotaRefusal {
+    if (status !== TAKE_REFUSED) return unavailable(status === TAKE_FULL ? 'table_full' : 'busy', request)
+    const out = this.#out
+    const kind = KINDS[out[OUT_KIND / 4]!]!
+    const limit = kind === 'tool' ? request.tool!.rateLimit.requestsPerMinute : out[OUT_LIMIT / 4]!
+    return {
+      granted: false,
+      kind,
+      standing: this.#standing()!,
+      used: kind === 'tool' ? limit : out[OUT_USED / 4]!,
+      limit,
+      retryAfterSecs: retryAfterSecs(out[OUT_RETRY / 4]!),
+    }
+  }
+
+  #read(slot: number, key: string): QuotaStatistics | undefined {
+    const read = () => this.#kernel.quotaRead(slot, this.monotonicMs(), this.unixMs())
+    if (slot < 0 || this.table.patiently(read, BUSY) !== 1) return undefined
+    const out = this.#out
+    return {
+      key,
+      dailyCount: out[READ_DAY_COUNT / 4]!,
+      dailyLimit: out[READ_DAY_LIMIT / 4]!,
+      monthlyCount: out[READ_MONTH_COUNT / 4]!,
+      monthlyLimit: out[READ_MONTH_LIMIT / 4]!,
+    }
+  }
+}
+
+class Grant implements QuotaGrant {
+  readonly granted = true
+  readonly standing: QuotaStanding | undefined
+  #kernel: QuotaKernel
+  #slot: number
+
+  constructor(kernel: QuotaKernel, slot: number, standing: QuotaStanding | undefined) {
+    this.#kernel = kernel
+    this.#slot = slot
+    this.standing = standing
+  }
+
+  release(): void {
+    // Zero is never a slot: giving back twice must not free somebody else's place.
+    if (this.#slot !== 0) this.#kernel.quotaRelease(this.#slot)
+    this.#slot = 0
+  }
+}
+
+export function nameOf(key: string | QuotaKey): string {
+  return typeof key === 'string' ? key : key.name
+}
+
+/** Absent, negative and not-a-number mean no limit; part of a unit is none. */
+export function clamp(limit: number | undefined): number {
+  return limit === undefined || !(limit >= 1) ? 0 : limit > MOST ? MOST : Math.floor(limit)
+}
+
+/** What flows into a bucket in an hour: a rate may be less than one in a minute. */
+export function perHour(requestsPerMinute: number): number {
+  return clamp(Math.round(requestsPerMinute * 60))
+}
+
+/** At least 1; a wait that ends within a sub-window of the second beyond a whole second is that second. */
+export function retryAfterSecs(waitMs: number): number {
+  return Math.max(1, Math.ceil((waitMs - GRAIN_MS) / 1000))
+}
+
+/** Nothing is known of the consumer's use; what cannot be counted is not admitted. */
+export function unavailable(cause: NonNullable<QuotaRefusal['cause']>, request: QuotaRequest): QuotaRefusal {
+  const [kind, limit] = firstLimit(request.limits)
+  const standing = { limit, remaining: 0, resetAtSecs: Math.ceil(request.nowMs / 1000) + 1 }
+  return { granted: false, kind, standing, used: limit, limit, retryAfterSecs: 1, cause }
+}
+
+function firstLimit(limits: PlanLimits): [LimitKind, number] {
+  if (clamp(limits.perSecond) > 0) return ['second', limits.perSecond!]
+  if (clamp(limits.perMinute) > 0) return ['minute', limits.perMinute!]
+  if (clamp(limits.perDay) > 0) return ['day', limits.perDay!]
+  if (clamp(limits.perMonth) > 0) return ['month', limits.perMonth!]
+  return ['burst', clamp(limits.burst)]
+}

@@ -1,0 +1,131 @@
+/** Plans from the settings file `plans.yaml`: parse and validate, nothing else. Who gets which plan is looked up by the snapshot. */
+import { readFileSync } from 'node:fs'
+import { LineCounter, parseDocument } from 'yaml'
+import type { Plan, PlanLimits } from '../../model/plan.ts'
+
+/** What the file says, with the seeded plans beneath it. */
+export interface PlanFile {
+  readonly plans: readonly Plan[]
+  /** Consumer → slug of its plan; every slug is among the plans. */
+  readonly consumers: { readonly [consumer: string]: string }
+}
+
+/** Plan examples of the specification ("Quotas per consumer"); `enterprise` has no limit until somebody writes one. */
+export const SEEDED_PLANS: readonly Plan[] = Object.freeze([
+  plan('community', 'Community', { perSecond: 5, perMinute: 60, perDay: 10_000, perMonth: 100_000 }),
+  plan('silver', 'Silver', { perSecond: 20, perMinute: 300, perDay: 50_000, perMonth: 1_000_000 }),
+  plan('gold', 'Gold', { perSecond: 100, perMinute: 5_000, perDay: 500_000, perMonth: 10_000_000 }),
+  plan('enterprise', 'Enterprise', {}),
+])
+
+/** Where the file is looked for when nobody says otherwise; only there may it be missing. */
+export const DEFAULT_PLANS_FILE = './plans.yaml'
+
+const LIMITS = ['perSecond', 'perMinute', 'perDay', 'perMonth', 'burst'] as const
+const MOST = 2 ** 31 - 1
+const SLUG = /^[a-z0-9-]{1,100}$/
+const MOST_BYTES = 4 << 20
+
+/**
+ * Reads the file; without one at the default place there are the seeded plans and nobody has one of them.
+ * @throws Error naming every fault: file, field, reason, mend.
+ */
+export function readPlans(path: string): PlanFile {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && path === DEFAULT_PLANS_FILE) return { plans: SEEDED_PLANS, consumers: {} }
+    throw new Error(`${path}: cannot be read (${message}); set PLANS to a readable plans file`)
+  }
+  return parsePlans(text, path)
+}
+
+/**
+ * @param source named in errors
+ * @throws Error naming every fault: field, reason, mend.
+ */
+export function parsePlans(text: string, source = 'plans'): PlanFile {
+  if (text.length > MOST_BYTES)
+    throw new Error(`${source}: has ${text.length} characters; at most ${MOST_BYTES} are read`)
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  if (document.errors.length > 0) {
+    const faults = document.errors.map(error => {
+      const { line, col } = lines.linePos(error.pos[0])
+      return `line ${line}, column ${col}: ${error.message}`
+    })
+    fail(source, faults, 'is not valid YAML')
+  }
+  const faults: string[] = []
+  const root = mapping(document.toJS({ mapAsMap: true, maxAliasCount: 100 }) ?? new Map(), 'the file', faults)
+  unknown(root, ['plans', 'consumers'], '', faults)
+  const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
+  for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
+    if (SLUG.test(slug)) plans.set(slug, readPlan(slug, value, faults))
+    else faults.push(`plans.${slug}: not a plan name; use 1 to 100 of a-z, 0-9 and "-"`)
+  }
+  const consumers: [string, string][] = []
+  for (const [consumer, slug] of mapping(root.get('consumers') ?? new Map(), 'consumers', faults)) {
+    if (typeof slug === 'string' && plans.has(slug)) consumers.push([consumer, slug])
+    else
+      faults.push(
+        `consumers.${consumer}: ${show(slug)} is not a plan; name one of ${[...plans.keys()].join(', ')}`,
+      )
+  }
+  if (faults.length > 0) fail(source, faults, 'cannot be used')
+  return Object.freeze({ plans: [...plans.values()], consumers: Object.fromEntries(consumers) })
+}
+
+function readPlan(slug: string, value: unknown, faults: string[]): Plan {
+  const fields = mapping(value ?? new Map(), `plans.${slug}`, faults)
+  unknown(fields, ['name', ...LIMITS], `plans.${slug}.`, faults)
+  const limits: { -readonly [kind in keyof PlanLimits]: number } = {}
+  for (const kind of LIMITS) {
+    const limit = fields.get(kind)
+    if (limit === undefined || limit === null) continue
+    if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 0 && limit <= MOST)
+      limits[kind] = limit
+    else
+      faults.push(
+        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 1 to ${MOST}, or leave it out for no limit`,
+      )
+  }
+  const name = fields.get('name') ?? slug
+  if (typeof name === 'string' && name.length > 0 && name.length <= 100) return plan(slug, name, limits)
+  faults.push(`plans.${slug}.name: ${show(name)} is not a name; write a text of 1 to 100 characters`)
+  return plan(slug, slug, limits)
+}
+
+function plan(slug: string, name: string, limits: PlanLimits): Plan {
+  return Object.freeze({ slug, name, ...limits })
+}
+
+/** Entries with text keys; numbers and booleans that YAML made of a key are what was written. */
+function mapping(value: unknown, where: string, faults: string[]): ReadonlyMap<string, unknown> {
+  if (!(value instanceof Map)) {
+    faults.push(`${where}: ${show(value)} is not a mapping; write one "name: value" per line`)
+    return new Map()
+  }
+  return new Map([...value].map(([key, entry]) => [String(key), entry]))
+}
+
+function unknown(
+  fields: ReadonlyMap<string, unknown>,
+  known: readonly string[],
+  prefix: string,
+  faults: string[],
+): void {
+  for (const name of fields.keys())
+    if (!known.includes(name))
+      faults.push(`${prefix}${name}: no such field; the fields are ${known.join(', ')}`)
+}
+
+function show(value: unknown): string {
+  return value instanceof Map ? 'a mapping' : (JSON.stringify(value)?.slice(0, 60) ?? 'nothing')
+}
+
+function fail(source: string, faults: readonly string[], what: string): never {
+  throw new Error([`${source} ${what}:`, ...faults.map(fault => `  ${fault}`)].join('\n'))
+}

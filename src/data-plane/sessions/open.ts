@@ -1,0 +1,33 @@
+/** Chooses the session store of a deployment: in memory, or in Redis for many instances. */
+import { join } from 'node:path'
+import type { Log } from '../../shared/telemetry/log.ts'
+import { fileKeyRing, type KeyRing } from './key-ring.ts'
+import { MemorySessionStore } from './memory/store.ts'
+import type { SessionStore } from './session-store.ts'
+
+export interface SessionOptions {
+  readonly dataDir: string
+  readonly redisUrl: string | undefined
+  readonly ttlMs: number
+  readonly max: number
+  readonly log: Log
+  /** Unix ms; a deployment may have a clock of its own. */
+  readonly now?: () => number
+}
+
+/** @returns the store, and the keys that also sign request states */
+export async function openSessions(
+  options: SessionOptions,
+): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
+  const { dataDir, redisUrl, ttlMs, max, log, now = Date.now } = options
+  const own = fileKeyRing(join(dataDir, 'session-keys.json'))
+  if (redisUrl === undefined) {
+    return {
+      keys: own,
+      sessions: new MemorySessionStore({ keys: own, ttlMs, maxSessions: max, now }),
+    }
+  }
+  // the driver takes 15 MiB of memory by being there, in every thread
+  const { openRedisSessions } = await import('./redis/open.ts')
+  return openRedisSessions({ redisUrl, own, ttlMs, log, now })
+}

@@ -1,0 +1,41 @@
+/** The two connections of the session store: one for commands, which fail within 50 ms instead of waiting, one for signals. It runs no command. */
+import {
+  openConnection,
+  type RedisConnection,
+  SUBSCRIBER_COMMAND_TIMEOUT_MS,
+} from '../../../shared/redis/connection.ts'
+import type { Log } from '../../../shared/telemetry/log.ts'
+
+export type { RedisConnection }
+
+const COMMAND_TIMEOUT_MS = 50
+
+export function connectRedis(url: string, log: Log): RedisConnection {
+  return connect(url, log, COMMAND_TIMEOUT_MS)
+}
+
+/** For `RedisSessionStore.subscriber`: no call waits for it. */
+export function connectSubscriber(url: string, log: Log): RedisConnection {
+  return connect(url, log, SUBSCRIBER_COMMAND_TIMEOUT_MS)
+}
+
+function connect(url: string, log: Log, commandTimeoutMs: number): RedisConnection {
+  let reported = false
+  const redis = openConnection(url, {
+    commandTimeoutMs,
+    firstRetryMs: 50,
+    maxRetryMs: 1000,
+    onError(error) {
+      if (!reported)
+        log.warn(
+          { reason: error.message },
+          'Redis cannot be reached; sessions of this instance go on by themselves',
+        )
+      reported = true
+    },
+  })
+  redis.on('ready', () => {
+    reported = false
+  })
+  return redis
+}

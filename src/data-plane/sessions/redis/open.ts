@@ -1,0 +1,29 @@
+/** Sessions in Redis, ready for use: two connections, the keys that all instances share, and the store. It chooses nothing. */
+import type { Log } from '../../../shared/telemetry/log.ts'
+import type { KeyRing } from '../key-ring.ts'
+import type { SessionStore } from '../session-store.ts'
+import { connectRedis, connectSubscriber } from './connection.ts'
+import { redisKeyRing } from './key-ring.ts'
+import { RedisSessionStore } from './store.ts'
+
+export interface RedisSessionOptions {
+  readonly redisUrl: string
+  /** Keys of this instance alone, offered to the others when there are none yet. */
+  readonly own: KeyRing
+  readonly ttlMs: number
+  readonly log: Log
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+/** Resolves when the shared keys are known. */
+export async function openRedisSessions(
+  options: RedisSessionOptions,
+): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
+  const { redisUrl, own, ttlMs, log, now } = options
+  const redis = connectRedis(redisUrl, log)
+  const subscriber = connectSubscriber(redisUrl, log)
+  const keys = redisKeyRing(redis, own)
+  await keys.ready
+  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, log, now }) }
+}

@@ -1,0 +1,291 @@
+/** Sessions shared by all instances, kept in Redis: any instance serves any session, stream and resume. It never waits over 50 ms. */
+import { randomUUID } from 'node:crypto'
+import { keepSubscribed } from '../../../shared/redis/subscription.ts'
+import type { Log } from '../../../shared/telemetry/log.ts'
+import type { KeyRing } from '../key-ring.ts'
+import { mintSessionId, readSessionId } from '../session-id.ts'
+import {
+  type Channel,
+  channelKey,
+  isStreamKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type StreamRef,
+} from '../session-store.ts'
+import { SignalListeners } from '../signal-listeners.ts'
+import type { RedisConnection } from './connection.ts'
+import { RedisReplays } from './replays.ts'
+
+export interface RedisSessionOptions {
+  readonly redis: RedisConnection
+  /** A second connection: one that subscribes can do nothing else. */
+  readonly subscriber: RedisConnection
+  readonly keys: KeyRing
+  /** Sliding. */
+  readonly ttlMs: number
+  readonly log: Log
+  readonly now: () => number
+}
+
+const SIGNALS = 'toolgate:session-signals'
+const INDEX = 'toolgate:{sessions}:index'
+const CREATED = 'toolgate:{sessions}:created'
+/** An open stream says so this often; one that was not heard of for three times as long is gone. */
+const STREAM_BEAT_MS = 10_000
+const SWEEP_MS = 60_000
+/** Sessions whose state is read in one round trip. */
+const CATCH_UP_BATCH = 100
+
+const keyOf = (id: string): string => `toolgate:{s:${id}}`
+
+/**
+ * Starts the TTL anew and returns the state; false when the session has ended.
+ * A session Redis does not know (restarted empty) is taken up again while its own age allows it.
+ */
+const TOUCH = `
+local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen')
+if s[1] then return false end
+if not s[6] then
+  if ARGV[3] ~= '1' then return false end
+  redis.call('HSET', KEYS[1], 'owner', ARGV[4])
+  s[2] = ARGV[4]
+end
+redis.call('HSET', KEYS[1], 'seen', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return { s[2] or '', s[3] or '', s[4] or '', s[5] or '0' }`
+
+/** Binds an unowned session; returns its owner. */
+const CLAIM = `
+local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and owner ~= '' then return owner end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1])
+return ARGV[1]`
+
+/** Says where its legacy stream is and starts the TTL anew; 0 when it has ended meanwhile. */
+const BEAT = `
+if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'seen', ARGV[1], 'legacy', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`
+
+/** Marks it ended for a TTL; 1 when it was alive. */
+const END = `
+local alive = redis.call('HGET', KEYS[1], 'ended') == false
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'ended', '1')
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return alive and 1 or 0`
+
+export class RedisSessionStore implements SessionStore {
+  readonly #options: RedisSessionOptions
+  readonly #instance = randomUUID()
+  readonly #listeners = new SignalListeners()
+  /** Sessions with open streams here: how many legacy and standalone ones. */
+  readonly #streams = new Map<string, { legacy: number; standalone: number }>()
+  readonly #replays: RedisReplays
+  readonly #timers: NodeJS.Timeout[]
+  readonly #unsubscribe: () => void
+
+  constructor(options: RedisSessionOptions) {
+    this.#options = options
+    this.#replays = new RedisReplays(options.redis)
+    this.#timers = [
+      setInterval(() => this.#beat(), STREAM_BEAT_MS).unref(),
+      setInterval(() => this.#sweep(), SWEEP_MS).unref(),
+    ]
+    this.#unsubscribe = keepSubscribed(options.subscriber, SIGNALS, {
+      onMessage: text => this.#receive(text),
+      onSubscribed: () => this.#catchUp(),
+      onFault: ({ message }) => options.log.debug({ reason: message }, 'signals of sessions may be missed'),
+    })
+  }
+
+  async create(facts: SessionFacts): Promise<Session> {
+    const { redis, keys, ttlMs, now } = this.#options
+    const id = mintSessionId(facts, keys)
+    const seen = now()
+    await this.#attempt(() =>
+      redis
+        .pipeline()
+        .hset(keyOf(id), { owner: facts.owner, seen })
+        .pexpire(keyOf(id), ttlMs)
+        .zadd(INDEX, seen, id)
+        .incr(CREATED)
+        .exec(),
+    )
+    return { id, ...facts, legacyStream: false }
+  }
+
+  async find(id: string, nowMs: number): Promise<Session | undefined> {
+    const { redis, keys, ttlMs } = this.#options
+    const facts = readSessionId(id, keys)
+    if (facts === undefined) return undefined
+    const own = this.#streams.get(id)
+    const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
+    const state = await this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
+    // Redis is away: the id itself says enough to go on with, but not where a stream is that is not here
+    if (state === undefined) {
+      const legacyStream = (own?.legacy ?? 0) > 0
+      return young === '1' && (legacyStream || facts.origin === 'initialize')
+        ? { id, ...facts, legacyStream }
+        : undefined
+    }
+    if (!Array.isArray(state)) return undefined
+    const [owner, version, elicitation, legacyUntil] = state as string[]
+    const legacyStream = (own?.legacy ?? 0) > 0 || Number(legacyUntil) > nowMs
+    if (facts.origin === 'stream' && !legacyStream) return undefined
+    void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
+    const settled =
+      version === '' ? undefined : { protocolVersion: version!, elicitation: elicitation === '1' }
+    return { id, ...facts, ...settled, owner: owner!, legacyStream }
+  }
+
+  async update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): Promise<void> {
+    const fields = { version: facts.protocolVersion, elicitation: facts.elicitation ? '1' : '0' }
+    await this.#attempt(() => this.#options.redis.hset(keyOf(id), fields))
+  }
+
+  async claim(session: Session, owner: string): Promise<boolean> {
+    const bound = await this.#attempt(() => this.#options.redis.eval(CLAIM, 1, keyOf(session.id), owner))
+    // while Redis is away, an owner that the id names still counts; one that nobody knows cannot be checked
+    return bound === undefined ? session.owner === '' || session.owner === owner : bound === owner
+  }
+
+  async end(id: string): Promise<boolean> {
+    const { redis, keys, ttlMs } = this.#options
+    if (readSessionId(id, keys) === undefined) return false
+    const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
+    void this.#attempt(() => redis.zrem(INDEX, id))
+    await this.signal(id, { kind: 'end' })
+    this.#listeners.forget(id)
+    return alive === 1
+  }
+
+  async signal(channel: Channel, signal: SessionSignal): Promise<number> {
+    const id = channelKey(channel)
+    const here = this.#listeners.deliver(id, signal)
+    const text = JSON.stringify({ from: this.#instance, id, signal })
+    const elsewhere = await this.#attempt(() => this.#options.redis.publish(SIGNALS, text))
+    return here + (elsewhere ?? 0)
+  }
+
+  listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void {
+    return this.#listeners.listen(channelKey(channel), listener)
+  }
+
+  append(stream: StreamRef, event: ReplayEvent): void {
+    void this.#attempt(() => this.#replays.append(channelKey(stream), event))
+  }
+
+  async replay(stream: StreamRef, afterN: number): Promise<Replay | undefined> {
+    // a client resumes rarely, and what it cannot get now is lost to it: this alone is worth a second wait
+    const read = (): Promise<Replay | 'unknown' | undefined> =>
+      this.#attempt(async () => (await this.#replays.read(channelKey(stream), afterN)) ?? 'unknown')
+    const replay = (await read()) ?? (await read())
+    return replay === 'unknown' ? undefined : replay
+  }
+
+  finish(stream: StreamRef): void {
+    void this.#attempt(() => this.#replays.finish(channelKey(stream)))
+  }
+
+  async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {
+    const counts = this.#streams.get(id) ?? { legacy: 0, standalone: 0 }
+    counts[kind] += open ? 1 : -1
+    if (counts.legacy + counts.standalone > 0) this.#streams.set(id, counts)
+    else this.#streams.delete(id)
+    if (
+      kind === 'legacy' &&
+      counts.legacy === 0 &&
+      readSessionId(id, this.#options.keys)?.origin === 'stream'
+    )
+      await this.end(id)
+    else await this.#beatOne(id)
+  }
+
+  async statistics(nowMs: number): Promise<SessionStatistics> {
+    const { redis, ttlMs } = this.#options
+    const counts = await this.#attempt(() =>
+      Promise.all([
+        redis.zcount(INDEX, nowMs - ttlMs, '+inf'),
+        redis.zcount(INDEX, nowMs - ttlMs, `(${nowMs - ttlMs / 3}`),
+        redis.get(CREATED),
+      ]),
+    )
+    const [active, zombies, created] = counts ?? [this.#streams.size, 0, '0']
+    return { active_sessions: active, zombie_sessions: zombies, total_created: Number(created ?? 0) }
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#options.subscriber.disconnect()
+    this.#options.redis.disconnect()
+  }
+
+  #receive(text: string): void {
+    const { from, id, signal } = JSON.parse(text) as { from: string; id: string; signal: SessionSignal }
+    if (from !== this.#instance) this.#listeners.deliver(id, signal)
+  }
+
+  /**
+   * What was published while this instance was not subscribed, as far as Redis keeps it: the end of sessions, and the
+   * events of streams that are resumed here. Listeners may receive both twice.
+   */
+  async #catchUp(): Promise<void> {
+    const { redis } = this.#options
+    const sessions: string[] = []
+    for (const id of this.#listeners.ids()) {
+      if (isStreamKey(id)) await this.#redeliver(id)
+      else sessions.push(id)
+    }
+    while (sessions.length > 0) {
+      const batch = sessions.splice(0, CATCH_UP_BATCH)
+      const pipeline = redis.pipeline()
+      for (const id of batch) pipeline.hexists(keyOf(id), 'ended')
+      const replies = (await pipeline.exec()) ?? []
+      for (const [i, [error, ended]] of replies.entries()) {
+        if (error) throw error
+        if (ended === 1) this.#listeners.deliver(batch[i]!, { kind: 'end' })
+      }
+    }
+  }
+
+  async #redeliver(stream: string): Promise<void> {
+    const { events, complete } = (await this.#replays.readKept(stream)) ?? { events: [], complete: false }
+    for (const [i, event] of events.entries())
+      this.#listeners.deliver(stream, { kind: 'event', event, last: complete && i === events.length - 1 })
+  }
+
+  async #beatOne(id: string): Promise<void> {
+    const { redis, ttlMs, now } = this.#options
+    const nowMs = now()
+    const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
+    const alive = await this.#attempt(() => redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil))
+    if (alive === 1) await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
+  }
+
+  #beat(): void {
+    for (const id of this.#streams.keys()) void this.#beatOne(id)
+  }
+
+  #sweep(): void {
+    void this.#attempt(() =>
+      this.#options.redis.zremrangebyscore(INDEX, 0, this.#options.now() - this.#options.ttlMs),
+    )
+  }
+
+  /** undefined when Redis cannot be asked; the connection has logged it. */
+  async #attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch {
+      return undefined
+    }
+  }
+}

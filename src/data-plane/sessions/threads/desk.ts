@@ -1,0 +1,100 @@
+/** Lets the other threads of a process use the sessions of this one, and keeps what they remember true. It keeps no session itself. */
+import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type {
+  ReplayEvent,
+  Session,
+  SessionFacts,
+  SessionSignal,
+  SessionStore,
+  StreamRef,
+} from '../session-store.ts'
+
+type StreamKind = 'legacy' | 'standalone'
+
+export class SessionDesk {
+  readonly #store: SessionStore
+  readonly #lines = new Set<PortLine>()
+
+  constructor(store: SessionStore) {
+    this.#store = store
+  }
+
+  /** Serves the thread at the other end (`JoinedSessionStore`) until that ends; its streams end with it. */
+  serve(line: PortLine): void {
+    const store = this.#store
+    const listening = new Map<string, () => void>()
+    const streaming = new Map<string, { id: string; kind: StreamKind; count: number }>()
+    this.#lines.add(line)
+    const elsewhere = (id: string): Promise<void> => this.#forget(id, line)
+
+    line.serve({
+      'session.create': (facts: SessionFacts) => store.create(facts),
+      'session.find': (id: string, nowMs: number) => store.find(id, nowMs),
+      'session.touch': (ids: readonly string[], nowMs: number) => {
+        for (const id of ids) void store.find(id, nowMs)
+      },
+      'session.update': async (id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>) => {
+        await store.update(id, facts)
+        await elsewhere(id)
+      },
+      'session.claim': async (session: Session, owner: string) => {
+        const claimed = await store.claim(session, owner)
+        if (claimed) await elsewhere(session.id)
+        return claimed
+      },
+      'session.end': async (id: string) => {
+        const ended = await store.end(id)
+        await elsewhere(id)
+        return ended
+      },
+      'session.signal': (id: string, signal: SessionSignal) => store.signal(id, signal),
+      'session.listen': (id: string) => {
+        if (!listening.has(id))
+          listening.set(
+            id,
+            store.listen(id, signal => line.tell('session.signal', id, signal)),
+          )
+      },
+      'session.unlisten': (id: string) => {
+        listening.get(id)?.()
+        listening.delete(id)
+      },
+      'session.append': (stream: StreamRef, event: ReplayEvent) => store.append(stream, event),
+      'session.replay': (stream: StreamRef, afterN: number) => store.replay(stream, afterN),
+      'session.finish': (stream: StreamRef) => store.finish(stream),
+      'session.streaming': async (id: string, kind: StreamKind, open: boolean) => {
+        count(streaming, id, kind, open)
+        await store.setStreaming(id, kind, open)
+        await elsewhere(id)
+      },
+      'session.statistics': (nowMs: number) => store.statistics(nowMs),
+    })
+    line.onClose(() => {
+      this.#lines.delete(line)
+      for (const stop of listening.values()) stop()
+      for (const { id, kind, count: left } of streaming.values()) {
+        for (let i = 0; i < left; i++) void store.setStreaming(id, kind, false)
+        void elsewhere(id)
+      }
+    })
+  }
+
+  /** When it has settled, no other thread remembers the session as it was. */
+  async #forget(id: string, except: PortLine): Promise<void> {
+    const others = [...this.#lines].filter(line => line !== except)
+    // one that is gone or hangs remembers nothing that matters: what it remembers is good for a second only
+    if (others.length > 0) await Promise.allSettled(others.map(line => line.ask('session.forget', id)))
+  }
+}
+
+function count(
+  streaming: Map<string, { id: string; kind: StreamKind; count: number }>,
+  id: string,
+  kind: StreamKind,
+  open: boolean,
+): void {
+  const key = `${kind} ${id}`
+  const left = (streaming.get(key)?.count ?? 0) + (open ? 1 : -1)
+  if (left > 0) streaming.set(key, { id, kind, count: left })
+  else streaming.delete(key)
+}

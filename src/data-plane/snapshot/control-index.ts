@@ -1,0 +1,146 @@
+/** The control plane's share made ready for requests: proxied APIs, keys by prefix. Tenants that did not change are not looked at again. */
+import type { Tool } from '../../model/tool.ts'
+import type { CompiledApi, KeyEntry } from '../pipeline/exchange.ts'
+import type { ApiShare, ControlShare, TenantShare } from '../../link/control-share.ts'
+import { EMPTY_SHARE } from '../../link/control-share.ts'
+import { SharedTable } from './shared-table.ts'
+
+/** What one tenant brings. */
+interface TenantParts {
+  /** In the order of their prefixes. */
+  readonly apis: readonly CompiledApi[]
+  readonly keys: readonly (readonly [prefix: string, entry: KeyEntry])[]
+}
+
+export interface ControlIndex {
+  /** Tenants by name, each with its APIs by prefix; the same array as before when they are the same. */
+  readonly apis: readonly CompiledApi[]
+  readonly apisById: SharedTable<CompiledApi>
+  readonly keys: SharedTable<KeyEntry>
+  readonly tenantIds: ReadonlyMap<string, string>
+}
+
+const NOTHING: TenantParts = Object.freeze({ apis: [], keys: [] })
+
+/** Remembers the share it saw last, so that the next one costs what differs. */
+export class ControlIndexer {
+  #control: ControlShare = EMPTY_SHARE
+  #index: ControlIndex = {
+    apis: [],
+    apisById: SharedTable.empty(),
+    keys: SharedTable.empty(),
+    tenantIds: new Map(),
+  }
+  readonly #parts = new WeakMap<TenantShare, TenantParts>()
+  #lastNumber = -1
+
+  index(control: ControlShare): ControlIndex {
+    if (control === this.#control) return this.#index
+    const gone: TenantParts[] = []
+    const come: TenantParts[] = []
+    for (const [id, tenant] of control.tenants) {
+      const before = this.#control.tenants.get(id)
+      if (before === tenant) continue
+      const old = before === undefined ? NOTHING : this.#partsOf(before)
+      gone.push(old)
+      come.push(this.#partsOf(tenant, old.apis))
+    }
+    for (const [id, tenant] of this.#control.tenants)
+      if (!control.tenants.has(id)) gone.push(this.#partsOf(tenant))
+    this.#index = {
+      apis: this.#sorted(control, gone, come),
+      apisById: this.#index.apisById.changed(
+        gone.flatMap(({ apis }) => apis.map(api => api.id)),
+        come.flatMap(({ apis }) => apis.map(api => [api.id, api] as const)),
+      ),
+      keys: this.#index.keys.changed(
+        gone.flatMap(({ keys }) => keys.map(([prefix]) => prefix)),
+        come.flatMap(({ keys }) => keys),
+      ),
+      tenantIds: new Map([...control.tenants.values()].map(({ id, name }) => [name, id])),
+    }
+    this.#control = control
+    return this.#index
+  }
+
+  #partsOf(tenant: TenantShare, before: readonly CompiledApi[] = []): TenantParts {
+    // a suspended tenant's addresses answer nobody
+    if (tenant.suspended) return NOTHING
+    const known = this.#parts.get(tenant)
+    if (known !== undefined) return known
+    const parts = { apis: this.#apisOf(tenant, before), keys: keysOf(tenant) }
+    this.#parts.set(tenant, parts)
+    return parts
+  }
+
+  /** APIs that are as they were stay the same objects: what is remembered about them holds. */
+  #apisOf(tenant: TenantShare, before: readonly CompiledApi[]): readonly CompiledApi[] {
+    const old = new Map(before.map(api => [api.id, api]))
+    const apis = tenant.apis.map(share => {
+      const wanted = compiled(share, tenant.name)
+      const had = old.get(share.id)
+      return had !== undefined && same(had, wanted)
+        ? had
+        : Object.freeze({ ...wanted, index: ++this.#lastNumber })
+    })
+    return apis.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
+  }
+
+  #sorted(
+    control: ControlShare,
+    gone: readonly TenantParts[],
+    come: readonly TenantParts[],
+  ): readonly CompiledApi[] {
+    const all = (parts: readonly TenantParts[]) => parts.flatMap(({ apis }) => apis)
+    const [old, now] = [all(gone), all(come)]
+    if (old.length === now.length && now.every((api, at) => api === old[at])) return this.#index.apis
+    const tenants = [...control.tenants.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+    return tenants.flatMap(tenant => this.#partsOf(tenant).apis)
+  }
+}
+
+function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
+  return {
+    id: api.id,
+    tenant,
+    prefix: `/t/${tenant}${api.path === '/' ? '' : api.path.replace(/\/+$/, '')}`,
+    upstreamUrl: api.upstreamUrl.replace(/\/+$/, ''),
+    authRequired: api.authRequired,
+    requestsPerHour: api.requestsPerHour ?? undefined,
+  }
+}
+
+function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
+  return (
+    api.prefix === wanted.prefix &&
+    api.upstreamUrl === wanted.upstreamUrl &&
+    api.authRequired === wanted.authRequired &&
+    api.requestsPerHour === wanted.requestsPerHour
+  )
+}
+
+function keysOf(tenant: TenantShare): TenantParts['keys'] {
+  const subscriptions = new Map(tenant.subscriptions.map(subscription => [subscription.id, subscription]))
+  return tenant.keys.flatMap(key => {
+    const subscription = subscriptions.get(key.subscriptionId)
+    if (subscription === undefined) return []
+    const never = Number.POSITIVE_INFINITY
+    const entry = {
+      id: key.id,
+      hash: key.hash,
+      tenant: tenant.name,
+      subscriptionId: subscription.id,
+      apiId: subscription.apiId,
+      application: subscription.application,
+      expiresAtMs: Math.min(key.expiresAtMs ?? never, subscription.expiresAtMs ?? never),
+    }
+    return [[key.prefix, entry] as const]
+  })
+}
+
+/** Lists of tools: that of each tenant whose addresses answer. */
+export function controlToolLists(control: ControlShare): readonly (readonly Tool[])[] {
+  return [...control.tenants.values()]
+    .filter(tenant => !tenant.suspended && tenant.tools.length > 0)
+    .map(tenant => tenant.tools)
+}

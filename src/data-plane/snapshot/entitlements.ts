@@ -1,0 +1,125 @@
+/** Which limits apply to whom (contract §4): subscription, else own plan, else the specified defaults. Pure. */
+import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
+import type { Principal } from '../../model/principal.ts'
+import { limitsOf } from '../../model/subscription.ts'
+import type { Entitlement, Snapshot } from '../pipeline/exchange.ts'
+import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
+import type { SnapshotDocument } from '../../link/document.ts'
+
+interface Subscribed {
+  readonly entitlement: Entitlement
+  readonly apiId: string
+  readonly untilMs: number
+}
+
+interface TenantEntitlements {
+  readonly byId: ReadonlyMap<string, Subscribed>
+  /** Key: API id and application. */
+  readonly byApplication: ReadonlyMap<string, Subscribed>
+  readonly consumers: ReadonlyMap<string, Entitlement>
+  readonly blocked: ReadonlySet<string>
+}
+
+const applicationKey = (apiId: string, application: string): string => `${apiId}\n${application}`
+
+/** Remembers what follows from tenants, as long as the plans of all stay the same. */
+export class EntitlementIndexer {
+  #filePlans: readonly Plan[] | undefined
+  #controlPlans: readonly Plan[] | undefined
+  #plans: ReadonlyMap<string, Plan> = new Map()
+  #tenants = new WeakMap<TenantShare, TenantEntitlements>()
+
+  /** @throws Error when a consumer has a plan that does not exist. */
+  index({ plans, consumers, control }: SnapshotDocument): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
+    if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
+      this.#filePlans = plans
+      this.#controlPlans = control.plans
+      // the control plane's plans win over those of the settings file
+      this.#plans = new Map([...plans, ...control.plans].map(plan => [plan.slug, plan]))
+      this.#tenants = new WeakMap()
+    }
+    const tenants = new Map([...control.tenants.values()].map(tenant => [tenant.name, this.#tenant(tenant)]))
+    return entitlements(tenants, this.#plans, consumers)
+  }
+
+  #tenant(tenant: TenantShare): TenantEntitlements {
+    let known = this.#tenants.get(tenant)
+    if (known === undefined) {
+      known = ofTenant(tenant, this.#plans)
+      this.#tenants.set(tenant, known)
+    }
+    return known
+  }
+}
+
+function entitlements(
+  tenants: ReadonlyMap<string, TenantEntitlements>,
+  plans: ReadonlyMap<string, Plan>,
+  consumers: SnapshotDocument['consumers'],
+): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
+  const own = new Map<string, Entitlement>()
+  for (const [consumer, slug] of Object.entries(consumers)) {
+    const plan = plans.get(slug)
+    if (plan === undefined)
+      throw new Error(`consumer "${consumer}" has plan "${slug}", which is not among the plans`)
+    own.set(consumer, entitlementOfPlan(plan))
+  }
+  const withoutPlan: Entitlement = Object.freeze({
+    plan: undefined,
+    limits: DEFAULT_LIMITS,
+    subscriptionId: undefined,
+  })
+
+  return {
+    isBlocked: (tenant, consumer) =>
+      tenant !== undefined && tenants.get(tenant)?.blocked.has(consumer) === true,
+    entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement {
+      const tenant = principal.tenant === undefined ? undefined : tenants.get(principal.tenant)
+      if (tenant !== undefined && apiId !== undefined) {
+        const named =
+          principal.subscriptionId === undefined ? undefined : tenant.byId.get(principal.subscriptionId)
+        const subscribed =
+          named?.apiId === apiId ? named : tenant.byApplication.get(applicationKey(apiId, principal.consumer))
+        if (subscribed !== undefined && subscribed.untilMs > nowMs) return subscribed.entitlement
+      }
+      return tenant?.consumers.get(principal.consumer) ?? own.get(principal.consumer) ?? withoutPlan
+    },
+  }
+}
+
+function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): TenantEntitlements {
+  const own = new Map([...plans, ...tenant.plans.map(plan => [plan.slug, plan] as const)])
+  const subscribed = tenant.subscriptions.map(
+    subscription => [subscription, subscribedTo(subscription, own)] as const,
+  )
+  const consumers = new Map<string, Entitlement>()
+  for (const { subject, plan } of tenant.consumers) {
+    const found = plan === null ? undefined : own.get(plan)
+    if (found !== undefined) consumers.set(subject, entitlementOfPlan(found))
+  }
+  return {
+    byId: new Map(subscribed.map(([subscription, entry]) => [subscription.id, entry])),
+    byApplication: new Map(
+      subscribed.map(([subscription, entry]) => [
+        applicationKey(subscription.apiId, subscription.application),
+        entry,
+      ]),
+    ),
+    consumers,
+    blocked: new Set(tenant.consumers.filter(consumer => consumer.blocked).map(consumer => consumer.subject)),
+  }
+}
+
+function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string, Plan>): Subscribed {
+  const plan = plans.get(subscription.plan)
+  const limits = limitsOf(subscription, plan ?? DEFAULT_LIMITS)
+  return {
+    apiId: subscription.apiId,
+    untilMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
+    entitlement: Object.freeze({ plan, limits, subscriptionId: subscription.id }),
+  }
+}
+
+function entitlementOfPlan(plan: Plan): Entitlement {
+  return Object.freeze({ plan, limits: plan, subscriptionId: undefined })
+}

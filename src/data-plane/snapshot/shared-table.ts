@@ -1,0 +1,46 @@
+/** A table of which a changed copy shares what did not change: a few keys of a hundred thousand cost no rebuilding. It knows no content. */
+import { codeAt } from '../../model/code-at.ts'
+
+/** A power of two; at 100,000 keys a bucket holds a hundred. */
+const BUCKETS = 1024
+
+export class SharedTable<V> {
+  readonly #buckets: readonly ReadonlyMap<string, V>[]
+
+  private constructor(buckets: readonly ReadonlyMap<string, V>[]) {
+    this.#buckets = buckets
+  }
+
+  static empty<V>(): SharedTable<V> {
+    return new SharedTable<V>(Array.from({ length: BUCKETS }, () => new Map<string, V>()))
+  }
+
+  get(key: string): V | undefined {
+    return this.#buckets[bucketOf(key)]!.get(key)
+  }
+
+  /** A table without `gone` and with `come`; this one stays as it is. What has gone is taken out first. */
+  changed(gone: Iterable<string>, come: Iterable<readonly [string, V]>): SharedTable<V> {
+    const buckets = [...this.#buckets]
+    const own = new Map<number, Map<string, V>>()
+    const writable = (key: string): Map<string, V> => {
+      const at = bucketOf(key)
+      let bucket = own.get(at)
+      if (bucket === undefined) {
+        bucket = new Map(buckets[at])
+        own.set(at, bucket)
+        buckets[at] = bucket
+      }
+      return bucket
+    }
+    for (const key of gone) writable(key).delete(key)
+    for (const [key, value] of come) writable(key).set(key, value)
+    return own.size === 0 ? this : new SharedTable(buckets)
+  }
+}
+
+/** The last characters of keys and ids are random, the first are not. */
+function bucketOf(key: string): number {
+  const end = key.length
+  return (codeAt(key, end - 1) * 37 + codeAt(key, end - 2) * 1009 + codeAt(key, end - 3) * 7) & (BUCKETS - 1)
+}

@@ -1,0 +1,78 @@
+/** Tools made ready for requests, and which of them each tenant sees. What was prepared once is not prepared again. */
+import type { Tool } from '../../model/tool.ts'
+import type { CompiledTool } from '../pipeline/exchange.ts'
+
+/** A validator and a builder of requests; made from the tool alone. */
+export type Prepared = Pick<CompiledTool, 'validate' | 'buildRequest'>
+
+export interface ToolIndex {
+  readonly count: number
+  /** null → the tools everybody sees; tenant → those and its own, in name order. */
+  readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>
+}
+
+/** Remembers the lists it saw last, so that a change elsewhere costs nothing here. */
+export class ToolIndexer {
+  readonly #prepare: (tool: Tool) => Prepared
+  readonly #prepared = new WeakMap<Tool, Prepared>()
+  #lists: readonly (readonly Tool[])[] = []
+  #index: ToolIndex | undefined
+
+  constructor(prepare: (tool: Tool) => Prepared) {
+    this.#prepare = prepare
+  }
+
+  /** @throws Error when two tool-sets bring tools of one name that one caller would see */
+  index(lists: readonly (readonly Tool[])[]): ToolIndex {
+    const unchanged =
+      lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
+    if (this.#index !== undefined && unchanged) return this.#index
+    const tools = lists.flat().map((tool, index): CompiledTool => ({ tool, index, ...this.#ready(tool) }))
+    const index = { count: tools.length, byTenant: indexByTenant(tools) }
+    this.#lists = lists
+    this.#index = index
+    return index
+  }
+
+  #ready(tool: Tool): Prepared {
+    let prepared = this.#prepared.get(tool)
+    if (prepared === undefined) {
+      prepared = this.#prepare(tool)
+      this.#prepared.set(tool, prepared)
+    }
+    return prepared
+  }
+}
+
+function indexByTenant(
+  tools: readonly CompiledTool[],
+): Map<string | null, ReadonlyMap<string, CompiledTool>> {
+  const groups = new Map<string | null, CompiledTool[]>([[null, []]])
+  for (const entry of tools) {
+    const group = groups.get(entry.tool.tenant)
+    if (group === undefined) groups.set(entry.tool.tenant, [entry])
+    else group.push(entry)
+  }
+  const shared = groups.get(null)!
+  const index = new Map<string | null, ReadonlyMap<string, CompiledTool>>()
+  for (const [tenant, own] of groups) {
+    const visible = tenant === null ? shared : [...shared, ...own]
+    visible.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
+    const named = new Map<string, CompiledTool>()
+    for (const entry of visible) {
+      const other = named.get(entry.tool.name)
+      named.set(entry.tool.name, other === undefined ? entry : theOneServed(other, entry))
+    }
+    index.set(tenant, named)
+  }
+  return index
+}
+
+/** A tool-set comes before the document of an API: what one tenant publishes must not keep everybody's configuration from being served. */
+function theOneServed(other: CompiledTool, entry: CompiledTool): CompiledTool {
+  if (entry.tool.apiId !== undefined) return other
+  if (other.tool.apiId !== undefined) return entry
+  throw new Error(
+    `tool "${entry.tool.name}" comes from tool-set "${other.tool.toolSet}" and from "${entry.tool.toolSet}"; give one of them a naming.prefix`,
+  )
+}

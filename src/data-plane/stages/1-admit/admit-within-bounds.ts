@@ -1,0 +1,36 @@
+/** Admits an exchange while fewer than a fixed number are in flight. It looks at nothing the caller sent. */
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+
+export interface Admission {
+  readonly enter: Stage
+  readonly leave: Stage
+  /** Exchanges between the two; a drain waits until there are none. */
+  readonly inFlight: () => number
+}
+
+/** Two stages that share one counter: `enter` counts up or refuses with `overloaded`, `leave` (settle) counts down. */
+export function admitWithinBounds(maxInFlight: number): Admission {
+  let inFlight = 0
+  const overloaded = refuse('overloaded', { retryAfterSecs: 1 })
+  return {
+    inFlight: () => inFlight,
+    enter: {
+      id: 'admit-within-bounds',
+      phase: 'admit',
+      run() {
+        // counted before the check, so that `leave` may count down on every exit
+        inFlight++
+        return inFlight > maxInFlight ? overloaded : undefined
+      },
+    },
+    leave: {
+      id: 'leave-bounds',
+      phase: 'settle',
+      run() {
+        inFlight--
+        return undefined
+      },
+    },
+  }
+}

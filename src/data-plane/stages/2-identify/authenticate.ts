@@ -1,0 +1,61 @@
+/** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
+import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { type Principal, principal } from '../../../model/principal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import type { Outcome, Stage } from '../../pipeline/stage.ts'
+
+/** May act for another tenant with `X-Tenant-ID` (contract §2). */
+const PLATFORM_ADMIN = 'cpi-admin'
+
+/** Whoever calls an API that asks for no authentication. */
+const ANYBODY = principal({
+  kind: 'anonymous',
+  subject: 'anonymous',
+  consumer: 'anonymous',
+  tenant: undefined,
+  roles: [],
+  scopes: [],
+  subscriptionId: undefined,
+  expiresAtMs: Number.POSITIVE_INFINITY,
+})
+
+export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | undefined): Stage {
+  function accept(exchange: Exchange, verified: Principal | Refusal): Outcome {
+    if (verified.kind === 'refusal') return verified
+    const asked = exchange.credentials.tenant
+    if (asked !== '' && asked !== verified.tenant && !verified.roles.includes(PLATFORM_ADMIN))
+      return refuse('tenant_mismatch')
+    exchange.principal = verified
+    exchange.tenant = asked === '' ? verified.tenant : asked
+    return undefined
+  }
+
+  return {
+    id: 'authenticate',
+    phase: 'identify',
+    run(exchange) {
+      const { authorization, apiKey } = exchange.credentials
+      let verified: Principal | Refusal | Promise<Principal | Refusal>
+      if (authorization !== '') {
+        // RFC 9110 §11.1: the scheme is case-insensitive; RFC 6750 §2.1: one token after it
+        if (authorization.length < 8 || authorization.slice(0, 7).toLowerCase() !== 'bearer ')
+          return refuse('token_malformed')
+        verified = tokens.verify(authorization.slice(7).trim(), exchange.receivedAtMs)
+      } else if (apiKey !== '' && apiKeys !== undefined) {
+        verified = apiKeys.verify(apiKey, exchange.receivedAtMs)
+      } else if (
+        apiKey === '' &&
+        exchange.operation.action === 'proxy' &&
+        !exchange.operation.api.authRequired
+      ) {
+        verified = ANYBODY
+      } else {
+        return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
+      }
+      return verified instanceof Promise
+        ? verified.then(value => accept(exchange, value))
+        : accept(exchange, verified)
+    },
+  }
+}

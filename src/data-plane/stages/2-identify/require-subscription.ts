@@ -1,0 +1,24 @@
+/** Lets nobody use an API without an approved subscription, where the API asks for one; and no blocked consumer use anything. */
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import { entitlementOf } from '../3-limit/take-quota.ts'
+
+export function requireSubscription(): Stage {
+  return {
+    id: 'require-subscription',
+    phase: 'identify',
+    run(exchange) {
+      const { operation, snapshot, tool } = exchange
+      const principal = exchange.principal!
+      if (snapshot.isBlocked(principal.tenant, principal.consumer)) return refuse('consumer_blocked')
+      const apiId = operation.action === 'proxy' ? operation.api.id : tool?.tool.apiId
+      if (apiId === undefined) return undefined
+      const authRequired =
+        operation.action === 'proxy'
+          ? operation.api.authRequired
+          : snapshot.apiOf(apiId)?.authRequired === true
+      if (!authRequired || entitlementOf(exchange, principal).subscriptionId !== undefined) return undefined
+      return refuse('subscription_required')
+    },
+  }
+}

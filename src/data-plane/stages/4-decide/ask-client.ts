@@ -1,0 +1,69 @@
+/** Puts the policy's own questions (obligation `ask`) to the client and has the policy decide again with the answers. It judges no answer. */
+import { andThen } from '../../../shared/call/and-then.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import { obligationsOf } from '../shared/obligations.ts'
+
+/** A policy that always has one more question would never let a call end. */
+const MAX_ROUNDS = 8
+
+/** @param authorize the stage that decides; it sees the answers on the exchange */
+export function askClient(authorize: Stage): Stage {
+  function round(exchange: Exchange, roundsLeft: number): Outcome | Promise<Outcome> {
+    const questions = openQuestions(exchange)
+    if (questions === undefined) return undefined
+    if (roundsLeft === 0)
+      return refuse('policy_denied', {
+        message: `The policy asked this client ${MAX_ROUNDS} times without deciding.`,
+      })
+    const lacking = lackingCapabilities(exchange.client, questions)
+    if (exchange.client === undefined || lacking.length > 0) return unsupported(lacking)
+    const { operation } = exchange
+    if (operation.action !== 'tools.call') return undefined
+    const asked = exchange.client.ask({
+      tool: operation.tool,
+      arguments: operation.arguments,
+      principal: exchange.principal!,
+      questions,
+      bound: false,
+    })
+    const heard = (outcome: InquiryOutcome): Outcome | Promise<Outcome> => {
+      if (typeof outcome === 'string')
+        return refuse(outcome === 'declined' ? 'confirmation_declined' : 'confirmation_pending')
+      exchange.answers = { ...exchange.answers, ...outcome }
+      const decided = authorize.run(exchange)
+      return andThen(decided, value => value ?? round(exchange, roundsLeft - 1))
+    }
+    return andThen(asked, heard)
+  }
+  return {
+    id: 'ask-client',
+    phase: 'decide',
+    run(exchange) {
+      if (exchange.operation.action !== 'tools.call' || exchange.decision?.obligations === undefined)
+        return undefined
+      return round(exchange, MAX_ROUNDS)
+    },
+  }
+}
+
+/** What the decision asks that is not answered yet. */
+function openQuestions({ decision, answers }: Exchange): Questions | undefined {
+  const obligations = decision === undefined ? undefined : obligationsOf(decision)
+  if (obligations === undefined || typeof obligations === 'string' || obligations.ask === undefined)
+    return undefined
+  const open = Object.entries(obligations.ask).filter(
+    ([name]) => answers === undefined || !Object.hasOwn(answers, name),
+  )
+  return open.length === 0 ? undefined : Object.fromEntries(open)
+}
+
+/** The client learns which capabilities it would have to declare. */
+export function unsupported(lacking: readonly string[]): Outcome {
+  return refuse('confirmation_unsupported', {
+    message: `The policy wants this client asked before the call, and it cannot be: it lacks the capability ${lacking.join(', ')}.`,
+    requiredCapabilities: lacking,
+  })
+}

@@ -1,0 +1,39 @@
+/** Holds a call to the rate that the policy allows it (obligation `limit`). It knows no plan: `take-quota` does. */
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
+import { obligationsOf } from '../shared/obligations.ts'
+import { quotaRefusal } from '../3-limit/take-quota.ts'
+
+export function limitDecision(quota: Quota): Stage {
+  return {
+    id: 'limit-decision',
+    phase: 'decide',
+    run(exchange) {
+      const { decision } = exchange
+      if (decision?.obligations === undefined) return undefined
+      const obligations = obligationsOf(decision)
+      if (typeof obligations === 'string' || obligations.limit === undefined) return undefined
+      const taken = quota.take({
+        key: keyOf(exchange),
+        limits: { perMinute: obligations.limit.perMinute },
+        nowMs: exchange.receivedAtMs,
+      })
+      return taken instanceof Promise ? taken.then(accept) : accept(taken)
+    },
+  }
+}
+
+function accept(taken: QuotaGrant | QuotaRefusal): Outcome {
+  if (!taken.granted) return quotaRefusal(taken)
+  // nothing is counted in flight here
+  taken.release()
+  return undefined
+}
+
+/** One counter for each consumer and thing. */
+function keyOf({ operation, tenant, principal, tool }: Exchange): string {
+  const thing =
+    tool !== undefined ? tool.tool.name : operation.action === 'proxy' ? operation.api.id : operation.action
+  return `${POLICY_LIMIT_KEY}${JSON.stringify([tenant ?? null, principal!.consumer, thing])}`
+}

@@ -1,0 +1,83 @@
+/** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
+import type { JsonSchema } from '../../../model/json-schema.ts'
+import type { CompiledTool, ExchangeInit } from '../../pipeline/exchange.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+
+/** An argument that travels in a header as well. */
+interface Mirrored {
+  /** Names from the arguments' root to the value. */
+  readonly path: readonly string[]
+  readonly header: string
+}
+
+/** Annotations deeper than this are not looked for; clients do not either. */
+const MAX_DEPTH = 8
+
+const known = new WeakMap<CompiledTool, readonly Mirrored[]>()
+
+export function matchHeaders(): Stage {
+  return {
+    id: 'match-headers',
+    phase: 'decide',
+    run({ operation, tool, mirrored }) {
+      if (operation.action !== 'tools.call' || mirrored === undefined) return undefined
+      for (const { path, header } of mirroredBy(tool!)) {
+        const fault = compare(mirrored, header, valueAt(operation.arguments, path))
+        if (fault !== undefined) return refuse('header_mismatch', { message: fault })
+      }
+      return undefined
+    },
+  }
+}
+
+function mirroredBy(tool: CompiledTool): readonly Mirrored[] {
+  let found = known.get(tool)
+  if (found === undefined) {
+    found = [...annotated(tool.tool.inputSchema, [])]
+    known.set(tool, found)
+  }
+  return found
+}
+
+/** Only what `properties` alone lead to can be annotated. */
+function* annotated(schema: JsonSchema, path: readonly string[]): Generator<Mirrored> {
+  const { properties } = schema
+  if (!isObject(properties) || path.length >= MAX_DEPTH) return
+  for (const [name, property] of Object.entries(properties)) {
+    if (!isObject(property)) continue
+    const header = property['x-mcp-header']
+    if (typeof header === 'string')
+      yield { path: [...path, name], header: `mcp-param-${header.toLowerCase()}` }
+    yield* annotated(property, [...path, name])
+  }
+}
+
+function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args
+  for (const name of path) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  return value
+}
+
+/** null counts as absent: a client does not mirror it. */
+function compare(
+  read: NonNullable<ExchangeInit['mirrored']>,
+  header: string,
+  value: unknown,
+): string | undefined {
+  const inHeader = read(header)
+  if (inHeader === null) return `The header ${header} is not valid base64.`
+  if (value === undefined || value === null)
+    return inHeader === undefined ? undefined : `The header ${header} mirrors an argument that is not given.`
+  // an empty header cannot be told from none
+  if (inHeader === undefined) return value === '' ? undefined : `The header ${header} is missing.`
+  const same =
+    typeof value === 'number'
+      ? /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(inHeader) && Number(inHeader) === value
+      : inHeader === String(value)
+  return same ? undefined : `The header ${header} differs from the argument it mirrors.`
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

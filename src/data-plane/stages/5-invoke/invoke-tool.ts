@@ -1,0 +1,103 @@
+/** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
+import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { newSpanId } from '../../../shared/call/random-ids.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Outcome, Reply, Stage } from '../../pipeline/stage.ts'
+import { ProgressLines } from './progress-lines.ts'
+import { redactedPaths, redactOutcome } from './redact-answer.ts'
+import type { ResultCache } from './result-cache.ts'
+import { toolResult } from './tool-result.ts'
+
+export function invokeTool(egress: Egress, maxResponseBytes: number, cache: ResultCache): Stage {
+  async function call(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+    const { operation, tool } = exchange
+    if (operation.action !== 'tools.call') return undefined
+    const request = tool!.buildRequest(operation.arguments)
+    const progress = progressOf(exchange)
+    const startedAt = performance.now()
+    const answer = await egress.request({
+      method: request.method,
+      url: request.url,
+      headers: headersOf(request.headers, exchange),
+      body: request.body,
+      timeoutMs: tool!.tool.timeoutMs,
+      maxResponseBytes,
+      cancellation,
+      onHead:
+        progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
+      onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
+    })
+    exchange.backendMs = performance.now() - startedAt
+    return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
+  }
+
+  return {
+    id: 'invoke-tool',
+    phase: 'invoke',
+    run(exchange) {
+      if (exchange.operation.action !== 'tools.call') return undefined
+      if (exchange.cancellation.cancelled) return refuse('cancelled')
+      const answer = cache.answer(exchange, call)
+      const redacted = redactedPaths(exchange)
+      if (redacted === undefined) return answer
+      return answer instanceof Promise
+        ? answer.then(outcome => redactOutcome(outcome, redacted))
+        : redactOutcome(answer, redacted)
+    },
+  }
+}
+
+/** Lines of a streaming backend; none of their text where the answer is redacted, because it could say the same. */
+function progressOf(exchange: Exchange): ProgressLines | undefined {
+  const { onProgress } = exchange
+  if (onProgress === undefined) return undefined
+  return new ProgressLines(
+    redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),
+  )
+}
+
+function headersOf(own: readonly string[], exchange: Exchange): readonly string[] {
+  const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
+  const travelling = exchange.travelling?.traceHeaders
+  if (travelling !== undefined && travelling.length > 0) headers.push(...travelling)
+  return headers
+}
+
+/** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */
+function traceparent(exchange: Exchange): string {
+  exchange.backendSpanId = newSpanId()
+  return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
+}
+
+function answered(exchange: Exchange, answer: EgressResponse): Reply {
+  exchange.responseBytes = answer.body.byteLength
+  const ok = answer.status >= 200 && answer.status < 300
+  const result = toolResult(answer, exchange.tool!.tool.outputSchema !== undefined)
+  return ok
+    ? { kind: 'reply', result, backendStatus: answer.status }
+    : { kind: 'reply', result, backendStatus: answer.status, failure: 'tool_execution_failed' }
+}
+
+const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {
+  unreachable: 'The backend cannot be reached.',
+  blocked_address: 'The backend cannot be reached.', // which addresses are fenced off is not the caller's to know
+  too_large: 'The backend answered with more than the gateway takes.',
+  protocol: 'The backend answered with something that is not HTTP.',
+}
+
+function failed(answer: EgressFailure, timeoutMs: number): Outcome {
+  if (answer.reason === 'cancelled') return refuse('cancelled')
+  const timedOut = answer.reason === 'timeout'
+  const text =
+    answer.reason === 'timeout'
+      ? `The backend did not answer within ${timeoutMs} ms.`
+      : TEXT_OF_FAILURE[answer.reason]
+  return {
+    kind: 'reply',
+    result: { content: [{ type: 'text', text }], isError: true },
+    failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
+    backendStatus: 0,
+  }
+}

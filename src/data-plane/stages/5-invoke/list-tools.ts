@@ -1,0 +1,52 @@
+/** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
+import type { CompiledTool, Exchange, ToolListing } from '../../pipeline/exchange.ts'
+import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Decision } from '../../../shared/policy/engine.ts'
+import { denial, subjectKeyOf } from '../4-decide/authorize.ts'
+import { listingInput } from '../shared/policy-input.ts'
+
+/** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
+const REMEMBERED_LISTINGS = 1024
+
+export function listTools(): Stage {
+  function keep(
+    exchange: Exchange,
+    key: string,
+    entries: readonly CompiledTool[],
+    decisions: readonly Decision[],
+  ): Outcome {
+    // a list without the tools that could not be decided would be wrong, and remembered as long as the snapshot
+    const undecided = decisions.find(decision => decision.unavailable === true)
+    if (undecided !== undefined) return denial(undecided, exchange.principal!)
+    const allowed = entries.filter((_, at) => decisions[at]!.allow)
+    const listing: ToolListing = { tools: allowed, forms: new Map() }
+    if (exchange.snapshot.listings.size < REMEMBERED_LISTINGS) exchange.snapshot.listings.set(key, listing)
+    exchange.listing = listing
+    return undefined
+  }
+
+  return {
+    id: 'list-tools',
+    phase: 'invoke',
+    run(exchange) {
+      if (exchange.operation.action !== 'tools.list') return undefined
+      const key = subjectKeyOf(exchange)
+      const remembered = exchange.snapshot.listings.get(key)
+      if (remembered !== undefined) {
+        exchange.listing = remembered
+        return undefined
+      }
+      const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]
+      const decisions: (Decision | Promise<Decision>)[] = []
+      for (const entry of entries) {
+        const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
+        decisions.push(decision)
+        // each further evaluation might hold the thread as long as this one
+        if (!(decision instanceof Promise) && decision.unavailable === true) break
+      }
+      return decisions.some(decision => decision instanceof Promise)
+        ? Promise.all(decisions).then(all => keep(exchange, key, entries, all))
+        : keep(exchange, key, entries, decisions as Decision[])
+    },
+  }
+}

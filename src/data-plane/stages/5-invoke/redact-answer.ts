@@ -1,0 +1,84 @@
+/** Takes out of a tool's answer what the policy does not let this caller see (obligation `redact`). What it cannot read it withholds. */
+import type { Content, ToolResult } from '../../../model/tool.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/stage.ts'
+import { obligationsOf } from '../shared/obligations.ts'
+
+export type RedactedPaths = readonly (readonly string[])[]
+
+const WITHHELD: Content = Object.freeze({
+  type: 'text',
+  text: 'The policy redacts this answer, and this part of it is no JSON: it was withheld.',
+})
+
+/** The paths that leave the answer of this call; undefined when it may be seen whole. */
+export function redactedPaths({ decision }: Exchange): RedactedPaths | undefined {
+  if (decision?.obligations === undefined) return undefined
+  const obligations = obligationsOf(decision)
+  return typeof obligations === 'string' ? undefined : obligations.redact
+}
+
+/** A copy: answers are remembered and shared with callers who may see more. */
+export function redactOutcome(outcome: Outcome, paths: RedactedPaths): Outcome {
+  if (outcome?.kind !== 'reply') return outcome
+  return { ...outcome, result: redactResult(outcome.result, paths) }
+}
+
+export function redactResult(result: ToolResult, paths: RedactedPaths): ToolResult {
+  const content = result.content.map(part => redactContent(part, paths))
+  if (result.structuredContent === undefined) return { ...result, content }
+  return {
+    ...result,
+    content,
+    structuredContent: redactValue(structuredClone(result.structuredContent), paths),
+  }
+}
+
+function redactContent(part: Content, paths: RedactedPaths): Content {
+  if (part.type === 'text') {
+    const text = redactText(part.text, paths)
+    return text === undefined ? WITHHELD : { ...part, text }
+  }
+  if (part.type === 'resource' && 'text' in part.resource && typeof part.resource.text === 'string') {
+    const text = redactText(part.resource.text, paths)
+    return text === undefined ? WITHHELD : { ...part, resource: { ...part.resource, text } }
+  }
+  return WITHHELD
+}
+
+function redactText(text: string, paths: RedactedPaths): string | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return JSON.stringify(redactValue(value, paths))
+}
+
+function redactValue(value: unknown, paths: RedactedPaths): unknown {
+  for (const path of paths) remove(value, path, 0)
+  return value
+}
+
+function remove(value: unknown, path: readonly string[], at: number): void {
+  if (typeof value !== 'object' || value === null) return
+  const segment = path[at]!
+  const last = at === path.length - 1
+  if (Array.isArray(value)) {
+    if (segment === '*' && last) value.length = 0
+    else if (segment === '*') for (const item of value) remove(item, path, at + 1)
+    else if (/^(0|[1-9]\d{0,9})$/.test(segment) && Number(segment) < value.length) {
+      // a gap would move the items behind it onto other paths
+      if (last) value[Number(segment)] = null
+      else remove(value[Number(segment)], path, at + 1)
+    }
+    return
+  }
+  const record = value as Record<string, unknown>
+  for (const name of segment === '*' ? Object.keys(record) : [segment]) {
+    if (!Object.hasOwn(record, name)) continue
+    if (last) delete record[name]
+    else remove(record[name], path, at + 1)
+  }
+}

@@ -1,0 +1,186 @@
+/** Remembers results of read-only tools that opted in, and lets calls that mean the same share one backend call. Bounded. */
+import type { ObjectSchema } from '../../../model/json-schema.ts'
+import type { ToolResult } from '../../../model/tool.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { CompiledTool, Exchange, Snapshot } from '../../pipeline/exchange.ts'
+import type { Outcome, Reply } from '../../pipeline/stage.ts'
+import { canonicalJson } from '../../../link/document.ts'
+import { subjectKeyOf } from '../4-decide/authorize.ts'
+
+interface Remembered {
+  readonly result: ToolResult
+  readonly untilMs: number
+  readonly bytes: number
+  /** When it was last moved to the end of the order, Unix ms. */
+  movedAtMs: number
+}
+
+interface Shared {
+  readonly outcome: Promise<Outcome>
+  readonly cancellation: Cancellation
+  waiting: number
+}
+
+/** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
+export type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
+
+const MAX_ENTRIES = 10_000
+/** An entry in use is moved at most so often: taking it out and in again is dearer than finding it. */
+const MOVE_EVERY_MS = 1000
+const MAX_BYTES = 64 * 1024 * 1024
+
+export class ResultCache {
+  /** Of calls of tools that opted in. */
+  readonly counts = { hits: 0, misses: 0 }
+  /** In order of use: the first was unused longest. */
+  readonly #entries = new Map<string, Remembered>()
+  readonly #shared = new Map<string, Shared>()
+  #bytes = 0
+  readonly #scopes = new WeakMap<Snapshot, Map<string, number>>()
+  #lastScope = 0
+
+  /** The cached or shared outcome, or the backend's. */
+  answer(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
+    const tool = exchange.tool!
+    const ttlMs = tool.tool.cache?.ttlMs ?? 0
+    if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
+    const key = this.#keyOf(exchange, tool)
+    const known = this.#recall(key, exchange.receivedAtMs)
+    if (known !== undefined) {
+      exchange.cacheHit = true
+      this.counts.hits++
+      return { kind: 'reply', result: known, backendStatus: 200 }
+    }
+    return this.#share(key, exchange, ttlMs, call)
+  }
+
+  /** Results that are remembered. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Forgets everything; returns how much that was. */
+  clear(): number {
+    const count = this.#entries.size
+    this.#entries.clear()
+    this.#bytes = 0
+    return count
+  }
+
+  /** Snapshot, caller's class, tool and arguments in canonical form: calls that mean the same have the same key (contract §3). */
+  #keyOf(exchange: Exchange, tool: CompiledTool): string {
+    const { operation, snapshot } = exchange
+    const args = operation.action === 'tools.call' ? operation.arguments : {}
+    const meant = canonicalJson(withDefaults(tool.tool.inputSchema, args))
+    return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${meant}`
+  }
+
+  /** A number that stands for snapshot and class: their own names are long, and a key is hashed and compared at every call. */
+  #scopeOf(snapshot: Snapshot, subjectKey: string): number {
+    let scopes = this.#scopes.get(snapshot)
+    // full: new numbers; what the old ones remember falls out in its time
+    if (scopes === undefined || scopes.size >= MAX_ENTRIES) {
+      scopes = new Map()
+      this.#scopes.set(snapshot, scopes)
+    }
+    let scope = scopes.get(subjectKey)
+    if (scope === undefined) {
+      scope = ++this.#lastScope
+      scopes.set(subjectKey, scope)
+    }
+    return scope
+  }
+
+  #recall(key: string, nowMs: number): ToolResult | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    const over = entry.untilMs <= nowMs
+    if (!over && nowMs - entry.movedAtMs < MOVE_EVERY_MS) return entry.result
+    this.#drop(key, entry)
+    if (over) return undefined
+    entry.movedAtMs = nowMs
+    this.#keep(key, entry)
+    return entry.result
+  }
+
+  async #share(key: string, exchange: Exchange, ttlMs: number, call: CallBackend): Promise<Outcome> {
+    let shared = this.#shared.get(key)
+    if (shared === undefined) {
+      this.counts.misses++
+      const cancellation = new Cancellation()
+      shared = { cancellation, waiting: 0, outcome: call(exchange, cancellation) }
+      this.#shared.set(key, shared)
+      const own = shared
+      const done = (): void => {
+        if (this.#shared.get(key) === own) this.#shared.delete(key)
+      }
+      own.outcome.then(outcome => {
+        done()
+        if (outcome?.kind === 'reply' && outcome.failure === undefined)
+          this.#remember(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
+      }, done)
+    } else {
+      exchange.cacheHit = true
+      this.counts.hits++
+    }
+    const mine = shared
+    mine.waiting++
+    // the shared call ends early only when nobody waits for it any more
+    const stop = exchange.cancellation.onCancel(() => {
+      if (--mine.waiting > 0) return
+      if (this.#shared.get(key) === mine) this.#shared.delete(key)
+      mine.cancellation.cancel()
+    })
+    try {
+      return await mine.outcome
+    } finally {
+      stop()
+    }
+  }
+
+  #remember(key: string, reply: Reply, untilMs: number, nowMs: number): void {
+    const bytes = 2 * key.length + 2 * JSON.stringify(reply.result).length
+    if (bytes > MAX_BYTES / 16) return
+    this.#keep(key, { result: reply.result, untilMs, bytes, movedAtMs: nowMs })
+    while (this.#entries.size > MAX_ENTRIES || this.#bytes > MAX_BYTES) {
+      const [oldest, entry] = this.#entries.entries().next().value!
+      this.#drop(oldest, entry)
+    }
+  }
+
+  #keep(key: string, entry: Remembered): void {
+    this.#entries.set(key, entry)
+    this.#bytes += entry.bytes
+  }
+
+  #drop(key: string, entry: Remembered): void {
+    this.#entries.delete(key)
+    this.#bytes -= entry.bytes
+  }
+}
+
+type Arguments = { readonly [name: string]: unknown }
+
+/** Defaults of each schema, found once. */
+const defaults = new WeakMap<ObjectSchema, readonly (readonly [name: string, value: unknown])[]>()
+
+function withDefaults(schema: ObjectSchema, args: Arguments): Arguments {
+  let filled: Record<string, unknown> | undefined
+  for (const [name, value] of defaultsOf(schema)) {
+    if (Object.hasOwn(args, name)) continue
+    filled ??= { ...args }
+    filled[name] = value
+  }
+  return filled ?? args
+}
+
+function defaultsOf(schema: ObjectSchema): readonly (readonly [name: string, value: unknown])[] {
+  let found = defaults.get(schema)
+  if (found === undefined) {
+    found = Object.entries(schema.properties ?? {})
+      .filter(([, property]) => property.default !== undefined)
+      .map(([name, property]) => [name, property.default] as const)
+    defaults.set(schema, found)
+  }
+  return found
+}

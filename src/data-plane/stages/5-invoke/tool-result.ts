@@ -1,0 +1,101 @@
+/** Backend answer → tool result (contract §3, "Backend answers"). It sees no request and no caller. */
+import type { EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Content, ToolResult } from '../../../model/tool.ts'
+import { type AnswerPart, boundaryOf, splitParts } from './multipart-answer.ts'
+
+const decoder = new TextDecoder('utf-8')
+
+/**
+ * 2xx becomes content; any other status a result with `isError` that holds status and body.
+ * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
+ */
+export function toolResult(answer: EgressResponse, structured: boolean): ToolResult {
+  const ok = answer.status >= 200 && answer.status < 300
+  const contentType = answer.headers.get('content-type')
+  const type =
+    contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
+  if (!ok) {
+    const body = isText(type)
+      ? decoder.decode(answer.body)
+      : `(${answer.body.byteLength} bytes of ${type || 'unknown type'})`
+    const text =
+      body.trim() === ''
+        ? `The backend answered with status ${answer.status}.`
+        : `The backend answered with status ${answer.status}: ${body}`
+    return { content: [{ type: 'text', text }], isError: true }
+  }
+  if (answer.body.byteLength === 0)
+    return {
+      content: [{ type: 'text', text: `Done (status ${answer.status}, no content).` }],
+      isError: false,
+    }
+  const content = partsOf(type, contentType, answer.body)?.map(contentOfPart) ?? [
+    contentOf(type, answer.body),
+  ]
+  if (!structured) return { content, isError: false }
+  const value = jsonOf(type, answer.body)
+  return value === undefined
+    ? { content, isError: false }
+    : { content, isError: false, structuredContent: value }
+}
+
+function isJson(type: string): boolean {
+  return type === 'application/json' || type.endsWith('+json')
+}
+
+function isText(type: string): boolean {
+  return (
+    type === '' ||
+    type.startsWith('text/') ||
+    isJson(type) ||
+    type.endsWith('+xml') ||
+    TEXT_APPLICATIONS.has(type)
+  )
+}
+
+const TEXT_APPLICATIONS = new Set([
+  'application/xml',
+  'application/x-ndjson',
+  'application/jsonl',
+  'application/yaml',
+  'application/x-yaml',
+  'application/javascript',
+  'application/x-www-form-urlencoded',
+  'application/graphql',
+])
+
+function contentOf(type: string, body: Uint8Array): Content {
+  if (isText(type)) return { type: 'text', text: decoder.decode(body) }
+  if (type.startsWith('image/')) return { type: 'image', data: base64(body), mimeType: type }
+  if (type.startsWith('audio/')) return { type: 'audio', data: base64(body), mimeType: type }
+  return { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: type, blob: base64(body) } }
+}
+
+/** The types whose parts stand beside each other; those of `multipart/alternative` say the same thing again. */
+function partsOf(type: string, contentType: string, body: Uint8Array): readonly AnswerPart[] | undefined {
+  if (type !== 'multipart/mixed' && type !== 'multipart/related') return undefined
+  const boundary = boundaryOf(contentType)
+  return boundary === undefined ? undefined : splitParts(body, boundary)
+}
+
+/** A part that says which URI it is a copy of is a resource; it may be a text one. */
+function contentOfPart({ type, location, body }: AnswerPart): Content {
+  if (location === '') return contentOf(type, body)
+  const resource = { uri: location, mimeType: type }
+  return isText(type)
+    ? { type: 'resource', resource: { ...resource, text: decoder.decode(body) } }
+    : { type: 'resource', resource: { ...resource, blob: base64(body) } }
+}
+
+function base64(body: Uint8Array): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64')
+}
+
+function jsonOf(type: string, body: Uint8Array): unknown {
+  if (!isJson(type)) return undefined
+  try {
+    return JSON.parse(decoder.decode(body))
+  } catch {
+    return undefined
+  }
+}

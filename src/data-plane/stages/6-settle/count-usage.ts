@@ -1,0 +1,168 @@
+/** Adds up what the control plane wants to know of each call: use of subscriptions and keys, consumers seen. It sends nothing. */
+import type { Principal } from '../../../model/principal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import { statusOf } from './record-metrics.ts'
+import { entitlementOf } from '../3-limit/take-quota.ts'
+
+export interface SubscriptionUse {
+  readonly subscriptionId: string
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string
+  requests: number
+  errors: number
+  lastRequestAt: Date
+}
+
+export interface UsageNews {
+  readonly usage: readonly SubscriptionUse[]
+  readonly keysUsed: readonly { readonly id: string; readonly at: Date }[]
+  readonly consumersSeen: readonly { readonly tenant: string; readonly subject: string; readonly at: Date }[]
+}
+
+/** Consumers remembered between two collections; more are not told of until the next. */
+const MAX_ENTRIES = 100_000
+
+const MS_PER_DAY = 86_400_000
+
+/** What a credential has left behind since the last collection: found by its principal, because a call should build no text. */
+interface Seen {
+  readonly consumer: { readonly tenant: string; readonly subject: string; readonly at: Date } | undefined
+  readonly keyUsedAt: Date | undefined
+}
+
+export class UsageCounter {
+  readonly #subscriptions: boolean
+  #usage = new Map<string, SubscriptionUse>()
+  #keysUsed = new Map<string, Date>()
+  #consumersSeen = new Map<string, { readonly tenant: string; readonly subject: string; readonly at: Date }>()
+  #seen = new WeakMap<Principal, Seen>()
+  /** Those of `#usage` that belong to one day, by subscription. */
+  #ofDay = new Map<string, SubscriptionUse>()
+  #dayNumber = -1
+
+  /** @param subscriptions false: the control plane counts their use from metering events, and would count it twice */
+  constructor(subscriptions = true) {
+    this.#subscriptions = subscriptions
+  }
+
+  /** What has happened since the last time; it is not given twice. */
+  take(): UsageNews {
+    const news = {
+      usage: [...this.#usage.values()],
+      keysUsed: [...this.#keysUsed].map(([id, at]) => ({ id, at })),
+      consumersSeen: [...this.#consumersSeen.values()],
+    }
+    this.#usage = new Map()
+    this.#keysUsed = new Map()
+    this.#consumersSeen = new Map()
+    this.#seen = new WeakMap()
+    this.#ofDay = new Map()
+    return news
+  }
+
+  /** Takes over what another counter has counted, of another thread for one. */
+  add({ usage, keysUsed, consumersSeen }: UsageNews): void {
+    for (const use of usage) {
+      const key = `${use.subscriptionId} ${use.day}`
+      const known = this.#usage.get(key)
+      if (known === undefined) {
+        if (this.#usage.size < MAX_ENTRIES)
+          this.#usage.set(key, { ...use, lastRequestAt: new Date(use.lastRequestAt) })
+        continue
+      }
+      known.requests += use.requests
+      known.errors += use.errors
+      later(known.lastRequestAt, use.lastRequestAt)
+    }
+    for (const { id, at } of keysUsed)
+      later(
+        entryOf(this.#keysUsed, id, () => new Date(at)),
+        at,
+      )
+    for (const seen of consumersSeen) {
+      const { tenant, subject, at } = seen
+      const made = () => ({ tenant, subject, at: new Date(at) })
+      later(entryOf(this.#consumersSeen, `${tenant}/${subject}`, made)?.at, at)
+    }
+  }
+
+  readonly stage: Stage = {
+    id: 'count-usage',
+    phase: 'settle',
+    run: exchange => {
+      const { principal, operation } = exchange
+      if (principal === undefined || (operation.action !== 'tools.call' && operation.action !== 'proxy'))
+        return undefined
+      const nowMs = exchange.receivedAtMs
+      const { consumer, keyUsedAt } = this.#seen.get(principal) ?? this.#see(principal, nowMs)
+      consumer?.at.setTime(nowMs)
+      keyUsedAt?.setTime(nowMs)
+      if (!this.#subscriptions) return undefined
+      const { subscriptionId } = entitlementOf(exchange, principal)
+      if (subscriptionId !== undefined && exchange.quota !== undefined)
+        this.#count(subscriptionId, nowMs, statusOf(exchange) >= 400)
+      return undefined
+    },
+  }
+
+  #see(principal: Principal, nowMs: number): Seen {
+    const { tenant, consumer: subject } = principal
+    const seen = {
+      consumer:
+        tenant === undefined
+          ? undefined
+          : entryOf(this.#consumersSeen, `${tenant}/${subject}`, () => ({
+              tenant,
+              subject,
+              at: new Date(nowMs),
+            })),
+      keyUsedAt:
+        principal.kind === 'api_key'
+          ? entryOf(this.#keysUsed, principal.subject, () => new Date(nowMs))
+          : undefined,
+    }
+    this.#seen.set(principal, seen)
+    return seen
+  }
+
+  #count(subscriptionId: string, nowMs: number, failed: boolean): void {
+    const dayNumber = Math.floor(nowMs / MS_PER_DAY)
+    if (dayNumber !== this.#dayNumber) {
+      this.#dayNumber = dayNumber
+      this.#ofDay = new Map()
+    }
+    const use = this.#ofDay.get(subscriptionId) ?? this.#useOf(subscriptionId, nowMs)
+    if (use === undefined) return
+    use.requests++
+    if (failed) use.errors++
+    use.lastRequestAt.setTime(nowMs)
+  }
+
+  #useOf(subscriptionId: string, nowMs: number): SubscriptionUse | undefined {
+    const lastRequestAt = new Date(nowMs)
+    const day = lastRequestAt.toISOString().slice(0, 10)
+    const use = entryOf(this.#usage, `${subscriptionId} ${day}`, () => ({
+      subscriptionId,
+      day,
+      requests: 0,
+      errors: 0,
+      lastRequestAt,
+    }))
+    if (use !== undefined) this.#ofDay.set(subscriptionId, use)
+    return use
+  }
+}
+
+/** The entry there is, or a new one while there is room. */
+function entryOf<T>(entries: Map<string, T>, key: string, make: () => T): T | undefined {
+  const known = entries.get(key)
+  if (known !== undefined || entries.size >= MAX_ENTRIES) return known
+  const made = make()
+  entries.set(key, made)
+  return made
+}
+
+/** Moves a date on, never back. */
+function later(date: Date | undefined, to: Date): void {
+  if (date !== undefined && to > date) date.setTime(to.getTime())
+}

@@ -1,0 +1,66 @@
+/** Writes one line per exchange. No token, key, secret or argument value may appear in it. */
+import type { Exchange, StageTiming } from '../../pipeline/exchange.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import { outcomeOf, statusOf } from './record-metrics.ts'
+
+/** One line; `telemetry/` writes it. */
+export interface AccessRecord {
+  readonly request_id: string
+  readonly trace_id: string
+  readonly access: Exchange['access']
+  readonly action: string
+  readonly tool: string | undefined
+  readonly tenant: string | undefined
+  readonly consumer: string | undefined
+  readonly outcome: string
+  readonly status: number
+  readonly duration_ms: number
+  readonly backend_ms: number | undefined
+  /** Stage → milliseconds, of calls whose stages were timed. */
+  readonly stages: { readonly [stage: string]: number } | undefined
+  readonly snapshot: string
+}
+
+export interface AccessLog {
+  /** false while nobody would read the line: then none is made. */
+  readonly wanted: boolean
+  write(record: AccessRecord): void
+}
+
+/** @param sampled share of the calls that succeed, 0 to 1; refused and failed ones are always logged */
+export function logAccess(log: AccessLog, sampled = 1): Stage {
+  return {
+    id: 'log-access',
+    phase: 'settle',
+    run(exchange) {
+      if (!log.wanted) return undefined
+      const { operation, tenant, principal } = exchange
+      const outcome = outcomeOf(exchange)
+      if (outcome === 'success' && sampled < 1 && Math.random() >= sampled) return undefined
+      log.write({
+        request_id: exchange.requestId,
+        trace_id: exchange.traceId,
+        access: exchange.access,
+        action: operation.action,
+        tool: exchange.tool?.tool.name,
+        tenant,
+        consumer: principal?.consumer,
+        outcome,
+        status: statusOf(exchange),
+        duration_ms: round(exchange.durationMs),
+        backend_ms: exchange.backendMs < 0 ? undefined : round(exchange.backendMs),
+        snapshot: exchange.snapshot.version.slice(0, 12),
+        stages: exchange.timings === undefined ? undefined : stagesOf(exchange.timings),
+      })
+      return undefined
+    },
+  }
+}
+
+function stagesOf(timings: readonly StageTiming[]): { readonly [stage: string]: number } {
+  return Object.fromEntries(timings.map(({ stage, ms }) => [stage, round(ms)]))
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000
+}

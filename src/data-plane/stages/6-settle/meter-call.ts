@@ -1,0 +1,136 @@
+/** Makes one metering event of each tool invocation and proxied call that passed authentication (contract §7). It stores and sends nothing. */
+import type { CallOrigin, Meter, MeteredOutcome } from '../../metering/meter.ts'
+import type { Principal } from '../../../model/principal.ts'
+import type { CompiledApi, CompiledTool, Exchange } from '../../pipeline/exchange.ts'
+import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import { statusOf } from './record-metrics.ts'
+import { entitlementOf } from '../3-limit/take-quota.ts'
+
+/** Those that do not follow from the status. */
+const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
+  tool_execution_failed: 'backend_error',
+  backend_unreachable: 'backend_unreachable',
+  upstream_unavailable: 'backend_unreachable',
+  backend_timeout: 'timeout',
+  quota_exceeded: 'rate_limited',
+  internal_error: 'backend_error',
+  policy_unavailable: 'denied',
+}
+
+export interface Metering {
+  /** Refuses calls whose events could not be kept. */
+  readonly admit: Stage
+  readonly settle: Stage
+}
+
+export function meterCalls(meter: Meter): Metering {
+  const origins = new Origins()
+  return {
+    admit: {
+      id: 'admit-metered',
+      phase: 'admit',
+      run: () => (meter.ready ? undefined : UNMETERED),
+    },
+    settle: {
+      id: 'meter-call',
+      phase: 'settle',
+      run(exchange) {
+        const { principal, operation, final } = exchange
+        if (principal === undefined || (operation.action !== 'tools.call' && operation.action !== 'proxy'))
+          return undefined
+        const { backendMs } = exchange
+        return meter.record(origins.of(exchange, principal), {
+          occurredAtMs: exchange.receivedAtMs,
+          requestId: exchange.requestId,
+          outcome: outcomeOf(exchange),
+          statusCode: statusCodeOf(exchange),
+          latencyUs: Math.round(exchange.durationMs * 1000),
+          backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
+          requestBytes: exchange.requestBytes,
+          responseBytes: exchange.responseBytes,
+          tokensSavedBytes: final?.kind === 'reply' ? (exchange.savings?.(final.result) ?? 0) : 0,
+          cacheHit: exchange.cacheHit,
+          counted: exchange.quota !== undefined,
+          decisionId: final?.kind === 'refusal' ? (final.decisionId ?? '') : '',
+        })
+      },
+    },
+  }
+}
+
+const UNMETERED = refuse('overloaded', {
+  message: 'This instance cannot keep count of calls at the moment. Try again.',
+})
+
+function outcomeOf({ final }: Exchange): MeteredOutcome {
+  if (final === undefined) return 'success'
+  if (final.kind === 'reply') return final.failure === undefined ? 'success' : OUTCOME_OF[final.failure]!
+  const known = OUTCOME_OF[final.reason]
+  if (known !== undefined) return known
+  const { status } = final.row
+  if (status === 401 || status === 403) return 'denied'
+  if (status === 404) return 'not_found'
+  return status === 429 ? 'rate_limited' : 'invalid'
+}
+
+/** A proxied answer keeps the status its backend gave it. */
+function statusCodeOf(exchange: Exchange): number {
+  const { final, access } = exchange
+  if (access === 'proxy' && final?.kind === 'reply') return final.backendStatus ?? statusOf(exchange)
+  return statusOf(exchange)
+}
+
+interface Known {
+  readonly origin: CallOrigin
+  readonly snapshotVersion: string
+}
+
+/** Origins of callers and what they call, made once: the meter keeps their encoded form on them. Gone with the snapshot or the credential. */
+class Origins {
+  readonly #known = new WeakMap<CompiledTool | CompiledApi, WeakMap<Principal, Known>>()
+
+  of(exchange: Exchange, principal: Principal): CallOrigin {
+    const { operation, snapshot } = exchange
+    const target = operation.action === 'proxy' ? operation.api : exchange.tool
+    if (target === undefined) return originOf(exchange, principal)
+    let ofTarget = this.#known.get(target)
+    if (ofTarget === undefined) {
+      ofTarget = new WeakMap()
+      this.#known.set(target, ofTarget)
+    }
+    const known = ofTarget.get(principal)
+    const { origin } = known ?? {}
+    if (
+      origin !== undefined &&
+      known!.snapshotVersion === snapshot.version &&
+      origin.access === exchange.access &&
+      origin.policyRevision === snapshot.policy.revision &&
+      origin.subscriptionId === (entitlementOf(exchange, principal).subscriptionId ?? '')
+    )
+      return origin
+    const made = originOf(exchange, principal)
+    // who acts for another tenant does so rarely: such origins are made each time
+    if (exchange.tenant === principal.tenant)
+      ofTarget.set(principal, { origin: made, snapshotVersion: snapshot.version })
+    return made
+  }
+}
+
+function originOf(exchange: Exchange, principal: Principal): CallOrigin {
+  const { operation, tool, snapshot, access, tenant } = exchange
+  const api = operation.action === 'proxy' ? operation.api : undefined
+  const tenantName = api?.tenant ?? tenant
+  return {
+    tenantId: tenantName === undefined ? '' : (snapshot.tenantIdOf(tenantName) ?? ''),
+    consumerId: principal.consumer,
+    subscriptionId: entitlementOf(exchange, principal).subscriptionId ?? '',
+    apiId: api?.id ?? tool?.tool.apiId ?? '',
+    // a name that no tool has is whatever the caller wrote
+    tool: tool?.tool.name ?? '',
+    toolset: tool?.tool.toolSet ?? '',
+    access: access === 'rest' || access === 'proxy' ? access : 'jsonrpc',
+    policyRevision: snapshot.policy.revision,
+    encoded: undefined,
+  }
+}

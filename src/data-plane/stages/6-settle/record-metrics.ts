@@ -1,0 +1,62 @@
+/** Counts how each exchange ended. It keeps no label whose number of values a caller could raise without bound. */
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { REFUSALS } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+
+/** Where the counts go; `telemetry/` implements it. */
+export interface CallMetrics {
+  /**
+   * @param consumer '' for callers that were not authenticated.
+   * @param status what a REST caller is told.
+   * @param outcome `success`, or the reason of the refusal or failure.
+   */
+  call(
+    consumer: string,
+    status: number,
+    outcome: string,
+    action: string,
+    seconds: number,
+    backendSeconds: number,
+  ): void
+  /** Of an exchange whose stages were timed. @param stage id of a stage: a closed set */
+  stage(stage: string, seconds: number): void
+  /** @param calendar a daily or monthly quota, not a rolling window */
+  quotaRefused(calendar: boolean): void
+}
+
+/** How an exchange ended, in one word. */
+export function outcomeOf(exchange: Exchange): string {
+  const { final } = exchange
+  if (final === undefined) return 'success'
+  return final.kind === 'refusal' ? final.reason : (final.failure ?? 'success')
+}
+
+/** HTTP status in REST terms, whatever the access pattern was. */
+export function statusOf(exchange: Exchange): number {
+  const { final } = exchange
+  if (final === undefined) return 200
+  if (final.kind === 'refusal') return final.row.status
+  return final.failure === undefined ? 200 : REFUSALS[final.failure].status
+}
+
+export function recordMetrics(metrics: CallMetrics): Stage {
+  return {
+    id: 'record-metrics',
+    phase: 'settle',
+    run(exchange) {
+      metrics.call(
+        exchange.principal?.consumer ?? '',
+        statusOf(exchange),
+        outcomeOf(exchange),
+        exchange.operation.action,
+        exchange.durationMs / 1000,
+        exchange.backendMs / 1000,
+      )
+      for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)
+      const { final } = exchange
+      if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')
+        metrics.quotaRefused(final.retryAfterSecsInBody === null)
+      return undefined
+    },
+  }
+}

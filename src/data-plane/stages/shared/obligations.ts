@@ -1,0 +1,87 @@
+/** What an allowing decision obliges the gateway to (`obligations`), read and checked. Nothing is carried out here. */
+import type { Questions } from '../../pipeline/inquiry.ts'
+import type { Decision } from '../../../shared/policy/engine.ts'
+import { questionsOf } from './questions.ts'
+
+/** Every obligation the gateway can meet. One it does not know is a denial: nobody may skip what the policy asked for. */
+export interface Obligations {
+  /** Ask the client first, and decide again with its answers. */
+  readonly ask?: Questions
+  /** Have the client's user confirm the call; the question, '' for the gateway's own. */
+  readonly confirm?: string
+  /** JSON Pointers (RFC 6901) of what leaves the answer; a segment `*` stands for every member or item. Split, decoded. */
+  readonly redact?: readonly (readonly string[])[]
+  /** Calls of this resource per minute and consumer, on top of every other limit. */
+  readonly limit?: { readonly perMinute: number }
+  /** Keep the decision in the log, whatever the sampling says. */
+  readonly log?: true
+}
+
+const NONE: Obligations = Object.freeze({})
+const MAX_PATHS = 100
+
+/** Remembered decisions are the same object each time, and so are their obligations. */
+const known = new WeakMap<object, Obligations | string>()
+
+/** @returns what to do, or a sentence about what cannot be done. */
+export function obligationsOf(decision: Decision): Obligations | string {
+  const given = decision.obligations
+  if (given === undefined) return NONE
+  let read = known.get(given)
+  if (read === undefined) {
+    read = readAll(given)
+    known.set(given, read)
+  }
+  return read
+}
+
+function readAll(given: { readonly [name: string]: unknown }): Obligations | string {
+  const read: { -readonly [name in keyof Obligations]: Obligations[name] } = {}
+  for (const [name, parameters] of Object.entries(given)) {
+    // false takes an obligation back
+    if (parameters === false) continue
+    if (name === 'confirm') read.confirm = messageOf(parameters)
+    else if (name === 'log') read.log = true
+    else if (name === 'ask') {
+      const questions = questionsOf(parameters)
+      if (questions === undefined)
+        return 'The obligation ask must be {"<name>": {"method": "elicitation/create", "params": {…}}}, 1 to 8 of them, none named confirm.'
+      read.ask = questions
+    } else if (name === 'redact') {
+      const paths = pathsOf(parameters)
+      if (paths === undefined)
+        return 'The obligation redact must be {"paths": ["/json/pointer", …]}, 1 to 100 of them.'
+      read.redact = paths
+    } else if (name === 'limit') {
+      const perMinute = isObject(parameters) ? parameters.per_minute : undefined
+      if (typeof perMinute !== 'number' || !Number.isInteger(perMinute) || perMinute < 1)
+        return 'The obligation limit must be {"per_minute": N} with a whole number from 1.'
+      read.limit = { perMinute }
+    } else return `The policy asks for the obligation "${name}", which this gateway does not know.`
+  }
+  return Object.freeze(read)
+}
+
+function messageOf(parameters: unknown): string {
+  return isObject(parameters) && typeof parameters.message === 'string' ? parameters.message : ''
+}
+
+function pathsOf(parameters: unknown): readonly (readonly string[])[] | undefined {
+  const paths = isObject(parameters) ? parameters.paths : undefined
+  if (!Array.isArray(paths) || paths.length === 0 || paths.length > MAX_PATHS) return undefined
+  const split: string[][] = []
+  for (const path of paths as unknown[]) {
+    if (typeof path !== 'string' || !path.startsWith('/')) return undefined
+    split.push(
+      path
+        .slice(1)
+        .split('/')
+        .map(segment => segment.replaceAll('~1', '/').replaceAll('~0', '~')),
+    )
+  }
+  return split
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,126 @@
+/** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
+import type { CompiledTool, Exchange } from '../../pipeline/exchange.ts'
+import type { PolicyInput } from '../../../shared/policy/engine.ts'
+import { entitlementOf } from '../3-limit/take-quota.ts'
+
+/** Decisions about no single tool or API; tools use their index, which is never negative. */
+const KEY_OF_ACTION = {
+  'tools.list': -1,
+  'resources.list': -2,
+  'prompts.list': -3,
+  'capabilities.read': -4,
+  session: -5,
+} as const
+const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8, policy: -9 } as const
+/** Of `timingInput`. */
+export const TIMING_KEY = -10
+/** APIs count down from here. */
+const FIRST_API = -64
+
+/** The number under which a decision about this exchange's resource may be remembered: one for each resource of the snapshot. */
+export function resourceKeyOf(exchange: Exchange): number {
+  const { operation } = exchange
+  if (operation.action === 'tools.call') return exchange.tool!.index
+  if (operation.action === 'proxy') return FIRST_API - operation.api.index
+  return operation.action === 'admin' ? KEY_OF_ADMIN[operation.resource] : KEY_OF_ACTION[operation.action]
+}
+
+function subjectOf(exchange: Exchange): PolicyInput['subject'] {
+  const principal = exchange.principal!
+  return {
+    type: principal.kind,
+    id: principal.subject,
+    properties: {
+      consumer: principal.consumer,
+      tenant: exchange.tenant ?? null,
+      roles: principal.roles,
+      scopes: principal.scopes,
+    },
+  }
+}
+
+/** The part about a tool, which is the same in all questions; gone with the tool's snapshot. */
+const resourceOfTool = new WeakMap<CompiledTool, PolicyInput['resource']>()
+
+function toolResource(entry: CompiledTool): PolicyInput['resource'] {
+  const known = resourceOfTool.get(entry)
+  if (known !== undefined) return known
+  const { tool } = entry
+  const made = Object.freeze({
+    type: 'tool',
+    id: tool.name,
+    properties: Object.freeze({
+      tenant: tool.tenant,
+      toolSet: tool.toolSet,
+      tags: tool.tags,
+      annotations: Object.freeze({ ...tool.annotations }),
+    }),
+  })
+  resourceOfTool.set(entry, made)
+  return made
+}
+
+function resourceOf(exchange: Exchange): PolicyInput['resource'] {
+  const { operation } = exchange
+  if (operation.action === 'tools.call') return toolResource(exchange.tool!)
+  if (operation.action === 'admin')
+    return { type: 'admin', id: operation.resource, properties: { tenant: null } }
+  if (operation.action === 'proxy') {
+    // an API without authentication is everybody's
+    return {
+      type: 'api',
+      id: operation.api.id,
+      properties: { tenant: operation.api.authRequired ? operation.api.tenant : null },
+    }
+  }
+  return { type: 'tools', id: '*', properties: { tenant: exchange.tenant ?? null } }
+}
+
+/** What is asked before the call is made. */
+export function policyInput(exchange: Exchange): PolicyInput {
+  const { operation, answers } = exchange
+  return {
+    subject: subjectOf(exchange),
+    action: { name: operation.action },
+    resource: resourceOf(exchange),
+    context: contextOf(
+      exchange,
+      operation.action === 'tools.call' ? operation.arguments : undefined,
+      answers,
+    ),
+  }
+}
+
+/** What is asked when a caller wants to see where the time of the exchange went. */
+export function timingInput(exchange: Exchange): PolicyInput {
+  return {
+    subject: subjectOf(exchange),
+    action: { name: 'admin' },
+    resource: { type: 'admin', id: 'timing', properties: { tenant: null } },
+    context: contextOf(exchange),
+  }
+}
+
+/** What is asked about a tool that is only being listed: its arguments are unknown, so they are absent. */
+export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInput {
+  return {
+    subject: subjectOf(exchange),
+    action: { name: 'tools.call' },
+    resource: toolResource(entry),
+    context: contextOf(exchange),
+  }
+}
+
+/** Facts that are unknown are absent: a policy can tell by that whether a tool is called or only listed. */
+function contextOf(
+  exchange: Exchange,
+  args?: PolicyInput['context']['arguments'],
+  answers?: PolicyInput['context']['answers'],
+): PolicyInput['context'] {
+  const plan = entitlementOf(exchange, exchange.principal!).plan?.slug ?? null
+  const { access, receivedAtMs: time } = exchange
+  if (args === undefined)
+    return answers === undefined ? { access, time, plan } : { access, time, plan, answers }
+  if (answers === undefined) return { access, time, plan, arguments: args }
+  return { access, time, plan, arguments: args, answers }
+}

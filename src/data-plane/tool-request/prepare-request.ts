@@ -1,0 +1,123 @@
+/** RequestTemplate → a function from arguments to the exact HTTP request, backend credential included. Pure; it sends nothing and never throws. */
+import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
+import type { BackendRequest } from '../pipeline/exchange.ts'
+import { prepareBody } from './body.ts'
+import { encode, encodeHeader, encodeReserved, wireText } from './encode.ts'
+import { preparePath } from './path.ts'
+import { serializePairs, serializeSimple } from './serialize.ts'
+
+type Args = { readonly [name: string]: unknown }
+
+/** Prepared once per tool; the returned function is on the hot path. Arguments must have been validated. */
+export function prepareRequest(
+  template: RequestTemplate,
+  authentication: BackendAuthentication = { type: 'none' },
+): (args: Args) => BackendRequest {
+  const { method, baseUrl } = template
+  const credential = credentialOf(authentication)
+  const path = preparePath(template.path, template.parameters)
+  const query = prepareQuery(template, credential)
+  const headers = prepareHeaders(template, credential)
+  const body = template.body === undefined ? undefined : prepareBody(template.body)
+  return args => {
+    const url = baseUrl + path(args) + query(args)
+    const built = body?.(args)
+    const lines = headers(args)
+    if (built === undefined) return { method, url, headers: lines }
+    lines.push('content-type', built.contentType)
+    return { method, url, headers: lines, body: built.body }
+  }
+}
+
+interface Credential {
+  readonly place: 'header' | 'query' | 'cookie'
+  readonly name: string
+  readonly value: string
+}
+
+/** RFC 6750 §2.1, RFC 7617 §2, OpenAPI 3.1 §4.8.27. undefined when there is nothing to show. */
+function credentialOf(authentication: BackendAuthentication): Credential | undefined {
+  const { type, credential } = authentication
+  if (credential === undefined || credential === '') return undefined
+  if (type === 'bearer') return { place: 'header', name: 'authorization', value: `Bearer ${credential}` }
+  if (type === 'basic') {
+    return {
+      place: 'header',
+      name: 'authorization',
+      value: `Basic ${Buffer.from(credential).toString('base64')}`,
+    }
+  }
+  if (type !== 'apiKey') return undefined
+  return { place: authentication.in ?? 'header', name: authentication.name ?? 'X-API-Key', value: credential }
+}
+
+function prepareQuery(template: RequestTemplate, credential: Credential | undefined): (args: Args) => string {
+  const parameters = template.parameters.filter(parameter => parameter.in === 'query')
+  const secret = credential?.place === 'query' ? `${encode(credential.name)}=` : undefined
+  const fixed = [
+    ...(template.query === undefined ? [] : [template.query]),
+    ...(secret === undefined ? [] : [secret + encode(credential!.value)]),
+  ]
+  if (parameters.length === 0) {
+    const whole = fixed.length > 0 ? `?${fixed.join('&')}` : ''
+    return () => whole
+  }
+  return args => {
+    const pairs = [...fixed]
+    for (const parameter of parameters) {
+      const value = args[parameter.argument]
+      if (value === undefined || value === null) continue
+      for (const pair of pairsOf(parameter, value)) {
+        // The keys of an exploded object come from the caller: none may stand in for the gateway's credential.
+        if (secret === undefined || !pair.startsWith(secret)) pairs.push(pair)
+      }
+    }
+    return pairs.length > 0 ? `?${pairs.join('&')}` : ''
+  }
+}
+
+function pairsOf(parameter: ParameterBinding, value: unknown): string[] {
+  const encoder = parameter.allowReserved === true ? encodeReserved : encode
+  if (parameter.contentType !== undefined) {
+    return [`${encode(parameter.name)}=${encoder(contentText(parameter.contentType, value))}`]
+  }
+  return serializePairs(parameter.name, value, parameter.style, parameter.explode, encoder)
+}
+
+/** JSON content of a string is a JSON string; any other type takes the text as it is. */
+function contentText(contentType: string, value: unknown): string {
+  return /[/+]json$/.test(contentType) ? JSON.stringify(value) : wireText(value)
+}
+
+function prepareHeaders(
+  template: RequestTemplate,
+  credential: Credential | undefined,
+): (args: Args) => string[] {
+  const parameters = template.parameters.filter(parameter => parameter.in === 'header')
+  const cookies = template.parameters.filter(parameter => parameter.in === 'cookie')
+  const fixed = ['accept', template.accept]
+  if (credential?.place === 'header')
+    fixed.push(credential.name.toLowerCase(), encodeHeader(credential.value))
+  const crumb = credential?.place === 'cookie' ? `${credential.name}=${encode(credential.value)}` : undefined
+  return args => {
+    const lines = [...fixed]
+    for (const parameter of parameters) {
+      const value = args[parameter.argument]
+      if (value !== undefined && value !== null) lines.push(parameter.name, headerText(parameter, value))
+    }
+    if (cookies.length > 0 || crumb !== undefined) {
+      const crumbs = crumb === undefined ? [] : [crumb]
+      for (const parameter of cookies) {
+        const value = args[parameter.argument]
+        if (value !== undefined && value !== null) crumbs.push(...pairsOf(parameter, value))
+      }
+      if (crumbs.length > 0) lines.push('cookie', crumbs.join('; '))
+    }
+    return lines
+  }
+}
+
+function headerText(parameter: ParameterBinding, value: unknown): string {
+  if (parameter.contentType !== undefined) return encodeHeader(contentText(parameter.contentType, value))
+  return encodeHeader(serializeSimple(parameter.name, value, 'simple', parameter.explode, text => text))
+}

@@ -1,0 +1,79 @@
+/** A tool made ready to be called: its argument check and its request. It calls nothing. */
+import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import type { ArgumentFault, CompiledTool } from '../pipeline/exchange.ts'
+import { climbs } from './path.ts'
+import { prepareRequest } from './prepare-request.ts'
+import { compileValidator } from '../../shared/json-schema/validate.ts'
+
+type Args = { readonly [name: string]: unknown }
+
+/** Both halves of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
+export function prepareTool(tool: Tool): Pick<CompiledTool, 'validate' | 'buildRequest'> {
+  const checkSchema = compileValidator(tool.inputSchema)
+  const checkRequest = requestCheck(tool.request)
+  return {
+    validate(args) {
+      const faults = checkSchema(args)
+      return faults.length > 0 || checkRequest === undefined ? faults : checkRequest(args as Args)
+    },
+    buildRequest: prepareRequest(tool.request, tool.authentication),
+  }
+}
+
+type Check = (args: Args, faults: ArgumentFault[]) => void
+
+/** undefined: the schema says it all. */
+function requestCheck(template: RequestTemplate): ((args: Args) => readonly ArgumentFault[]) | undefined {
+  const checks: Check[] = []
+  for (const { argument, in: place } of template.parameters) {
+    if (place === 'path') checks.push((args, faults) => checkPath(argument, args[argument], faults))
+  }
+  for (const argument of binaryArguments(template)) {
+    checks.push((args, faults) => checkBase64(argument, args[argument], faults))
+  }
+  const from = template.body?.from
+  if (from?.kind === 'fields' && from.minFields !== undefined) {
+    const names = from.fields.map(field => field.argument)
+    const { minFields } = from
+    checks.push((args, faults) => checkCount(names, minFields, args, faults))
+  }
+  if (checks.length === 0) return undefined
+  return args => {
+    const faults: ArgumentFault[] = []
+    for (const check of checks) check(args, faults)
+    return faults
+  }
+}
+
+function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): void {
+  const parts = typeof value === 'object' && value !== null ? Object.values(value) : [value]
+  if (value === '' || parts.length === 0) {
+    faults.push({ path: `/${argument}`, message: 'must not be empty: it is part of the address' })
+  } else if (parts.some(part => typeof part === 'string' && climbs(part))) {
+    faults.push({ path: `/${argument}`, message: 'must not hold "." or ".." as a part of the address' })
+  }
+}
+
+function checkCount(names: readonly string[], atLeast: number, args: Args, faults: ArgumentFault[]): void {
+  if (names.filter(name => args[name] !== undefined).length >= atLeast) return
+  faults.push({ path: '', message: `must hold at least ${atLeast} of ${names.slice(0, 20).join(', ')}` })
+}
+
+/** Arguments that are base64 of bytes. */
+function binaryArguments(template: RequestTemplate): string[] {
+  const body = template.body
+  if (body === undefined) return []
+  if (body.from.kind === 'whole') return body.binary === true ? [body.from.argument] : []
+  return body.from.fields
+    .filter(field => body.encoding?.[field.name]?.binary === true)
+    .map(field => field.argument)
+}
+
+function checkBase64(argument: string, value: unknown, faults: ArgumentFault[]): void {
+  for (const item of Array.isArray(value) ? value : [value]) {
+    if (typeof item === 'string' && !/^[A-Za-z0-9+/_-]*={0,2}$/.test(item)) {
+      faults.push({ path: `/${argument}`, message: 'must be base64' })
+      return
+    }
+  }
+}

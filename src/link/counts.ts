@@ -1,0 +1,79 @@
+/** Adds up what a gateway counted between two reports; it grows with the number of keys and subscriptions in use, not with requests. It sends nothing. */
+import type { UsageCount } from '../control-plane/store/repositories.ts'
+import type { CountRows } from './report.ts'
+
+/** Of each kind. More is left out and counted: a gateway cut off for weeks must not fill its memory. */
+const MAX_ENTRIES = 100_000
+
+type KeyUse = CountRows['keysUsed'][number]
+type ConsumerSeen = CountRows['consumersSeen'][number]
+
+export class Counts {
+  readonly #usage = new Map<string, UsageCount>()
+  readonly #keysUsed = new Map<string, KeyUse>()
+  readonly #consumersSeen = new Map<string, ConsumerSeen>()
+  #dropped = 0
+
+  add(news: CountRows): void {
+    for (const count of news.usage) this.#put(this.#usage, `${count.subscriptionId} ${count.day}`, count, sum)
+    for (const use of news.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
+    for (const use of news.consumersSeen)
+      this.#put(this.#consumersSeen, `${use.tenantId} ${use.subject}`, use, later)
+  }
+
+  get empty(): boolean {
+    return this.#usage.size === 0 && this.#keysUsed.size === 0 && this.#consumersSeen.size === 0
+  }
+
+  /** Rows that had no place, since the start. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** Gives away the oldest rows, `maxRows` of each kind at most. */
+  take(maxRows: number): CountRows {
+    return {
+      usage: taken(this.#usage, maxRows),
+      keysUsed: taken(this.#keysUsed, maxRows),
+      consumersSeen: taken(this.#consumersSeen, maxRows),
+    }
+  }
+
+  rows(): CountRows {
+    return {
+      usage: [...this.#usage.values()],
+      keysUsed: [...this.#keysUsed.values()],
+      consumersSeen: [...this.#consumersSeen.values()],
+    }
+  }
+
+  #put<T>(rows: Map<string, T>, key: string, row: T, join: (before: T, row: T) => T): void {
+    const before = rows.get(key)
+    if (before !== undefined) rows.set(key, join(before, row))
+    else if (rows.size < MAX_ENTRIES) rows.set(key, row)
+    else this.#dropped++
+  }
+}
+
+function taken<T>(rows: Map<string, T>, maxRows: number): T[] {
+  const given: T[] = []
+  for (const [key, row] of rows) {
+    if (given.length === maxRows) break
+    given.push(row)
+    rows.delete(key)
+  }
+  return given
+}
+
+function sum(a: UsageCount, b: UsageCount): UsageCount {
+  return {
+    ...a,
+    requests: a.requests + b.requests,
+    errors: a.errors + b.errors,
+    lastRequestAt: a.lastRequestAt > b.lastRequestAt ? a.lastRequestAt : b.lastRequestAt,
+  }
+}
+
+function later<T extends { readonly at: Date }>(a: T, b: T): T {
+  return a.at > b.at ? a : b
+}

@@ -1,0 +1,85 @@
+/** An update of the control plane's share as a row of small events, and back: the same in the stream and in the file. It moves none. */
+import type { ShareUpdate, TenantShare } from './control-share.ts'
+
+/** Tenants in one event. */
+const TENANTS_AT_ONCE = 100
+
+export interface UpdateEvent {
+  readonly name: string
+  readonly data: unknown
+}
+
+/** An update, and the mark of the re-synchronization that asked for it. */
+export interface MarkedUpdate {
+  readonly update: ShareUpdate
+  readonly resync: string | null
+}
+
+/** `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, `commit {version}`. Made one at a time: a share is large. */
+export function* eventsOf({ update, resync }: MarkedUpdate): Generator<UpdateEvent, void, void> {
+  const { version, base, plans, tenants, removed } = update
+  yield { name: 'begin', data: { version, base, resync } }
+  if (plans !== undefined) yield { name: 'plans', data: plans }
+  for (let at = 0; at < tenants.length; at += TENANTS_AT_ONCE) {
+    yield { name: 'tenants', data: tenants.slice(at, at + TENANTS_AT_ONCE) }
+  }
+  if (removed.length > 0) yield { name: 'removed', data: removed }
+  yield { name: 'commit', data: { version } }
+}
+
+interface Begun {
+  readonly version: string
+  readonly base: string | null
+  readonly resync: string | null
+  plans: ShareUpdate['plans']
+  readonly tenants: TenantShare[]
+  removed: readonly string[]
+}
+
+export class UpdateReader {
+  #begun: Begun | undefined
+
+  /**
+   * Takes the next event. Events that belong to no update are passed over.
+   * @returns the update, once its `commit` is there
+   * @throws Error when events do not follow one another as `eventsOf` writes them
+   */
+  take({ name, data }: UpdateEvent): MarkedUpdate | undefined {
+    if (name === 'begin') {
+      this.#begun = begun(data)
+      return undefined
+    }
+    if (name !== 'plans' && name !== 'tenants' && name !== 'removed' && name !== 'commit') return undefined
+    const now = this.#begun
+    if (now === undefined) throw new Error(`"${name}" came before "begin"`)
+    if (name === 'commit') return this.#commit(now, data)
+    if (!Array.isArray(data)) throw new Error(`"${name}" is not a list`)
+    if (name === 'plans') now.plans = data
+    else if (name === 'removed') now.removed = data
+    else for (const tenant of data) now.tenants.push(tenant)
+    return undefined
+  }
+
+  #commit(now: Begun, data: unknown): MarkedUpdate {
+    this.#begun = undefined
+    const { version, base, resync, plans, tenants, removed } = now
+    if ((data as { version?: unknown } | null)?.version !== version)
+      throw new Error('"commit" names another version than "begin"')
+    const update = { version, base, tenants, removed }
+    return { update: plans === undefined ? update : { ...update, plans }, resync }
+  }
+}
+
+function begun(data: unknown): Begun {
+  const { version, base, resync } = (data ?? {}) as { [name: string]: unknown }
+  if (typeof version !== 'string' || version === '' || (typeof base !== 'string' && base !== null))
+    throw new Error('"begin" names no version')
+  return {
+    version,
+    base,
+    resync: typeof resync === 'string' ? resync : null,
+    plans: undefined,
+    tenants: [],
+    removed: [],
+  }
+}

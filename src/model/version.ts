@@ -1,0 +1,6 @@
+/** The version of the product, read once from package.json. */
+import { readFileSync } from 'node:fs'
+
+export const VERSION: string = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+).version

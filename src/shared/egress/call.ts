@@ -1,0 +1,104 @@
+/** One outgoing exchange from dispatch to its end: clock, cancellation, and the promise kept exactly once. No reading of bodies. */
+import type { Cancellation } from '../call/cancellation.ts'
+import type { EgressFailure } from './egress.ts'
+import { failure, failureOf } from './failure.ts'
+import type { ResponseHandler } from './http1/response-handler.ts'
+import type { OriginPool } from './origin-pools.ts'
+
+export interface CallInit<R> {
+  readonly origin: string
+  readonly pool: OriginPool
+  readonly timeoutMs: number
+  readonly cancellation: Cancellation | undefined
+  readonly resolve: (result: R | EgressFailure) => void
+}
+
+/** Node runs a longer timer at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * The part of an undici handler that reading a body whole and streaming it have in common. Uses the handler interface with raw
+ * headers (`onConnect`, `onHeaders` …): it costs a fifth less per call than the one with parsed headers.
+ */
+export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'> {
+  protected readonly origin: string
+  protected sent = false
+  protected answered = false
+  #over = false
+  #resolved = false
+  #abort: (() => void) | undefined
+  readonly #timeoutMs: number
+  readonly #pool: OriginPool
+  readonly #resolve: (result: R | EgressFailure) => void
+  readonly #timer: NodeJS.Timeout
+  readonly #forgetCancel: (() => void) | undefined
+
+  constructor(init: CallInit<R>) {
+    this.origin = init.origin
+    this.#timeoutMs = init.timeoutMs
+    this.#pool = init.pool
+    this.#resolve = init.resolve
+    this.#timer = setTimeout(onTimeout, Math.min(init.timeoutMs, MAX_TIMER_MS), this)
+    this.#forgetCancel = init.cancellation?.onCancel(() =>
+      this.fail(failure('cancelled', `the call to ${this.origin} was cancelled`, this.sent)),
+    )
+  }
+
+  /** True once the exchange has ended, well or not; whatever the library still reports is then ignored. */
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Hands a result out while the exchange may go on (the head of a stream). */
+  protected resolve(result: R): void {
+    if (this.#resolved) return
+    this.#resolved = true
+    this.#resolve(result)
+  }
+
+  /** The exchange has ended as it should. */
+  protected finish(): void {
+    if (this.#over) return
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.#forgetCancel?.()
+    this.#pool.inFlight--
+  }
+
+  /** Ends the exchange and closes its connection at once. */
+  fail(why: EgressFailure): void {
+    if (this.#over) return
+    this.finish()
+    if (!this.#resolved) {
+      this.#resolved = true
+      this.#resolve(why)
+    }
+    this.onFailed(why)
+    this.#abort?.()
+  }
+
+  /** Called once when the exchange fails, also after the head was handed out. */
+  protected abstract onFailed(why: EgressFailure): void
+
+  timedOut(): void {
+    const ms = this.#timeoutMs
+    this.fail(failure('timeout', `${this.origin} did not answer completely within ${ms} ms`, this.sent))
+  }
+
+  /** Called by undici when a connection is about to carry the request. */
+  onConnect(abort: () => void): void {
+    if (this.#over) return abort()
+    this.sent = true
+    this.#abort = abort
+  }
+
+  onError(error: Error): void {
+    // undici reports an abort as an error of its own; the reason was given before.
+    this.#abort = undefined
+    this.fail(failureOf(error, this.origin, { sent: this.sent, answered: this.answered }))
+  }
+}
+
+function onTimeout(call: { timedOut(): void }): void {
+  call.timedOut()
+}

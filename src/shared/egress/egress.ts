@@ -1,0 +1,65 @@
+/** The interface of the one outgoing HTTP client. No vendor types: `client.ts` implements it. */
+import type { Cancellation } from '../call/cancellation.ts'
+
+export interface EgressRequest {
+  readonly method: string
+  /** Absolute http(s) URL, already serialized; sent as given (no second normalization of path or query). */
+  readonly url: string
+  /** Flat: name, value, name, value … */
+  readonly headers: readonly string[]
+  readonly body?: string | Uint8Array | undefined
+  /** From the start to the last byte of the answer. */
+  readonly timeoutMs: number
+  /** A longer answer is a failure `too_large`. */
+  readonly maxResponseBytes: number
+  readonly cancellation?: Cancellation | undefined
+  /** Sees each piece as it arrives (streaming backends); the whole body is still collected. Called with status and content type first. */
+  readonly onHead?: ((status: number, headers: EgressHeaders) => void) | undefined
+  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined
+}
+
+export interface EgressHeaders {
+  /** '' when absent; several values joined with `, `. Lower case name. */
+  get(name: string): string
+  /** Flat: name, value … as received, lower case names. */
+  readonly raw: readonly string[]
+}
+
+export interface EgressResponse {
+  readonly kind: 'response'
+  readonly status: number
+  readonly headers: EgressHeaders
+  readonly body: Uint8Array
+}
+
+/** Closed set. `sent` tells whether the request may have reached the peer (false: safe to try again). */
+export interface EgressFailure {
+  readonly kind: 'failure'
+  readonly reason: 'unreachable' | 'blocked_address' | 'timeout' | 'too_large' | 'cancelled' | 'protocol'
+  /** For logs and operators; holds no credential. */
+  readonly message: string
+  readonly sent: boolean
+  /** It was never tried: more calls to the peer are waiting than may. It says nothing about the peer. */
+  readonly saturated?: true
+}
+
+/** A request whose two bodies flow through (proxied APIs); nothing is collected. */
+export interface EgressStreamRequest
+  extends Omit<EgressRequest, 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
+  readonly body?: AsyncIterable<Uint8Array>
+}
+
+export interface EgressStreamResponse {
+  readonly kind: 'response'
+  readonly status: number
+  readonly headers: EgressHeaders
+  /** Must be consumed or destroyed. */
+  readonly body: AsyncIterable<Uint8Array> & { destroy(): void }
+}
+
+export interface Egress {
+  /** Never rejects. Redirects are not followed. */
+  request(request: EgressRequest): Promise<EgressResponse | EgressFailure>
+  stream(request: EgressStreamRequest): Promise<EgressStreamResponse | EgressFailure>
+  close(): Promise<void>
+}

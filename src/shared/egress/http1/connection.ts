@@ -1,0 +1,184 @@
+/** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no second socket. */
+import type { Socket } from 'node:net'
+import { codeAt } from '../../../model/code-at.ts'
+import type { ResponseHandler, WholeRequest } from './response-handler.ts'
+import { Http1Error } from './response-handler.ts'
+import type { ResponseHead } from './response-head.ts'
+import { ResponseParser, type ResponseSink } from './response-parser.ts'
+
+/** A request that is ready to be written. */
+export interface Prepared {
+  readonly request: WholeRequest
+  /** With the empty line; Latin-1. */
+  readonly head: string
+  readonly handler: ResponseHandler
+}
+
+export interface ConnectionOwner {
+  /** The connection can carry a next request. */
+  idle(connection: Connection): void
+  /** It is closed, or will be; called once. */
+  gone(connection: Connection): void
+  /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
+  idleMs(saidMs: number | undefined): number
+}
+
+/** Longer texts are encoded apart from the head, so that no large string is built twice. */
+const JOINED_CHARS = 16 * 1024
+
+export class Connection implements ResponseSink {
+  /** When an idle connection must not be used any more, in ms of the monotonic clock. */
+  idleUntilMs = 0
+  readonly #owner: ConnectionOwner
+  readonly #parser = new ResponseParser(this)
+  readonly #resume = () => void this.#socket?.resume()
+  #socket: Socket | undefined
+  #handler: ResponseHandler | undefined
+  #written = false
+  #reusable = false
+  #saidMs: number | undefined
+  #gone = false
+  #failure: Error | undefined
+  #paused = false
+
+  constructor(owner: ConnectionOwner) {
+    this.#owner = owner
+  }
+
+  /** Takes over a socket that is connected; its bytes arrive through `onBytes`. */
+  attach(socket: Socket): void {
+    this.#socket = socket
+    socket.setNoDelay(true)
+    socket.on('error', error => {
+      this.#failure = error
+    })
+    socket.on('end', () => this.#ended())
+    socket.on('close', () => this.#closed())
+  }
+
+  get open(): boolean {
+    return !this.#gone && this.#socket?.writable === true
+  }
+
+  /** @returns false when the handler took its request back; the connection is still idle then */
+  send({ request, head, handler }: Prepared): boolean {
+    const { body } = request
+    let aborted = false
+    this.#handler = handler
+    this.#written = false
+    handler.onConnect(() => {
+      aborted = true
+      if (this.#written) this.destroy()
+    })
+    if (aborted) {
+      this.#handler = undefined
+      return false
+    }
+    this.#written = true
+    this.#parser.begin(request.method)
+    const socket = this.#socket!
+    if (body === null) socket.write(head, 'latin1')
+    else if (typeof body === 'string' && body.length <= JOINED_CHARS && isAscii(head))
+      socket.write(head + body, 'utf8')
+    else {
+      socket.cork()
+      socket.write(head, 'latin1')
+      socket.write(body)
+      socket.uncork()
+    }
+    return true
+  }
+
+  /** From the socket: the first `length` bytes are new and valid only during the call. @returns false to pause reading */
+  onBytes(length: number, bytes: Buffer): boolean {
+    // bytes that answer no request would be taken for the answer to the next one
+    if (this.#handler === undefined) {
+      this.destroy()
+      return false
+    }
+    this.#paused = false
+    try {
+      const used = this.#parser.feed(bytes, length)
+      if (used < length) this.#reusable = false
+    } catch (error) {
+      this.#fail(error as Error)
+      return false
+    }
+    if (this.#parser.done) this.#complete()
+    return !this.#paused
+  }
+
+  head(head: ResponseHead): void {
+    if (head.status >= 200) {
+      this.#reusable = head.keepAlive
+      this.#saidMs = head.keepAliveMs
+    }
+    this.#handler?.onHeaders(head.status, head, this.#resume)
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#handler?.onData(chunk) === false) this.#paused = true
+  }
+
+  #complete(): void {
+    const handler = this.#handler
+    if (handler === undefined) return
+    this.#handler = undefined
+    const socket = this.#socket!
+    const idleMs = this.#reusable ? this.#owner.idleMs(this.#saidMs) : 0
+    // an answer before the request was written whole leaves bytes on their way that belong to it
+    if (idleMs > 0 && socket.writableLength === 0 && this.open) {
+      this.idleUntilMs = performance.now() + idleMs
+      if (this.#paused) socket.resume()
+      this.#paused = false
+      handler.onComplete()
+      this.#owner.idle(this)
+    } else {
+      this.destroy()
+      handler.onComplete()
+    }
+  }
+
+  #fail(error: Error): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    this.destroy()
+    handler?.onError(error)
+  }
+
+  #ended(): void {
+    this.#reusable = false
+    if (this.#handler === undefined) return this.destroy()
+    try {
+      this.#parser.close()
+    } catch (error) {
+      return this.#fail(error as Error)
+    }
+    this.#complete()
+  }
+
+  #closed(): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    this.#leave()
+    handler?.onError(this.#failure ?? new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection'))
+  }
+
+  destroy(): void {
+    this.#parser.stop()
+    this.#leave()
+    this.#socket?.destroy()
+  }
+
+  #leave(): void {
+    if (this.#gone) return
+    this.#gone = true
+    this.#owner.gone(this)
+  }
+}
+
+/** One encoding for head and body needs a head that is the same in both. */
+function isAscii(text: string): boolean {
+  for (let at = 0, { length } = text; at < length; at++) if (codeAt(text, at) > 0x7e) return false
+  return true
+}

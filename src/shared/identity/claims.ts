@@ -1,0 +1,107 @@
+/** Verified payload → Principal: the claims that must hold, and the mapping of contract §2. It checks no signature. */
+import { type Principal, principal } from '../../model/principal.ts'
+import { type Refusal, refuse } from '../call/refusal.ts'
+
+export interface ClaimRules {
+  /** Compared exactly. */
+  readonly issuer: string
+  /** One of them must be in `aud`; undefined switches the check off. */
+  readonly audiences: ReadonlySet<string> | undefined
+  readonly clockSkewMs: number
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Never throws. The order of checks is that of RFC 7519 §7.2 after the signature: shape, issuer, audience, time. */
+export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: number): Principal | Refusal {
+  const claims = parseClaims(payload)
+  if (claims === undefined) return refuse('token_malformed')
+  if (typeof claims.iss !== 'string') return refuse('token_claims')
+  if (claims.iss !== rules.issuer) return refuse('invalid_issuer')
+  if (rules.audiences !== undefined && !isMeantFor(claims.aud, rules.audiences))
+    return refuse('invalid_audience')
+  return refusedByTime(claims, rules.clockSkewMs, nowMs) ?? mapClaims(claims)
+}
+
+function parseClaims(payload: Uint8Array): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(UTF8.decode(payload))
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
+      ? (claims as Claims)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** RFC 7519 §4.1.3: one string or an array of them. */
+function isMeantFor(aud: unknown, audiences: ReadonlySet<string>): boolean {
+  if (typeof aud === 'string') return audiences.has(aud)
+  return Array.isArray(aud) && aud.some(one => typeof one === 'string' && audiences.has(one))
+}
+
+/** RFC 7519 §4.1.4 to 4.1.6. A token without `exp` would live for ever, so it is refused. */
+function refusedByTime(claims: Claims, skewMs: number, nowMs: number): Refusal | undefined {
+  const { exp, nbf, iat } = claims
+  if (!isDate(exp) || (nbf !== undefined && !isDate(nbf)) || (iat !== undefined && !isDate(iat)))
+    return refuse('token_claims')
+  if (exp * 1000 + skewMs <= nowMs) return refuse('token_expired')
+  if (nbf !== undefined && nbf * 1000 - skewMs > nowMs) return refuse('token_not_yet_valid')
+  if (iat !== undefined && iat * 1000 - skewMs > nowMs) return refuse('token_not_yet_valid')
+  return undefined
+}
+
+/** Seconds since 1970, in a range whose milliseconds are still exact. */
+function isDate(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 1e12
+}
+
+function mapClaims(claims: Claims): Principal | Refusal {
+  const consumer = text(claims.azp) ?? text(claims.client_id) ?? text(claims.sub)
+  const tenant = claims.tenant_id ?? claims.tenant
+  if (consumer === undefined || (tenant !== undefined && tenant !== null && typeof tenant !== 'string'))
+    return refuse('token_claims')
+  return principal({
+    kind: 'token',
+    subject: text(claims.sub) ?? consumer,
+    consumer,
+    tenant: text(tenant),
+    roles: rolesOf(claims),
+    scopes: scopesOf(claims),
+    subscriptionId: undefined,
+    expiresAtMs: (claims.exp as number) * 1000,
+  })
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Keycloak's realm roles, plain `roles`, and group paths such as `/tenant-admin`. */
+function rolesOf(claims: Claims): string[] {
+  const roles: string[] = []
+  addStrings((claims.realm_access as { roles?: unknown } | null | undefined)?.roles, '/', roles)
+  addStrings(claims.roles, '/', roles)
+  addStrings(claims.groups, '/', roles)
+  return roles
+}
+
+/** `scope` (RFC 8693 §4.2) or `scp`, as a list or a text; `platform:read` and `read` are the same scope. */
+function scopesOf(claims: Claims): string[] {
+  const scopes: string[] = []
+  for (const value of [claims.scope, claims.scp])
+    addStrings(typeof value === 'string' ? value.split(' ') : value, 'platform:', scopes)
+  return scopes
+}
+
+/** Whatever is no list of texts adds nothing. */
+function addStrings(value: unknown, prefix: string, to: string[]): void {
+  if (!Array.isArray(value)) return
+  for (const one of value) {
+    if (typeof one !== 'string') continue
+    const bare = one.startsWith(prefix) ? one.slice(prefix.length) : one
+    if (bare !== '') to.push(bare)
+  }
+}

@@ -1,0 +1,98 @@
+/** Verifies bearer tokens against the provider's published keys (contract §2). It decides no access and keeps no secret. */
+import type { Principal } from '../../model/principal.ts'
+import { type Refusal, refuse } from '../call/refusal.ts'
+import type { Log } from '../telemetry/log.ts'
+import { verifies } from './algorithms.ts'
+import { type ClaimRules, principalOf } from './claims.ts'
+import { CredentialMemory } from './credential-memory.ts'
+import { KeySource, type KeySourceOptions } from './key-source.ts'
+import { type TokenParts, takeApart } from './token-parts.ts'
+import type { TokenVerifier } from './verifier.ts'
+
+export interface TokenVerifierOptions
+  extends Pick<KeySourceOptions, 'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs'> {
+  /** `iss` of every token, exactly. */
+  readonly issuer: string
+  /** `ALLOWED_AUDIENCES`; empty switches the check off (debugging only). */
+  readonly audiences: readonly string[]
+  /** The gateway's own resource addresses, accepted as audiences besides (RFC 8707). */
+  readonly resourceUris: readonly string[]
+  readonly log: Log
+  /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
+  readonly clockSkewMs?: number
+  /** Verified tokens remembered; 8,192. */
+  readonly rememberedTokens?: number
+}
+
+/** Contract §2: 5 minutes at most, so that a role taken away counts soon. */
+const REMEMBER_MS = 300_000
+
+export interface StartedTokenVerifier extends TokenVerifier {
+  /** Begins to load the keys in the background and goes on trying. Idempotent. */
+  start(): void
+}
+
+export function createTokenVerifier(options: TokenVerifierOptions): StartedTokenVerifier {
+  const { issuer, audiences, resourceUris, log } = options
+  const memory = new CredentialMemory({ capacity: options.rememberedTokens ?? 8192, tailChars: 6 })
+  const source = new KeySource({ ...options, onKeyRemoved: () => memory.clear() })
+  const rules: ClaimRules = {
+    issuer,
+    audiences: audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris]),
+    clockSkewMs: options.clockSkewMs ?? 30_000,
+  }
+  warnOfLooseAudiences(audiences, log)
+
+  /** undefined when none of the keys at hand can have signed it. */
+  function judge(token: string, parts: TokenParts, nowMs: number): Principal | Refusal | undefined {
+    const candidates = source.keys?.candidates(parts.kid, parts.algorithm) ?? []
+    if (candidates.length === 0) return undefined
+    if (!candidates.some(({ key }) => verifies(parts.algorithm, key, parts.signed, parts.signature)))
+      return refuse('token_signature')
+    const verified = principalOf(parts.payload, rules, nowMs)
+    if (verified.kind !== 'refusal')
+      memory.set(token, verified, Math.min(verified.expiresAtMs, nowMs + REMEMBER_MS), nowMs)
+    return verified
+  }
+
+  function keyNotFound(): Refusal {
+    return refuse(source.keys === undefined || source.unreachable ? 'keys_unavailable' : 'token_unknown_key')
+  }
+
+  async function askAndJudge(token: string, parts: TokenParts, nowMs: number): Promise<Principal | Refusal> {
+    await source.ask()
+    return judge(token, parts, nowMs) ?? keyNotFound()
+  }
+
+  return {
+    verify(token, nowMs) {
+      const known = memory.get(token, nowMs)
+      if (known !== undefined) return known
+      const parts = takeApart(token)
+      if ('kind' in parts) return parts
+      const judged = judge(token, parts, nowMs)
+      if (judged !== undefined) return judged
+      return source.mayAsk ? askAndJudge(token, parts, nowMs) : keyNotFound()
+    },
+    get ready() {
+      return source.keys !== undefined
+    },
+    start: () => source.start(),
+    forget: () => memory.clear(),
+    close: () => source.close(),
+  }
+}
+
+function warnOfLooseAudiences(audiences: readonly string[], log: Log): void {
+  if (audiences.length === 0)
+    log.warn(
+      { setting: 'ALLOWED_AUDIENCES' },
+      'the audience of tokens is not checked; use this for debugging only',
+    )
+  if (audiences.includes('account')) {
+    log.warn(
+      { setting: 'ALLOWED_AUDIENCES', audience: 'account' },
+      'nearly every token of a Keycloak realm carries the audience "account"; leave it out once your clients have an audience mapper',
+    )
+  }
+}

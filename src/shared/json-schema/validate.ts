@@ -1,0 +1,162 @@
+/** Argument validators: JSON Schema 2020-12 by Ajv, compiled once and only when first used. They never throw, never change the arguments, and run in linear time on patterns. */
+import type { ValidateFunction } from 'ajv'
+import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+import { fullFormats } from 'ajv-formats/dist/formats.js'
+import type { JsonSchema } from '../../model/json-schema.ts'
+import type { ArgumentFault } from '../../data-plane/pipeline/exchange.ts'
+import { linearMatcher } from './pattern.ts'
+import { forgetValues, replaceUniqueItems } from './unique-items.ts'
+
+/** More faults than this help nobody. */
+const MAX_FAULTS = 20
+/** Larger arguments get the first fault only: collecting all of them could cost more than the call. */
+const MAX_VALUES_FOR_ALL_FAULTS = 5_000
+/** Deeper arguments are refused before a recursive schema meets them. */
+const MAX_DEPTH = 200
+
+/**
+ * What Ajv calls to make a pattern; a pattern beyond a linear-time engine matches everything (the compiler gave notice of it).
+ * Ajv tells patterns of one schema apart by `toString`.
+ */
+function regExp(pattern: string): { test(text: string): boolean; toString(): string } {
+  const { test } = linearMatcher(pattern) ?? { test: () => true }
+  return { test, toString: () => pattern }
+}
+regExp.code = 'new RegExp'
+
+/**
+ * The format `url` of ajv-formats with its part for user information, `\S+(?::\S*)?@`, as the equivalent `\S+@`: the original takes
+ * quadratic time on a text of many colons.
+ */
+const { source, flags } = fullFormats.url as RegExp
+const URL_FORMAT = new RegExp(source.replace('\\S+(?::\\S*)?@', '\\S+@'), flags)
+
+function ajvWith(options: Options): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: false,
+    logger: false,
+    validateSchema: false,
+    addUsedSchema: false,
+    ownProperties: true,
+    // Large schemas that many places refer to would be copied into each of them.
+    inlineRefs: 10,
+    code: { regExp },
+    ...options,
+  })
+  // The module's default export is the plugin in ESM and CommonJS builds alike; its types know only the latter.
+  ;(ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv)
+  ajv.addFormat('url', URL_FORMAT)
+  replaceUniqueItems(ajv)
+  return ajv
+}
+
+/** Ajv keeps what it compiled for ever, so an instance serves this many schemas; it goes when the last of their tools goes. */
+const SCHEMAS_PER_AJV = 50
+
+class SchemaCompiler {
+  readonly #options: Options
+  #ajv: Ajv2020 | undefined
+  #used = 0
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  compile(schema: JsonSchema): ValidateFunction {
+    if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
+      this.#ajv = ajvWith(this.#options)
+      this.#used = 0
+    }
+    this.#used++
+    return this.#ajv.compile(schema)
+  }
+}
+
+const first = new SchemaCompiler({ allErrors: false })
+const all = new SchemaCompiler({ allErrors: true })
+
+/**
+ * @returns faults by JSON Pointer, empty when the arguments fit; a schema that cannot be compiled refuses every call.
+ */
+export function compileValidator(schema: JsonSchema): (args: unknown) => readonly ArgumentFault[] {
+  let quick: ValidateFunction | undefined
+  let thorough: ValidateFunction | undefined
+  return args => {
+    try {
+      const size = measure(args)
+      if (size === undefined)
+        return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
+      quick ??= first.compile(schema)
+      if (quick(args)) return NO_FAULTS
+      if (size > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
+      thorough ??= all.compile(schema)
+      thorough(args)
+      return faultsOf(thorough.errors)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
+    } finally {
+      forgetValues()
+    }
+  }
+}
+
+/** Throws when the schema is no valid JSON Schema 2020-12; used where people write schemas by hand. */
+export function assertSchema(schema: JsonSchema): void {
+  const ajv = ajvWith({ validateSchema: true })
+  ajv.compile(schema)
+}
+
+const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])
+
+/** Number of values, counted without recursion; undefined when they are nested too deeply. */
+function measure(root: unknown): number | undefined {
+  let level: unknown[] = [root]
+  let count = 0
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return undefined
+    const next: unknown[] = []
+    for (const value of level) {
+      if (value === null || typeof value !== 'object') continue
+      const children = Object.values(value)
+      count += children.length
+      for (const child of children) if (child !== null && typeof child === 'object') next.push(child)
+    }
+    level = next
+  }
+  return count
+}
+
+function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly ArgumentFault[] {
+  const faults = new Map<string, ArgumentFault>()
+  for (const error of errors ?? []) {
+    const fault = faultOf(error)
+    faults.set(`${fault.path}\n${fault.message}`, fault)
+    if (faults.size >= MAX_FAULTS) break
+  }
+  if (faults.size === 0) return [{ path: '', message: 'does not fit the input schema' }]
+  return [...faults.values()]
+}
+
+function faultOf(error: ErrorObject): ArgumentFault {
+  const path = error.instancePath
+  const params = error.params as { readonly [key: string]: unknown }
+  if (error.keyword === 'required') {
+    return { path: `${path}/${escapeToken(String(params.missingProperty))}`, message: 'is required' }
+  }
+  if (error.keyword === 'additionalProperties') {
+    return { path: `${path}/${escapeToken(String(params.additionalProperty))}`, message: 'is not known' }
+  }
+  if (error.keyword === 'enum' && Array.isArray(params.allowedValues)) {
+    const values = params.allowedValues.slice(0, 20).map(value => JSON.stringify(value))
+    return { path, message: `must be one of ${values.join(', ')}` }
+  }
+  if (error.keyword === 'const') return { path, message: `must be ${JSON.stringify(params.allowedValue)}` }
+  return { path, message: error.message ?? 'is not valid' }
+}
+
+/** RFC 6901 §3. */
+function escapeToken(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}

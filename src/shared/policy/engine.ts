@@ -1,0 +1,87 @@
+/** The interface of a policy engine, in AuthZEN's words. No engine lives here: `opa-wasm/` and `opa-http/` implement it. */
+import type { DenialReason } from '../call/refusal.ts'
+
+/** What the policy is asked (AuthZEN Authorization API 1.0: subject, action, resource, context). */
+export interface PolicyInput {
+  readonly subject: {
+    readonly type: 'token' | 'api_key' | 'anonymous'
+    readonly id: string
+    readonly properties: {
+      readonly consumer: string
+      readonly tenant: string | null
+      readonly roles: readonly string[]
+      readonly scopes: readonly string[]
+    }
+  }
+  /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `capabilities.read`, `admin`, `proxy`, or a control-plane action. */
+  readonly action: { readonly name: string }
+  readonly resource: {
+    readonly type: 'tool' | 'tools' | 'api' | 'admin' | 'control'
+    readonly id: string
+    readonly properties: {
+      /** Tenant the resource belongs to; null = everybody's. */
+      readonly tenant: string | null
+      /** True: it belongs to the caller's own application (a subscription, a key). */
+      readonly own?: boolean
+      readonly toolSet?: string
+      readonly tags?: readonly string[]
+      readonly annotations?: { readonly [hint: string]: unknown }
+    }
+  }
+  readonly context: {
+    readonly access: string
+    /** Unix ms. */
+    readonly time: number
+    readonly plan: string | null
+    /** The call's arguments; absent while a tool is only being listed (unknown, not empty). */
+    readonly arguments?: { readonly [name: string]: unknown }
+    /** What the client answered to the obligation `ask`, by the question's name; absent before the first answer. */
+    readonly answers?: { readonly [name: string]: unknown }
+  }
+}
+
+/** What the policy answered. A denial has at least one reason. */
+export interface Decision {
+  readonly allow: boolean
+  readonly reasons: readonly DenialReason[]
+  /** Obligation name → its parameters, e.g. `confirm`, `redact`. */
+  readonly obligations?: { readonly [name: string]: unknown }
+  /** Revision of the bundle that decided; with `+` and the tenant's where a bundle of the tenant decided too. */
+  readonly revision: string
+  /** True when the engine could not decide: allow is then false (fail closed). */
+  readonly unavailable?: boolean
+}
+
+/** `Retry-After` of a call that could not be decided (`unavailable`): an interrupted evaluation or an unreachable policy server seldom lasts longer. */
+export const POLICY_RETRY_SECS = 1
+
+/** A policy made ready; one per snapshot and thread. */
+export interface PreparedPolicy {
+  readonly engine: 'opa-wasm' | 'opa-http'
+  readonly revision: string
+  /**
+   * Decides about one call. Never throws: undefined results, errors and time-outs are denials with `unavailable`.
+   * @param subjectKey same for callers the policy cannot tell apart (Principal.visibilityKey); decisions may be remembered under it.
+   * @param resourceKey same for resources the policy cannot tell apart, such as the tool's index in the snapshot.
+   */
+  decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision>
+  /** How many decisions are remembered; forgetting returns how many there were. */
+  readonly remembered: number
+  forget(): number
+  close(): void
+}
+
+export interface PolicyEngine {
+  /** Loads and checks a bundle (tar.gz made by `opa build -t wasm`). @throws Error that names what is wrong with the bundle. */
+  prepare(bundle: Uint8Array): Promise<PreparedPolicy>
+}
+
+/** Is told of every decision about a call. */
+export interface DecisionObserver {
+  /**
+   * Never throws and never waits.
+   * @param atMs Unix ms.
+   * @returns the id under which the decision is kept; undefined when it is allowed and left out.
+   */
+  decided(input: PolicyInput, decision: Decision, atMs: number): string | undefined
+}

@@ -1,0 +1,82 @@
+/** The load of a profile against servers that answer rightly, wrongly and not at all. */
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, it, vi } from 'vitest'
+import { type Load, startLoad } from '../../../../../src/app/cli/bench/load.ts'
+import { requestOf } from '../../../../../src/app/cli/bench/work.ts'
+
+const REQUEST = requestOf('call', { token: 't0ken', apiPath: '/t/acme/bench', apiKey: 'tgk_1' })
+
+let server: Server
+let load: Load | undefined
+afterEach(async () => {
+  load?.stop()
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
+})
+
+async function drive(answer: RequestListener, connections = 4): Promise<Load> {
+  server = createServer(answer)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  load = startLoad({ url, request: REQUEST, connections })
+  return load
+}
+
+it('sends the whole request over and over, one at a time on each connection', async () => {
+  const bodies = new Set<string>()
+  const inFlight = new Map<unknown, number>()
+  let most = 0
+  const running = await drive((request, response) => {
+    const here = (inFlight.get(request.socket) ?? 0) + 1
+    inFlight.set(request.socket, here)
+    most = Math.max(most, here)
+    let body = ''
+    request.on('data', chunk => {
+      body += chunk
+    })
+    request.on('end', () => {
+      bodies.add(`${request.method} ${request.url} ${request.headers.authorization} ${body}`)
+      inFlight.set(request.socket, here - 1)
+      // in pieces and without a length, as a proxied answer may come
+      response.write('{"id":')
+      response.end('"P-1001"}')
+    })
+  })
+  await vi.waitUntil(() => running.answers() > 50, { timeout: 20_000 })
+  expect([...bodies]).toEqual([`POST /mcp Bearer t0ken ${REQUEST.body}`])
+  expect([inFlight.size, most]).toEqual([4, 1])
+  running.stop()
+  await running.ended
+})
+
+it('goes on where a server closes after each answer', async () => {
+  const running = await drive((request, response) => {
+    request.resume()
+    response.writeHead(200, { connection: 'close' }).end('P-1001')
+  }, 1)
+  await vi.waitUntil(() => running.answers() > 3, { timeout: 20_000 })
+})
+
+it.each([
+  ['another status', (status: number) => [status, 'P-1001'] as const, 503, /expected 200 .*got 503 P-1001/],
+  [
+    'another body',
+    (status: number) => [status, '{"isError":true}'] as const,
+    200,
+    /got 200 \{"isError":true\}/,
+  ],
+])('ends at the first answer with %s, and says so', async (_, answer, status, message) => {
+  const [code, body] = answer(status)
+  const running = await drive((request, response) => {
+    request.resume()
+    response.writeHead(code).end(body)
+  })
+  await expect(running.ended).rejects.toThrow(message)
+  expect(running.answers()).toBe(0)
+})
+
+it('ends when the server hangs up', async () => {
+  const running = await drive(request => request.socket.destroy())
+  await expect(running.ended).rejects.toThrow(/closed the connection|ECONNRESET|EPIPE/)
+})

@@ -1,0 +1,44 @@
+/** `SECRETS_KEY`: taken when it is long enough, refused by name when not, made and kept when absent. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readSettings, SettingsError } from '../../../../src/app/settings.ts'
+import { keptKey } from '../../../../src/control-plane/store/key-file.ts'
+
+let directory: string
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'toolgate-key-'))
+})
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+it('is optional, and at least 32 characters', () => {
+  expect(readSettings({}).secretsKey).toBeUndefined()
+  expect(readSettings({ SECRETS_KEY: 'k'.repeat(32) }).secretsKey).toBe('k'.repeat(32))
+  try {
+    readSettings({ SECRETS_KEY: 'short-and-secret' })
+    expect.unreachable()
+  } catch (error) {
+    expect(error).toBeInstanceOf(SettingsError)
+    expect((error as Error).message).toMatch(/SECRETS_KEY/)
+    expect((error as Error).message).not.toContain('short-and-secret')
+  }
+})
+
+it('is made once, readable by its owner alone, and read from then on', () => {
+  const path = join(directory, 'data', 'secrets.key')
+  const made = keptKey(path)
+  expect(made.fresh).toBe(true)
+  expect(Buffer.from(made.key, 'base64')).toHaveLength(32)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(readdirSync(join(directory, 'data'))).toEqual(['secrets.key'])
+  expect(keptKey(path)).toEqual({ key: made.key, fresh: false })
+  expect(readFileSync(path, 'utf8')).toBe(made.key)
+})
+
+it('is not replaced when what is there is no key', () => {
+  const path = join(directory, 'damaged.key')
+  writeFileSync(path, 'cut')
+  expect(() => keptKey(path)).toThrow(/damaged\.key holds no key.*SECRETS_KEY/)
+  expect(readFileSync(path, 'utf8')).toBe('cut')
+})

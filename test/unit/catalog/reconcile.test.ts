@@ -1,0 +1,115 @@
+/** The reconciler by itself: the order of phases, and one synchronization at a time for each tool-set. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { type DesiredToolSet, Reconciler } from '../../../src/catalog/reconcile.ts'
+import { runCompileJob, type ToolSetCompiler } from '../../../src/catalog/sync/compile-job.ts'
+import { DefinitionStore } from '../../../src/catalog/sync/definition-store.ts'
+import { DocumentStore } from '../../../src/catalog/sync/document-store.ts'
+import { toolSet } from './build.ts'
+import { documentOf } from './deployment.ts'
+
+const dataDir = mkdtempSync(join(tmpdir(), 'reconcile-'))
+const egress = createEgress({ allow: [], allowLoopback: true })
+let phases: string[]
+let compiling: number
+let most: number
+let compiled: number
+let reconciler: Reconciler
+
+/** Takes a while for each document, and counts. */
+const compiler: ToolSetCompiler = {
+  async compile(job) {
+    compiling++
+    compiled++
+    most = Math.max(most, compiling)
+    await new Promise(resolve => setTimeout(resolve, 20))
+    compiling--
+    return runCompileJob(job)
+  },
+  async close() {},
+}
+
+function start(): Reconciler {
+  const statuses = {
+    async write({ name }: { name: string }, { phase }: { phase: string }) {
+      phases.push(`${name} ${phase}`)
+    },
+    async remove({ name }: { name: string }) {
+      phases.push(`${name} gone`)
+    },
+  }
+  const references = { readDocument: async () => '', readSecret: async () => '' }
+  return new Reconciler(
+    {
+      ...{ references, compiler, egress, random: () => 0.5, statuses, log: SILENT, now: Date.now },
+      documents: new DocumentStore(dataDir),
+      definitions: new DefinitionStore(dataDir),
+    },
+    () => {},
+  )
+}
+
+function desired(name: string, ...operations: string[]): DesiredToolSet {
+  const source = { kind: 'inline', text: documentOf(...operations) } as const
+  return { namespace: 'tenant-acme', name, toolSet: { ...toolSet(), name, source }, fault: undefined }
+}
+
+beforeEach(() => {
+  phases = []
+  compiling = 0
+  most = 0
+  compiled = 0
+  reconciler = start()
+})
+afterEach(async () => {
+  await reconciler.close()
+  rmSync(join(dataDir, 'definitions'), { recursive: true, force: true })
+})
+
+describe('the phases of a tool-set', () => {
+  it('are Pending, Syncing, Ready when it is new; a restart does not call it Pending again', async () => {
+    await reconciler.apply({ toolSets: [desired('new', 'a')], hands: [] })
+    expect(phases).toEqual(['new Pending', 'new Syncing', 'new Ready'])
+    await reconciler.close()
+    phases = []
+    reconciler = start()
+    await reconciler.apply({ toolSets: [desired('new', 'a')], hands: [] })
+    expect(phases).toEqual(['new Syncing', 'new Ready'])
+  })
+
+  it('end with the tool-set', async () => {
+    await reconciler.apply({ toolSets: [desired('short', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [], hands: [] })
+    expect(phases.at(-1)).toBe('short gone')
+  })
+})
+
+describe('synchronizations of one tool-set', () => {
+  it('never overlap; those asked for meanwhile become one more', async () => {
+    const asked = ['a', 'b', 'c', 'd', 'e'].map(operation =>
+      reconciler.apply({ toolSets: [desired('busy', operation)], hands: [] }),
+    )
+    await Promise.all(asked)
+    expect([most, compiled]).toEqual([1, 2])
+    expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['e'])
+  })
+
+  it('are not begun by a look at a source that holds what it held', async () => {
+    await reconciler.apply({ toolSets: [desired('still', 'a')], hands: [] })
+    phases = []
+    await reconciler.refreshLocal()
+    expect([compiled, phases]).toEqual([1, []])
+  })
+
+  it('begin only when the tool-set changed', async () => {
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], hands: [] })
+    expect(compiled).toBe(1)
+    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], hands: [] })
+    expect(compiled).toBe(2)
+  })
+})

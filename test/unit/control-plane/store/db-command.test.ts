@@ -1,0 +1,112 @@
+/** `toolgate db` and the embedded database's life: created whole or not at all, opened by one process, migrated forward only. */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { db } from '../../../../src/app/cli/db.ts'
+import { MIGRATIONS } from '../../../../src/control-plane/store/migrations/index.ts'
+import { createMigrator } from '../../../../src/control-plane/store/migrations/run.ts'
+import { openStore } from '../../../../src/control-plane/store/open.ts'
+import { pgliteDialect } from '../../../../src/control-plane/store/pglite/dialect.ts'
+import { database } from '../../../../src/control-plane/store/sql/sql-store.ts'
+
+let dataDir: string
+const env = () => ({ DATABASE_URL: 'pglite:', DATA_DIR: dataDir })
+
+beforeAll(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'toolgate-db-'))
+})
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+afterEach(() => vi.restoreAllMocks())
+
+/** Runs the command and gives its exit code with what it printed. */
+async function run(...args: string[]) {
+  const out = vi.spyOn(console, 'log').mockImplementation(() => {})
+  const err = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const code = await db(args, env())
+  const text = (spy: typeof out) => spy.mock.calls.map(call => call.join(' ')).join('\n')
+  const result = { code, out: text(out), err: text(err) }
+  vi.restoreAllMocks()
+  return result
+}
+
+describe('toolgate db', () => {
+  it('says what is missing, applies it, and then finds nothing to do', async () => {
+    mkdirSync(join(dataDir, 'postgres.creating-1'))
+    const before = await run('status', '--json')
+    expect(before.code).toBe(1)
+    expect(JSON.parse(before.out).migrations[0]).toEqual({ name: '0001-tables', applied_at: null })
+    expect(await run('migrate')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('applied 0003-seeded-plans'),
+    })
+    expect(await run('migrate')).toMatchObject({ code: 0, out: 'The schema is up to date.' })
+    expect((await run('status')).code).toBe(0)
+    expect(existsSync(join(dataDir, 'postgres.creating-1'))).toBe(false)
+  })
+
+  it('refuses a directory that a running process has open', async () => {
+    const { store } = await openStore({ url: 'pglite:', dataDir, now: Date.now, onFault: () => {} })
+    try {
+      expect(await run('status')).toMatchObject({
+        code: 78,
+        err: expect.stringContaining('is in use by process'),
+      })
+    } finally {
+      await store.close()
+    }
+  })
+
+  it.each([[[]], [['upgrade']], [['migrate', 'now']]])('answers %j with its usage', async args => {
+    expect(await run(...args)).toMatchObject({ code: 64, err: expect.stringContaining('Usage') })
+  })
+
+  it('answers an address it does not know with the forms there are', async () => {
+    const err = vi.spyOn(console, 'error').mockImplementation(() => {})
+    expect(await db(['status'], { DATABASE_URL: 'sqlite:x' })).toBe(78)
+    expect(err.mock.calls[0]?.[0]).toContain('postgres://')
+  })
+
+  it('takes the address from a file, but not from two places', async () => {
+    const file = join(dataDir, 'url')
+    writeFileSync(file, 'postgres://u:hunter2@127.0.0.1:1/d\n')
+    const err = vi.spyOn(console, 'error').mockImplementation(() => {})
+    expect(await db(['status'], { DATABASE_URL_FILE: file })).toBe(78)
+    expect(err.mock.calls[0]?.[0]).toMatch(/^the database at 127\.0\.0\.1:1 does not answer/)
+    expect(await db(['status'], { DATABASE_URL_FILE: file, DATABASE_URL: 'pglite:' })).toBe(78)
+    expect(err.mock.calls.flat().join(' ')).not.toContain('hunter2')
+  })
+
+  it('leaves a directory alone that holds something else', async () => {
+    const foreign = join(dataDir, 'foreign')
+    mkdirSync(foreign)
+    writeFileSync(join(foreign, 'thesis.tex'), 'years of work')
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    expect(await db(['migrate'], { DATABASE_URL: `pglite:${foreign}` })).toBe(78)
+    expect(existsSync(join(foreign, 'thesis.tex'))).toBe(true)
+  })
+})
+
+describe('migrations', () => {
+  it('are refused when the database is newer or was migrated differently, and roll back as a whole', async () => {
+    const client = await PGlite.create({ dataDir: join(dataDir, 'postgres') })
+    const kysely = database(pgliteDialect(client))
+    const next = { name: '9998-next', statements: ['create table next_one (id integer)'] }
+    const broken = {
+      name: '9999-broken',
+      statements: ['create table more (id integer)', 'select no_such_function()'],
+    }
+    const migrator = (list: typeof MIGRATIONS) => createMigrator(kysely, Date.now, list)
+    try {
+      await expect(migrator([...MIGRATIONS, next, broken]).migrate()).rejects.toThrow(/no_such_function/)
+      expect((await migrator([...MIGRATIONS, next]).status()).at(-1)?.appliedAt).toBeUndefined()
+      expect(await migrator([...MIGRATIONS, next]).migrate()).toEqual(['9998-next'])
+      await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"9998-next".*newer version/)
+      const edited = { ...next, statements: ['create table next_one (id bigint)'] }
+      await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(/another form/)
+    } finally {
+      await client.close()
+    }
+  })
+})

@@ -1,0 +1,191 @@
+/** The token relay: bytes and Basic header unchanged, statuses as specified; against the embedded provider and one that misbehaves. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { decodeJwt } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type DevProvider, startDevProvider } from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
+import { Cancellation } from '../../../../../src/shared/call/cancellation.ts'
+import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
+import { FORM, frontOf, providerThat, read } from './front.ts'
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+function front(issuer: string) {
+  const made = frontOf(issuer)
+  closers.push(made.close)
+  return made.front
+}
+const form = (text: string, authorization = '', contentType = FORM) => ({
+  contentType,
+  authorization,
+  body: Buffer.from(text, 'latin1'),
+})
+const AGENT = 'grant_type=client_credentials&client_id=demo-agent&client_secret=demo-agent-secret'
+
+describe('in front of the embedded provider', () => {
+  let dataDir: string
+  let provider: DevProvider
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'toolgate-oauth-'))
+    provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir, log: SILENT })
+  })
+  afterAll(async () => {
+    await provider.close()
+    await rm(dataDir, { recursive: true })
+  })
+
+  it('gives a token that nobody may keep', async () => {
+    const { status, headers, body } = read(await front(provider.issuer).token(form(AGENT)))
+    expect(status).toBe(200)
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      pragma: 'no-cache',
+    })
+    expect(decodeJwt(body.access_token)).toMatchObject({ azp: 'demo-agent' })
+  })
+
+  it('passes the Basic header on', async () => {
+    const basic = `Basic ${Buffer.from('demo-agent:demo-agent-secret').toString('base64')}`
+    expect(
+      read(
+        await front(provider.issuer).token(form('grant_type=client_credentials&scope=platform:read', basic)),
+      ).body,
+    ).toMatchObject({ scope: 'platform:read' })
+  })
+
+  it('passes 401 for a wrong secret, with the scheme when the header was used, and 400 for a bad grant', async () => {
+    const made = front(provider.issuer)
+    const wrong = read(
+      await made.token(form('grant_type=client_credentials&client_id=demo-agent&client_secret=no')),
+    )
+    expect(wrong).toMatchObject({ status: 401, body: { error: 'invalid_client' } })
+    expect(wrong.headers).not.toHaveProperty('www-authenticate')
+    const basic = read(
+      await made.token(
+        form('grant_type=client_credentials', `Basic ${Buffer.from('demo-agent:no').toString('base64')}`),
+      ),
+    )
+    expect(basic.status).toBe(401)
+    expect(basic.headers['www-authenticate']).toBe('Basic realm="toolgate"')
+    expect(
+      read(await made.token(form(`${AGENT.replace('client_credentials', 'refresh_token')}&refresh_token=x`))),
+    ).toMatchObject({
+      status: 400,
+    })
+  })
+})
+
+describe('what is passed on', () => {
+  it('is the very bytes of the form, its content type and the Basic header, and nothing else of the client', async () => {
+    const provider = await providerThat((_, response) => response.end('{"access_token":"t"}'))
+    closers.push(provider.close)
+    const odd =
+      'grant_type=authorization_code&code=%41b+c%2b&resource=a&resource=b&redirect_uri=http%3a%2f%2fx&\u00e9=%E9&empty='
+    const contentType = 'application/x-www-form-urlencoded; charset=UTF-8'
+    const answer = await front(provider.issuer).token(form(odd, 'Basic YTpi', contentType))
+    expect(answer.status).toBe(200)
+    const seen = provider.received.find(one => one.method === 'POST')!
+    expect(seen.url).toBe('/realms/x/protocol/openid-connect/token')
+    expect(seen.body).toBe(odd)
+    expect(seen.headers).toMatchObject({ 'content-type': contentType, authorization: 'Basic YTpi' })
+    expect(Object.keys(seen.headers).sort()).toEqual([
+      'accept',
+      'accept-encoding',
+      'authorization',
+      'connection',
+      'content-length',
+      'content-type',
+      'host',
+    ])
+  })
+
+  it.each<[string, ReturnType<typeof form>, string]>([
+    ['a JSON body', form('{}', '', 'application/json'), 'invalid_request'],
+    ['no content type', form(AGENT, '', ''), 'invalid_request'],
+    [
+      'a content type that only begins alike',
+      form(AGENT, '', 'application/x-www-form-urlencodedx'),
+      'invalid_request',
+    ],
+    ['no grant type', form('client_id=a'), 'invalid_request'],
+    ['an empty form', form(''), 'invalid_request'],
+    ['a repeated parameter', form(`${AGENT}&client_id=other`), 'invalid_request'],
+    ['a repeated grant type', form(`grant_type=password&${AGENT}`), 'invalid_request'],
+    ['the password grant', form('grant_type=password&username=a&password=b'), 'unsupported_grant_type'],
+    ['a bearer token in the header', form(AGENT, 'Bearer abc'), 'invalid_request'],
+    ['a header that would be split', form(AGENT, 'Basic YTpi\r\nX: y'), 'invalid_request'],
+    ['a form over the bound', form(`${AGENT}&x=${'y'.repeat(33_000)}`), 'invalid_request'],
+  ])('is never %s: 400 without asking the provider', async (_, request, error) => {
+    const provider = await providerThat((__, response) => response.end('{"access_token":"t"}'))
+    closers.push(provider.close)
+    expect(read(await front(provider.issuer).token(request))).toMatchObject({
+      status: 400,
+      body: { error },
+      headers: { 'cache-control': 'no-store' },
+    })
+    expect(provider.received.filter(one => one.method === 'POST')).toEqual([])
+  })
+})
+
+describe('what comes back', () => {
+  it.each<[string, number, string, number]>([
+    ['an OAuth error', 400, '{"error":"invalid_grant","error_description":"gone","x":1}', 400],
+    ['an OAuth error with 403', 403, '{"error":"unauthorized_client"}', 400],
+    ['a wrong client', 401, '{"error":"invalid_client"}', 401],
+    ['a slow-down', 429, '{"error":"slow_down"}', 429],
+    ['a page with 404', 404, '<html>', 502],
+    ['a page with 200', 200, '<html>', 502],
+    ['success without a token', 200, '{"ok":true}', 502],
+    ['a list', 200, '["access_token"]', 502],
+    ['a redirect', 302, '', 502],
+    ['a failure', 500, '{"error":"server_error"}', 502],
+    ['a failure behind a proxy', 503, 'upstream', 502],
+    ['too much', 200, JSON.stringify({ access_token: 'x'.repeat(300_000) }), 502],
+  ])('from %s is as specified', async (_, given, text, expected) => {
+    const provider = await providerThat((request, response) => {
+      if (request.method === 'GET') return void response.writeHead(500).end()
+      response
+        .writeHead(given, {
+          'set-cookie': 'a=b',
+          location: 'http://evil.example/',
+          'retry-after': '7',
+          'www-authenticate': 'Negotiate',
+        })
+        .end(text)
+    })
+    closers.push(provider.close)
+    const answer = await front(provider.issuer).token(form(AGENT))
+    const { status, headers, body } = read(answer)
+    expect(status).toBe(expected)
+    expect(headers['cache-control']).toBe('no-store')
+    for (const stray of ['set-cookie', 'location', 'www-authenticate'])
+      expect(headers).not.toHaveProperty(stray)
+    if (expected === 502) expect(body.error).toBe('server_error')
+    else expect(Buffer.from(answer.body).toString()).toBe(text)
+    if (expected === 429) expect(headers['retry-after']).toBe('7')
+  })
+
+  it('is 502 when the provider is away, and when it breaks off', async () => {
+    expect(read(await front('http://127.0.0.1:9/realms/x').token(form(AGENT)))).toMatchObject({
+      status: 502,
+      body: { error: 'server_error' },
+    })
+    const provider = await providerThat((_, response) => void response.destroy())
+    closers.push(provider.close)
+    expect((await front(provider.issuer).token(form(AGENT))).status).toBe(502)
+  })
+
+  it('is not waited for when the client has gone', async () => {
+    const cancellation = new Cancellation()
+    const provider = await providerThat((request, response) => {
+      if (request.method === 'GET') response.writeHead(404).end()
+      else cancellation.cancel()
+    })
+    closers.push(provider.close)
+    expect((await front(provider.issuer).token({ ...form(AGENT), cancellation })).status).toBe(502)
+  })
+})

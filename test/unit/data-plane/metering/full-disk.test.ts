@@ -1,0 +1,105 @@
+/** A disk that takes no more (a limit of the size of files stands for it): calls go on, what is lost is counted, and it recovers by itself. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { afterEach, describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../../../src/data-plane/metering/event-codec.ts'
+import { aReader, drain, spoolDirectory } from '../../../fixtures/metering.ts'
+
+interface State {
+  readonly events: number
+  readonly dropped: number
+  readonly fault?: string
+  readonly ready: boolean
+  readonly released: number
+  readonly startedMs: number
+}
+
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+const CHILD = join(import.meta.dirname, 'full-disk-child.ts')
+const SOON = { timeout: 15_000, interval: 20 }
+
+let child: ChildProcess
+let lines: AsyncIterator<string>
+let reader: Interface
+
+/** @param blocks of 512 bytes that a file may have at first */
+function start(directory: string, durability: string, blocks: number): void {
+  const command = `ulimit -S -f ${blocks}; exec "$0" --import "$1" "$2" "$3" "$4"`
+  child = spawn('sh', ['-c', command, process.execPath, TSX, CHILD, directory, durability], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  reader = createInterface({ input: child.stdout! })
+  lines = reader[Symbol.asyncIterator]()
+}
+
+async function record(count: number): Promise<State> {
+  child.stdin!.write(`${count}\n`)
+  return JSON.parse((await lines.next()).value as string) as State
+}
+
+/** The disk has room again. */
+function makeRoom(): void {
+  const { status } = spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'])
+  if (status !== 0) throw new Error('prlimit (util-linux) could not raise the limit')
+}
+
+async function close(): Promise<void> {
+  const gone = once(child, 'exit')
+  child.stdin!.write('close\n')
+  await gone
+}
+
+afterEach(() => void child.kill('SIGKILL'))
+
+describe('a full disk', () => {
+  it('with `batch`: events wait in memory, what does not fit there is dropped and counted', async () => {
+    const directory = spoolDirectory()
+    start(directory, 'batch', 40)
+    const before = await record(20)
+    expect(before).toMatchObject({ events: 20, dropped: 0, ready: true })
+    expect(before.startedMs).toBeLessThan(2000)
+    await record(200)
+    await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', dropped: 0, ready: true })
+    const full = await record(10_000)
+    expect(full.dropped).toBeGreaterThan(0)
+    makeRoom()
+    await expect.poll(async () => (await record(0)).fault, SOON).toBeUndefined()
+    const after = await record(10)
+    expect(after.dropped).toBe(full.dropped)
+    await close()
+    const spool = aReader(directory)
+    const events = drain(spool).map(decodeEvent)
+    expect(events).toHaveLength(after.events - after.dropped)
+    expect(spool.counts.damaged).toBe(0)
+    expect(events.at(-1)!.sequence).toBe(after.events)
+  }, 60_000)
+
+  it('with `sync`: no more calls are taken in, and the answers that wait leave when their events are on the disk', async () => {
+    const directory = spoolDirectory()
+    start(directory, 'sync', 40)
+    await record(20)
+    await expect.poll(async () => (await record(0)).released, SOON).toBe(20)
+    await record(200)
+    await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', ready: false, released: 20 })
+    makeRoom()
+    await expect.poll(() => record(0), SOON).toMatchObject({ ready: true, released: 220, dropped: 0 })
+    await close()
+    expect(drain(aReader(directory))).toHaveLength(220)
+  }, 60_000)
+
+  it('from the start on: it starts within 2 s all the same', async () => {
+    const directory = spoolDirectory()
+    start(directory, 'batch', 0)
+    const state = await record(5)
+    await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', dropped: 0 })
+    expect(state.startedMs).toBeLessThan(2000)
+    makeRoom()
+    await expect.poll(async () => (await record(0)).fault, SOON).toBeUndefined()
+    await close()
+    expect(drain(aReader(directory))).toHaveLength(5)
+  }, 60_000)
+})

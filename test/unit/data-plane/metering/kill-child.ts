@@ -1,0 +1,24 @@
+/** Records events until it is killed, and tells of each as an answer would: after `record`, or after its Promise. It tests nothing. */
+import { writeSync } from 'node:fs'
+import { aCall, anOrigin, aWriter } from '../../../fixtures/metering.ts'
+
+const [directory, durability] = process.argv.slice(2)
+const origin = anOrigin()
+const writer = aWriter(directory!, { durability: durability as 'batch' | 'sync', segmentBytes: 200_000 })
+
+/** The pipe is read by nobody who could be late: what is written before the kill arrives. */
+function tell(id: number): void {
+  writeSync(1, `${id}\n`)
+}
+
+let id = 0
+function turn(): void {
+  for (let count = 0; count < 5; count++) {
+    const own = ++id
+    const held = writer.record(origin, aCall({ requestId: String(own) }))
+    if (held === undefined) tell(own)
+    else void held.then(() => tell(own))
+  }
+  setTimeout(turn, 0)
+}
+turn()

@@ -1,0 +1,240 @@
+/** The journal's files: bounded, whole or skipped, of one process at a time. */
+import { spawn } from 'node:child_process'
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { lockDirectory } from '../../../../src/data-plane/quota/journal/directory-lock.ts'
+import { joinJournalQuota, openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
+import { crashed, newDirectory } from './journal-directory.ts'
+
+const SMALL = { consumers: 64, toolBuckets: 1, listed: 64 }
+const limits = { perDay: 1_000_000 }
+
+function notesOf(dir: string): string[] {
+  return readdirSync(dir)
+    .filter(file => file.endsWith('.log'))
+    .map(file => join(dir, file))
+}
+
+function take(quota: ReturnType<typeof openJournalQuota>, key: string, calls: number): void {
+  for (let i = 0; i < calls; i++) {
+    const answer = quota.take({ key, limits, nowMs: Date.now() })
+    expect(answer.granted).toBe(true)
+    if (answer.granted) answer.release()
+  }
+}
+
+describe('damage', () => {
+  test('a last note torn at any byte costs that note alone', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    take(quota, 'a', 1)
+    const [path] = notesOf(dir)
+    const one = statSync(path!).size
+    take(quota, 'b', 1)
+    const two = statSync(path!).size
+    for (let length = one; length <= two; length += 1) {
+      const copy = crashed(dir)
+      const fd = openSync(notesOf(copy)[0]!, 'r+')
+      ftruncateSync(fd, length)
+      closeSync(fd)
+      const again = openJournalQuota({ dir: copy, ...SMALL })
+      expect(again.statisticsOf('a')?.dailyCount).toBe(1)
+      expect(again.statisticsOf('b')?.dailyCount).toBe(length === two ? 1 : undefined)
+      expect(again.restored.skippedBytes).toBe(length === two ? 0 : length - one)
+      await again.close()
+    }
+    await quota.close()
+  })
+
+  test('bits that flip anywhere never keep the rest from being read', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    for (let i = 0; i < 40; i++) take(quota, `consumer-${i}`, 1)
+    const whole = readFileSync(notesOf(dir)[0]!)
+    let found = 0
+    for (let i = 0; i < 60; i++) {
+      const copy = crashed(dir)
+      const bytes = Buffer.from(whole)
+      bytes[(i * 7919) % bytes.length]! ^= 1 << (i % 8)
+      writeFileSync(notesOf(copy)[0]!, bytes)
+      const again = openJournalQuota({ dir: copy, ...SMALL })
+      found += again.restored.consumers
+      expect(again.restored.consumers).toBe(39)
+      expect(again.restored.skippedBytes).toBeGreaterThan(0)
+      await again.close()
+    }
+    expect(found).toBe(60 * 39)
+    await quota.close()
+  })
+
+  test('a lost seed is a fault with a mend, not a new one in silence', async () => {
+    const dir = newDirectory()
+    await openJournalQuota({ dir, ...SMALL }).close()
+    writeFileSync(join(dir, 'seed'), 'short')
+    expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(
+      /seed holds 5 bytes and must hold 16; restore it/,
+    )
+    // The lock was given back.
+    expect(readdirSync(dir)).not.toContain('lock')
+  })
+})
+
+describe('size', () => {
+  test('the files stay bounded however much is counted', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL, segmentBytes: 16_384 })
+    let most = 0
+    for (let round = 0; round < 60; round++) {
+      for (let i = 0; i < 20; i++) {
+        quota.reset(`consumer-${i}`)
+        take(quota, `consumer-${i}`, 30)
+      }
+      await new Promise(resolve => setImmediate(resolve))
+      most = Math.max(
+        most,
+        notesOf(dir).reduce((sum, path) => sum + statSync(path).size, 0),
+      )
+    }
+    expect(most).toBeGreaterThan(16_384)
+    expect(most).toBeLessThan(8 * 16_384)
+    const again = openJournalQuota({ dir: crashed(dir), ...SMALL })
+    for (let i = 0; i < 20; i++) expect(again.statisticsOf(`consumer-${i}`)?.dailyCount).toBe(30)
+    await again.close()
+    await quota.close()
+    expect(notesOf(dir)).toHaveLength(1)
+  })
+
+  test('a table that has become smaller says whom it has no place for', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    for (let i = 0; i < 10; i++) take(quota, `consumer-${i}`, 1)
+    await quota.close()
+    const again = openJournalQuota({ dir, consumers: 4, toolBuckets: 1 })
+    expect(again.restored).toMatchObject({ consumers: 4 })
+    expect(again.restored.homeless).toBeGreaterThanOrEqual(6)
+    await again.close()
+  })
+
+  test('what cannot be written down is not granted, and the fault is told', async () => {
+    const dir = newDirectory()
+    const faults: string[] = []
+    const quota = openJournalQuota({ dir, ...SMALL, onFault: error => faults.push(error.message) })
+    take(quota, 'a', 1)
+    await quota.close()
+    expect(quota.take({ key: 'b', limits, nowMs: Date.now() })).toMatchObject({
+      granted: false,
+      cause: 'store_unavailable',
+    })
+    expect(faults[0]).toMatch(/is closed; nothing can be noted after close/)
+    const again = openJournalQuota({ dir, ...SMALL })
+    expect(again.statisticsOf('b')).toBeUndefined()
+    await again.close()
+  })
+})
+
+describe('threads', () => {
+  test('each writes a file of its own, and all are put together again', async () => {
+    const dir = newDirectory()
+    const one = openJournalQuota({ dir, ...SMALL, threads: 2 })
+    const two = joinJournalQuota({ dir, share: one.share, thread: 1 })
+    let granted = 0
+    for (let i = 0; i < 3000; i++) {
+      const answer = (i % 2 === 0 ? one : two).take({ key: 'a', limits: { perDay: 2500 }, nowMs: Date.now() })
+      if (answer.granted) granted++
+    }
+    expect(granted).toBe(2500)
+    expect(notesOf(dir)).toHaveLength(2)
+    const again = openJournalQuota({ dir: crashed(dir), ...SMALL })
+    expect(again.statisticsOf('a')?.dailyCount).toBe(2500)
+    await again.close()
+    await two.close()
+    await one.close()
+    const last = openJournalQuota({ dir, ...SMALL })
+    expect(last.statisticsOf('a')?.dailyCount).toBe(2500)
+    await last.close()
+  })
+})
+
+describe('lock', () => {
+  test('a directory in use is refused by name, and free again after close', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(
+      new RegExp(
+        `${dir} is in use by process ${process.pid} on .*; stop it, or give this one another DATA_DIR`,
+      ),
+    )
+    await quota.close()
+    await openJournalQuota({ dir, ...SMALL }).close()
+  })
+
+  test('the lock of a process that was killed is taken over, that of a living one is not', async () => {
+    const dir = newDirectory()
+    lockDirectory(dir).release()
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    const started = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[19]
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    const { hostname } = await import('node:os')
+    const holder = { pid: child.pid, started: `${boot}/${started}`, host: hostname(), id: 'x' }
+    writeFileSync(join(dir, 'lock'), JSON.stringify(holder))
+    expect(() => lockDirectory(dir)).toThrow(/in use by process/)
+    const gone = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await gone
+    lockDirectory(dir).release()
+    // A later process of the same number is not the holder.
+    writeFileSync(join(dir, 'lock'), JSON.stringify({ ...holder, pid: process.pid }))
+    lockDirectory(dir).release()
+    // Neither is a file that a crash has left half written.
+    writeFileSync(join(dir, 'lock'), '{"pid"')
+    lockDirectory(dir).release()
+  })
+
+  test('a holder on another host counts as alive until it has been silent', async () => {
+    const dir = newDirectory()
+    lockDirectory(dir).release()
+    const path = join(dir, 'lock')
+    writeFileSync(path, JSON.stringify({ pid: 1, started: '', host: 'elsewhere', id: 'x' }))
+    expect(() => lockDirectory(dir)).toThrow(/in use by process 1 on elsewhere/)
+    const { utimesSync } = await import('node:fs')
+    const before = new Date(Date.now() - 60_000)
+    utimesSync(path, before, before)
+    lockDirectory(dir).release()
+  })
+
+  test('of many processes that take over at once one gets it', async () => {
+    const dir = newDirectory()
+    lockDirectory(dir).release()
+    writeFileSync(join(dir, 'lock'), JSON.stringify({ pid: 2 ** 22 + 1, started: 'x', host: 'y', id: 'z' }))
+    const { hostname } = await import('node:os')
+    writeFileSync(
+      join(dir, 'lock'),
+      JSON.stringify({ pid: 2 ** 22 + 1, started: 'x', host: hostname(), id: 'z' }),
+    )
+    const source = new URL('../../../../src/data-plane/quota/journal/directory-lock.ts', import.meta.url).href
+    const script = `const { lockDirectory } = await import(${JSON.stringify(source)}); try { lockDirectory(${JSON.stringify(dir)}); console.log('got'); } catch (error) { console.log('not') } process.stdin.resume(); process.stdin.on('end', () => process.exit())`
+    const children = Array.from({ length: 4 }, () =>
+      spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      }),
+    )
+    const said = await Promise.all(
+      children.map(
+        child =>
+          new Promise<string>(resolve => child.stdout.once('data', data => resolve(String(data).trim()))),
+      ),
+    )
+    for (const child of children) child.stdin.end()
+    await Promise.all(children.map(child => new Promise(resolve => child.once('exit', resolve))))
+    expect(said.sort()).toEqual(['got', 'not', 'not', 'not'])
+  })
+})

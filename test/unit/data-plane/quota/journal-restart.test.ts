@@ -1,0 +1,228 @@
+/** Counters across the end of a process: exact after an orderly one, never too low after any other. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
+import { MOST_RESERVED, reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
+import { mostInWindow } from '../kernel/window/oracle.ts'
+import { crashed, newDirectory } from './journal-directory.ts'
+
+const NOON = Date.UTC(2026, 2, 10, 12)
+const SMALL = { consumers: 16, toolBuckets: 1, listed: 16 }
+
+/** One wall clock over several processes; each process has a monotonic clock of its own. */
+function machine() {
+  const wall = { ms: NOON }
+  function open(dir: string, more: Partial<Parameters<typeof openJournalQuota>[0]> = {}) {
+    const begun = wall.ms
+    return openJournalQuota({
+      dir,
+      ...SMALL,
+      monotonicMs: () => 200_000 + wall.ms - begun,
+      unixMs: () => wall.ms,
+      ...more,
+    })
+  }
+  return { wall, open }
+}
+
+type Opened = ReturnType<ReturnType<typeof machine>['open']>
+
+function takeMany(quota: Opened, key: string, limits: object, nowMs: number, calls: number): number {
+  let granted = 0
+  for (let i = 0; i < calls; i++) {
+    const answer = quota.take({ key, limits, nowMs })
+    if (!answer.granted) break
+    granted++
+    answer.release()
+  }
+  return granted
+}
+
+describe('after an orderly end', () => {
+  test('every window goes on where it was', async () => {
+    const { wall, open } = machine()
+    const dir = newDirectory()
+    const limits = { perSecond: 50, perMinute: 40, perDay: 60, perMonth: 500 }
+    const first = open(dir)
+    expect(takeMany(first, 'a', limits, wall.ms, 30)).toBe(30)
+    expect(takeMany(first, 'free', {}, wall.ms, 7)).toBe(7)
+    await first.close()
+    wall.ms += 5_000
+    const second = open(dir)
+    expect(second.statisticsOf('a')).toEqual({
+      key: 'a',
+      dailyCount: 30,
+      dailyLimit: 60,
+      monthlyCount: 30,
+      monthlyLimit: 500,
+    })
+    expect(second.statisticsOf('free')?.dailyCount).toBe(7)
+    expect(
+      second
+        .statistics()
+        .map(row => row.key)
+        .sort(),
+    ).toEqual(['a', 'free'])
+    expect(second.restored).toMatchObject({ consumers: 2, homeless: 0, skippedBytes: 0 })
+    expect(takeMany(second, 'a', limits, wall.ms, 100)).toBe(10)
+    expect(second.take({ key: 'a', limits, nowMs: wall.ms })).toMatchObject({ kind: 'minute' })
+    wall.ms += 61_000
+    expect(takeMany(second, 'a', limits, wall.ms, 100)).toBe(20)
+    expect(second.take({ key: 'a', limits, nowMs: wall.ms })).toMatchObject({ kind: 'day', used: 60 })
+    await second.close()
+  })
+
+  test('a plan that changed in between applies to what was counted', async () => {
+    const { wall, open } = machine()
+    const dir = newDirectory()
+    const first = open(dir)
+    takeMany(first, 'a', { perDay: 100 }, wall.ms, 30)
+    await first.close()
+    const second = open(dir)
+    expect(second.take({ key: 'a', limits: { perDay: 30 }, nowMs: wall.ms })).toMatchObject({
+      kind: 'day',
+      used: 30,
+    })
+    expect(takeMany(second, 'a', { perDay: 33 }, wall.ms, 100)).toBe(3)
+    await second.close()
+  })
+
+  test('a reset stays a reset', async () => {
+    const { wall, open } = machine()
+    const dir = newDirectory()
+    const first = open(dir)
+    takeMany(first, 'a', { perDay: 500 }, wall.ms, 300)
+    expect(first.reset('a')).toBe(true)
+    takeMany(first, 'a', { perDay: 500 }, wall.ms, 4)
+    const copy = crashed(dir)
+    await first.close()
+    for (const [left, most] of [
+      [dir, 4],
+      [copy, 4 + 5],
+    ] as const) {
+      const second = open(left)
+      const { dailyCount, monthlyCount } = second.statisticsOf('a')!
+      expect(dailyCount).toBeGreaterThanOrEqual(4)
+      expect(dailyCount).toBeLessThanOrEqual(most)
+      expect(monthlyCount).toBe(dailyCount)
+      await second.close()
+    }
+  })
+
+  test('yesterday and last month are not brought back', async () => {
+    const { wall, open } = machine()
+    const dir = newDirectory()
+    const first = open(dir)
+    takeMany(first, 'a', { perDay: 10, perMonth: 20 }, wall.ms, 10)
+    await first.close()
+    wall.ms += 86_400_000
+    const second = open(dir)
+    expect(second.statisticsOf('a')).toMatchObject({ dailyCount: 0, monthlyCount: 10 })
+    await second.close()
+    wall.ms += 31 * 86_400_000
+    const third = open(dir)
+    expect(third.restored.consumers).toBe(0)
+    expect(takeMany(third, 'a', { perDay: 10, perMonth: 20 }, wall.ms, 100)).toBe(10)
+    await third.close()
+  })
+})
+
+describe('after a crash', () => {
+  test('the counts are never below what was admitted and at most one reservation above', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 5000 }),
+        fc.integer({ min: 100, max: 20_000 }),
+        fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 6 }),
+        async (minute, day, rounds) => {
+          const { wall, open } = machine()
+          let dir = newDirectory()
+          const limits = { perMinute: minute, perDay: day, perMonth: day * 2 }
+          let admitted = 0
+          let reserve = 0
+          for (const calls of rounds) {
+            const quota = open(dir)
+            const before = quota.statisticsOf('a')?.dailyCount ?? 0
+            expect(before).toBeGreaterThanOrEqual(admitted)
+            expect(before).toBeLessThanOrEqual(admitted + reserve)
+            admitted += takeMany(quota, 'a', limits, wall.ms, calls)
+            const { dailyCount, monthlyCount } = quota.statisticsOf('a')!
+            expect(monthlyCount).toBe(dailyCount)
+            reserve += reservation(limits, dailyCount)
+            dir = crashed(dir)
+            await quota.close()
+            wall.ms += 1000 + (calls % 7) * 20_000
+          }
+          expect(admitted).toBeLessThanOrEqual(day)
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+
+  test('no second and no minute that reaches over the crash admits more than its limit', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 300 }),
+        fc.array(
+          fc.record({
+            waitMs: fc.integer({ min: 0, max: 40_000 }),
+            calls: fc.integer({ min: 1, max: 80 }),
+            crash: fc.boolean(),
+          }),
+          { minLength: 2, maxLength: 12 },
+        ),
+        async (second, minute, steps) => {
+          const { wall, open } = machine()
+          const limits = { perSecond: second, perMinute: minute }
+          let dir = newDirectory()
+          let quota = open(dir)
+          const admitted: number[] = []
+          for (const { waitMs, calls, crash } of steps) {
+            for (let i = 0; i < calls; i++) {
+              wall.ms += i % 3
+              if (takeMany(quota, 'a', limits, wall.ms, 1) === 1) admitted.push(wall.ms)
+            }
+            wall.ms += waitMs
+            if (!crash) continue
+            const left = crashed(dir)
+            await quota.close()
+            dir = left
+            quota = open(dir)
+          }
+          await quota.close()
+          expect(mostInWindow(admitted, 1000)).toBeLessThanOrEqual(second)
+          expect(mostInWindow(admitted, 60_000)).toBeLessThanOrEqual(minute)
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+
+  test('midnight between a reservation and its use does not give the new day more', async () => {
+    const { wall, open } = machine()
+    wall.ms = Date.UTC(2026, 2, 11) - 1000
+    const dir = newDirectory()
+    const limits = { perDay: 5000 }
+    const first = open(dir)
+    takeMany(first, 'a', limits, wall.ms, 4000)
+    wall.ms += 2000
+    const today = takeMany(first, 'a', limits, wall.ms, 25)
+    const second = open(crashed(dir))
+    expect(second.statisticsOf('a')!.dailyCount).toBeGreaterThanOrEqual(today)
+    await second.close()
+    await first.close()
+  })
+
+  test('a reservation is small, and smaller under small limits', () => {
+    expect(reservation({}, 0)).toBe(1)
+    expect(reservation({}, 320)).toBe(11)
+    expect(reservation({}, 1e9)).toBe(MOST_RESERVED)
+    expect(reservation({ perDay: 2_000 }, 1_500)).toBe(20)
+    expect(reservation({ perDay: 10_000 }, 9_990)).toBe(10)
+    expect(reservation({ perDay: 50 }, 40)).toBe(1)
+    expect(reservation({ perMonth: 5_000 }, 4_000)).toBe(32)
+    expect(reservation({ perMinute: 60, perDay: 10_000 }, 5_000)).toBe(7)
+  })
+})

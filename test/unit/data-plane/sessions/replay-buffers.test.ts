@@ -1,0 +1,34 @@
+/** The buffers of all streams together: bounded in bytes, and empty again when their time has come. */
+import { expect, it } from 'vitest'
+import { ReplayBuffers } from '../../../../src/data-plane/sessions/memory/replay-buffers.ts'
+
+const KIB = 1024
+
+it('forgets the streams that were begun first when all together are too large', () => {
+  const buffers = new ReplayBuffers(() => 0, 100 * KIB)
+  for (let at = 0; at < 20; at++) buffers.append(`s${at}`, { n: 0, data: 'x'.repeat(10 * KIB) })
+  expect(buffers.totalBytes).toBe(100 * KIB)
+  expect(buffers.replay('s9', -1)).toBeUndefined()
+  expect(buffers.replay('s10', -1)?.events).toHaveLength(1)
+  expect(buffers.replay('s19', -1)?.events).toHaveLength(1)
+})
+
+it('keeps the only stream there is, however large its last event', () => {
+  const buffers = new ReplayBuffers(() => 0, KIB)
+  buffers.append('one', { n: 0, data: 'x'.repeat(10 * KIB) })
+  expect(buffers.replay('one', -1)?.events).toHaveLength(1)
+})
+
+it('counts nothing any more once all is forgotten', () => {
+  let nowMs = 0
+  const buffers = new ReplayBuffers(() => nowMs)
+  for (let n = 0; n < 1000; n++) buffers.append(`s${n % 7}`, { n, data: 'x'.repeat(n) })
+  buffers.finish('s1')
+  nowMs = 61_000
+  buffers.sweep()
+  expect(buffers.replay('s1', 999)).toBeUndefined()
+  expect(buffers.replay('s2', 999)).toBeDefined()
+  nowMs = 601_000
+  buffers.sweep()
+  expect(buffers.totalBytes).toBe(0)
+})

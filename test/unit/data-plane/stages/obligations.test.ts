@@ -1,0 +1,143 @@
+/** Obligations of a decision: what is read, what is refused, what leaves an answer. */
+import { describe, expect, it } from 'vitest'
+import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
+import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
+import { limitDecision } from '../../../../src/data-plane/stages/4-decide/limit-decision.ts'
+import { obligationsOf } from '../../../../src/data-plane/stages/shared/obligations.ts'
+import { redactResult } from '../../../../src/data-plane/stages/5-invoke/redact-answer.ts'
+import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+
+const decided = (obligations: Record<string, unknown>) => ({
+  allow: true,
+  reasons: [],
+  revision: 'r',
+  obligations,
+})
+
+function calls(obligations: Record<string, unknown>) {
+  const snapshot = aSnapshot(
+    {},
+    aPolicy(() => ({ obligations })),
+  )
+  const x = exchange({ snapshot, operation: { action: 'tools.call', tool: 'get_order', arguments: {} } })
+  x.principal = aPrincipal()
+  x.tenant = 'acme'
+  x.tool = compiled(aTool())
+  return x
+}
+
+describe('what a decision obliges to', () => {
+  it('is read once for each decision that is remembered', () => {
+    const decision = decided({
+      redact: { paths: ['/a~1b/*', '/c~0d'] },
+      limit: { per_minute: 3 },
+      log: true,
+      confirm: false,
+    })
+    expect(obligationsOf(decision)).toEqual({
+      redact: [['a/b', '*'], ['c~d']],
+      limit: { perMinute: 3 },
+      log: true,
+    })
+    expect(obligationsOf(decision)).toBe(obligationsOf(decision))
+  })
+
+  it.each([
+    [{ fly: true }, '"fly"'],
+    [{ redact: {} }, 'redact'],
+    [{ redact: { paths: [] } }, 'redact'],
+    [{ redact: { paths: ['no/pointer'] } }, 'redact'],
+    [{ redact: { paths: Array.from({ length: 101 }, (_, n) => `/${n}`) } }, 'redact'],
+    [{ limit: { per_minute: 0 } }, 'limit'],
+    [{ limit: { per_minute: 1.5 } }, 'limit'],
+    [{ limit: 3 }, 'limit'],
+  ])('%j is refused, and the call with it', (obligations, named) => {
+    expect(obligationsOf(decided(obligations))).toContain(named)
+    expect(authorize().run(calls(obligations))).toMatchObject({
+      reason: 'policy_denied',
+      reasons: [{ code: 'obligation_unmet' }],
+    })
+  })
+
+  it('cannot be redacting where the answer only passes through', () => {
+    const snapshot = aSnapshot(
+      {},
+      aPolicy(() => ({ obligations: { redact: { paths: ['/a'] } } })),
+    )
+    const api = {
+      id: 'a',
+      index: 0,
+      tenant: 'acme',
+      prefix: '/t/acme/a',
+      upstreamUrl: 'http://localhost:1',
+      authRequired: true,
+      requestsPerHour: undefined,
+    }
+    const x = exchange({ snapshot, operation: { action: 'proxy', api } })
+    x.principal = aPrincipal()
+    expect(authorize().run(x)).toMatchObject({ reason: 'policy_denied' })
+  })
+})
+
+describe('limit', () => {
+  it('counts each consumer and tool apart, beside the plan', () => {
+    const quota = createMemoryQuota()
+    const stage = limitDecision(quota)
+    const run = (consumer: string, tool = 'get_order') => {
+      const x = calls({ limit: { per_minute: 2 } })
+      x.principal = aPrincipal({ consumer })
+      x.tool = compiled(aTool({ name: tool }))
+      void authorize().run(x)
+      return stage.run(x)
+    }
+    expect([run('a'), run('a')]).toEqual([undefined, undefined])
+    expect(run('a')).toMatchObject({
+      reason: 'quota_exceeded',
+      message: 'Per-minute limit of 2 requests exceeded.',
+    })
+    expect(run('b')).toBeUndefined()
+    expect(run('a', 'other')).toBeUndefined()
+  })
+})
+
+describe('redact', () => {
+  const paths = [['card'], ['lines', '*', 'price'], ['tags', '1'], ['notes', '*']]
+  const answer = {
+    card: '4111',
+    lines: [{ price: 1, n: 2 }, { price: 3 }],
+    tags: ['a', 'b', 'c'],
+    notes: ['x'],
+    rest: { card: 'kept' },
+  }
+  const left = { lines: [{ n: 2 }, {}], tags: ['a', null, 'c'], notes: [], rest: { card: 'kept' } }
+
+  it('takes paths out of text and structured content, and leaves the original whole', () => {
+    const result = {
+      content: [{ type: 'text', text: JSON.stringify(answer) } as const],
+      structuredContent: answer,
+      isError: false,
+    }
+    const before = JSON.stringify(result)
+    const redacted = redactResult(result, paths)
+    expect(JSON.parse((redacted.content[0] as { text: string }).text)).toEqual(left)
+    expect(redacted.structuredContent).toEqual(left)
+    expect(JSON.stringify(result)).toBe(before)
+  })
+
+  it.each([
+    [{ type: 'text', text: 'card 4111' } as const],
+    [{ type: 'image', data: 'NDExMQ==', mimeType: 'image/png' } as const],
+    [{ type: 'resource', resource: { uri: 'x:y', blob: 'NDExMQ==' } } as const],
+  ])('withholds what it cannot read: %j', content => {
+    const text = JSON.stringify(redactResult({ content: [content], isError: false }, paths))
+    expect(text).toContain('withheld')
+    expect(text).not.toMatch(/4111|NDExMQ/)
+  })
+
+  it('does not follow what leads nowhere', () => {
+    const result = { content: [{ type: 'text', text: '[1,{"card":2}]' } as const], isError: false }
+    expect(redactResult(result, [['__proto__', 'x'], ['constructor'], ['7', 'card']]).content).toEqual(
+      result.content,
+    )
+  })
+})

@@ -1,0 +1,140 @@
+/** Which calls share a result, and which never do. */
+import { describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
+import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
+import { refuse } from '../../../../src/shared/call/refusal.ts'
+import type { Outcome } from '../../../../src/data-plane/pipeline/stage.ts'
+import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
+import { aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+
+const SNAPSHOT = aSnapshot()
+const CACHED = aTool({
+  cache: { ttlMs: 1000 },
+  inputSchema: {
+    type: 'object',
+    properties: { id: { type: 'number' }, size: { type: 'number', default: 10 } },
+  },
+})
+
+function call(
+  args: Record<string, unknown>,
+  fields: { tool?: typeof CACHED; scopes?: string[]; atMs?: number; cancellation?: Cancellation } = {},
+): Exchange {
+  const x = exchange({
+    snapshot: SNAPSHOT,
+    operation: { action: 'tools.call', tool: 'get_order', arguments: args },
+    receivedAtMs: fields.atMs ?? 0,
+    cancellation: fields.cancellation ?? new Cancellation(),
+  })
+  x.principal = aPrincipal(fields.scopes === undefined ? {} : { scopes: fields.scopes })
+  x.tenant = 'acme'
+  x.tool = compiled(fields.tool ?? CACHED)
+  return x
+}
+
+function backend(
+  outcome: (count: number) => Outcome = n => ({
+    kind: 'reply',
+    result: { content: [{ type: 'text', text: `answer ${n}` }], isError: false },
+  }),
+) {
+  const seen = { calls: 0 }
+  return {
+    seen,
+    call: async () => {
+      seen.calls++
+      const n = seen.calls
+      await new Promise(resolve => setImmediate(resolve))
+      return outcome(n)
+    },
+  }
+}
+
+describe('the result cache', () => {
+  it('answers calls that mean the same once: key order, number form and defaults do not matter', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    for (const args of [{ id: 1, size: 10 }, { size: 10, id: 1.0 }, { id: 1 }]) {
+      expect(await cache.answer(call(args), ask)).toMatchObject({
+        result: { content: [{ text: 'answer 1' }] },
+      })
+    }
+    expect(seen.calls).toBe(1)
+    expect(cache.counts).toEqual({ hits: 2, misses: 1 })
+  })
+
+  it('asks anew for other arguments, another class of callers, and after the TTL', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    await cache.answer(call({ id: 1 }), ask)
+    await cache.answer(call({ id: 2 }), ask)
+    await cache.answer(call({ id: 1 }, { scopes: ['read'] }), ask)
+    await cache.answer(call({ id: 1 }, { atMs: 1001 }), ask)
+    expect(seen.calls).toBe(4)
+  })
+
+  it('shares one backend call among concurrent callers', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    const all = await Promise.all(Array.from({ length: 20 }, () => cache.answer(call({ id: 1 }), ask)))
+    expect(seen.calls).toBe(1)
+    expect(new Set(all.map(outcome => JSON.stringify(outcome))).size).toBe(1)
+  })
+
+  it('never serves a tool that did not opt in or that is not read-only', async () => {
+    for (const tool of [
+      aTool(),
+      aTool({ cache: { ttlMs: 1000 }, annotations: { ...CACHED.annotations, readOnlyHint: false } }),
+    ]) {
+      const { seen, call: ask } = backend()
+      const cache = new ResultCache()
+      await cache.answer(call({ id: 1 }, { tool }), ask)
+      await cache.answer(call({ id: 1 }, { tool }), ask)
+      expect(seen.calls).toBe(2)
+    }
+  })
+
+  it('remembers no failure and no refusal', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend(n =>
+      n === 1
+        ? { kind: 'reply', failure: 'backend_timeout', result: { content: [], isError: true } }
+        : refuse('cancelled'),
+    )
+    await cache.answer(call({ id: 1 }), ask)
+    await cache.answer(call({ id: 1 }), ask)
+    await cache.answer(call({ id: 1 }), ask)
+    expect(seen.calls).toBe(3)
+  })
+
+  it('cancels the shared call only when everybody has gone', async () => {
+    const cache = new ResultCache()
+    let cancelled = 0
+    const ask = (_: Exchange, cancellation: Cancellation) =>
+      new Promise<Outcome>(resolve => {
+        cancellation.onCancel(() => {
+          cancelled++
+          resolve(refuse('cancelled'))
+        })
+      })
+    const [one, two] = [new Cancellation(), new Cancellation()]
+    const both = [
+      cache.answer(call({ id: 1 }, { cancellation: one }), ask),
+      cache.answer(call({ id: 1 }, { cancellation: two }), ask),
+    ]
+    one.cancel()
+    expect(cancelled).toBe(0)
+    two.cancel()
+    expect(cancelled).toBe(1)
+    await Promise.all(both)
+  })
+
+  it('says how much it forgot', async () => {
+    const cache = new ResultCache()
+    const { call: ask } = backend()
+    await cache.answer(call({ id: 1 }), ask)
+    await cache.answer(call({ id: 2 }), ask)
+    expect(cache.clear()).toBe(2)
+    expect(cache.clear()).toBe(0)
+  })
+})

@@ -1,0 +1,82 @@
+/** What a backend answers becomes the content of a tool result, part by part. */
+import { describe, expect, it } from 'vitest'
+import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
+import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-answer.ts'
+import { toolResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
+
+function answer(type: string, body: string | Uint8Array, status = 200): EgressResponse {
+  const headers = { get: (name: string) => (name === 'content-type' ? type : ''), raw: [] }
+  return { kind: 'response', status, headers, body: typeof body === 'string' ? Buffer.from(body) : body }
+}
+
+function contentOf(type: string, body: string | Uint8Array): unknown {
+  return toolResult(answer(type, body), false).content
+}
+
+const MIXED = 'multipart/mixed; boundary="b o-1"'
+
+function mixed(...parts: string[]): string {
+  return `${parts.map(part => `--b o-1\r\n${part}\r\n`).join('')}--b o-1--\r\n`
+}
+
+describe('an answer of one part', () => {
+  it('is text, image, audio or a resource by its type', () => {
+    expect(contentOf('text/plain; charset=utf-8', 'a')).toEqual([{ type: 'text', text: 'a' }])
+    expect(contentOf('image/png', 'a')).toEqual([{ type: 'image', data: 'YQ==', mimeType: 'image/png' }])
+    expect(contentOf('audio/wav', 'a')).toEqual([{ type: 'audio', data: 'YQ==', mimeType: 'audio/wav' }])
+    expect(contentOf('application/pdf', 'a')).toEqual([
+      { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: 'application/pdf', blob: 'YQ==' } },
+    ])
+  })
+})
+
+describe('a multipart answer', () => {
+  it('becomes one content each, in order', () => {
+    const body = mixed(
+      '\r\nplain',
+      'content-type: image/png\r\n\r\na',
+      'Content-Type: application/json\r\nContent-Location: shop:1\r\n\r\n{}',
+      'Content-Type: application/zip\r\nContent-Location: shop:2\r\n\r\na',
+    )
+    expect(contentOf(MIXED, body)).toEqual([
+      { type: 'text', text: 'plain' },
+      { type: 'image', data: 'YQ==', mimeType: 'image/png' },
+      { type: 'resource', resource: { uri: 'shop:1', mimeType: 'application/json', text: '{}' } },
+      { type: 'resource', resource: { uri: 'shop:2', mimeType: 'application/zip', blob: 'YQ==' } },
+    ])
+  })
+
+  it('may have a preamble, an epilogue, empty parts and line breaks within parts', () => {
+    const body = `preamble\r\n${mixed('\r\na\r\n\r\nb', 'Content-Type: text/plain\r\n\r\n')}epilogue`
+    expect(contentOf(MIXED, body)).toEqual([
+      { type: 'text', text: 'a\r\n\r\nb' },
+      { type: 'text', text: '' },
+    ])
+  })
+
+  it.each([
+    ['without an end', '--b o-1\r\n\r\na\r\n'],
+    ['without parts', '--b o-1--\r\n'],
+    ['with a longer boundary than it says', '--b o-12\r\n\r\na\r\n--b o-12--\r\n'],
+    ['whose part has headers without an end', mixed('Content-Type: text/plain')],
+    ['with a transfer encoding', mixed('Content-Transfer-Encoding: base64\r\n\r\nYQ==')],
+    ['with too many parts', mixed(...Array.from({ length: MAX_PARTS + 1 }, () => '\r\na'))],
+  ])('%s is handed on as it came', (_, body) => {
+    const blob = Buffer.from(body).toString('base64')
+    expect(contentOf(MIXED, body)).toEqual([
+      { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: 'multipart/mixed', blob } },
+    ])
+  })
+
+  it('is handed on as it came when its parts are alternatives, or its type names no boundary', () => {
+    const body = mixed('\r\na')
+    for (const type of ['multipart/alternative; boundary="b o-1"', 'multipart/mixed'])
+      expect(contentOf(type, body)).toMatchObject([{ type: 'resource' }])
+  })
+
+  it('of as many parts as are taken is split', () => {
+    expect(contentOf(MIXED, mixed(...Array.from({ length: MAX_PARTS }, () => '\r\na')))).toHaveLength(
+      MAX_PARTS,
+    )
+  })
+})

@@ -1,0 +1,78 @@
+/** Argument validators. */
+import { describe, expect, it } from 'vitest'
+import { compileValidator } from '../../../../src/shared/json-schema/validate.ts'
+
+describe('a validator', () => {
+  const validate = compileValidator({
+    type: 'object',
+    properties: {
+      count: { type: 'integer', minimum: 1 },
+      kind: { enum: ['a', 'b'] },
+      when: { type: 'string', format: 'date-time' },
+      tree: { $ref: '#/$defs/Tree' },
+    },
+    required: ['count'],
+    additionalProperties: false,
+    $defs: {
+      Tree: { type: 'object', properties: { left: { $ref: '#/$defs/Tree' }, 'a/b': { type: 'string' } } },
+    },
+  })
+
+  it('finds nothing wrong with arguments that fit', () => {
+    expect(
+      validate({ count: 1, kind: 'a', when: '2026-11-21T00:00:00Z', tree: { left: { left: {} } } }),
+    ).toEqual([])
+  })
+
+  it('names each failing path as a JSON Pointer', () => {
+    expect(validate({ kind: 'c', extra: 1, when: 'soon', tree: { left: { 'a/b': 2 } } })).toEqual([
+      { path: '/count', message: 'is required' },
+      { path: '/extra', message: 'is not known' },
+      { path: '/kind', message: 'must be one of "a", "b"' },
+      { path: '/when', message: 'must match format "date-time"' },
+      { path: '/tree/left/a~1b', message: 'must be string' },
+    ])
+  })
+
+  it('does not turn text into numbers', () => {
+    expect(validate({ count: '1' })).toEqual([{ path: '/count', message: 'must be integer' }])
+  })
+
+  it.each([[undefined], [null], [7], ['text'], [[]]])('refuses %j without throwing', args => {
+    expect(validate(args)).toHaveLength(1)
+  })
+})
+
+describe('hostile input', () => {
+  it('a pattern that would blow up answers at once', () => {
+    const validate = compileValidator({ type: 'string', pattern: '^(a|a)*$|^(a+)+$' })
+    const before = performance.now()
+    expect(validate(`${'a'.repeat(50_000)}!`)).toHaveLength(1)
+    expect(performance.now() - before).toBeLessThan(2000)
+  })
+
+  it('a schema that cannot be compiled refuses every call', () => {
+    const validate = compileValidator({ type: 'object', properties: { a: { $ref: '#/$defs/gone' } } })
+    expect(validate({})[0]?.message).toContain('cannot be checked')
+  })
+
+  it('arguments nested without end are refused', () => {
+    let args: unknown = {}
+    for (let i = 0; i < 100_000; i++) args = { a: args }
+    expect(compileValidator({ type: 'object' })(args)).toEqual([
+      { path: '', message: 'must not be nested deeper than 200 levels' },
+    ])
+  })
+
+  it('a million faults become a few', () => {
+    const validate = compileValidator({ type: 'array', items: { type: 'integer' } })
+    expect(validate(Array.from({ length: 100_000 }, () => 'x'))).toHaveLength(1)
+    expect(validate(Array.from({ length: 1_000 }, () => 'x'))).toHaveLength(20)
+  })
+
+  it('the arguments are never changed', () => {
+    const args = Object.freeze({ a: '1' })
+    compileValidator({ type: 'object', properties: { a: { type: 'integer' }, b: { default: 2 } } })(args)
+    expect(args).toEqual({ a: '1' })
+  })
+})

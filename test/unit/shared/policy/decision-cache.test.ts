@@ -1,0 +1,137 @@
+/** Remembered decisions: found again for the same facts, for no other, and never more than allowed. */
+import { describe, expect, it } from 'vitest'
+import { unavailable } from '../../../../src/shared/policy/decision.ts'
+import { DecisionCache } from '../../../../src/shared/policy/decision-cache.ts'
+import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import { INPUT_PATHS, readsOf } from '../../../../src/shared/policy/reads.ts'
+import { type InputParts, inputOf } from '../../../fixtures/policy/inputs.ts'
+
+const YES: Decision = { allow: true, reasons: [], revision: 'r' }
+const SHIPPED_READS = [
+  'action.name',
+  'resource.properties.annotations.destructiveHint',
+  'resource.properties.annotations.readOnlyHint',
+  'resource.properties.own',
+  'resource.properties.tenant',
+  'subject.properties.roles',
+  'subject.properties.scopes',
+  'subject.properties.tenant',
+]
+const ALL_BUT_THE_CHANGING = INPUT_PATHS.filter(
+  path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
+)
+
+/** Remembers for the first input, asks for the second under the same keys. */
+function foundFor(reads: readonly string[], remembered: InputParts, asked: InputParts): boolean {
+  const cache = new DecisionCache(readsOf(reads), 100)
+  cache.remember(inputOf(remembered), 'caller', 7, YES)
+  return cache.find(inputOf(asked), 'caller', 7) === YES
+}
+
+describe('a remembered decision', () => {
+  it('is found by the same keys and facts', () => {
+    expect(foundFor(SHIPPED_READS, {}, {})).toBe(true)
+  })
+
+  it('is not found for another caller or another resource', () => {
+    const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
+    cache.remember(inputOf(), 'caller', 7, YES)
+    expect(cache.find(inputOf(), 'other', 7)).toBeUndefined()
+    expect(cache.find(inputOf(), 'caller', 8)).toBeUndefined()
+  })
+
+  it.each<[string, InputParts]>([
+    ['another action', { action: 'tools.list' }],
+    ['another tool under the same number', { id: 'delete_order' }],
+    ['a tenant switched under the same key', { caller: { tenant: 'beta' } }],
+    ['a thing of another tenant', { resource: { tenant: 'beta' } }],
+    ['a thing of one’s own', { resource: { own: true } }],
+    [
+      'a hint that changed with the tool-set',
+      { resource: { annotations: { readOnlyHint: false, destructiveHint: true } } },
+    ],
+    ['another kind of thing', { type: 'api' }],
+  ])('is not found for %s', (_, asked) => {
+    expect(foundFor(SHIPPED_READS, {}, asked)).toBe(false)
+  })
+
+  it.each<[string, InputParts]>([
+    ['arguments', { context: { arguments: { id: 1 } } }],
+    ['the time', { context: { time: 1 } }],
+    ['the plan', { context: { plan: 'gold' } }],
+    ['the way of access', { context: { access: 'rest' } }],
+    ['the consumer', { caller: { consumer: 'another' } }],
+    ['the subject', { subject: { id: 'another', type: 'api_key' } }],
+    ['the tags', { resource: { tags: ['other'] } }],
+  ])('does not depend on %s when no rule reads it', (_, asked) => {
+    expect(foundFor(SHIPPED_READS, {}, asked)).toBe(true)
+  })
+
+  it.each<[string, InputParts]>([
+    ['the plan', { context: { plan: 'gold' } }],
+    ['no plan', { context: { plan: null } }],
+    ['the way of access', { context: { access: 'rest' } }],
+    ['the consumer', { caller: { consumer: 'another' } }],
+    ['the subject', { subject: { id: 'another' } }],
+    ['the kind of credential', { subject: { type: 'api_key' } }],
+    ['the tags', { resource: { tags: ['other'] } }],
+    ['the tool-set', { resource: { toolSet: 'other' } }],
+  ])('depends on %s when a rule reads it', (_, asked) => {
+    expect(foundFor(ALL_BUT_THE_CHANGING, {}, {})).toBe(true)
+    expect(foundFor(ALL_BUT_THE_CHANGING, {}, asked)).toBe(false)
+  })
+
+  it('is found although lists and hints are new objects of the same content', () => {
+    expect(
+      foundFor(ALL_BUT_THE_CHANGING, { resource: { tags: ['a', 'b'] } }, { resource: { tags: ['a', 'b'] } }),
+    ).toBe(true)
+  })
+})
+
+describe('nothing is remembered', () => {
+  it.each(['context.time', 'context.arguments.amount', ''])('when rules read %j', path => {
+    expect(foundFor([path], {}, {})).toBe(false)
+  })
+
+  it('of a decision that was none', () => {
+    const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
+    cache.remember(inputOf(), 'caller', 7, unavailable('r'))
+    expect(cache.size).toBe(0)
+  })
+
+  it('about a tool with a hint that nobody compares', () => {
+    const parts = { resource: { annotations: { readOnlyHint: true, myOwnHint: 1 } } }
+    expect(foundFor(SHIPPED_READS, parts, parts)).toBe(false)
+  })
+})
+
+describe('the number of remembered decisions', () => {
+  it('stays within its bound, and the oldest caller’s go first', () => {
+    const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
+    for (let caller = 0; caller < 7; caller++) {
+      for (let tool = 0; tool < 3; tool++) cache.remember(inputOf(), `caller ${caller}`, tool, YES)
+      expect(cache.size).toBeLessThanOrEqual(10)
+    }
+    expect(cache.find(inputOf(), 'caller 0', 0)).toBeUndefined()
+    expect(cache.find(inputOf(), 'caller 6', 2)).toBe(YES)
+  })
+
+  it('holds for one caller with many tools', () => {
+    const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
+    for (let tool = 0; tool < 35; tool++) {
+      cache.remember(inputOf(), 'caller', tool, YES)
+      expect(cache.size).toBeLessThanOrEqual(10)
+      expect(cache.find(inputOf(), 'caller', tool)).toBe(YES)
+    }
+  })
+
+  it('is told when they are forgotten, and then there are none', () => {
+    const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
+    for (let tool = 0; tool < 4; tool++) cache.remember(inputOf(), 'caller', tool, YES)
+    cache.remember(inputOf(), 'caller', 0, YES)
+    expect(cache.forget()).toBe(4)
+    expect(cache.size).toBe(0)
+    expect(cache.find(inputOf(), 'caller', 0)).toBeUndefined()
+    expect(cache.forget()).toBe(0)
+  })
+})

@@ -1,0 +1,211 @@
+/** The engine that asks a server: what it sends, what it understands, and that whatever goes wrong is a denial. */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../../src/shared/egress/client.ts'
+import type { Egress } from '../../../../src/shared/egress/egress.ts'
+import type { PolicyFailure } from '../../../../src/shared/policy/decision.ts'
+import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
+import { createOpaHttpEngine, type OpaHttpOptions } from '../../../../src/shared/policy/opa-http/engine.ts'
+import { inputOf } from '../../../fixtures/policy/inputs.ts'
+
+interface Answer {
+  readonly status?: number
+  readonly body: string
+  readonly delayMs?: number
+}
+
+let server: Server
+let egress: Egress
+let answer: Answer
+let asked: { readonly url: string; readonly headers: IncomingMessage['headers']; readonly body: string }[]
+let failures: PolicyFailure[]
+
+beforeEach(async () => {
+  asked = []
+  failures = []
+  answer = { body: '{"result":{"allow":true,"reasons":[]}}' }
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', chunk => (body += String(chunk)))
+    request.on('end', () => {
+      asked.push({ url: request.url ?? '', headers: request.headers, body })
+      const { status = 200, body: text, delayMs = 0 } = answer
+      setTimeout(() => response.writeHead(status, { 'content-type': 'application/json' }).end(text), delayMs)
+    })
+  })
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+  egress = createEgress({ allow: [], allowLoopback: true })
+})
+afterEach(async () => {
+  await egress.close()
+  server.closeAllConnections()
+  await new Promise(closed => server.close(closed))
+})
+
+function prepared(
+  path = '/v1/data/toolgate/decision',
+  options: Partial<OpaHttpOptions> = {},
+): Promise<PreparedPolicy> {
+  const { port } = server.address() as AddressInfo
+  const engine = createOpaHttpEngine({
+    url: `http://127.0.0.1:${port}${path}`,
+    egress,
+    timeoutMs: 5000,
+    onFailure: failure => failures.push(failure),
+    ...options,
+  })
+  return engine.prepare(new Uint8Array())
+}
+
+describe('asked in OPA’s form', () => {
+  it('sends the whole input and asks which revision answers', async () => {
+    const policy = await prepared()
+    answer = {
+      body: JSON.stringify({
+        result: { allow: true, reasons: [], obligations: { redact: ['/card'] } },
+        provenance: { version: '1', bundles: { b: { revision: 'r2' }, a: { revision: 'r1' } } },
+      }),
+    }
+    const input = inputOf({ context: { arguments: { id: 'é' } } })
+    expect(await policy.decide(input, 'caller', 1)).toEqual({
+      allow: true,
+      reasons: [],
+      obligations: { redact: ['/card'] },
+      revision: 'r1+r2',
+    })
+    expect(policy.revision).toBe('r1+r2')
+    expect(asked[0]?.url).toBe('/v1/data/toolgate/decision?provenance=true')
+    expect(JSON.parse(asked[0]!.body)).toEqual({ input })
+  })
+
+  it('hands reasons on', async () => {
+    const reasons = [{ code: 'insufficient_scope', message: 'x', scopes: ['read'] }]
+    answer = { body: JSON.stringify({ result: { allow: false, reasons } }) }
+    expect(await (await prepared()).decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, reasons })
+    expect(failures).toEqual([])
+  })
+})
+
+describe('asked in AuthZEN’s form', () => {
+  it('sends subject, action, resource and context, and reads the decision', async () => {
+    const policy = await prepared('/access/v1/evaluation')
+    const reasons = [{ code: 'closed', message: 'Closed.' }]
+    answer = { body: JSON.stringify({ decision: false, context: { reasons, revision: '7' } }) }
+    expect(await policy.decide(inputOf(), 'caller', 1)).toEqual({ allow: false, reasons, revision: '7' })
+    expect(asked[0]?.url).toBe('/access/v1/evaluation')
+    expect(JSON.parse(asked[0]!.body)).toEqual(inputOf())
+    answer = { body: '{"decision":true}' }
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
+  })
+})
+
+describe('a server that does not give a decision denies', () => {
+  it.each<[string, Answer, PolicyFailure]>([
+    ['when it has none', { body: '{}' }, 'undefined'],
+    ['when it answers no JSON', { body: 'allow' }, 'malformed'],
+    ['when allow is no boolean', { body: '{"result":{"allow":"true"}}' }, 'malformed'],
+    ['when it answers a bare true', { body: '{"result":true}' }, 'malformed'],
+    ['when it fails', { status: 500, body: '{"result":{"allow":true}}' }, 'unreachable'],
+    ['when it sends elsewhere', { status: 302, body: '' }, 'unreachable'],
+    ['when it answers too much', { body: `"${'x'.repeat(1_100_000)}"` }, 'too_large'],
+  ])('%s', async (_, given, failure) => {
+    answer = given
+    const decision = await (await prepared()).decide(inputOf(), 'caller', 1)
+    expect(decision).toMatchObject({
+      allow: false,
+      unavailable: true,
+      reasons: [{ code: 'policy_unavailable' }],
+    })
+    expect(failures).toEqual([failure])
+  })
+
+  it('when it takes too long', async () => {
+    answer = { body: '{"result":{"allow":true}}', delayMs: 400 }
+    const policy = await prepared(undefined, { timeoutMs: 100 })
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect(failures).toEqual(['overtime'])
+  })
+
+  it('when nobody listens', async () => {
+    const policy = await prepared(undefined, { url: 'http://127.0.0.1:1/v1/data/x' })
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect(failures).toEqual(['unreachable'])
+  })
+
+  it('when the policy was closed', async () => {
+    const policy = await prepared()
+    policy.close()
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect(asked).toHaveLength(0)
+  })
+})
+
+describe('a server that keeps failing', () => {
+  it('is left alone for a while, then tried once, and asked again when it answers', async () => {
+    let nowMs = 0
+    const policy = await prepared(undefined, { now: () => nowMs })
+    const ask = async () => (await policy.decide(inputOf(), 'caller', 1)).allow
+    answer = { status: 503, body: '' }
+    for (let i = 0; i < 8; i++) expect(await ask()).toBe(false)
+    expect(asked).toHaveLength(5)
+    nowMs = 1001
+    expect(await ask()).toBe(false)
+    expect(await ask()).toBe(false)
+    expect(asked, 'one try after the first wait').toHaveLength(6)
+    nowMs = 2500
+    expect(await ask()).toBe(false)
+    expect(asked, 'the second wait is longer').toHaveLength(6)
+    answer = { body: '{"result":{"allow":true}}' }
+    nowMs = 3100
+    expect(await ask()).toBe(true)
+    expect(await ask()).toBe(true)
+    expect(asked).toHaveLength(8)
+  })
+})
+
+describe('many questions at once', () => {
+  it('are all answered, no more than allowed on their way together', async () => {
+    let inside = 0
+    let most = 0
+    server.on('request', (_, response) => {
+      most = Math.max(most, ++inside)
+      response.on('close', () => inside--)
+    })
+    answer = { body: '{"result":{"allow":true}}', delayMs: 5 }
+    const policy = await prepared(undefined, { maxInFlight: 4 })
+    const decisions = await Promise.all(
+      Array.from({ length: 60 }, () => policy.decide(inputOf(), 'caller', 1)),
+    )
+    expect(decisions.every(decision => decision.allow)).toBe(true)
+    expect(most).toBeLessThanOrEqual(4)
+  })
+
+  it('are denied when too many wait already', async () => {
+    answer = { body: '{"result":{"allow":true}}', delayMs: 10 }
+    const policy = await prepared(undefined, { maxInFlight: 1 })
+    const decisions = await Promise.all(
+      Array.from({ length: 120 }, () => policy.decide(inputOf(), 'caller', 1)),
+    )
+    expect(decisions.slice(101).every(decision => decision.unavailable === true)).toBe(true)
+    expect(decisions[0]?.allow).toBe(true)
+  })
+})
+
+describe('the address of the server', () => {
+  it.each(['opa:8181', 'ftp://opa/', 'not an address'])('is refused when it is %j', url => {
+    expect(() => createOpaHttpEngine({ url, egress })).toThrow('is no address of a policy server')
+  })
+
+  it('keeps its own query', async () => {
+    const policy = await prepared('/v1/data/x?pretty=true&provenance=false')
+    await policy.decide(inputOf(), 'caller', 1)
+    expect(asked[0]?.url).toBe('/v1/data/x?pretty=true&provenance=false')
+  })
+
+  it('may need a credential', async () => {
+    const policy = await prepared(undefined, { authorization: 'Bearer t' })
+    await policy.decide(inputOf(), 'caller', 1)
+    expect(asked[0]?.headers.authorization).toBe('Bearer t')
+  })
+})

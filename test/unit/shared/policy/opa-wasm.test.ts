@@ -1,0 +1,212 @@
+/** The engine on opa-wasm: what it refuses to load, and that whatever goes wrong while deciding is a denial. */
+import { readFileSync } from 'node:fs'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { PolicyFailure } from '../../../../src/shared/policy/decision.ts'
+import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
+import { createOpaWasmEngine, type OpaWasmOptions } from '../../../../src/shared/policy/opa-wasm/engine.ts'
+import { altered, inputOf, MISBEHAVING, manifestWith, SHIPPED } from '../../../fixtures/policy/inputs.ts'
+
+let opened: PreparedPolicy | undefined
+afterEach(() => opened?.close())
+
+async function prepared(bundle: Uint8Array, options: OpaWasmOptions = {}): Promise<PreparedPolicy> {
+  // a loaded test machine must not decide what is too slow
+  opened = await createOpaWasmEngine({ maxEvaluationMs: 200, ...options }).prepare(bundle)
+  return opened
+}
+
+describe('a bundle is refused', () => {
+  const shipped = readFileSync(SHIPPED)
+
+  it.each<[string, Uint8Array, RegExp]>([
+    ['when it is no gzip file', Buffer.from('not a bundle'), /it is not a gzip file/],
+    ['when it is truncated', shipped.subarray(0, shipped.length / 2), /it is truncated/],
+    ['without a manifest', altered({ '.manifest': undefined }), /"\.manifest" is missing/],
+    ['when its manifest is no JSON', altered({ '.manifest': '{' }), /"\.manifest" is no JSON/],
+    ['when its manifest is a list', altered({ '.manifest': '[]' }), /\.manifest is no object/],
+    ['when it holds no module', altered({ '.manifest': '{"revision":"1"}' }), /names no WebAssembly module/],
+    [
+      'when its module is missing',
+      altered({ 'policy.wasm': undefined }),
+      /"policy\.wasm", which \.manifest names/,
+    ],
+    ['when its module is damaged', altered({ 'policy.wasm': '\0asm nonsense' }), /its module is damaged/],
+    // the smallest module there is: magic and version
+    [
+      'when its module is no policy',
+      altered({ 'policy.wasm': Buffer.from('0061736d01000000', 'hex') }),
+      /exports no opa_eval/,
+    ],
+    ['when its data is no JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is no JSON/],
+    [
+      'when its reads are no list',
+      altered({
+        '.manifest': manifestWith(manifest => {
+          manifest.wasm = [
+            {
+              entrypoint: 'toolgate/decision',
+              module: '/policy.wasm',
+              annotations: [{ custom: { reads: 'all' } }],
+            },
+          ]
+        }),
+      }),
+      /custom\.reads of its entrypoint is no list/,
+    ],
+    [
+      'when it reads what the input does not have',
+      altered({
+        '.manifest': manifestWith(manifest => {
+          manifest.wasm = [
+            {
+              entrypoint: 'toolgate/decision',
+              module: '/policy.wasm',
+              annotations: [{ custom: { reads: ['moon'] } }],
+            },
+          ]
+        }),
+      }),
+      /reads names "moon"/,
+    ],
+    [
+      'when its manifest names an entrypoint the module lacks',
+      altered({
+        '.manifest': manifestWith(manifest => {
+          manifest.wasm = [
+            { entrypoint: 'toolgate/decision', module: 'policy.wasm' },
+            { entrypoint: 'other/rule', module: 'policy.wasm' },
+          ]
+        }),
+      }),
+      /the module has no entrypoint "other\/rule"/,
+    ],
+  ])('%s', async (name, bundle, message) => {
+    const options = name.includes('the module lacks') ? { entrypoint: 'other/rule' } : {}
+    const failure = await prepared(bundle, options).then(
+      () => new Error('it was taken'),
+      (error: unknown) => error as Error,
+    )
+    expect(failure.message).toMatch(message)
+    expect(failure.message).toMatch(/^the policy bundle cannot be used: /)
+  })
+
+  it('when it has no such entrypoint, naming those it has', async () => {
+    await expect(prepared(shipped, { entrypoint: 'acme/allow' })).rejects.toThrow(
+      'it has no entrypoint "acme/allow", only toolgate/decision',
+    )
+  })
+})
+
+describe('a bundle without what policy:build adds', () => {
+  it('decides the same, with all of the input', async () => {
+    const plain = altered({
+      '.manifest': manifestWith(manifest => {
+        delete manifest.metadata
+        manifest.revision = ''
+      }),
+    })
+    const policy = await prepared(plain)
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true, revision: '' })
+    expect(policy.remembered).toBe(1)
+  })
+
+  it('remembers nothing when it does not declare what it reads', async () => {
+    const undeclared = altered({
+      '.manifest': manifestWith(manifest => {
+        manifest.wasm = [{ entrypoint: 'toolgate/decision', module: 'policy.wasm' }]
+      }),
+    })
+    const policy = await prepared(undeclared)
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
+    expect(policy.remembered).toBe(0)
+  })
+})
+
+describe('a policy that misbehaves', () => {
+  async function asked(action: string, options: OpaWasmOptions = {}, context = {}) {
+    const failures: PolicyFailure[] = []
+    const policy = await prepared(readFileSync(MISBEHAVING), {
+      ...options,
+      onFailure: failure => failures.push(failure),
+    })
+    const decision = await policy.decide(inputOf({ action, context }), 'caller', 1)
+    const after = await policy.decide(inputOf({ action: 'allow' }), 'caller', 1)
+    expect(after.allow, 'the next call is decided as if nothing had happened').toBe(true)
+    return { decision, failures }
+  }
+
+  it.each<[string, string, PolicyFailure]>([
+    ['is undefined', 'nothing', 'undefined'],
+    ['answers a text for allow', 'not_boolean', 'malformed'],
+    ['answers a number for allow', 'number', 'malformed'],
+    ['answers a bare true', 'bare', 'malformed'],
+    ['answers reasons of another shape', 'malformed_reason', 'malformed'],
+    ['answers obligations of another shape', 'malformed_obligations', 'malformed'],
+    ['contradicts itself', 'conflict', 'trap'],
+    ['takes more memory than it may', 'much_memory', 'trap'],
+    ['answers more than can be read', 'huge_answer', 'too_large'],
+  ])('and %s denies', async (_, action, failure) => {
+    const { decision, failures } = await asked(action, { maxEvaluationMs: 2000 })
+    expect(decision).toMatchObject({ allow: false, unavailable: true })
+    expect(decision.reasons).toEqual([
+      { code: 'policy_unavailable', message: 'The policy could not be evaluated, so access is denied.' },
+    ])
+    expect(failures).toEqual([failure])
+  })
+
+  it('and takes longer than it may denies', async () => {
+    const { decision, failures } = await asked('slow', {
+      maxEvaluationMs: 5,
+      maxMemoryBytes: 512 * 1024 * 1024,
+    })
+    expect(decision).toMatchObject({ allow: false, unavailable: true })
+    expect(failures[0]).toBe('overtime')
+  })
+
+  it('and is given half a character denies, because it cannot be read', async () => {
+    const { decision } = await asked('length', {}, { arguments: { text: '\ud800' } })
+    expect(decision).toMatchObject({ allow: false, unavailable: true })
+  })
+
+  it('gives a denial without reasons a reason', async () => {
+    const { decision } = await asked('no_reason')
+    expect(decision).toMatchObject({ allow: false, reasons: [{ code: 'denied' }] })
+    expect(decision.unavailable).toBeUndefined()
+  })
+
+  it('hands obligations on', async () => {
+    const { decision } = await asked('obliges')
+    expect(decision).toMatchObject({ allow: true, obligations: { redact: ['/card'] } })
+  })
+
+  it('reads arguments of any size and script', async () => {
+    for (const text of ['', 'é€😀x', 'x'.repeat(300_000), '€'.repeat(400_000)]) {
+      const { decision } = await asked('length', {}, { arguments: { text } })
+      expect(decision.obligations).toEqual({ length: [...text].length })
+    }
+  })
+})
+
+describe('a policy that is closed', () => {
+  it('denies', async () => {
+    const policy = await prepared(readFileSync(SHIPPED))
+    await policy.decide(inputOf(), 'caller', 1)
+    policy.close()
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect(policy.remembered).toBe(0)
+  })
+})
+
+describe('what could not be decided', () => {
+  it('is logged at most once a second, and counted always', async () => {
+    const lines: object[] = []
+    let counted = 0
+    const policy = await prepared(readFileSync(MISBEHAVING), {
+      log: { warn: fields => lines.push(fields) },
+      onFailure: () => counted++,
+    })
+    for (let i = 0; i < 20; i++) await policy.decide(inputOf({ action: 'bare' }), 'caller', 1)
+    expect(lines).toHaveLength(1)
+    expect(counted).toBe(20)
+  })
+})

@@ -1,0 +1,139 @@
+/** What an entrypoint declares to read, and the input that is encoded for it. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { inputEncoder } from '../../../../src/shared/policy/encode-input.ts'
+import type { PolicyInput } from '../../../../src/shared/policy/engine.ts'
+import { INPUT_PATHS, READS_ALL, readsOf, uncovered } from '../../../../src/shared/policy/reads.ts'
+import { inputOf } from '../../../fixtures/policy/inputs.ts'
+
+describe('reads', () => {
+  it('touch the path itself, what is above it and what is below it', () => {
+    const reads = readsOf(['subject.properties', 'resource.properties.annotations.readOnlyHint'])
+    expect(INPUT_PATHS.filter(path => reads.touches(path))).toEqual([
+      'subject.properties.consumer',
+      'subject.properties.tenant',
+      'subject.properties.roles',
+      'subject.properties.scopes',
+      'resource.properties.annotations',
+    ])
+  })
+
+  it('do not take a path for another that begins alike', () => {
+    expect(readsOf(['subject.id']).touches('subject.properties.consumer')).toBe(false)
+    expect(() => readsOf(['subject.i'])).toThrow('reads names "subject.i"')
+  })
+
+  it.each([
+    ['context.time'],
+    ['context.arguments'],
+    ['context.answers'],
+    ['context.arguments.amount'],
+    ['context'],
+    [''],
+  ])('of %j are not remembered', path => expect(readsOf([path]).rememberable).toBe(false))
+
+  it('of everything else are remembered', () => {
+    const paths = INPUT_PATHS.filter(
+      path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
+    )
+    expect(readsOf(paths).rememberable).toBe(true)
+    expect(READS_ALL.rememberable).toBe(false)
+  })
+
+  it('refuse a path that the input does not have', () => {
+    expect(() => readsOf(['context.weather'])).toThrow('no part of the input; see schemas/input.json')
+  })
+
+  it('find what is read without being declared', () => {
+    expect(uncovered(['action.name', 'context.plan'], ['action'])).toEqual(['context.plan'])
+    expect(uncovered(['context'], ['context.plan'])).toEqual(['context'])
+    expect(uncovered([''], ['subject', 'action'])).toEqual([''])
+    expect(uncovered(['subject.id', 'context.time'], [''])).toEqual([])
+  })
+})
+
+describe('the encoded input', () => {
+  /** The value at a path, or undefined. */
+  function at(value: unknown, path: string): unknown {
+    return path
+      .split('.')
+      .reduce<unknown>((of, key) => (of as Record<string, unknown> | undefined)?.[key], value)
+  }
+
+  const texts = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '\u2028', '\ud800', 'é€😀'))
+  const inputs = fc.record({
+    id: texts,
+    roles: fc.array(texts, { maxLength: 3 }),
+    tenant: fc.option(texts),
+    own: fc.option(fc.boolean(), { nil: undefined }),
+    tags: fc.option(fc.array(texts, { maxLength: 2 }), { nil: undefined }),
+    args: fc.option(fc.dictionary(texts, texts, { maxKeys: 3 }), { nil: undefined }),
+  })
+
+  function built({
+    id,
+    roles,
+    tenant,
+    own,
+    tags,
+    args,
+  }: {
+    id: string
+    roles: string[]
+    tenant: string | null
+    own: boolean | undefined
+    tags: string[] | undefined
+    args: Record<string, string> | undefined
+  }): PolicyInput {
+    return inputOf({
+      id,
+      action: id,
+      caller: { roles, tenant },
+      resource: { ...(own === undefined ? {} : { own }), ...(tags === undefined ? {} : { tags }) },
+      context: args === undefined ? {} : { arguments: args },
+    })
+  }
+
+  it('holds what is read, unchanged, and JSON parses it', () => {
+    fc.assert(
+      fc.property(inputs, fc.subarray([...INPUT_PATHS]), (parts, paths) => {
+        const input = built(parts)
+        const encoded: unknown = JSON.parse(inputEncoder(readsOf(paths))(input))
+        const plain: unknown = JSON.parse(JSON.stringify(input))
+        for (const path of paths) expect(at(encoded, path)).toEqual(at(plain, path))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('leaves out what is not read', () => {
+    const encode = inputEncoder(
+      readsOf(['resource.properties.annotations.readOnlyHint', 'subject.properties.scopes']),
+    )
+    expect(JSON.parse(encode(inputOf({ context: { arguments: { secret: 'x' } } })))).toEqual({
+      subject: { properties: { scopes: ['execute', 'read'] } },
+      action: { name: 'tools.call' },
+      resource: { properties: { annotations: { readOnlyHint: true } } },
+    })
+  })
+
+  it('holds all hints when they are read as a whole', () => {
+    for (const path of ['resource', 'resource.properties', 'resource.properties.annotations', '']) {
+      const encoded: unknown = JSON.parse(inputEncoder(readsOf([path]))(inputOf()))
+      expect(at(encoded, 'resource.properties.annotations')).toEqual(
+        inputOf().resource.properties.annotations,
+      )
+    }
+  })
+
+  it('follows the caller, and a list that was changed in place', () => {
+    const encode = inputEncoder(readsOf(['subject.properties.scopes']))
+    const scopes = ['read']
+    const first = encode(inputOf({ caller: { scopes } }))
+    scopes.push('write')
+    expect(encode(inputOf({ caller: { scopes } }))).not.toBe(first)
+    const frozen = Object.freeze(['admin'])
+    encode(inputOf({ caller: { scopes: frozen } }))
+    expect(encode(inputOf({ caller: { scopes: ['read'] } }))).toBe(first)
+  })
+})

@@ -1,0 +1,51 @@
+/** A candidate in the shadow: it counts what would flip, in the background, and stands in nobody's way. */
+import { describe, expect, it, vi } from 'vitest'
+import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import { ShadowPolicy } from '../../../../src/shared/policy/live/shadow.ts'
+import { aPolicy } from '../../../fixtures/exchange.ts'
+import { inputOf } from '../../../fixtures/policy/inputs.ts'
+
+const allowed: Decision = { allow: true, reasons: [], revision: 'live' }
+const denied: Decision = { allow: false, reasons: [{ code: 'old', message: 'x' }], revision: 'live' }
+
+describe('a candidate', () => {
+  it('counts flips by direction, rule, tool and consumer', async () => {
+    const candidate = aPolicy(input =>
+      input.resource.id === 'closed' ? { allow: false, reasons: [{ code: 'new', message: 'x' }] } : {},
+    )
+    const shadow = new ShadowPolicy(candidate)
+    for (let n = 0; n < 5; n++) shadow.observe(inputOf(), allowed)
+    for (let n = 0; n < 3; n++) shadow.observe(inputOf({ id: 'closed' }), allowed)
+    for (let n = 0; n < 2; n++) shadow.observe(inputOf({ id: 'open' }), denied)
+    expect(shadow.status.compared).toBe(0)
+    await vi.waitFor(() => expect(shadow.status.compared).toBe(10), 15_000)
+    expect(shadow.status).toMatchObject({ revision: 'test', flipped: 5, failed: 0, skipped: 0 })
+    expect(shadow.status.flips).toMatchObject([
+      { direction: 'allow→deny', rule: 'new', resource: 'closed', consumer: 'demo-agent', count: 3 },
+      { direction: 'deny→allow', rule: 'old', resource: 'open', count: 2 },
+    ])
+  })
+
+  it('that cannot decide is counted apart; decisions the live one could not make are not compared', async () => {
+    const shadow = new ShadowPolicy(aPolicy(() => ({ allow: false, unavailable: true })))
+    shadow.observe(inputOf(), allowed)
+    shadow.observe(inputOf(), { ...denied, unavailable: true })
+    await vi.waitFor(() => expect(shadow.status.failed).toBe(1), 15_000)
+    expect(shadow.status.compared).toBe(0)
+  })
+
+  it('lets decisions go rather than pile them up', async () => {
+    const shadow = new ShadowPolicy(aPolicy())
+    for (let n = 0; n < 12_000; n++) shadow.observe(inputOf(), allowed)
+    expect(shadow.status.skipped).toBe(2000)
+    await vi.waitFor(() => expect(shadow.status.compared).toBe(10_000), 20_000)
+  })
+
+  it('that is closed counts no more', async () => {
+    const shadow = new ShadowPolicy(aPolicy())
+    shadow.observe(inputOf(), allowed)
+    shadow.close()
+    await new Promise(resolve => setTimeout(resolve, 20))
+    expect(shadow.status.compared).toBe(0)
+  })
+})

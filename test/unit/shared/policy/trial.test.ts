@@ -1,0 +1,52 @@
+/** A bundle is tried where it can do no harm: what never ends, breaks, or answers too much is told, and the next one is tried all the same. */
+import { readFileSync } from 'node:fs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createBundleTrial } from '../../../../src/shared/policy/opa-wasm/trial.ts'
+import { altered, ENDLESS, inputOf, MISBEHAVING, SHIPPED } from '../../../fixtures/policy/inputs.ts'
+
+const trial = createBundleTrial({ timeoutMs: 60_000, maxHeapMb: 256, maxEvaluationMs: 200, idleMs: 1000 })
+afterAll(() => trial.close())
+const shipped = readFileSync(SHIPPED)
+const misbehaving = readFileSync(MISBEHAVING)
+const asks = (action: string) => [inputOf({ action, context: { arguments: {} } })]
+
+describe('the trial of a bundle', { timeout: 120_000 }, () => {
+  it('lets a good one pass', async () => {
+    await expect(
+      trial.run(shipped, [inputOf(), inputOf({ action: 'nobody.knows' })]),
+    ).resolves.toBeUndefined()
+  })
+
+  it('ends one that never ends, without stopping this thread', async () => {
+    const short = createBundleTrial({ timeoutMs: 1500, maxHeapMb: 256, maxEvaluationMs: 200, idleMs: 1000 })
+    let ticks = 0
+    const ticking = setInterval(() => ticks++, 10)
+    await expect(short.run(readFileSync(ENDLESS), [])).rejects.toThrow(/took longer than 1.5 s/)
+    clearInterval(ticking)
+    expect(ticks).toBeGreaterThan(20)
+    await short.close()
+  })
+
+  it.each([
+    ['conflict', /cannot decide about conflict get_order \(trap: /],
+    ['huge_answer', /cannot decide about huge_answer get_order \((too_large|overtime): /],
+    ['nothing_of_the_kind', /cannot decide about nothing_of_the_kind get_order \(undefined: /],
+    ['not_boolean', /cannot decide about not_boolean get_order \(malformed: /],
+  ])('tells of what fails on a question that was asked of late: %s', async (action, reason) => {
+    await expect(trial.run(misbehaving, asks(action))).rejects.toThrow(reason)
+  })
+
+  it.each([
+    ['truncated', shipped.subarray(0, 50_000), /truncated/],
+    ['no bundle at all', Buffer.from('hello'), /not a gzip file/],
+    [
+      'of another ABI',
+      altered({ 'policy.wasm': Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0) }),
+      /ABI 1\.2/,
+    ],
+    ['with a damaged module', altered({ 'policy.wasm': 'nonsense' }), /its module is damaged/],
+  ])('says what is wrong with one that is %s', async (_, bundle, reason) => {
+    await expect(trial.run(bundle, [])).rejects.toThrow(reason)
+    await expect(trial.run(shipped, [])).resolves.toBeUndefined()
+  })
+})

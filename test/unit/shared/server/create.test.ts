@@ -1,0 +1,46 @@
+/** Which listener is chosen on which platform; the platforms we are not on are played by child processes. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { listenerSupport } from '../../../../src/shared/server/create.ts'
+
+const run = promisify(execFile)
+
+/** Runs in a process of its own, so that the native module is not loaded yet. */
+async function inProcess(prelude: string, env: Record<string, string> = {}): Promise<unknown> {
+  const script = `
+    ${prelude}
+    import(${JSON.stringify(new URL('../../../../src/shared/server/create.ts', import.meta.url).href)}).then(({ createListener, listenerSupport }) => {
+      const options = { host: '127.0.0.1', port: 0, handler() {}, limits: { bodyTimeoutMs: 1000, maxHeaderBytes: 1000, maxUrlBytes: 1000, maxHeaders: 10 }, onRefused() {} }
+      const kindOf = kind => { try { return createListener(kind, options).kind } catch (error) { return error.message } }
+      console.log(JSON.stringify({ support: listenerSupport(), auto: kindOf('auto'), uws: kindOf('uws'), node: kindOf('node') }))
+      process.exit()
+    })`
+  const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', '-e', script], {
+    env: { ...process.env, ...env },
+  })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}
+
+describe('createListener', () => {
+  it('takes node and refuses uws with a reason where no native build exists', async () => {
+    const answer = (await inProcess(
+      `Object.defineProperty(process, 'platform', { value: 'plan9' })`,
+    )) as Record<string, unknown>
+    expect(answer).toMatchObject({ support: { kinds: ['node'] }, auto: 'node', node: 'node' })
+    expect(answer.uws).toMatch(/HTTP_SERVER=uws cannot run here: .*uws_plan9_.* set HTTP_SERVER=auto or node/)
+  })
+
+  it.skipIf(!listenerSupport().kinds.includes('uws'))(
+    'never takes the imitation in JavaScript (skipped where no native build loads; run with Node 20)',
+    async () => {
+      expect(await inProcess('', { UWS_USE_FALLBACK: '1' })).toEqual({
+        support: { kinds: ['uws', 'node'] },
+        auto: 'uws',
+        uws: 'uws',
+        node: 'node',
+      })
+    },
+  )
+})
