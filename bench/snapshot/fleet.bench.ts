@@ -1,13 +1,10 @@
 /** A gateway with 1,000 tenants × 20 APIs × 100,000 keys: what a change costs until it is served, what a lookup costs, what it weighs. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/link/update-events.ts'
 import { kernelRoutes } from '../../src/data-plane/http/kernel-routes.ts'
 import type { RouteMatcher, RouteRow } from '../../src/data-plane/http/router.ts'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
-import { principal } from '../../src/model/principal.ts'
 import type { CompiledApi, Snapshot } from '../../src/data-plane/pipeline/exchange.ts'
-import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
 import { compile, SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
 import {
   applyUpdate,
@@ -17,6 +14,9 @@ import {
 } from '../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import { partDigest, versionOf } from '../../src/link/share-version.ts'
+import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/link/update-events.ts'
+import { principal } from '../../src/model/principal.ts'
+import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 

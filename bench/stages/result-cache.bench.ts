@@ -1,8 +1,8 @@
 /** A remembered result, its canonical key included, beside lru-cache with a key of JSON.stringify. It sets no budget. */
 import { LRUCache } from 'lru-cache'
-import type { ToolResult } from '../../src/model/tool.ts'
 import type { Exchange } from '../../src/data-plane/pipeline/exchange.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
+import type { ToolResult } from '../../src/model/tool.ts'
 import { aPrincipal, aSnapshot, aTool, exchange } from '../../test/fixtures/exchange.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 

@@ -1,13 +1,14 @@
 /** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
+
+import { Closers } from '../shared/telemetry/closers.ts'
+import { createLogger } from '../shared/telemetry/logger.ts'
+import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
 import { attachGateway, followControlPlane } from './main/control-link.ts'
 import { prepareDataDir } from './main/data-dir.ts'
 import { openGateway } from './main/gateway.ts'
 import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
 import type { Settings } from './settings.ts'
-import { Closers } from '../shared/telemetry/closers.ts'
-import { createLogger } from '../shared/telemetry/logger.ts'
-import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
 
 /** What the ready line says (contract §1). Addresses of what runs elsewhere are those the settings name. */
 export interface Addresses {

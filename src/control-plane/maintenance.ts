@@ -1,8 +1,9 @@
 /** What time alone brings about: subscriptions expire, deleted tenants go, old rows are dropped, missed changes are found. It serves no request. */
-import { EVERY_TENANT, type Store } from './store/store.ts'
+
+import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publish.ts'
-import { expireDue } from './api/services/subscriptions.ts'
+import { EVERY_TENANT, type Store } from './store/store.ts'
 
 const EXPIRE_AT_ONCE = 200
 const NUDGE_MS = 20

@@ -1,6 +1,7 @@
 /** What a gateway instance and the control plane say to each other, and how a report looks on the wire. It sends nothing. */
-import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
+
 import type { UsageCount } from '../control-plane/store/repositories.ts'
+import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
 
 /** What an instance says when it connects. */
 export interface Hello {

@@ -1,7 +1,8 @@
 /** A process that runs the directory source and says on stdout what it publishes. The crash test kills it. */
+
+import { createDirectorySource } from '../../src/catalog/directory/source.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
-import { createDirectorySource } from '../../src/catalog/directory/source.ts'
 
 const [directory, dataDir] = process.argv.slice(2) as [string, string]
 const source = createDirectorySource({

@@ -1,9 +1,9 @@
 /** Row-level security by itself: what a query without any filter sees, written by hand past the repositories. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newId } from '../../src/model/id.ts'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
+import { newId } from '../../src/model/id.ts'
 import {
   type Cluster,
   POSTGRES_HINT,

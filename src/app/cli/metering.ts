@@ -2,16 +2,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openStore } from '../../control-plane/store/open.ts'
+import { EVERY_TENANT } from '../../control-plane/store/store.ts'
 import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
 import { readTopic } from '../../data-plane/metering/kafka/read-topic.ts'
 import { Ledger, type WriterReport } from '../../data-plane/metering/ledger.ts'
 import type { MeteringEvent } from '../../data-plane/metering/meter.ts'
 import { SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
+import { SILENT } from '../../shared/telemetry/log.ts'
 import { type MeteringSettings, readMetering } from '../settings/metering.ts'
 import { Reader } from '../settings/reader.ts'
-import { openStore } from '../../control-plane/store/open.ts'
-import { EVERY_TENANT } from '../../control-plane/store/store.ts'
-import { SILENT } from '../../shared/telemetry/log.ts'
 
 const USAGE = `Usage: toolgate metering tail [--follow] [--json]
        toolgate metering verify [--json]

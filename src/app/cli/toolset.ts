@@ -1,9 +1,9 @@
 /** `toolgate toolset lint|render FILE`: shows what a ToolSet or an OpenAPI document becomes, and what agents would stumble over. It serves nothing. */
 import { parseArgs } from 'node:util'
-import type { ObjectSchema } from '../../model/json-schema.ts'
 import { asServed } from '../../catalog/inspect/as-served.ts'
 import { InspectionError, inspectFile } from '../../catalog/inspect/inspect-file.ts'
 import { lintLines, lintToolSet } from '../../catalog/inspect/lint.ts'
+import type { ObjectSchema } from '../../model/json-schema.ts'
 
 const EXIT_FOUND = 1
 const EXIT_USAGE = 64

@@ -1,14 +1,14 @@
 /** Joins the gateway of this process with a control plane: snapshots in, what was counted out. It moves; it decides nothing. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/control-plane.ts'
-import { createEgress } from '../../shared/egress/client.ts'
 import { ControlPlaneClient } from '../../data-plane/follower/client.ts'
 import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
 import { RemoteGateway } from '../../data-plane/follower/remote-gateway.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
 import type { GatewayNews } from '../../link/report.ts'
+import { createEgress } from '../../shared/egress/client.ts'
+import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
-import { VERSION } from '../../model/version.ts'
 import type { Gateway } from './gateway.ts'
 
 /** Without a kept snapshot, the ready line waits this long for the control plane; `/ready` says 503 for as long as it takes. */

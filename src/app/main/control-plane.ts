@@ -1,11 +1,12 @@
 /** Starts the control plane: database, HTTP, compiler of API documents. It knows gateways only by what they report. */
-import { type ControlPlane, createControlPlane } from '../../control-plane/control-plane.ts'
-import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
-import { mountWeb } from '../../shared/server/web.ts'
-import { openMigratedStore } from '../../control-plane/store/open.ts'
+
 import { apiTools } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
-import { VERSION } from '../../model/version.ts'
+import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
+import { type ControlPlane, createControlPlane } from '../../control-plane/control-plane.ts'
+import { openMigratedStore } from '../../control-plane/store/open.ts'
+import { mountWeb } from '../../shared/server/web.ts'
+import { VERSION } from '../../shared/version.ts'
 import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'

@@ -1,8 +1,8 @@
 /** A gateway in this process: its listener, its data plane and the configuration that flows into it. It knows no control plane. */
 import { readPlans } from '../../data-plane/quota/plans.ts'
-import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
+import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { Configuration } from './configuration.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { type Ground, openListener } from './ground.ts'

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
+import type { Store } from '../../control-plane/store/store.ts'
 import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
 import { EventSink } from '../../data-plane/metering/event-sink.ts'
 import type { MeteringEvent } from '../../data-plane/metering/meter.ts'
@@ -12,7 +13,6 @@ import { Retention } from '../../data-plane/metering/spool/retention.ts'
 import { type SpooledEvent, SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
 import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
 import type { Settings } from '../settings.ts'
-import type { Store } from '../../control-plane/store/store.ts'
 import type { Ground } from './ground.ts'
 
 const MAX_SEGMENT_BYTES = 8 * 1024 * 1024

@@ -1,8 +1,9 @@
 /** Starts the source of tools, and the example they may call. It serves no tool. */
-import { startShop } from '../../example/shop/shop.ts'
-import type { Tool } from '../../model/tool.ts'
+
 import { createDirectorySource } from '../../catalog/directory/source.ts'
 import type { ToolSource } from '../../catalog/source.ts'
+import { startShop } from '../../example/shop/shop.ts'
+import type { Tool } from '../../model/tool.ts'
 import type { Ground } from './ground.ts'
 
 /**

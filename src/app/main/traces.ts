@@ -2,7 +2,7 @@
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded, traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
-import { VERSION } from '../../model/version.ts'
+import { VERSION } from '../../shared/version.ts'
 import type { Ground } from './ground.ts'
 
 export interface Traces {

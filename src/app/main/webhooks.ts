@@ -1,11 +1,11 @@
 /** Wires the sending of webhooks into the control plane: key, outgoing client, metrics. No rule about deliveries lives here. */
 import { join } from 'node:path'
-import { createEgress } from '../../shared/egress/client.ts'
 import { keptKey } from '../../control-plane/store/key-file.ts'
 import { createSealer, type Sealer } from '../../control-plane/store/sealer.ts'
 import type { Store } from '../../control-plane/store/store.ts'
-import { VERSION } from '../../model/version.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
+import { createEgress } from '../../shared/egress/client.ts'
+import { VERSION } from '../../shared/version.ts'
 import type { Ground } from './ground.ts'
 
 /** Receivers that are called at once are bounded by the dispatcher; what is kept open of them is bounded here. */

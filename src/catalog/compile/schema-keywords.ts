@@ -1,8 +1,8 @@
 /** The harmless keywords of a schema, brought to JSON Schema 2020-12. It does not descend: `schema.ts` does. */
 
+import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, isDict, list, own, put, strings } from './dict.ts'
 import type { Dialect } from './document.ts'
-import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE } from './words.ts'
 
 export type Draft = { [keyword: string]: unknown }

@@ -1,7 +1,8 @@
 /** OpenAPI schemas (2.0, 3.0, 3.1) → JSON Schema 2020-12, one direction each. Every reference becomes `#/$defs/…`; `bundle.ts` brings the definitions. */
+
+import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, isDict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
-import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
 
 /** `request`: readOnly properties are left out; `response`: writeOnly ones (OpenAPI 3.1 §4.8.24). */

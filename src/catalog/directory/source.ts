@@ -1,6 +1,7 @@
 /** The directory source: resources in files, watched; status in files. It keeps the last good content of a file that breaks. */
-import type { Egress } from '../../shared/egress/egress.ts'
+
 import type { Tool } from '../../model/tool.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
 import type { ToolSource } from '../source.ts'

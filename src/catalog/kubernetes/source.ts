@@ -1,6 +1,7 @@
 /** The Kubernetes source: ToolSet and Tool objects, watched; every instance serves, the leader writes status and Tool objects. */
-import type { Egress } from '../../shared/egress/egress.ts'
+
 import type { Tool } from '../../model/tool.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { type Desired, Reconciler } from '../reconcile.ts'
 import type { ToolSource } from '../source.ts'

@@ -1,7 +1,7 @@
 /** The life of one tool-set: obtain the document, compile, wait, again. One synchronization at a time; it publishes nothing itself. */
 import { createHash } from 'node:crypto'
-import type { Egress } from '../../shared/egress/egress.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'

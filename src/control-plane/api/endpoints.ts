@@ -1,4 +1,8 @@
 /** The list of all endpoints, and the document made from it. What is not in this list is not served. */
+
+import { snapshotStream } from '../publisher/stream.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { openApiDocument } from './http/openapi.ts'
 import { apiKeyEndpoints } from './routes/api-keys.ts'
 import { apiEndpoints } from './routes/apis.ts'
 import { consumerEndpoints } from './routes/consumers.ts'
@@ -10,9 +14,6 @@ import { portalEndpoints } from './routes/portal.ts'
 import { subscriptionEndpoints } from './routes/subscriptions.ts'
 import { tenantEndpoints } from './routes/tenants.ts'
 import { webhookEndpoints } from './routes/webhooks.ts'
-import type { Endpoint } from './http/endpoint.ts'
-import { openApiDocument } from './http/openapi.ts'
-import { snapshotStream } from '../publisher/stream.ts'
 
 export const ENDPOINTS: readonly Endpoint[] = [
   ...tenantEndpoints,

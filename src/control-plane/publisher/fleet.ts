@@ -2,10 +2,10 @@
 import type { Hello, Report } from '../../link/report.ts'
 import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
-import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { notFound } from '../api/http/problem.ts'
-import type { Publisher } from './publish.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
+import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
+import type { Publisher } from './publish.ts'
 
 export class Fleet {
   readonly #store: Store

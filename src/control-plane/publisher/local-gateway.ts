@@ -1,8 +1,8 @@
 /** The gateway of the control plane's own process: gets updates by a call instead of a stream, and reports the same things. */
 
+import type { ShareUpdate } from '../../link/control-share.ts'
 import { Counts } from '../../link/counts.ts'
 import type { CountRows, GatewayNews, Hello, Report } from '../../link/report.ts'
-import type { ShareUpdate } from '../../link/control-share.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { Publisher } from './publish.ts'

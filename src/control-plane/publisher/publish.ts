@@ -1,6 +1,5 @@
 /** Keeps the control plane's share up to date with the database and tells subscribers. It knows no gateway and speaks no HTTP. */
-import type { Plan } from '../../model/plan.ts'
-import type { Tool } from '../../model/tool.ts'
+
 import {
   applyUpdate,
   type ControlShare,
@@ -9,9 +8,11 @@ import {
   type TenantShare,
 } from '../../link/control-share.ts'
 import { partDigest, versionOf } from '../../link/share-version.ts'
+import type { Plan } from '../../model/plan.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { ControlPlaneOptions } from '../options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
-import type { ControlPlaneOptions } from '../options.ts'
 import { planShare, tenantShares } from './share.ts'
 
 /** Steps that a gateway may be behind and still be sent only what changed. */

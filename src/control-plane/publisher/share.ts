@@ -1,7 +1,8 @@
 /** Rows → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
+
+import type { KeyShare, TenantShare } from '../../link/control-share.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { KeyShare, TenantShare } from '../../link/control-share.ts'
 import type { ShareRows } from '../store/repositories.ts'
 
 export function planShare(plan: PlanRecord): Plan {

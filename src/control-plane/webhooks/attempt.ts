@@ -1,6 +1,7 @@
 /** One attempt at a delivery: the signed request, and what came of it. It decides on no retry and writes nothing down. */
-import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'
+
 import { type AttemptOutcome, MAX_STORED_ANSWER_BYTES } from '../../model/webhook-delivery.ts'
+import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { platformSignature, standardSignature } from './sign.ts'
 import { storedAnswer } from './stored-answer.ts'

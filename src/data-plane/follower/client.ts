@@ -1,8 +1,9 @@
 /** The calls of a gateway to its control plane: stream, poll, report. It keeps no state but the credentials and decides on no retry. */
-import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
-import { Cancellation } from '../../shared/call/cancellation.ts'
+
 import type { ShareUpdate } from '../../link/control-share.ts'
 import { type Hello, type Report, wireReport } from '../../link/report.ts'
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
 import type { ClientCredentials } from './credentials.ts'
 
 const TIMEOUT_MS = 4_000

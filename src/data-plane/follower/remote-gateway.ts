@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { updateFault } from '../../link/check-update.ts'
 import {
   applyUpdate,
   type ControlShare,
@@ -11,12 +12,11 @@ import {
   type ShareUpdate,
   wholeShare,
 } from '../../link/control-share.ts'
-import { versionOfContent } from '../../link/share-version.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
-import { updateFault } from '../../link/check-update.ts'
 import type { Hello } from '../../link/report.ts'
-import { serverEvents } from '../../shared/egress/server-events.ts'
+import { versionOfContent } from '../../link/share-version.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
+import { serverEvents } from '../../shared/egress/server-events.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
 import type { ControlPlaneClient, SnapshotStream } from './client.ts'
 import type { Reporter } from './reporter.ts'
 import { ShareFile } from './share-file.ts'

@@ -1,6 +1,7 @@
 /** Reports of a gateway that runs apart: signs of life, acknowledgements, counts. It follows no snapshot. */
-import type { Log } from '../../shared/telemetry/log.ts'
+
 import type { GatewayNews, Report } from '../../link/report.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
 import type { ControlPlaneClient } from './client.ts'
 import { ReportBook } from './report-book.ts'
 

@@ -1,7 +1,7 @@
 /** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
 import { Cancellation } from '../../shared/call/cancellation.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
 import { refuse } from '../../shared/call/refusal.ts'
+import type { Snapshot } from '../pipeline/exchange.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Call } from './call.ts'
 import { type Ended, type GatewayParts, run } from './gateway.ts'

@@ -1,7 +1,8 @@
 /** One HTTP request at the gateway: its ids, its credentials, and the one way to answer it. It knows no endpoint. */
-import type { Credentials } from '../pipeline/exchange.ts'
+
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
+import type { Credentials } from '../pipeline/exchange.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
 

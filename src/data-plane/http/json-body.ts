@@ -1,7 +1,8 @@
 /** Reads a bounded JSON body. It gives back a value or a refusal, and knows nothing of what the value means. */
-import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
+
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
+import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 

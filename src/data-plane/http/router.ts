@@ -1,7 +1,8 @@
 /** Address and method → endpoint. The kernel normalizes and matches; this table says what each route means. */
-import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
+
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
+import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
 import type { Admin } from './admin.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
 import { Call } from './call.ts'

@@ -1,6 +1,7 @@
 /** Turns a list of stages into one runner. It knows no stage by name and adds no behaviour between them. */
-import type { Exchange } from './exchange.ts'
+
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { Exchange } from './exchange.ts'
 import { type Final, type Outcome, PHASES, type Stage } from './stage.ts'
 
 /** Runs an exchange to its end; a Promise only when a stage returned one. Never throws and never rejects. */

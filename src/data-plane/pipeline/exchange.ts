@@ -2,9 +2,9 @@
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool, ToolResult } from '../../model/tool.ts'
+import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Decision, PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
-import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { ClientAnswers, ClientSide } from './inquiry.ts'
 import type { Final } from './stage.ts'
 

@@ -1,7 +1,7 @@
 /** What a stage is, and the phases in their order. Read this first. It runs nothing: `compose.ts` does. */
 import type { ToolResult } from '../../model/tool.ts'
-import type { Exchange } from './exchange.ts'
 import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
+import type { Exchange } from './exchange.ts'
 
 /** A request walks these in order; `settle` runs on every exit. */
 export const PHASES = ['admit', 'identify', 'limit', 'decide', 'invoke', 'settle'] as const

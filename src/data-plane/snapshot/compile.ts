@@ -1,9 +1,10 @@
 /** SnapshotDocument → Snapshot: indexes, validators and requests made ready. No file, no clock, no network. */
-import type { Tool } from '../../model/tool.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
-import { ControlIndexer, controlToolLists } from './control-index.ts'
+
 import type { SnapshotDocument } from '../../link/document.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { Snapshot } from '../pipeline/exchange.ts'
+import { ControlIndexer, controlToolLists } from './control-index.ts'
 import { EntitlementIndexer } from './entitlements.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 

@@ -1,8 +1,9 @@
 /** The control plane's share made ready for requests: proxied APIs, keys by prefix. Tenants that did not change are not looked at again. */
-import type { Tool } from '../../model/tool.ts'
-import type { CompiledApi, KeyEntry } from '../pipeline/exchange.ts'
+
 import type { ApiShare, ControlShare, TenantShare } from '../../link/control-share.ts'
 import { EMPTY_SHARE } from '../../link/control-share.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { CompiledApi, KeyEntry } from '../pipeline/exchange.ts'
 import { SharedTable } from './shared-table.ts'
 
 /** What one tenant brings. */

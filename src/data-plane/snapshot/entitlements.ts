@@ -1,10 +1,11 @@
 /** Which limits apply to whom (contract §4): subscription, else own plan, else the specified defaults. Pure. */
+
+import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
+import type { SnapshotDocument } from '../../link/document.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
 import type { Entitlement, Snapshot } from '../pipeline/exchange.ts'
-import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
-import type { SnapshotDocument } from '../../link/document.ts'
 
 interface Subscribed {
   readonly entitlement: Entitlement

@@ -1,7 +1,8 @@
 /** Holds the current Snapshot and swaps it by one reference. A document that does not compile leaves the last good one serving. */
-import type { Snapshot } from '../pipeline/exchange.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+
 import type { SnapshotDocument } from '../../link/document.ts'
+import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { Snapshot } from '../pipeline/exchange.ts'
 
 export type Acknowledgement =
   | { readonly kind: 'ack'; readonly version: string }

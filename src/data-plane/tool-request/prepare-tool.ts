@@ -1,9 +1,9 @@
 /** A tool made ready to be called: its argument check and its request. It calls nothing. */
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import { compileValidator } from '../../shared/json-schema/validate.ts'
 import type { ArgumentFault, CompiledTool } from '../pipeline/exchange.ts'
 import { climbs } from './path.ts'
 import { prepareRequest } from './prepare-request.ts'
-import { compileValidator } from '../../shared/json-schema/validate.ts'
 
 type Args = { readonly [name: string]: unknown }
 

@@ -1,7 +1,7 @@
 /** The process that the kill rounds kill: a control plane on a given database, its caller the platform. It never ends by itself. */
 import { createControlPlane } from '../../../src/control-plane/control-plane.ts'
-import { principal } from '../../../src/model/principal.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { principal } from '../../../src/model/principal.ts'
 import { serve } from './serve.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)

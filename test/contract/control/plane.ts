@@ -7,13 +7,13 @@ import {
   type ControlPlaneOptions,
   createControlPlane,
 } from '../../../src/control-plane/control-plane.ts'
-import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
-import { type Principal, principal } from '../../../src/model/principal.ts'
-import { refuse } from '../../../src/shared/call/refusal.ts'
-import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
+import { type Principal, principal } from '../../../src/model/principal.ts'
+import { refuse } from '../../../src/shared/call/refusal.ts'
+import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
+import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
 

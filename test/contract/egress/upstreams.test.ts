@@ -3,10 +3,10 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Server as SocketServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress } from '../../../src/shared/egress/egress.ts'
 import { type UpstreamRequest, Upstreams } from '../../../src/shared/egress/upstreams.ts'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 
 const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxOrigins: 16 }
 const closers: (() => unknown)[] = []

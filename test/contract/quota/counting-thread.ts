@@ -1,10 +1,10 @@
 /** A worker thread that joins the quotas of its process, calls for one consumer as fast as it is told to, and reports. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { PlanLimits } from '../../../src/model/plan.ts'
 import { joinJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
 import type { SharedQuota } from '../../../src/data-plane/quota/memory/kernel.ts'
 import type { Quota, QuotaGrant, QuotaRefusal } from '../../../src/data-plane/quota/quota.ts'
 import { joinRedisQuota } from '../../../src/data-plane/quota/redis/joined-quota.ts'
+import type { PlanLimits } from '../../../src/model/plan.ts'
 
 export interface Joining {
   readonly share: SharedQuota

@@ -1,8 +1,8 @@
 /** What every quota store has to do, in real time: each row of the specification's table, resets, listings, prepared keys. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PlanLimits } from '../../../src/model/plan.ts'
 import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
+import type { PlanLimits } from '../../../src/model/plan.ts'
 
 export interface Opened {
   readonly quota: Quota

@@ -4,11 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { keyStatus } from '../../../src/model/api-key.ts'
-import { newId } from '../../../src/model/id.ts'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
 import { type OpenedStore, openStore } from '../../../src/control-plane/store/open.ts'
-import { EVERY_TENANT, type Signal, type Store, StoreConflict } from '../../../src/control-plane/store/store.ts'
+import {
+  EVERY_TENANT,
+  type Signal,
+  type Store,
+  StoreConflict,
+} from '../../../src/control-plane/store/store.ts'
+import { keyStatus } from '../../../src/model/api-key.ts'
+import { newId } from '../../../src/model/id.ts'
 import { copyTemplate } from './pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from './postgres-cluster.ts'
 import { aKey, anApi, aPlan, aSubscription, aTenant } from './rows.ts'

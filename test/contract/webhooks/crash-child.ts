@@ -1,11 +1,12 @@
 /** The process that the kill rounds kill: a control plane that sends its webhooks, and one address whose change is always rolled back. */
-import { createControlPlane } from '../../../src/control-plane/control-plane.ts'
+
 import { revokeSubscription } from '../../../src/control-plane/api/services/subscriptions.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { principal } from '../../../src/model/principal.ts'
+import { createControlPlane } from '../../../src/control-plane/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
+import { principal } from '../../../src/model/principal.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
 import { serve } from '../control/serve.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 /** A control plane of the contract suites that also sends its webhooks, and short words for what tests do with both. It runs no test. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createEgress, type EgressOptions } from '../../../src/shared/egress/client.ts'
 import { startWebhooks, type Webhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
+import { createEgress, type EgressOptions } from '../../../src/shared/egress/client.ts'
 import { openPlane, type Plane, type Reply } from '../control/plane.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 

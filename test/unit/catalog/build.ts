@@ -1,9 +1,9 @@
 /** Builds documents and tool-sets for the tests of this folder. It asserts nothing. */
 
+import { type CompileResult, compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSet } from '../../../src/model/tool-set.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
-import { type CompileResult, compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 
 export type Json = Record<string, unknown>
 

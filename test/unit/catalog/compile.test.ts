@@ -1,8 +1,8 @@
 /** Documents → tools: what is selected, described, bound and reported. */
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import { DocumentError } from '../../../src/catalog/compile/document.ts'
+import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
 import { compile, onlyTool, openapi, toolSet, withBody, withParameters } from './build.ts'
 
 describe('a document', () => {

@@ -1,7 +1,7 @@
 /** Names of tools and arguments. */
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_NAMING } from '../../../src/model/tool-set.ts'
 import { argumentName, shorten, toolName, uniqueNames } from '../../../src/catalog/compile/names.ts'
+import { DEFAULT_NAMING } from '../../../src/model/tool-set.ts'
 import { compile, onlyTool, openapi, withParameters } from './build.ts'
 
 const operation = (operationId: string | undefined, path = '/users/{id}/orders', method = 'GET') => ({

@@ -1,8 +1,8 @@
 /** Swagger 2.0: parameters, bodies, forms, servers, security. */
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import { prepareTool } from '../../../src/data-plane/tool-request/prepare-tool.ts'
+import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
 import { onlyTool, toolSet } from './build.ts'
 
 function swagger(operation: object, rest: object = {}): object {

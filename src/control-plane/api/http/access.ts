@@ -1,7 +1,8 @@
 /** Who calls, for which tenant, and what the policy says to it. It holds no rule about scopes or roles except who may cross tenants. */
-import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
+
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
+import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
 import {
   type Decision,
   POLICY_RETRY_SECS,

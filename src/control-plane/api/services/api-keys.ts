@@ -1,8 +1,9 @@
 /** Making, rotating and revoking API keys. The key itself leaves this room once, as a return value, and is stored nowhere. */
-import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
+
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import { newId } from '../../../model/id.ts'
 import type { Subscription } from '../../../model/subscription.ts'
+import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
 import type { Transaction } from '../../store/store.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { eventOf } from './subscription-event.ts'

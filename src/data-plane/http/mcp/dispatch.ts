@@ -1,8 +1,8 @@
 /** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
+import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import {

@@ -1,9 +1,9 @@
 /** Request states of the modern era: what a client carries from a question to the repeated call. Hostile input, so signed. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { canonicalJson } from '../../../link/document.ts'
 import type { ClientAnswers, Inquiry } from '../../pipeline/inquiry.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import { ownerOf } from '../../sessions/owner.ts'
-import { canonicalJson } from '../../../link/document.ts'
 
 /** A person needs time to read; an answer after it has to be asked for again. */
 const VALID_MS = 10 * 60_000

@@ -1,10 +1,11 @@
 /** What the files of the MCP endpoint share: parts, streams, calls in flight, and the check of a session's owner. */
-import type { CallReader } from '../../kernel/envelope.ts'
+
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
+import type { CallReader } from '../../kernel/envelope.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'

@@ -1,8 +1,8 @@
 /** The event streams that are open here: kept alive, told of changed tool lists, shed when nobody reads them. */
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
+import type { Snapshot } from '../../pipeline/exchange.ts'
 import { inSlices } from './slices.ts'
 import { KEEP_ALIVE } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'

@@ -1,6 +1,7 @@
 /** POST /oauth/token: the client's form goes to the identity provider byte for byte, its answer comes back. It reads no token. */
-import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
+
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import { NO_STORE, type OAuthAnswer, oauthError, parseObject } from './answer.ts'
 
 /** Bound of the form; the one who mounts this reads no more. */

@@ -1,8 +1,9 @@
 /** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
-import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+
 import { type Principal, principal } from '../../../model/principal.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
 
 /** May act for another tenant with `X-Tenant-ID` (contract §2). */

@@ -1,7 +1,7 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
 import type { Principal } from '../../../model/principal.ts'
-import type { CompiledApi, CompiledTool, Entitlement, Exchange } from '../../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import type { CompiledApi, CompiledTool, Entitlement, Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
 import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
 

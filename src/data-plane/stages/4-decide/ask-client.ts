@@ -1,8 +1,8 @@
 /** Puts the policy's own questions (obligation `ask`) to the client and has the policy decide again with the answers. It judges no answer. */
 import { andThen } from '../../../shared/call/and-then.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 

@@ -1,15 +1,15 @@
 /** Asks the policy whether the call may be made and turns a denial into a refusal. It holds no rule of its own. */
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../../model/principal.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
 import {
   type Decision,
   type DecisionObserver,
   POLICY_RETRY_SECS,
   type PolicyInput,
 } from '../../../shared/policy/engine.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome, Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 import { policyInput, resourceKeyOf } from '../shared/policy-input.ts'
 

@@ -1,11 +1,11 @@
 /** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question travels is not its business. */
 import { andThen } from '../../../shared/call/and-then.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
-import { unsupported } from './ask-client.ts'
 import { obligationsOf } from '../shared/obligations.ts'
+import { unsupported } from './ask-client.ts'
 
 /** Name of the one question; the policy's own questions cannot have it. */
 const NAME = 'confirm'

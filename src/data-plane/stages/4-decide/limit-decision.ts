@@ -2,8 +2,8 @@
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
-import { obligationsOf } from '../shared/obligations.ts'
 import { quotaRefusal } from '../3-limit/take-quota.ts'
+import { obligationsOf } from '../shared/obligations.ts'
 
 export function limitDecision(quota: Quota): Stage {
   return {

@@ -1,6 +1,7 @@
 /** Sends a proxied call on, once everything before has let it through. How bytes travel is the transport's. */
-import type { Exchange } from '../../pipeline/exchange.ts'
+
 import { refuse } from '../../../shared/call/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Final, Stage } from '../../pipeline/stage.ts'
 
 export function invokeProxy(): Stage {

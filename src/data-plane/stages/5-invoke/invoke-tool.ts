@@ -1,9 +1,10 @@
 /** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
-import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
+import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply, Stage } from '../../pipeline/stage.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths, redactOutcome } from './redact-answer.ts'

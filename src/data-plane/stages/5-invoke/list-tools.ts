@@ -1,7 +1,8 @@
 /** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
+
+import type { Decision } from '../../../shared/policy/engine.ts'
 import type { CompiledTool, Exchange, ToolListing } from '../../pipeline/exchange.ts'
 import type { Outcome, Stage } from '../../pipeline/stage.ts'
-import type { Decision } from '../../../shared/policy/engine.ts'
 import { denial, subjectKeyOf } from '../4-decide/authorize.ts'
 import { listingInput } from '../shared/policy-input.ts'
 

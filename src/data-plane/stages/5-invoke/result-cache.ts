@@ -1,10 +1,11 @@
 /** Remembers results of read-only tools that opted in, and lets calls that mean the same share one backend call. Bounded. */
+
+import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
 import type { ToolResult } from '../../../model/tool.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { CompiledTool, Exchange, Snapshot } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/stage.ts'
-import { canonicalJson } from '../../../link/document.ts'
 import { subjectKeyOf } from '../4-decide/authorize.ts'
 
 interface Remembered {

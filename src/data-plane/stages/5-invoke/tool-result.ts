@@ -1,6 +1,7 @@
 /** Backend answer → tool result (contract §3, "Backend answers"). It sees no request and no caller. */
-import type { EgressResponse } from '../../../shared/egress/egress.ts'
+
 import type { Content, ToolResult } from '../../../model/tool.ts'
+import type { EgressResponse } from '../../../shared/egress/egress.ts'
 import { type AnswerPart, boundaryOf, splitParts } from './multipart-answer.ts'
 
 const decoder = new TextDecoder('utf-8')

@@ -1,8 +1,8 @@
 /** Adds up what the control plane wants to know of each call: use of subscriptions and keys, consumers seen. It sends nothing. */
 import type { Principal } from '../../../model/principal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { statusOf } from './record-metrics.ts'
 import { entitlementOf } from '../3-limit/take-quota.ts'
+import { statusOf } from './record-metrics.ts'
 
 export interface SubscriptionUse {
   readonly subscriptionId: string

@@ -1,11 +1,12 @@
 /** Makes one metering event of each tool invocation and proxied call that passed authentication (contract §7). It stores and sends nothing. */
-import type { CallOrigin, Meter, MeteredOutcome } from '../../metering/meter.ts'
+
 import type { Principal } from '../../../model/principal.ts'
-import type { CompiledApi, CompiledTool, Exchange } from '../../pipeline/exchange.ts'
 import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
+import type { CallOrigin, Meter, MeteredOutcome } from '../../metering/meter.ts'
+import type { CompiledApi, CompiledTool, Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { statusOf } from './record-metrics.ts'
 import { entitlementOf } from '../3-limit/take-quota.ts'
+import { statusOf } from './record-metrics.ts'
 
 /** Those that do not follow from the status. */
 const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {

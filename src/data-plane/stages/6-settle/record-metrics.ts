@@ -1,6 +1,7 @@
 /** Counts how each exchange ended. It keeps no label whose number of values a caller could raise without bound. */
-import type { Exchange } from '../../pipeline/exchange.ts'
+
 import { REFUSALS } from '../../../shared/call/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 /** Where the counts go; `telemetry/` implements it. */

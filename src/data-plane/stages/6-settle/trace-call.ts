@@ -1,7 +1,8 @@
 /** Tells of a call as a trace: one span for it and one for each stage. It exports nothing. */
+
+import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 
 /** W3C Trace Context §3.2.2.5: the lowest bit says that the trace is recorded. */

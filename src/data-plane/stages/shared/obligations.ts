@@ -1,6 +1,7 @@
 /** What an allowing decision obliges the gateway to (`obligations`), read and checked. Nothing is carried out here. */
-import type { Questions } from '../../pipeline/inquiry.ts'
+
 import type { Decision } from '../../../shared/policy/engine.ts'
+import type { Questions } from '../../pipeline/inquiry.ts'
 import { questionsOf } from './questions.ts'
 
 /** Every obligation the gateway can meet. One it does not know is a denial: nobody may skip what the policy asked for. */

@@ -1,6 +1,7 @@
 /** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
-import type { CompiledTool, Exchange } from '../../pipeline/exchange.ts'
+
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
+import type { CompiledTool, Exchange } from '../../pipeline/exchange.ts'
 import { entitlementOf } from '../3-limit/take-quota.ts'
 
 /** Decisions about no single tool or API; tools use their index, which is never negative. */

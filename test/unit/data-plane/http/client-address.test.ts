@@ -1,8 +1,8 @@
 /** Which address counts as the caller's. */
 import { describe, expect, it } from 'vitest'
+import { isCidr } from '../../../../src/app/settings/cidr.ts'
 import { clientAddresses } from '../../../../src/data-plane/http/client-address.ts'
 import type { HttpRequest } from '../../../../src/shared/server/listener.ts'
-import { isCidr } from '../../../../src/app/settings/cidr.ts'
 
 const request = (peerAddress: string, forwarded = '') =>
   ({ peerAddress, header: () => forwarded }) as unknown as HttpRequest

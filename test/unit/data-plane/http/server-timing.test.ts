@@ -1,8 +1,8 @@
 /** The value of `Server-Timing`, who may read it, and which values of `X-Debug-Timing` ask for it. */
 import { describe, expect, it } from 'vitest'
 import { mayReadTiming, ServerTiming, wantsTiming } from '../../../../src/data-plane/http/server-timing.ts'
-import { principal } from '../../../../src/model/principal.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
+import { principal } from '../../../../src/model/principal.ts'
 import type { Decision, PolicyInput } from '../../../../src/shared/policy/engine.ts'
 
 function ended(stages: readonly (readonly [string, number])[], backendMs = -1, startedAt = 100): Exchange {

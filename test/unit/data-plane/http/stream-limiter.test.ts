@@ -1,6 +1,9 @@
 /** Each row of the specification's "SSE connection limits" at its border. */
 import { describe, expect, it } from 'vitest'
-import { StreamLimiter, type StreamLimiterOptions } from '../../../../src/data-plane/http/mcp/stream-limiter.ts'
+import {
+  StreamLimiter,
+  type StreamLimiterOptions,
+} from '../../../../src/data-plane/http/mcp/stream-limiter.ts'
 
 const SPECIFIED: StreamLimiterOptions = {
   enabled: true,

@@ -5,7 +5,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { readMessage } from '../../../../src/data-plane/http/mcp/message.ts'
-import { CALL_ARGUMENTS, CALL_ID, CALL_MEMBERS, CALL_META, CALL_NAME } from '../../../../src/data-plane/kernel/abi.ts'
+import {
+  CALL_ARGUMENTS,
+  CALL_ID,
+  CALL_MEMBERS,
+  CALL_META,
+  CALL_NAME,
+} from '../../../../src/data-plane/kernel/abi.ts'
 import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../../../src/data-plane/kernel/envelope.ts'
 import { Bodies } from './envelope-bodies.ts'

@@ -1,6 +1,12 @@
 /** Which bodies the envelope reader takes, kernel and twin alike, and what it makes of them. */
 import { describe, expect, test } from 'vitest'
-import { CALL_ARGUMENTS, CALL_FOREIGN, CALL_META, CALL_TOKEN, MAX_BODY_BYTES } from '../../../../src/data-plane/kernel/abi.ts'
+import {
+  CALL_ARGUMENTS,
+  CALL_FOREIGN,
+  CALL_META,
+  CALL_TOKEN,
+  MAX_BODY_BYTES,
+} from '../../../../src/data-plane/kernel/abi.ts'
 import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../../../src/data-plane/kernel/envelope.ts'
 

@@ -2,7 +2,13 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OUT_NEW, OUT_SLOT, READ_DAY_COUNT, TAKE_FULL, TAKE_GRANTED } from '../../../../src/data-plane/quota/memory/abi.ts'
+import {
+  OUT_NEW,
+  OUT_SLOT,
+  READ_DAY_COUNT,
+  TAKE_FULL,
+  TAKE_GRANTED,
+} from '../../../../src/data-plane/quota/memory/abi.ts'
 import { createQuotaRegion } from '../../../../src/data-plane/quota/memory/kernel.ts'
 import { planRegion } from '../../../../src/data-plane/quota/memory/region.ts'
 import { QuotaTable } from '../../../../src/data-plane/quota/memory/table.ts'

@@ -1,11 +1,9 @@
 /** A compiler that remembers against one that does not: after any row of changes both serve the same. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { principal } from '../../../../src/model/principal.ts'
-import type { Tool } from '../../../../src/model/tool.ts'
 import type { Snapshot } from '../../../../src/data-plane/pipeline/exchange.ts'
-import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { compile, SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
+import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
 import {
   applyUpdate,
   type ControlShare,
@@ -13,7 +11,9 @@ import {
   type TenantShare,
 } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
-import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
+import { principal } from '../../../../src/model/principal.ts'
+import type { Tool } from '../../../../src/model/tool.ts'
+import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { aTool } from '../../../fixtures/exchange.ts'
 
 const policy = {} as PreparedPolicy

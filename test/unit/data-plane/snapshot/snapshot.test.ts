@@ -1,7 +1,7 @@
 /** Versions, compilation and the swap of snapshots. */
 import { describe, expect, it } from 'vitest'
-import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { SnapshotHolder } from '../../../../src/data-plane/snapshot/holder.ts'
+import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { aSnapshot, aTool } from '../../../fixtures/exchange.ts'
 
 describe('seal', () => {

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { CallOrigin, Meter, MeteredCall } from '../../../../src/data-plane/metering/meter.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
-import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import type { Final } from '../../../../src/data-plane/pipeline/stage.ts'
 import { meterCalls } from '../../../../src/data-plane/stages/6-settle/meter-call.ts'
+import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 class Recorder implements Meter {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { limitDecision } from '../../../../src/data-plane/stages/4-decide/limit-decision.ts'
-import { obligationsOf } from '../../../../src/data-plane/stages/shared/obligations.ts'
 import { redactResult } from '../../../../src/data-plane/stages/5-invoke/redact-answer.ts'
+import { obligationsOf } from '../../../../src/data-plane/stages/shared/obligations.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 const decided = (obligations: Record<string, unknown>) => ({

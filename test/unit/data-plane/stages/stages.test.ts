@@ -1,23 +1,28 @@
 /** Each stage by itself: what it writes into the exchange and what it refuses. */
 import { describe, expect, it } from 'vitest'
-import type { Egress, EgressFailure, EgressRequest, EgressResponse } from '../../../../src/shared/egress/egress.ts'
-import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
-import type { Principal } from '../../../../src/model/principal.ts'
-import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
-import { type Refusal, refuse } from '../../../../src/shared/call/refusal.ts'
 import type { Reply } from '../../../../src/data-plane/pipeline/stage.ts'
 import type { Quota, QuotaRefusal, QuotaRequest } from '../../../../src/data-plane/quota/quota.ts'
 import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
 import { authenticate } from '../../../../src/data-plane/stages/2-identify/authenticate.ts'
+import { resolveTool } from '../../../../src/data-plane/stages/2-identify/resolve-tool.ts'
+import { takeQuota } from '../../../../src/data-plane/stages/3-limit/take-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
+import { validateArguments } from '../../../../src/data-plane/stages/4-decide/validate-arguments.ts'
 import { invokeTool } from '../../../../src/data-plane/stages/5-invoke/invoke-tool.ts'
 import { listTools } from '../../../../src/data-plane/stages/5-invoke/list-tools.ts'
-import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
-import { resolveTool } from '../../../../src/data-plane/stages/2-identify/resolve-tool.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
-import { takeQuota } from '../../../../src/data-plane/stages/3-limit/take-quota.ts'
-import { validateArguments } from '../../../../src/data-plane/stages/4-decide/validate-arguments.ts'
+import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
+import type { Principal } from '../../../../src/model/principal.ts'
+import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
+import { type Refusal, refuse } from '../../../../src/shared/call/refusal.ts'
+import type {
+  Egress,
+  EgressFailure,
+  EgressRequest,
+  EgressResponse,
+} from '../../../../src/shared/egress/egress.ts'
+import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const

@@ -1,8 +1,8 @@
 /** What a backend answers becomes the content of a tool result, part by part. */
 import { describe, expect, it } from 'vitest'
-import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
 import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-answer.ts'
 import { toolResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
+import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
 
 function answer(type: string, body: string | Uint8Array, status = 200): EgressResponse {
   const headers = { get: (name: string) => (name === 'content-type' ? type : ''), raw: [] }

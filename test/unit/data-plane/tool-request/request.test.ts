@@ -1,9 +1,9 @@
 /** Arguments → requests: bodies, credentials, and that no argument can reach where it does not belong. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BackendAuthentication, Tool } from '../../../../src/model/tool.ts'
-import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
 import { prepareRequest } from '../../../../src/data-plane/tool-request/prepare-request.ts'
+import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
+import type { BackendAuthentication, Tool } from '../../../../src/model/tool.ts'
 import { onlyTool, openapi, withBody, withParameters } from '../../catalog/build.ts'
 
 const text = { type: 'string' }

@@ -2,8 +2,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
+import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { onlyTool, withParameters } from '../../catalog/build.ts'
 
 interface Echo {

@@ -1,8 +1,8 @@
 /** The memory of verified credentials behaves like a bounded map with a time limit, whatever the keys look like. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CredentialMemory } from '../../../../src/shared/identity/credential-memory.ts'
 import { type Principal, principal } from '../../../../src/model/principal.ts'
+import { CredentialMemory } from '../../../../src/shared/identity/credential-memory.ts'
 
 const somebody = (subject: string): Principal =>
   principal({

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type DevProvider, startDevProvider } from '../../../../src/shared/identity/dev-provider/dev-provider.ts'
+import {
+  type DevProvider,
+  startDevProvider,
+} from '../../../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../../../src/shared/telemetry/log.ts'
 import { Browser } from './browser.ts'
 import { verifierFor } from './provider.ts'

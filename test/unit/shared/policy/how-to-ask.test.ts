@@ -1,8 +1,8 @@
 /** The how-to page about questions, followed to the letter: it passes every check, asks, and judges the answer. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { questionsOf } from '../../../../src/data-plane/stages/shared/questions.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { OPA_VERSION } from '../../../../src/shared/policy/workshop/opa.ts'
-import { questionsOf } from '../../../../src/data-plane/stages/shared/questions.ts'
 import { Author, opa, regal } from '../../../fixtures/policy/author.ts'
 import { inputOf } from '../../../fixtures/policy/inputs.ts'
 

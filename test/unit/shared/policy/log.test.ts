@@ -9,7 +9,11 @@ import { type DecisionEntry, entryOf } from '../../../../src/shared/policy/log/e
 import { explain } from '../../../../src/shared/policy/log/explain.ts'
 import { readDecisionLog } from '../../../../src/shared/policy/log/reader.ts'
 import { replay } from '../../../../src/shared/policy/log/replay.ts'
-import { createDecisionLog, type DecisionLogOptions, LOG_FILE } from '../../../../src/shared/policy/log/writer.ts'
+import {
+  createDecisionLog,
+  type DecisionLogOptions,
+  LOG_FILE,
+} from '../../../../src/shared/policy/log/writer.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { altered, type InputParts, inputOf, SHIPPED } from '../../../fixtures/policy/inputs.ts'
 
@@ -271,7 +275,9 @@ describe('an explanation', () => {
     const { reasons } = await explained({ caller: { scopes: [] } })
     expect(reasons.map(reason => reason.code)).toEqual(['insufficient_scope'])
     for (const { file, line } of reasons[0]!.rules) {
-      const source = readFileSync(new URL(`../../../../policies/${file}`, import.meta.url), 'utf8').split('\n')
+      const source = readFileSync(new URL(`../../../../policies/${file}`, import.meta.url), 'utf8').split(
+        '\n',
+      )
       expect(source[line - 1]).toMatch(/^deny contains/)
     }
   })

@@ -2,7 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkHead, type RequestHead, statusOf } from '../../../../src/shared/server/guard.ts'
-import { DEFAULT_LISTENER_LIMITS as LIMITS, type ListenerRefusal } from '../../../../src/shared/server/listener.ts'
+import {
+  DEFAULT_LISTENER_LIMITS as LIMITS,
+  type ListenerRefusal,
+} from '../../../../src/shared/server/listener.ts'
 
 function request(rest: Partial<RequestHead> & { readonly headers?: readonly string[] }): RequestHead {
   const { headers = [], ...given } = rest

@@ -4,7 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { checkIfMatch } from '../../../../../src/control-plane/api/http/entity-tag.ts'
 import { Problem } from '../../../../../src/control-plane/api/http/problem.ts'
 import { validate } from '../../../../../src/control-plane/api/http/validate.ts'
-import { httpUrl, life, moment, pageQuery, text } from '../../../../../src/control-plane/api/schemas/fields.ts'
+import {
+  httpUrl,
+  life,
+  moment,
+  pageQuery,
+  text,
+} from '../../../../../src/control-plane/api/schemas/fields.ts'
 import { z } from '../../../../../src/control-plane/api/schemas/zod.ts'
 
 const schema = z.strictObject({

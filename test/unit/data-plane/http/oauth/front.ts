@@ -1,9 +1,9 @@
 /** The OAuth front over a real egress client, in front of whatever provider a test starts. No mocks, no assertions. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createEgress } from '../../../../../src/shared/egress/client.ts'
 import type { OAuthAnswer } from '../../../../../src/data-plane/http/oauth/answer.ts'
 import { createOAuthFront, type OAuthFrontOptions } from '../../../../../src/data-plane/http/oauth/front.ts'
+import { createEgress } from '../../../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
 
 export const GATEWAY = 'http://localhost:8080'

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type DevProvider, startDevProvider } from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
 import { Cancellation } from '../../../../../src/shared/call/cancellation.ts'
+import {
+  type DevProvider,
+  startDevProvider,
+} from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
 import { FORM, frontOf, providerThat, read } from './front.ts'
 

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 
-const module = new WebAssembly.Module(readFileSync(new URL('../../../../../build/kernel.wasm', import.meta.url)))
+const module = new WebAssembly.Module(
+  readFileSync(new URL('../../../../../build/kernel.wasm', import.meta.url)),
+)
 const BUSY = 5
 
 parentPort.on('message', job => parentPort.postMessage(run(job)))
