@@ -3,7 +3,7 @@
 export { admit } from './admit'
 export { takeTokens, tokensLeft } from './bucket'
 export { readCall } from './envelope'
-export { init } from './memory'
+export { init } from './init'
 export { normalize } from './path'
 export { match, segmentHash, useTable } from './route'
 export * from './window'

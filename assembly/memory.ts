@@ -22,9 +22,6 @@
  * Beyond INPUT, OUTPUT and the tables at least 64 readable bytes follow: vector loads may look past the end.
  */
 
-import { ABI_VERSION } from './abi'
-import { writeClasses } from './path'
-
 /** Base of this thread's arena (abi.ts: ARENA_…, RESULT_…). */
 export let arena: usize = 0
 /** First bucket slot. */
@@ -32,14 +29,9 @@ export let buckets: usize = 0
 /** Slots there are; a slot number at or above it is refused. */
 export let bucketCount: u32 = 0
 
-/**
- * Called once by the host, before anything else; window.ts has an init of its own for QUOTA.
- * @returns ABI_VERSION, for the host to compare with its own.
- */
-export function init(arenaBase: usize, bucketBase: usize, slots: u32): i32 {
+/** Called once, by `init`. */
+export function placeMemory(arenaBase: usize, bucketBase: usize, slots: u32): void {
   arena = arenaBase
   buckets = bucketBase
   bucketCount = slots
-  writeClasses()
-  return ABI_VERSION
 }

@@ -4,8 +4,8 @@ import { runInNewContext } from 'node:vm'
 import { kernelRoutes } from '../../src/data-plane/http/kernel-routes.ts'
 import type { RouteMatcher, RouteRow } from '../../src/data-plane/http/router.ts'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
-import type { CompiledApi, Snapshot } from '../../src/data-plane/pipeline/exchange.ts'
 import { compile, SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
+import type { CompiledApi, Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import {
   applyUpdate,
   type ControlShare,

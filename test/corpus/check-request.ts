@@ -4,7 +4,7 @@ import type { Ajv, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvDraft04 from 'ajv-draft-04'
 import ajvFormats from 'ajv-formats'
-import type { BackendRequest } from '../../src/data-plane/pipeline/exchange.ts'
+import type { BackendRequest } from '../../src/data-plane/snapshot/snapshot.ts'
 
 type Dict = { readonly [key: string]: unknown }
 

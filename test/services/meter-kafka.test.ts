@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { metering } from '../../src/app/cli/metering.ts'
 import { readEvent } from '../../src/data-plane/metering/event-codec.ts'
-import type { MeteringEvent } from '../../src/data-plane/metering/meter.ts'
+import type { MeteringEvent } from '../../src/link/metering-event.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 import { hasKafka, KAFKA_HINT, KafkaServer } from './kafka/kafka-server.ts'
 

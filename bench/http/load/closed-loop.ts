@@ -3,27 +3,9 @@
  * installed (Debian: `apt-get install wrk`), since it costs so little that a bare server is busy all the time; else connections of this
  * process. It starts no server.
  */
-import type { Side } from './child.ts'
-import type { LoadRequest } from './requests.ts'
+import type { Shot, ShotOptions } from './shot.ts'
 import { type Prepared, prepare, Wire } from './wire.ts'
 import { hasWrk, shootWithWrk } from './wrk.ts'
-
-export interface Shot {
-  readonly perSecond: number
-  readonly requests: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly p999Ms: number
-}
-
-export interface ShotOptions {
-  readonly url: string
-  readonly request: LoadRequest
-  readonly connections: number
-  readonly seconds: number
-  /** Where the load runs; connections of this process run where it runs. */
-  readonly side: Side
-}
 
 const WRK = hasWrk()
 export const CLOSED_LOOP_TOOL = WRK ? 'wrk' : 'connections of its own'

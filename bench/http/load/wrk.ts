@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pinned } from './child.ts'
-import type { Shot, ShotOptions } from './closed-loop.ts'
+import type { Shot, ShotOptions } from './shot.ts'
 import { prepare } from './wire.ts'
 
 const SCRIPT = new URL('./wrk.lua', import.meta.url).pathname

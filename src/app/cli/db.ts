@@ -1,6 +1,7 @@
 /** `toolgate db migrate|status`: brings the schema up to date or tells what is missing. It serves nothing. */
 
-import { type OpenedStore, openStore } from '../../control-plane/store/open.ts'
+import { openStore } from '../../control-plane/store/open.ts'
+import type { OpenedStore } from '../../control-plane/store/opened-store.ts'
 import { Reader } from '../settings/reader.ts'
 
 const USAGE = `Usage: toolgate db migrate|status [--json]

@@ -1,7 +1,7 @@
 /** `toolgate demo`: does the main job against a running gateway, over HTTP like any client, and checks every answer. */
 import { parseArgs } from 'node:util'
 import { type ControlPlaneDemoOptions, walkControlPlane } from './demo/control-plane.ts'
-import { DemoFailure } from './demo/expect.ts'
+import { DemoFailure } from './demo/demo-failure.ts'
 import { walk } from './demo/steps.ts'
 import { JsonTranscript, TextTranscript, type Transcript } from './demo/transcript.ts'
 

@@ -7,7 +7,7 @@ import type { Flip } from '../../shared/policy/log/flips.ts'
 import { readDecisionLog } from '../../shared/policy/log/reader.ts'
 import { type Replay, replay } from '../../shared/policy/log/replay.ts'
 import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
-import type { PolicyOptions } from './policy.ts'
+import type { PolicyOptions } from './policy-options.ts'
 
 /** At the desk nobody waits: a slow machine must not turn an answer into a denial. */
 const MAX_EVALUATION_MS = 1000

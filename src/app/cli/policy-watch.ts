@@ -8,8 +8,8 @@ import { checkPolicies } from '../../shared/policy/workshop/check.ts'
 import { writeNewRule } from '../../shared/policy/workshop/new-rule.ts'
 import { requireOpa } from '../../shared/policy/workshop/opa.ts'
 import { requireRegal } from '../../shared/policy/workshop/regal.ts'
-import type { PolicyOptions } from './policy.ts'
 import { lineOf, prepared } from './policy-ask.ts'
+import type { PolicyOptions } from './policy-options.ts'
 import { builtBundle } from './policy-workshop.ts'
 
 /** An editor saves in several steps. */

@@ -6,7 +6,7 @@ import { type Built, buildBundle } from '../../shared/policy/workshop/build.ts'
 import { checkPolicies } from '../../shared/policy/workshop/check.ts'
 import { requireOpa } from '../../shared/policy/workshop/opa.ts'
 import { requireRegal } from '../../shared/policy/workshop/regal.ts'
-import type { PolicyOptions } from './policy.ts'
+import type { PolicyOptions } from './policy-options.ts'
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`)

@@ -1,6 +1,8 @@
 /** `toolgate policy`: reads the arguments and hands them to the subcommand. It does no work itself. */
+
 import { parseArgs } from 'node:util'
 import { diff, evaluate, explainEntry, replayLog } from './policy-ask.ts'
+import type { PolicyOptions } from './policy-options.ts'
 import { newRule, watchPolicies } from './policy-watch.ts'
 import { build, test } from './policy-workshop.ts'
 
@@ -31,21 +33,6 @@ Only build, test and watch need opa. Exit codes: 0 done or allowed, 1 found some
 `
 
 const EXIT_USAGE = 64
-
-export interface PolicyOptions {
-  readonly dir: string
-  readonly bundle: string
-  readonly tools: string
-  readonly input: string
-  readonly log: string
-  readonly maxFlips: number
-  readonly json: boolean
-  /** '' = the bundle is not signed. */
-  readonly signingKey: string
-  readonly signingAlg: string
-  /** The word behind the command; '' for those that take none. */
-  readonly operand: string
-}
 
 interface Subcommand {
   /** What the word behind it is; undefined when there must be none. */

@@ -7,11 +7,11 @@ import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-
 import type { Store } from '../../control-plane/store/store.ts'
 import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
 import { EventSink } from '../../data-plane/metering/event-sink.ts'
-import type { MeteringEvent } from '../../data-plane/metering/meter.ts'
 import { adoptSegments } from '../../data-plane/metering/spool/adopt-segments.ts'
 import { Retention } from '../../data-plane/metering/spool/retention.ts'
 import { type SpooledEvent, SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
 import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
+import type { MeteringEvent } from '../../link/metering-event.ts'
 import type { Settings } from '../settings.ts'
 import type { Ground } from './ground.ts'
 

@@ -1,17 +1,12 @@
 /** The envelope of a resource: apiVersion, kind, metadata, and which reader its spec gets. It reads no file and keeps nothing. */
+
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import { type Dict, isDict, own, text } from '../compile/dict.ts'
 import { type FieldFault, Fields } from './fields.ts'
+import type { ResourceMeta } from './resource-meta.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
-
-export interface ResourceMeta {
-  readonly name: string
-  readonly namespace: string
-  /** Value of the annotation `<api_group>/accepted-spec-hash`. */
-  readonly acceptedSpecHash?: string
-}
 
 export type Resource =
   | { readonly kind: 'ToolSet'; readonly value: ToolSet }

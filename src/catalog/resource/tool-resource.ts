@@ -6,7 +6,7 @@ import { assertSchema } from '../../shared/json-schema/validate.ts'
 import { isDict } from '../compile/dict.ts'
 import type { Fields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
-import type { ResourceMeta } from './resource.ts'
+import type { ResourceMeta } from './resource-meta.ts'
 import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
 
 /** What somebody wrote by hand about a tool; what is absent is as generated. */

@@ -12,7 +12,7 @@ import {
 } from '../../model/tool-set.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { Fields } from './fields.ts'
-import type { ResourceMeta } from './resource.ts'
+import type { ResourceMeta } from './resource-meta.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE']
 const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/

@@ -1,4 +1,5 @@
 /** The repositories of a transaction, one interface for each kind of row. No query lives here. */
+import type { UsageCount } from '../../link/report.ts'
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'
@@ -196,15 +197,6 @@ export interface IdempotencyRepository {
   settle(answer: RememberedAnswer): Promise<void>
   /** Drops what is older than 24 hours. */
   sweep(): Promise<void>
-}
-
-export interface UsageCount {
-  readonly subscriptionId: string
-  /** UTC, `YYYY-MM-DD`. */
-  readonly day: string
-  readonly requests: number
-  readonly errors: number
-  readonly lastRequestAt: Date
 }
 
 export interface UsageSum {

@@ -1,7 +1,7 @@
 /** What operators ask about the policy: which one serves, why a decision came out as it did, and to promote a candidate. Each runs through the pipeline as action `admin`. */
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { refuse } from '../../shared/call/refusal.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type Ended, type GatewayParts, run } from './gateway.ts'
 import type { RestTools } from './rest.ts'

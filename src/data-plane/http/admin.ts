@@ -1,8 +1,8 @@
 /** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { refuse } from '../../shared/call/refusal.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type Ended, type GatewayParts, run } from './gateway.ts'
 import type { RestTools } from './rest.ts'

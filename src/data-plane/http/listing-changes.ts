@@ -1,8 +1,9 @@
 /** Whether the tools that one caller sees differ between two snapshots. It tells nobody. */
 import type { Principal } from '../../model/principal.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
-import { Exchange, type Snapshot, type ToolListing } from '../pipeline/exchange.ts'
+import { Exchange } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
+import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import { toolsJson, type View } from './tool-view.ts'
 
 /** @param listTools the stage that decides what is listed, so that there is one rule for it */

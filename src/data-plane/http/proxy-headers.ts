@@ -1,6 +1,6 @@
 /** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
-import type { CompiledApi } from '../pipeline/exchange.ts'
+import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 
 /** What a gateway says of itself to upstreams. */

@@ -2,7 +2,7 @@
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
-import type { CompiledApi, Snapshot } from '../pipeline/exchange.ts'
+import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
 import type { Admin } from './admin.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
 import { Call } from './call.ts'

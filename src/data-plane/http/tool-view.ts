@@ -2,7 +2,7 @@
 
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
-import type { CompiledTool, ListingForm, ToolListing } from '../pipeline/exchange.ts'
+import type { CompiledTool, ListingForm, ToolListing } from '../snapshot/snapshot.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of the specification, with what newer clients may use beside them. */

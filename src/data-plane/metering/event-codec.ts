@@ -1,6 +1,7 @@
 /** Events in protobuf and JSON, for whoever reads them again. The hot path writes protobuf itself (`event-encoder.ts`), checked against this. */
+
+import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
 import { MeteringEvent as Message } from './event.generated.ts'
-import { ACCESSES, type MeteringEvent, OUTCOMES } from './meter.ts'
 
 /** What the generated code reads: 64-bit numbers as objects of `long`, absent fields as defaults of the prototype. */
 type Wide = number | { toNumber(): number }

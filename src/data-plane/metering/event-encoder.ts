@@ -1,9 +1,10 @@
 /** Writes one event as protobuf straight into a buffer, what calls have in common from a form made once. It allocates nothing per event. */
 
+import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'
 import { MeteringEvent } from './event.generated.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
-import { ACCESSES, type CallOrigin, type MeteredCall, type MeteredOutcome, OUTCOMES } from './meter.ts'
+import type { CallOrigin, MeteredCall } from './meter.ts'
 
 /** No event is longer: nine texts of the origin and two of the call, four bytes for each character, and the numbers. */
 export const MAX_EVENT_BYTES = 40_000

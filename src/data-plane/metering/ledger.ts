@@ -1,6 +1,7 @@
 /** What was seen of each writer's events in spool, topic and counters, and what does not fit together. It reads nothing itself. */
+
+import type { MeteringEvent } from '../../link/metering-event.ts'
 import { writerOf } from './event-id.ts'
-import type { MeteringEvent } from './meter.ts'
 
 export type Place = 'spool' | 'topic'
 

@@ -1,21 +1,5 @@
 /** The interface of the meter: what one metering event holds, and how a call is handed over. It keeps and sends nothing. */
-
-/** Position + 1 is the value of the enum `Outcome` in event.proto. */
-export const OUTCOMES = [
-  'success',
-  'backend_error',
-  'backend_unreachable',
-  'timeout',
-  'denied',
-  'rate_limited',
-  'not_found',
-  'invalid',
-] as const
-export type MeteredOutcome = (typeof OUTCOMES)[number]
-
-/** Position + 1 is the value of the enum `Access` in event.proto. */
-export const ACCESSES = ['rest', 'jsonrpc', 'proxy'] as const
-export type MeteredAccess = (typeof ACCESSES)[number]
+import type { MeteredAccess, MeteredOutcome } from '../../link/metering-event.ts'
 
 /**
  * What many calls have in common; one object for all of them, so that it is encoded once. Texts that are unknown are ''.
@@ -62,33 +46,4 @@ export interface Meter {
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined>
   /** False: events can neither be written nor held, and what is taken in now would be lost. */
   readonly ready: boolean
-}
-
-/** One event as others see it: the fields of event.proto, and the document of `METERING_FORMAT=json`. */
-export interface MeteringEvent {
-  readonly event_id: string
-  /** RFC 3339, UTC, milliseconds. */
-  readonly occurred_at: string
-  readonly sequence: number
-  readonly request_id: string
-  readonly tenant_id: string
-  readonly consumer_id: string
-  readonly subscription_id: string
-  readonly api_id: string
-  readonly tool: string
-  readonly toolset: string
-  readonly access: MeteredAccess | 'unspecified'
-  readonly outcome: MeteredOutcome | 'unspecified'
-  readonly status_code: number
-  readonly latency_us: number
-  /** Absent when the backend was not called. */
-  readonly backend_latency_us?: number
-  readonly request_bytes: number
-  readonly response_bytes: number
-  readonly tokens_saved_bytes: number
-  readonly cache_hit: boolean
-  readonly counted: boolean
-  readonly policy_revision: string
-  readonly decision_id: string
-  readonly gateway: string
 }

@@ -2,7 +2,8 @@
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Exchange } from './exchange.ts'
-import { type Final, type Outcome, PHASES, type Stage } from './stage.ts'
+import type { Final, Outcome } from './outcome.ts'
+import { PHASES, type Stage } from './stage.ts'
 
 /** Runs an exchange to its end; a Promise only when a stage returned one. Never throws and never rejects. */
 export type Pipeline = (exchange: Exchange) => Final | Promise<Final>

@@ -3,9 +3,9 @@
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
 import { ControlIndexer, controlToolLists } from './control-index.ts'
 import { EntitlementIndexer } from './entitlements.ts'
+import type { Snapshot } from './snapshot.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 
 /** What compiling needs from other rooms. */

@@ -3,8 +3,8 @@
 import type { ApiShare, ControlShare, TenantShare } from '../../link/control-share.ts'
 import { EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { CompiledApi, KeyEntry } from '../pipeline/exchange.ts'
 import { SharedTable } from './shared-table.ts'
+import type { CompiledApi, KeyEntry } from './snapshot.ts'
 
 /** What one tenant brings. */
 interface TenantParts {

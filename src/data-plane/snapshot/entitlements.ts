@@ -5,7 +5,7 @@ import type { SnapshotDocument } from '../../link/document.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
-import type { Entitlement, Snapshot } from '../pipeline/exchange.ts'
+import type { Entitlement, Snapshot } from './snapshot.ts'
 
 interface Subscribed {
   readonly entitlement: Entitlement

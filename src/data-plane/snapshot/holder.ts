@@ -2,7 +2,7 @@
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
-import type { Snapshot } from '../pipeline/exchange.ts'
+import type { Snapshot } from './snapshot.ts'
 
 export type Acknowledgement =
   | { readonly kind: 'ack'; readonly version: string }

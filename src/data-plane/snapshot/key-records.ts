@@ -1,7 +1,7 @@
 /** API keys as the current snapshot knows them. It verifies nothing: `api-keys.ts` does. */
 
 import type { ApiKeyRecord } from '../../shared/identity/api-keys.ts'
-import type { KeyEntry, Snapshot } from '../pipeline/exchange.ts'
+import type { KeyEntry, Snapshot } from './snapshot.ts'
 
 /** Keys are found in the snapshot; a call of an approved subscription may read and execute, nothing more. */
 export function keyLookup(

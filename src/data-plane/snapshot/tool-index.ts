@@ -1,6 +1,6 @@
 /** Tools made ready for requests, and which of them each tenant sees. What was prepared once is not prepared again. */
 import type { Tool } from '../../model/tool.ts'
-import type { CompiledTool } from '../pipeline/exchange.ts'
+import type { CompiledTool } from './snapshot.ts'
 
 /** A validator and a builder of requests; made from the tool alone. */
 export type Prepared = Pick<CompiledTool, 'validate' | 'buildRequest'>

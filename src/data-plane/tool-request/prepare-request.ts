@@ -1,6 +1,6 @@
 /** RequestTemplate → a function from arguments to the exact HTTP request, backend credential included. Pure; it sends nothing and never throws. */
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
-import type { BackendRequest } from '../pipeline/exchange.ts'
+import type { BackendRequest } from '../snapshot/snapshot.ts'
 import { prepareBody } from './body.ts'
 import { encode, encodeHeader, encodeReserved, wireText } from './encode.ts'
 import { preparePath } from './path.ts'

@@ -1,7 +1,8 @@
 /** A tool made ready to be called: its argument check and its request. It calls nothing. */
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
 import { compileValidator } from '../../shared/json-schema/validate.ts'
-import type { ArgumentFault, CompiledTool } from '../pipeline/exchange.ts'
+import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { climbs } from './path.ts'
 import { prepareRequest } from './prepare-request.ts'
 

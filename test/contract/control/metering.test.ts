@@ -1,7 +1,7 @@
 /** Metering events in the control plane, on both databases: folded once each, in the right hours, percentiles near the true ones. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { foldEvents, SPOOL_SOURCE } from '../../../src/control-plane/api/services/fold-events.ts'
-import type { MeteringEvent } from '../../../src/data-plane/metering/meter.ts'
+import type { MeteringEvent } from '../../../src/link/metering-event.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
-import { type OpenedStore, openStore } from '../../../src/control-plane/store/open.ts'
+import { openStore } from '../../../src/control-plane/store/open.ts'
+import type { OpenedStore } from '../../../src/control-plane/store/opened-store.ts'
 import {
   EVERY_TENANT,
   type Signal,

@@ -1,8 +1,9 @@
 /** The steps of `demo --control-plane`: from a new tenant to a revoked key, each with what it demands. It leaves nothing behind. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DemoFailure } from './demo-failure.ts'
 import { type Exchange, exchange } from './exchange.ts'
-import { DemoFailure, expect, expectStatus } from './expect.ts'
+import { expect, expectStatus } from './expect.ts'
 import type { DemoOptions } from './steps.ts'
 import { field, findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'

@@ -1,6 +1,6 @@
 /** One HTTP request and its answer, as plain data that can be shown. It checks nothing and shows nothing. */
 import { BodyTooLarge, type ResponseBody, readResponseBody, requestIdOf } from '../response-body.ts'
-import { DemoFailure } from './expect.ts'
+import { DemoFailure } from './demo-failure.ts'
 
 const TIMEOUT_MS = 10_000
 

@@ -1,18 +1,6 @@
 /** What the demo demands of an answer: a failed demand ends it and says what was expected and what came. */
+import { DemoFailure } from './demo-failure.ts'
 import type { Exchange } from './exchange.ts'
-import { masked } from './masked.ts'
-
-export class DemoFailure extends Error {
-  readonly expected: string
-  readonly got: string
-
-  constructor(expected: string, got: string) {
-    super(masked(`expected ${expected}, got ${got}`))
-    this.name = 'DemoFailure'
-    this.expected = masked(expected)
-    this.got = masked(got)
-  }
-}
 
 /** @throws DemoFailure unless `holds` */
 export function expect(holds: boolean, expected: string, got: unknown): asserts holds {

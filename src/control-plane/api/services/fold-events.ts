@@ -1,7 +1,8 @@
 /** Folds metering events into hours, latencies and usage, each event once though sources repeat them. It reads no spool and no topic. */
-import type { MeteringEvent } from '../../../data-plane/metering/meter.ts'
+import type { MeteringEvent } from '../../../link/metering-event.ts'
+import type { UsageCount } from '../../../link/report.ts'
 import { bucketOf } from '../../../model/latency-histogram.ts'
-import type { MeteredHour, MeteredLatency, UsageCount } from '../../store/repositories.ts'
+import type { MeteredHour, MeteredLatency } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 
 /** The spool of the control plane's own process, in `MeteringMark.source`. */

@@ -2,7 +2,7 @@
 import { PGlite } from '@electric-sql/pglite'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
 import { createMigrator } from '../migrations/run.ts'
-import type { OpenedStore, StoreOptions } from '../open.ts'
+import type { OpenedStore, StoreOptions } from '../opened-store.ts'
 import { NO_SEALER } from '../sealer.ts'
 import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'

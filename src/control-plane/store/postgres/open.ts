@@ -2,7 +2,7 @@
 import { PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createMigrator } from '../migrations/run.ts'
-import type { OpenedStore, StoreOptions } from '../open.ts'
+import type { OpenedStore, StoreOptions } from '../opened-store.ts'
 import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { StoreUnavailable } from '../store.ts'

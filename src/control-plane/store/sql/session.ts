@@ -1,10 +1,8 @@
 /** One transaction on either database: scope set, role stepped down, buffered events numbered and written before the commit, with their deliveries. No table's queries. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewEvent } from '../../../model/event.ts'
-import { newId } from '../../../model/id.ts'
 import type { Sealer } from '../sealer.ts'
 import type { Scope } from '../store.ts'
-import { fanOut, receiversOf } from './fan-out.ts'
 import type { Tables } from './tables.ts'
 
 /** What the repositories of one transaction share. */
@@ -57,32 +55,6 @@ export async function takeMicroseconds({ db, now }: Session, count: number): Pro
   return clock.microseconds - count + 1
 }
 
-const advanced = (now: Date, count: number) =>
+/** @returns the clock of messages moved on by `count`, or to `now` where that is later */
+export const advanced = (now: Date, count: number) =>
   sql<number>`greatest(microseconds + ${count}::bigint, ${now.getTime() * 1000 + count - 1}::bigint)`
-
-/**
- * Numbers the events from the one-row clock. Its row lock is held until the commit, so numbers follow the order of commits and
- * have no gaps; taking it last keeps it short and leaves no room for a deadlock.
- */
-export async function flushEvents(session: Session): Promise<void> {
-  const { db, now, pendingEvents } = session
-  const count = pendingEvents.length
-  if (count === 0) return
-  const receivers = await receiversOf(session)
-  const clock = await db
-    .updateTable('changeClock')
-    .set(row => ({ seq: row('seq', '+', count), microseconds: advanced(now, count) }))
-    .returning(['seq', 'microseconds'])
-    .executeTakeFirstOrThrow()
-  const first = clock.seq - count + 1
-  const rows = pendingEvents.map(({ once: _once, ...event }, index) => ({
-    ...event,
-    data: JSON.stringify(event.data),
-    seq: first + index,
-    id: newId('event', now.getTime()),
-    occurredAt: now,
-  }))
-  await db.insertInto('events').values(rows).execute()
-  await fanOut(session, receivers, clock.microseconds - count + 1)
-  await sql`select pg_notify(${CHANNEL}, '')`.execute(db)
-}

@@ -1,6 +1,7 @@
 /** Counts: requests of a subscription by day, and requests of a tenant on the control plane by hour. It enforces no limit of the data plane. */
 import { sql } from 'kysely'
-import type { TierUsageRepository, UsageCount, UsageRepository } from '../repositories.ts'
+import type { UsageCount } from '../../../link/report.ts'
+import type { TierUsageRepository, UsageRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { Session } from './session.ts'
 

@@ -1,7 +1,7 @@
 /** Batches (MCP 2025-03-26 alone has them): items run concurrently, each through the whole pipeline with its own refusal. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { LegacyCalls } from './legacy.ts'
 import { versionOf } from './legacy.ts'

@@ -2,7 +2,8 @@
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
-import type { Operation, Snapshot } from '../../pipeline/exchange.ts'
+import type { Operation } from '../../pipeline/exchange.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import {

@@ -1,7 +1,7 @@
 /** DELETE at the MCP endpoint: ends a session for every instance (mcp-wire §2, step 2). */
 import { andThen } from '../../../shared/call/and-then.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, notFound, refuse, sessionIdOfQuery } from './replies.ts'

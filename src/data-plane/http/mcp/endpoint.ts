@@ -1,7 +1,7 @@
 /** The MCP endpoint, `/mcp` and `/mcp/sse` alike: origin check, then GET, POST or DELETE. It holds the parts they share. */
 import type { CallReader } from '../../kernel/envelope.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Cors } from '../cors.ts'
 import { serverMetadata } from '../discovery.ts'

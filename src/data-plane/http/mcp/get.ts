@@ -1,8 +1,8 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport (mcp-wire §2, step 1). */
 import { andThen } from '../../../shared/call/and-then.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { versionOf } from './legacy.ts'
 import { isModernHeader } from './modern.ts'

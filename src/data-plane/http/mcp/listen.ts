@@ -1,7 +1,7 @@
 /** `subscriptions/listen` (MCP 2026-07-28): one POST whose answer is the stream of notifications it asked for. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type Ended, run } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'

@@ -1,5 +1,5 @@
 /** Pages of a tool list. A cursor names the tool after which the page starts, so it survives a change of the list. Pure. */
-import type { CompiledTool } from '../../pipeline/exchange.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 /** Large enough that clients which never ask for a second page see all of an ordinary list. */
 export const PAGE_SIZE = 500

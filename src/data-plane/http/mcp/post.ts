@@ -1,8 +1,8 @@
 /** POST at the MCP endpoint: the decision ladder of mcp-wire §2, steps 4 to 11. Methods are `dispatch.ts`. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
 import type { Session } from '../../sessions/session-store.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { challengeContext } from '../gateway.ts'
 import { readJsonOrCall } from '../json-body.ts'

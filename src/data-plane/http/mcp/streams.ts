@@ -2,7 +2,7 @@
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
-import type { Snapshot } from '../../pipeline/exchange.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { inSlices } from './slices.ts'
 import { KEEP_ALIVE } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
+import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { readEvent } from '../event-codec.ts'
-import type { MeteringEvent } from '../meter.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
 export interface KafkaConsumerOptions extends KafkaOptions {

@@ -1,7 +1,7 @@
 /** Reads a topic from its beginning to the end it has at this moment, once, for whoever checks it. It leaves no group behind. */
 import { randomUUID } from 'node:crypto'
+import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { readEvent } from '../event-codec.ts'
-import type { MeteringEvent } from '../meter.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
 /**

@@ -4,7 +4,8 @@ import { type Principal, principal } from '../../../model/principal.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 /** May act for another tenant with `X-Tenant-ID` (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'

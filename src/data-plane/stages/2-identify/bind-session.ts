@@ -1,6 +1,7 @@
 /** Lets a session be used by the principal that opened it, and by nobody else. It opens and ends no session. */
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 /** A session of somebody else is answered as one that does not exist. */
 const NOT_YOURS = refuse('session_not_found')

@@ -1,9 +1,11 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
 import type { Principal } from '../../../model/principal.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import type { CompiledApi, CompiledTool, Entitlement, Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
+import type { CompiledApi, CompiledTool, Entitlement } from '../../snapshot/snapshot.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (contract §4). */
 function consumes(exchange: Exchange): boolean {

@@ -3,7 +3,8 @@ import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 
 /** A policy that always has one more question would never let a call end. */

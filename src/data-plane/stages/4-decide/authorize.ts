@@ -9,7 +9,8 @@ import {
   type PolicyInput,
 } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 import { policyInput, resourceKeyOf } from '../shared/policy-input.ts'
 

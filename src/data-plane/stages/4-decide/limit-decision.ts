@@ -1,6 +1,7 @@
 /** Holds a call to the rate that the policy allows it (obligation `limit`). It knows no plan: `take-quota` does. */
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
 import { quotaRefusal } from '../3-limit/take-quota.ts'
 import { obligationsOf } from '../shared/obligations.ts'

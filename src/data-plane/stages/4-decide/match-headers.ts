@@ -1,8 +1,9 @@
 /** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
 import type { JsonSchema } from '../../../model/json-schema.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { CompiledTool, ExchangeInit } from '../../pipeline/exchange.ts'
+import type { ExchangeInit } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 /** An argument that travels in a header as well. */
 interface Mirrored {

@@ -1,7 +1,7 @@
 /** Checks the arguments against the tool's input schema before anything is called. It changes no argument. */
 
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { ArgumentFault } from '../../pipeline/exchange.ts'
+import type { ArgumentFault } from '../../../shared/json-schema/argument-fault.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 const SHOWN_FAULTS = 10

@@ -2,7 +2,8 @@
 
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Final, Stage } from '../../pipeline/stage.ts'
+import type { Final } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
 
 export function invokeProxy(): Stage {
   return {

@@ -1,8 +1,10 @@
 /** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
 
 import type { Decision } from '../../../shared/policy/engine.ts'
-import type { CompiledTool, Exchange, ToolListing } from '../../pipeline/exchange.ts'
-import type { Outcome, Stage } from '../../pipeline/stage.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import type { CompiledTool, ToolListing } from '../../snapshot/snapshot.ts'
 import { denial, subjectKeyOf } from '../4-decide/authorize.ts'
 import { listingInput } from '../shared/policy-input.ts'
 

@@ -1,7 +1,7 @@
 /** Takes out of a tool's answer what the policy does not let this caller see (obligation `redact`). What it cannot read it withholds. */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome } from '../../pipeline/stage.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 
 export type RedactedPaths = readonly (readonly string[])[]

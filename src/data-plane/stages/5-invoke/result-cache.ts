@@ -4,8 +4,9 @@ import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
 import type { ToolResult } from '../../../model/tool.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { CompiledTool, Exchange, Snapshot } from '../../pipeline/exchange.ts'
-import type { Outcome, Reply } from '../../pipeline/stage.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome, Reply } from '../../pipeline/outcome.ts'
+import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { subjectKeyOf } from '../4-decide/authorize.ts'
 
 interface Remembered {

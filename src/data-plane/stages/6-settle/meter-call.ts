@@ -1,10 +1,12 @@
 /** Makes one metering event of each tool invocation and proxied call that passed authentication (contract §7). It stores and sends nothing. */
 
+import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
-import type { CallOrigin, Meter, MeteredOutcome } from '../../metering/meter.ts'
-import type { CompiledApi, CompiledTool, Exchange } from '../../pipeline/exchange.ts'
+import type { CallOrigin, Meter } from '../../metering/meter.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from '../3-limit/take-quota.ts'
 import { statusOf } from './record-metrics.ts'
 

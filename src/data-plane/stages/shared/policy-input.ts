@@ -1,7 +1,8 @@
 /** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
 
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
-import type { CompiledTool, Exchange } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from '../3-limit/take-quota.ts'
 
 /** Decisions about no single tool or API; tools use their index, which is never negative. */

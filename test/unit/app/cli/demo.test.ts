@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { DemoFailure } from '../../../../src/app/cli/demo/expect.ts'
+import { DemoFailure } from '../../../../src/app/cli/demo/demo-failure.ts'
 import { masked } from '../../../../src/app/cli/demo/masked.ts'
 import { walk } from '../../../../src/app/cli/demo/steps.ts'
 import { JsonTranscript, TextTranscript } from '../../../../src/app/cli/demo/transcript.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Call } from '../../../../src/data-plane/http/call.ts'
 import { forwardedHeaders } from '../../../../src/data-plane/http/proxy-headers.ts'
-import type { CompiledApi } from '../../../../src/data-plane/pipeline/exchange.ts'
+import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import type { HttpRequest, HttpResponse } from '../../../../src/shared/server/listener.ts'
 
 const SPAN = 'b7ad6b7169203331'

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeEvent, encodeEvent, readEvent } from '../../../../src/data-plane/metering/event-codec.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../../../../src/data-plane/metering/event-encoder.ts'
 import { EventIds, newWriterName, writerOf } from '../../../../src/data-plane/metering/event-id.ts'
-import { ACCESSES, OUTCOMES } from '../../../../src/data-plane/metering/meter.ts'
+import { ACCESSES, OUTCOMES } from '../../../../src/link/metering-event.ts'
 import { aCall, anOrigin } from '../../../fixtures/metering.ts'
 
 const text = fc.string({ unit: 'grapheme', maxLength: 60 })

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
-import type { Outcome, Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
+import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'
+import type { Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 

@@ -1,9 +1,9 @@
 /** A compiler that remembers against one that does not: after any row of changes both serve the same. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../../../src/data-plane/pipeline/exchange.ts'
 import { compile, SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import {
   applyUpdate,
   type ControlShare,

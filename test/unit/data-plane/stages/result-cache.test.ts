@@ -1,7 +1,7 @@
 /** Which calls share a result, and which never do. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
-import type { Outcome } from '../../../../src/data-plane/pipeline/stage.ts'
+import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'

@@ -1,7 +1,7 @@
 /** Each stage by itself: what it writes into the exchange and what it refuses. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
-import type { Reply } from '../../../../src/data-plane/pipeline/stage.ts'
+import type { Reply } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { Quota, QuotaRefusal, QuotaRequest } from '../../../../src/data-plane/quota/quota.ts'
 import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
 import { authenticate } from '../../../../src/data-plane/stages/2-identify/authenticate.ts'

@@ -1,0 +1,32 @@
+/** Writes the buffered events of a transaction and their deliveries, just before its commit. It opens no transaction. */
+import { sql } from 'kysely'
+import { newId } from '../../../model/id.ts'
+import { fanOut, receiversOf } from './fan-out.ts'
+import { advanced, CHANNEL, type Session } from './session.ts'
+
+/**
+ * Numbers the events from the one-row clock. Its row lock is held until the commit, so numbers follow the order of commits and
+ * have no gaps; taking it last keeps it short and leaves no room for a deadlock.
+ */
+export async function flushEvents(session: Session): Promise<void> {
+  const { db, now, pendingEvents } = session
+  const count = pendingEvents.length
+  if (count === 0) return
+  const receivers = await receiversOf(session)
+  const clock = await db
+    .updateTable('changeClock')
+    .set(row => ({ seq: row('seq', '+', count), microseconds: advanced(now, count) }))
+    .returning(['seq', 'microseconds'])
+    .executeTakeFirstOrThrow()
+  const first = clock.seq - count + 1
+  const rows = pendingEvents.map(({ once: _once, ...event }, index) => ({
+    ...event,
+    data: JSON.stringify(event.data),
+    seq: first + index,
+    id: newId('event', now.getTime()),
+    occurredAt: now,
+  }))
+  await db.insertInto('events').values(rows).execute()
+  await fanOut(session, receivers, clock.microseconds - count + 1)
+  await sql`select pg_notify(${CHANNEL}, '')`.execute(db)
+}

@@ -1,0 +1,100 @@
+/** What a compiled snapshot offers to a call: tools, limits, APIs and keys. Interfaces only; `compile.ts` builds them. */
+import type { Plan, PlanLimits } from '../../model/plan.ts'
+import type { Principal } from '../../model/principal.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
+import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+
+/** A tool made ready by the snapshot compiler. */
+export interface CompiledTool {
+  readonly tool: Tool
+  /** Position in the snapshot; dense, so that decisions can be remembered in arrays. */
+  readonly index: number
+  /** Checks arguments; returns the faults (path and message), empty when they fit. Never throws. */
+  readonly validate: (args: unknown) => readonly ArgumentFault[]
+  /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
+  readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
+}
+
+/** One HTTP request to a backend, ready to send. */
+export interface BackendRequest {
+  readonly method: string
+  readonly url: string
+  /** Flat: name, value, name, value … */
+  readonly headers: readonly string[]
+  readonly body?: string | Uint8Array
+}
+
+/** A listing, serialized. */
+export interface ListingForm {
+  readonly json: string
+  /** The same in UTF-8 with what follows it in an answer, once somebody has sent it. */
+  tail: { readonly after: string; readonly bytes: Uint8Array } | undefined
+}
+
+/** The tools one class of callers may call, in name order; one object per snapshot and class, so that forms of it can be remembered on it. */
+export interface ToolListing {
+  readonly tools: readonly CompiledTool[]
+  /** Serialized forms, by the name of the form; filled by the gateway. */
+  readonly forms: Map<string, ListingForm>
+}
+
+/** The limits of one consumer (contract §4): of its subscription, else of its own plan, else the specified defaults. */
+export interface Entitlement {
+  readonly limits: PlanLimits
+  readonly plan: Plan | undefined
+  /** Counters are kept per consumer, and per subscription where one applies. */
+  readonly subscriptionId: string | undefined
+}
+
+/** An API of the control plane, ready to be proxied. */
+export interface CompiledApi {
+  readonly id: string
+  /** Its own among the APIs of a snapshot; small, and the same in the next one while the API stays as it is. */
+  readonly index: number
+  /** Name of the tenant it belongs to. */
+  readonly tenant: string
+  /** Public path: `/t/{tenant}{path}`. */
+  readonly prefix: string
+  /** Without trailing slash. */
+  readonly upstreamUrl: string
+  readonly authRequired: boolean
+  /** Requests of one consumer, tool calls of the API included; undefined = no limit of its own. */
+  readonly requestsPerHour: number | undefined
+}
+
+/** An API key as the snapshot knows it. */
+export interface KeyEntry {
+  readonly id: string
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string
+  readonly tenant: string
+  readonly subscriptionId: string
+  readonly apiId: string
+  readonly application: string
+  /** Unix ms; Infinity when neither key nor subscription expires. */
+  readonly expiresAtMs: number
+}
+
+/** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
+export interface Snapshot {
+  /** SHA-256 of the document it was compiled from, hex. */
+  readonly version: string
+  readonly policy: PreparedPolicy
+  /** The tools a tenant's callers can see (own and `platform`), in name order. */
+  toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
+  readonly toolCount: number
+  /** Listings by class of callers (tenant and visibility key); bounded by whoever fills it. */
+  readonly listings: Map<string, ToolListing>
+  /** The limits that apply to a consumer, and where they come from; the same object for the same answer. */
+  entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement
+  /** Proxied APIs, in the order of their index. */
+  readonly apis: readonly CompiledApi[]
+  apiOf(id: string): CompiledApi | undefined
+  /** What the control plane knows about a key, by its public prefix. */
+  keyOf(prefix: string): KeyEntry | undefined
+  /** The control plane's id of a tenant, by its name. */
+  tenantIdOf(name: string): string | undefined
+  /** True for a consumer that the control plane has blocked in this tenant. */
+  isBlocked(tenant: string | undefined, consumer: string): boolean
+}
