@@ -43,7 +43,7 @@ const { status, stdout, stderr } = spawnSync(
       '--no-typeurl',
       '--no-comments',
     ],
-    join(root, 'src', 'meter', 'event.proto'),
+    join(root, 'src', 'data-plane', 'metering', 'event.proto'),
   ],
   { encoding: 'utf8' },
 )
@@ -53,4 +53,4 @@ if (status !== 0) {
 }
 const code = OPENING + stdout.replace(/^\/\*eslint-disable.*\n/, '') + CLOSING
 if (process.argv[2] === '--print') process.stdout.write(code)
-else writeFileSync(join(root, 'src', 'meter', 'event.generated.ts'), code)
+else writeFileSync(join(root, 'src', 'data-plane', 'metering', 'event.generated.ts'), code)

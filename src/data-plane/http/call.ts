@@ -2,7 +2,7 @@
 
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
-import type { Credentials } from '../pipeline/exchange.ts'
+import type { Credentials } from '../pipeline/exchange-parts.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
 

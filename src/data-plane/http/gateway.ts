@@ -2,8 +2,10 @@
 import { andThen } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
-import { Exchange, type ExchangeInit, type Operation } from '../pipeline/exchange.ts'
+import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
+import type { Operation } from '../pipeline/operation.ts'
 import type { Final } from '../pipeline/outcome.ts'
+import type { Transport } from '../pipeline/transport.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
@@ -34,9 +36,6 @@ export interface Ended {
   readonly final: Final
 }
 
-/** What a transport adds to an exchange. */
-export type RunExtras = Pick<ExchangeInit, 'onProgress' | 'claimSession' | 'client' | 'mirrored' | 'forward'>
-
 /** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
 export function run(
   parts: GatewayParts,
@@ -45,7 +44,7 @@ export function run(
   access: ExchangeInit['access'],
   operation: Operation,
   cancellation: Cancellation,
-  extras?: RunExtras,
+  transport?: Transport<Exchange>,
 ): Ended | Promise<Ended> {
   const exchange = new Exchange({
     requestId: call.requestId,
@@ -60,12 +59,7 @@ export function run(
     peer: call.request,
     cancellation,
     receivedAtMs: call.receivedAtMs,
-    // by name: an object into which others are spread costs a microsecond more
-    onProgress: extras?.onProgress,
-    claimSession: extras?.claimSession,
-    client: extras?.client,
-    mirrored: extras?.mirrored,
-    forward: extras?.forward,
+    transport,
   })
   const level =
     operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'

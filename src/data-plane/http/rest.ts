@@ -1,7 +1,7 @@
 /** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { Operation } from '../pipeline/exchange.ts'
+import type { Operation } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'

@@ -1,8 +1,8 @@
 /** `Server-Timing` for administrators who ask with `X-Debug-Timing`: where the time of one request went. It measures nothing; the runner does. */
 import { andThen } from '../../shared/call/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import { subjectKeyOf } from '../stages/4-decide/authorize.ts'
 import { TIMING_KEY, timingInput } from '../stages/shared/policy-input.ts'
+import { subjectKeyOf } from '../stages/shared/subject-key.ts'
 
 const TRUE = /^(?:1|true|yes|on)$/i
 

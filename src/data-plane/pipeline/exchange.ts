@@ -1,44 +1,15 @@
-/** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. No transport, no logic. */
-
+/** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. It holds no logic. */
 import type { Principal } from '../../model/principal.ts'
 import type { ToolResult } from '../../model/tool.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
-import type { CompiledApi, CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
-import type { ClientAnswers, ClientSide } from './inquiry.ts'
+import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
+import type { Credentials, StageTiming } from './exchange-parts.ts'
+import type { ClientAnswers } from './inquiry.ts'
+import type { Operation } from './operation.ts'
 import type { Final } from './outcome.ts'
-
-/** What the caller wants done; the action names are those the policy sees. */
-export type Operation =
-  | {
-      readonly action: 'tools.call'
-      readonly tool: string
-      readonly arguments: { readonly [name: string]: unknown }
-    }
-  | { readonly action: 'tools.list' }
-  | { readonly action: 'resources.list' }
-  | { readonly action: 'prompts.list' }
-  | { readonly action: 'capabilities.read' }
-  /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
-  | { readonly action: 'session' }
-  | { readonly action: 'admin'; readonly resource: 'sessions' | 'quotas' | 'cache' | 'policy' }
-  | { readonly action: 'proxy'; readonly api: CompiledApi }
-
-/** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
-export interface Credentials {
-  readonly authorization: string
-  readonly apiKey: string
-  /** Value of `X-Tenant-ID`. */
-  readonly tenant: string
-}
-
-export interface StageTiming {
-  readonly stage: string
-  /** `performance.now()`. */
-  readonly startedAt: number
-  readonly ms: number
-}
+import { NO_TRANSPORT, type Transport } from './transport.ts'
 
 export interface ExchangeInit {
   readonly requestId: string
@@ -58,18 +29,7 @@ export interface ExchangeInit {
   readonly cancellation: Cancellation
   /** Unix ms. */
   readonly receivedAtMs: number
-  /** Binds the session the request came in to the principal; false when it is another's. Absent without a session. */
-  readonly claimSession?: ((principal: Principal) => boolean | Promise<boolean>) | undefined
-  /** Proxied calls: sends the request on and the answer back, both as streams; resolves when the answer has ended. */
-  readonly forward?: ((exchange: Exchange) => Promise<Final>) | undefined
-  /** The client, where it can be asked something before the call; absent when nothing can reach it. */
-  readonly client?: ClientSide | undefined
-  /** Modern MCP: what an `Mcp-Param-…` header of the request holds, decoded: undefined when absent, null when it cannot be decoded. */
-  readonly mirrored?: ((name: string) => string | undefined | null) | undefined
-  /** Receives progress of a streaming backend; absent when the caller did not ask for it. */
-  readonly onProgress?:
-    | ((progress: number, total: number | undefined, message: string | undefined) => void)
-    | undefined
+  readonly transport?: Transport<Exchange> | undefined
 }
 
 export class Exchange {
@@ -85,11 +45,7 @@ export class Exchange {
   readonly peer: ExchangeInit['peer']
   readonly cancellation: Cancellation
   readonly receivedAtMs: number
-  readonly onProgress: ExchangeInit['onProgress']
-  readonly claimSession: ExchangeInit['claimSession']
-  readonly client: ExchangeInit['client']
-  readonly mirrored: ExchangeInit['mirrored']
-  readonly forward: ExchangeInit['forward']
+  readonly transport: Transport<Exchange>
   /** Monotonic milliseconds (`performance.now`) at the start. */
   readonly startedAt: number
 
@@ -138,11 +94,7 @@ export class Exchange {
     this.peer = init.peer
     this.cancellation = init.cancellation
     this.receivedAtMs = init.receivedAtMs
-    this.onProgress = init.onProgress
-    this.claimSession = init.claimSession
-    this.client = init.client
-    this.mirrored = init.mirrored
-    this.forward = init.forward
+    this.transport = init.transport ?? NO_TRANSPORT
     this.startedAt = performance.now()
   }
 

@@ -60,7 +60,7 @@ function runBatch(
         runItem(
           parts,
           legacy,
-          { call, snapshot, version, cancellation, extras: legacy.batchExtras(session) },
+          { call, snapshot, version, cancellation, transport: legacy.batchTransport(session) },
           session,
           message,
         ),

@@ -2,18 +2,13 @@
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
-import type { Operation } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Operation } from '../../pipeline/operation.ts'
+import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
-import {
-  callHeaders,
-  challengeContext,
-  type Ended,
-  type GatewayParts,
-  type RunExtras,
-  run,
-} from '../gateway.ts'
+import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from '../gateway.ts'
 import {
   ERROR_META_KEY,
   isToolError,
@@ -48,7 +43,7 @@ export interface Conversation {
   readonly snapshot: Snapshot
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
-  readonly extras: RunExtras
+  readonly transport: Transport<Exchange>
   /** Modern era: what a client is asked when a call waits for it. */
   readonly pendingInput?: () => PendingInput | undefined
 }
@@ -198,13 +193,13 @@ export class Dispatcher {
     operation: Operation,
     then: (ended: Ended) => RpcAnswer,
   ): Answer {
-    const { call, snapshot, cancellation, extras } = conversation
+    const { call, snapshot, cancellation, transport } = conversation
     const finish = (ended: Ended): RpcAnswer => {
       return ended.final?.kind === 'refusal'
         ? this.#refused(id, conversation, writer, ended, ended.final)
         : then(ended)
     }
-    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, extras)
+    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport)
     return andThen(ended, finish)
   }
 

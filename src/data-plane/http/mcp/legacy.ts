@@ -2,11 +2,12 @@
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Transport } from '../../pipeline/transport.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import type { RunExtras } from '../gateway.ts'
 import type { Conversation } from './dispatch.ts'
 import { LegacyClient } from './legacy-client.ts'
 import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
@@ -61,7 +62,7 @@ export class LegacyCalls {
       snapshot,
       version,
       cancellation,
-      extras: this.#extras(request, session, version, cancellation, send),
+      transport: this.#transport(request, session, version, cancellation, send),
     })
     if (!(answered instanceof Promise)) {
       done?.()
@@ -79,7 +80,7 @@ export class LegacyCalls {
   }
 
   /** Items of a batch; they share the POST's answer and cannot send anything before it. */
-  batchExtras(session: Session | undefined): RunExtras {
+  batchTransport(session: Session | undefined): Transport<Exchange> {
     return session === undefined ? {} : { claimSession: claimOf(this.#parts.gateway, session) }
   }
 
@@ -106,7 +107,7 @@ export class LegacyCalls {
       snapshot,
       version: ASSUMED_VERSION,
       cancellation: new Cancellation(),
-      extras: {},
+      transport: {},
     }
     const answer = this.dispatch(request, conversation) as RpcAnswer
     if (answer.body.includes('"error":') && typeof request.params.protocolVersion !== 'string')
@@ -168,21 +169,21 @@ export class LegacyCalls {
         refuse(this.#parts.gateway, call, refusal),
       )
     }
-    const extras = {
-      ...this.#extras(request, session, version, cancellation, send),
+    const transport = {
+      ...this.#transport(request, session, version, cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
-    const answered = this.dispatch(request, { call, snapshot, version, cancellation, extras })
+    const answered = this.dispatch(request, { call, snapshot, version, cancellation, transport })
     void andThen(answered, finish)
   }
 
-  #extras(
+  #transport(
     request: RpcRequest,
     session: Session | undefined,
     version: ProtocolVersion,
     cancellation: Cancellation,
     send: ((json: string) => void) | undefined,
-  ): RunExtras {
+  ): Transport<Exchange> {
     const onProgress = progressSink(request, send)
     if (session === undefined) return { onProgress }
     const claimSession = claimOf(this.#parts.gateway, session)

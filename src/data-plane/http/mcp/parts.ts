@@ -56,7 +56,7 @@ export function authenticated(
     if (ended.final?.kind === 'refusal') refused(ended.final)
     else then(ended)
   }
-  const extras = session === undefined ? {} : { claimSession: claimOf(parts, session) }
-  const ended = run(parts, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation(), extras)
+  const transport = session === undefined ? {} : { claimSession: claimOf(parts, session) }
+  const ended = run(parts, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation(), transport)
   void andThen(ended, finish)
 }

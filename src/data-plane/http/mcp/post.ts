@@ -152,7 +152,7 @@ export class McpPost {
       snapshot,
       version,
       cancellation,
-      extras: {
+      transport: {
         onProgress,
         client,
         mirrored: name => mirroredHeader(call.request, name),

@@ -1,5 +1,5 @@
 /** Progress of a call → `notifications/progress`, strictly increasing (every version, "Progress"). */
-import type { ExchangeInit } from '../../pipeline/exchange.ts'
+import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'
 import { metaOf } from './modern.ts'
 
@@ -7,7 +7,7 @@ import { metaOf } from './modern.ts'
 export function progressSink(
   request: RpcRequest,
   send: ((json: string) => void) | undefined,
-): ExchangeInit['onProgress'] {
+): OnProgress | undefined {
   const progressToken = metaOf(request)?.progressToken
   if (send === undefined || (typeof progressToken !== 'string' && typeof progressToken !== 'number'))
     return undefined

@@ -11,9 +11,9 @@ export function bindSession(): Stage {
     id: 'bind-session',
     phase: 'identify',
     run(exchange): Outcome | Promise<Outcome> {
-      const { claimSession, principal } = exchange
+      const { claimSession } = exchange.transport
       if (claimSession === undefined) return undefined
-      const mine = claimSession(principal!)
+      const mine = claimSession(exchange.principal!)
       if (mine instanceof Promise) return mine.then(own => (own ? undefined : NOT_YOURS))
       return mine ? undefined : NOT_YOURS
     },

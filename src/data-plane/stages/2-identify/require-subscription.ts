@@ -1,7 +1,7 @@
 /** Lets nobody use an API without an approved subscription, where the API asks for one; and no blocked consumer use anything. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { entitlementOf } from '../3-limit/take-quota.ts'
+import { entitlementOf } from '../shared/entitlement.ts'
 
 export function requireSubscription(): Stage {
   return {

@@ -1,11 +1,14 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
+
 import type { Principal } from '../../../model/principal.ts'
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import type { LimitKind, Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
-import type { CompiledApi, CompiledTool, Entitlement } from '../../snapshot/snapshot.ts'
+import type { Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
+import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
+import { apiOf, entitlementOf } from '../shared/entitlement.ts'
+import { quotaRefusal } from '../shared/quota-refusal.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (contract §4). */
 function consumes(exchange: Exchange): boolean {
@@ -103,66 +106,10 @@ export function takeQuota(quota: Quota): Stage {
   }
 }
 
-/**
- * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). Several stages ask;
- * the answer stays, so none may ask before the tool is known.
- */
-export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {
-  if (exchange.entitlement === undefined) exchange.entitlement = foundEntitlement(exchange, principal)
-  return exchange.entitlement
-}
-
-function foundEntitlement(exchange: Exchange, principal: Principal): Entitlement {
-  const { operation } = exchange
-  const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId
-  return exchange.snapshot.entitlementOf(principal, apiId, exchange.receivedAtMs)
-}
-
-/** The API that a proxied path or a tool belongs to. */
-function apiOf({ operation, tool, snapshot }: Exchange): CompiledApi | undefined {
-  if (operation.action === 'proxy') return operation.api
-  return tool?.tool.apiId === undefined ? undefined : snapshot.apiOf(tool.tool.apiId)
-}
-
 /** The hourly limit of an API is kept as the rate of a tool is; to its callers it is told as what it is. */
 function refusalOf(exchange: Exchange, taken: QuotaRefusal): Refusal {
   const perHour = apiOf(exchange)?.requestsPerHour
   const ofApi = taken.kind === 'tool' && exchange.tool?.tool.rateLimit === undefined && perHour !== undefined
   if (!ofApi || taken.cause !== undefined) return quotaRefusal(taken)
   return quotaRefusal(taken, `Hourly limit of ${perHour} requests to this API exceeded.`)
-}
-
-/** The specification's messages: they name the limit that was exceeded, daily and monthly ones with used/limit. */
-const MESSAGES: Readonly<Record<LimitKind, (used: number, limit: number) => string>> = {
-  second: (_, limit) => `Per-second limit of ${limit} requests exceeded.`,
-  minute: (_, limit) => `Per-minute limit of ${limit} requests exceeded.`,
-  day: (used, limit) => `Daily quota exceeded: ${used}/${limit} requests used. It resets at 00:00 UTC.`,
-  month: (used, limit) =>
-    `Monthly quota exceeded: ${used}/${limit} requests used. It resets on the 1st of the month at 00:00 UTC.`,
-  burst: (_, limit) => `Burst limit of ${limit} concurrent requests exceeded.`,
-  tool: (_, limit) => `Rate limit of this tool exceeded: ${limit} requests per minute.`,
-}
-
-/** Nothing was over a limit, but nothing could be counted either: fail closed, and say so. */
-const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
-  table_full: 'The limits of this consumer cannot be counted: too many consumers are active at once.',
-  busy: 'The limits of this consumer cannot be counted at the moment.',
-  store_unavailable: 'The limits of this consumer cannot be counted: the quota store is away.',
-}
-
-export function quotaRefusal(taken: QuotaRefusal, message?: string): Refusal {
-  const calendar = taken.kind === 'day' || taken.kind === 'month'
-  const { limit, remaining, resetAtSecs } = taken.standing
-  return refuse('quota_exceeded', {
-    message:
-      message ??
-      (taken.cause === undefined ? MESSAGES[taken.kind](taken.used, taken.limit) : CAUSES[taken.cause]),
-    retryAfterSecs: taken.retryAfterSecs,
-    retryAfterSecsInBody: calendar ? null : taken.retryAfterSecs,
-    headers: {
-      'x-ratelimit-limit': String(limit),
-      'x-ratelimit-remaining': String(remaining),
-      'x-ratelimit-reset': String(resetAtSecs),
-    },
-  })
 }

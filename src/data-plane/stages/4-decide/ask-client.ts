@@ -19,11 +19,11 @@ export function askClient(authorize: Stage): Stage {
       return refuse('policy_denied', {
         message: `The policy asked this client ${MAX_ROUNDS} times without deciding.`,
       })
-    const lacking = lackingCapabilities(exchange.client, questions)
-    if (exchange.client === undefined || lacking.length > 0) return unsupported(lacking)
+    const lacking = lackingCapabilities(exchange.transport.client, questions)
+    if (exchange.transport.client === undefined || lacking.length > 0) return unsupported(lacking)
     const { operation } = exchange
     if (operation.action !== 'tools.call') return undefined
-    const asked = exchange.client.ask({
+    const asked = exchange.transport.client.ask({
       tool: operation.tool,
       arguments: operation.arguments,
       principal: exchange.principal!,

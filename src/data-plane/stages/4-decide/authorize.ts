@@ -1,26 +1,14 @@
 /** Asks the policy whether the call may be made and turns a denial into a refusal. It holds no rule of its own. */
-import { randomUUID } from 'node:crypto'
-import type { Principal } from '../../../model/principal.ts'
+
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import {
-  type Decision,
-  type DecisionObserver,
-  POLICY_RETRY_SECS,
-  type PolicyInput,
-} from '../../../shared/policy/engine.ts'
+import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { denial } from '../shared/denial.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 import { policyInput, resourceKeyOf } from '../shared/policy-input.ts'
-
-/** The policy cannot tell callers with the same key apart: visibility key, and the tenant when it was switched. */
-export function subjectKeyOf(exchange: Exchange): string {
-  const principal = exchange.principal!
-  return exchange.tenant === principal.tenant
-    ? principal.visibilityKey
-    : `${exchange.tenant}\n${principal.visibilityKey}`
-}
+import { subjectKeyOf } from '../shared/subject-key.ts'
 
 const NOBODY: DecisionObserver = { decided: () => undefined }
 
@@ -65,21 +53,5 @@ function cannot(message: string, { revision }: Decision, id: string | undefined)
     reasons: [{ code: 'obligation_unmet', message }],
     policyRevision: revision,
     ...(id === undefined ? undefined : { decisionId: id }),
-  })
-}
-
-/** A denial that more scopes would lift says so (RFC 6750 §3.1); one that no scope lifts does not, or clients loop into a login. */
-export function denial(decision: Decision, principal: Principal, decisionId: string = randomUUID()): Refusal {
-  const shared = { reasons: decision.reasons, decisionId, policyRevision: decision.revision }
-  if (decision.unavailable === true)
-    return refuse('policy_unavailable', { ...shared, retryAfterSecs: POLICY_RETRY_SECS })
-  const missing = decision.reasons.flatMap(reason => reason.scopes ?? [])
-  const onlyScopes = missing.length > 0 && decision.reasons.every(reason => (reason.scopes ?? []).length > 0)
-  const message = decision.reasons.map(reason => reason.message).join(' ')
-  if (!onlyScopes) return refuse('policy_denied', message === '' ? shared : { ...shared, message })
-  return refuse('insufficient_scope', {
-    ...shared,
-    message,
-    scopes: [...new Set([...principal.scopes, ...missing])].sort(),
   })
 }

@@ -30,7 +30,8 @@ export function confirmCall(): Stage {
     id: 'confirm-call',
     phase: 'decide',
     run(exchange): Outcome | Promise<Outcome> {
-      const { operation, decision, client } = exchange
+      const { operation, decision } = exchange
+      const { client } = exchange.transport
       if (operation.action !== 'tools.call' || decision?.obligations === undefined) return undefined
       const obligations = obligationsOf(decision)
       if (typeof obligations === 'string' || obligations.confirm === undefined) return undefined

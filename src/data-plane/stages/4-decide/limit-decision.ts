@@ -3,8 +3,8 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
-import { quotaRefusal } from '../3-limit/take-quota.ts'
 import { obligationsOf } from '../shared/obligations.ts'
+import { quotaRefusal } from '../shared/quota-refusal.ts'
 
 export function limitDecision(quota: Quota): Stage {
   return {

@@ -1,8 +1,8 @@
 /** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
 import type { JsonSchema } from '../../../model/json-schema.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { ExchangeInit } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { Transport } from '../../pipeline/transport.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 /** An argument that travels in a header as well. */
@@ -21,7 +21,7 @@ export function matchHeaders(): Stage {
   return {
     id: 'match-headers',
     phase: 'decide',
-    run({ operation, tool, mirrored }) {
+    run({ operation, tool, transport: { mirrored } }) {
       if (operation.action !== 'tools.call' || mirrored === undefined) return undefined
       for (const { path, header } of mirroredBy(tool!)) {
         const fault = compare(mirrored, header, valueAt(operation.arguments, path))
@@ -62,7 +62,7 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 
 /** null counts as absent: a client does not mirror it. */
 function compare(
-  read: NonNullable<ExchangeInit['mirrored']>,
+  read: NonNullable<Transport<unknown>['mirrored']>,
   header: string,
   value: unknown,
 ): string | undefined {

@@ -19,7 +19,7 @@ export function invokeProxy(): Stage {
 
 async function forwarded(exchange: Exchange): Promise<Final> {
   const startedAt = performance.now()
-  const outcome = await exchange.forward!(exchange)
+  const outcome = await exchange.transport.forward!(exchange)
   exchange.backendMs = performance.now() - startedAt
   return outcome
 }

@@ -53,7 +53,7 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
 
 /** Lines of a streaming backend; none of their text where the answer is redacted, because it could say the same. */
 function progressOf(exchange: Exchange): ProgressLines | undefined {
-  const { onProgress } = exchange
+  const { onProgress } = exchange.transport
   if (onProgress === undefined) return undefined
   return new ProgressLines(
     redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),

@@ -5,8 +5,9 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledTool, ToolListing } from '../../snapshot/snapshot.ts'
-import { denial, subjectKeyOf } from '../4-decide/authorize.ts'
+import { denial } from '../shared/denial.ts'
 import { listingInput } from '../shared/policy-input.ts'
+import { subjectKeyOf } from '../shared/subject-key.ts'
 
 /** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
 const REMEMBERED_LISTINGS = 1024

@@ -7,7 +7,7 @@ import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
-import { subjectKeyOf } from '../4-decide/authorize.ts'
+import { subjectKeyOf } from '../shared/subject-key.ts'
 
 interface Remembered {
   readonly result: ToolResult

@@ -1,7 +1,7 @@
 /** Adds up what the control plane wants to know of each call: use of subscriptions and keys, consumers seen. It sends nothing. */
 import type { Principal } from '../../../model/principal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { entitlementOf } from '../3-limit/take-quota.ts'
+import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
 
 export interface SubscriptionUse {

@@ -1,5 +1,6 @@
 /** Writes one line per exchange. No token, key, secret or argument value may appear in it. */
-import type { Exchange, StageTiming } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { StageTiming } from '../../pipeline/exchange-parts.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 

@@ -7,7 +7,7 @@ import type { CallOrigin, Meter } from '../../metering/meter.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
-import { entitlementOf } from '../3-limit/take-quota.ts'
+import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
 
 /** Those that do not follow from the status. */

@@ -3,7 +3,7 @@
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
-import { entitlementOf } from '../3-limit/take-quota.ts'
+import { entitlementOf } from './entitlement.ts'
 
 /** Decisions about no single tool or API; tools use their index, which is never negative. */
 const KEY_OF_ACTION = {

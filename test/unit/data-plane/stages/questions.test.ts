@@ -18,7 +18,7 @@ function decided(obligations?: Decision['obligations']): Decision {
 }
 
 function asking(obligations: Decision['obligations'], client?: ClientSide): Exchange {
-  const x = exchange({ operation: CALL, ...(client === undefined ? {} : { client }) })
+  const x = exchange({ operation: CALL, ...(client === undefined ? {} : { transport: { client } }) })
   x.decision = decided(obligations)
   x.principal = { subject: 'a' } as never
   x.tool = compiled(aTool({ name: 'get_order' }))
@@ -150,7 +150,7 @@ describe('match-headers', () => {
     },
   } as const
   const headers: Record<string, string | null> = {}
-  const mirrored: ExchangeInit['mirrored'] = name => headers[name]
+  const mirrored: NonNullable<ExchangeInit['transport']>['mirrored'] = name => headers[name]
 
   it.each([
     [{}, {}, undefined],
@@ -169,7 +169,7 @@ describe('match-headers', () => {
   ] as const)('arguments %j with headers %j: %s', (args, given, fault) => {
     for (const name of Object.keys(headers)) delete headers[name]
     for (const [name, value] of Object.entries(given)) headers[`mcp-param-${name}`] = value
-    const x = exchange({ operation: { ...CALL, arguments: args }, mirrored })
+    const x = exchange({ operation: { ...CALL, arguments: args }, transport: { mirrored } })
     x.tool = compiled(aTool({ inputSchema }))
     const outcome = matchHeaders().run(x) as Refusal | undefined
     if (fault === undefined) expect(outcome).toBeUndefined()

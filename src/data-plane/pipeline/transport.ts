@@ -1,0 +1,23 @@
+/** What the transport of a call can do for the stages. It holds no state of the call. */
+import type { Principal } from '../../model/principal.ts'
+import type { ClientSide } from './inquiry.ts'
+import type { Final } from './outcome.ts'
+
+/** Every part is absent where the transport, or the request, does not offer it. `Call` is the exchange. */
+export interface Transport<Call> {
+  /** Binds the session of the request to the principal; false when the session belongs to another. */
+  readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
+  /** Proxied calls: sends the request on and the response back, both as streams; resolves when the response has ended. */
+  readonly forward?: (call: Call) => Promise<Final>
+  /** The client, where it can be asked before the call. */
+  readonly client?: ClientSide | undefined
+  /** Modern MCP: the decoded value of an `Mcp-Param-…` header; undefined when absent, null when it cannot be decoded. */
+  readonly mirrored?: (name: string) => string | undefined | null
+  /** Receives progress of a streaming backend; absent when the caller did not ask for progress. */
+  readonly onProgress?: OnProgress | undefined
+}
+
+export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
+
+/** Of calls whose transport offers nothing. */
+export const NO_TRANSPORT: Transport<unknown> = {}

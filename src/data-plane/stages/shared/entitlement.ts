@@ -1,0 +1,25 @@
+/** Which limits apply to a call, and which API it belongs to. It counts nothing. */
+import type { Principal } from '../../../model/principal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { CompiledApi, Entitlement } from '../../snapshot/snapshot.ts'
+
+/**
+ * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). Several stages ask;
+ * the answer stays, so none may ask before the tool is known.
+ */
+export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {
+  if (exchange.entitlement === undefined) exchange.entitlement = foundEntitlement(exchange, principal)
+  return exchange.entitlement
+}
+
+function foundEntitlement(exchange: Exchange, principal: Principal): Entitlement {
+  const { operation } = exchange
+  const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId
+  return exchange.snapshot.entitlementOf(principal, apiId, exchange.receivedAtMs)
+}
+
+/** The API that a proxied path or a tool belongs to. */
+export function apiOf({ operation, tool, snapshot }: Exchange): CompiledApi | undefined {
+  if (operation.action === 'proxy') return operation.api
+  return tool?.tool.apiId === undefined ? undefined : snapshot.apiOf(tool.tool.apiId)
+}
