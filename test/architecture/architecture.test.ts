@@ -1,7 +1,7 @@
-/** The house rules, executed: where rooms stand (`rooms.ts`), who may import whom, and how files look. */
+/** The rules of `architecture.md`, executed: layers (`layers.ts`), imports, and the form of files. It holds no rule itself. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ADAPTERS, CHOOSERS, FLOORS, NEVER, PLACES, SIDEWAYS, VENDORS } from './rooms.ts'
+import { ADAPTERS, CHOOSERS, FORBIDDEN, LAYERS, VENDORS } from './layers.ts'
 import * as rules from './rules.ts'
 import { parseSource, readSources } from './source-files.ts'
 
@@ -11,17 +11,19 @@ const assembly = readSources(`${ROOT}assembly`)
 const others = ['test', 'bench'].flatMap(folder => readSources(ROOT + folder))
 
 describe('src', () => {
-  it('has files, and each in a room of the table', () => {
+  it('has files, and each in a folder of the table', () => {
     expect(src.length).toBeGreaterThan(100)
-    expect(rules.everyFileHasARoom(src)).toEqual([])
+    expect(rules.everyFileHasALayer(src)).toEqual([])
   })
 
   it.each([
     ['imports point down only', rules.importsPointDown],
-    ['steps that are forbidden are not taken', rules.forbiddenStepsAreNotTaken],
-    ['only main imports adapters', rules.onlyMainImportsAdapters],
-    ['each vendor package lives in its room', rules.vendorsStayInTheirRoom],
-    ['the environment is read in one place', rules.environmentIsReadOnce],
+    ['forbidden imports are absent', rules.forbiddenImportsAreAbsent],
+    ['phases share code through one folder', rules.stagesShareThroughOneFolder],
+    ['only app imports adapters', rules.onlyAppImportsAdapters],
+    ['imports have no cycle', rules.importsHaveNoCycle],
+    ['each vendor package is imported in its folder', rules.vendorsStayInTheirFolder],
+    ['the environment is read in app', rules.environmentIsReadInApp],
     ['the console belongs to commands', rules.consoleStaysInCommands],
     ['nothing outside src is imported', rules.foldersAreNotLeft],
   ] as const)('%s', (_, rule) => {
@@ -33,6 +35,7 @@ describe('assembly', () => {
   it('has files, and imports nothing but itself', () => {
     expect(assembly.length).toBeGreaterThan(0)
     expect(rules.foldersAreNotLeft(assembly)).toEqual([])
+    expect(rules.importsHaveNoCycle(assembly)).toEqual([])
     const packages = assembly.flatMap(file => file.imports.filter(specifier => !specifier.startsWith('.')))
     expect(packages).toEqual([])
   })
@@ -46,7 +49,8 @@ describe.each([
   it.each([
     ['open with a sentence', rules.filesOpenWithASentence],
     ['are short', short],
-    ['have names that tell what is inside', rules.namesTellWhatIsInside],
+    ['have names that say what is inside', rules.namesSayWhatIsInside],
+    ['import each other without a cycle', rules.importsHaveNoCycle],
   ] as const)('%s', (_name, rule) => {
     expect(rule(files)).toEqual([])
   })
@@ -90,91 +94,126 @@ describe('package.json', () => {
   })
 })
 
-describe('the table', () => {
-  it('gives a reason for every exception', () => {
-    const exceptions = [...SIDEWAYS, ...NEVER, ...CHOOSERS]
-    expect(exceptions.filter(exception => exception.reason.length < 10)).toEqual([])
-    expect(VENDORS.filter(vendor => vendor.rooms.length > 1 && vendor.reason === undefined)).toEqual([])
-  })
-
-  it('names each place once, on a floor that exists', () => {
-    expect(new Set(PLACES.map(place => place.path)).size).toBe(PLACES.length)
-    expect(PLACES.filter(place => !FLOORS.includes(place.floor))).toEqual([])
-    expect(ADAPTERS.filter(path => rules.placeOf(path) === undefined)).toEqual([])
+describe('the planes', () => {
+  it.each([
+    ['data-plane/', 'control-plane/'],
+    ['control-plane/', 'data-plane/'],
+  ])('%s imports nothing of %s', (from, to) => {
+    const wrong = src
+      .filter(file => file.path.startsWith(from))
+      .flatMap(file => rules.importsInto([file], to))
+    expect(wrong).toEqual([])
   })
 })
 
-/** A rule that lets everything through would pass above: each is shown a file that it must refuse. */
-describe('every rule bites', () => {
+describe('the table', () => {
+  it('gives a reason for every exception', () => {
+    expect([...FORBIDDEN, ...CHOOSERS].filter(exception => exception.reason.length < 10)).toEqual([])
+    expect(VENDORS.filter(vendor => vendor.folders.length > 1 && vendor.reason === undefined)).toEqual([])
+  })
+
+  it('names folders that exist, each once', () => {
+    const named = [...LAYERS.flat(), ...ADAPTERS, ...FORBIDDEN.flatMap(({ from, to }) => [from, to])]
+    const empty = named.filter(folder => !src.some(file => file.path.startsWith(folder)))
+    expect(empty).toEqual([])
+    expect(new Set(LAYERS.flat()).size).toBe(LAYERS.flat().length)
+  })
+
+  it('holds no exception that nothing uses', () => {
+    const unused = CHOOSERS.filter(
+      ({ from, to }) =>
+        !src.some(file => file.path.startsWith(from) && rules.importsInto([file], to).length > 0),
+    )
+    expect(unused).toEqual([])
+  })
+})
+
+/** A rule that lets everything through would pass above: each gets a file that it must reject. */
+describe('every rule rejects', () => {
   const DOC = '/** Holds one thing and does no other. */\n'
   it.each([
-    ['a file in no room', rules.everyFileHasARoom, 'cellar/x.ts', ''],
-    ['a step up', rules.importsPointDown, 'stages/x.ts', "import { a } from '../gateway/call.ts'"],
+    ['a file in no folder', rules.everyFileHasALayer, 'cellar/x.ts', ''],
+    ['an import upward', rules.importsPointDown, 'shared/x.ts', "import { a } from '../link/report.ts'"],
     [
-      'a step up for types',
+      'an import upward for types',
       rules.importsPointDown,
       'model/x.ts',
-      "import type { a } from '../pipeline/stage.ts'",
+      "import type { a } from '../shared/call/refusal.ts'",
     ],
     [
-      'a step up hidden in a type',
+      'an import upward in a type',
       rules.importsPointDown,
       'model/x.ts',
-      "type A = import('../pipeline/stage.ts').A",
+      "type A = import('../shared/call/refusal.ts').A",
     ],
-    ['a step up at run time', rules.importsPointDown, 'pipeline/x.ts', "await import('../stages/index.ts')"],
     [
-      'a step sideways',
+      'an import upward at run time',
       rules.importsPointDown,
-      'identity/x.ts',
-      "export * from '../quota/memory/memory-quota.ts'",
-    ],
-    ['an interface that knows its room', rules.importsPointDown, 'egress/egress.ts', "import './client.ts'"],
-    [
-      'stages that use the store',
-      rules.forbiddenStepsAreNotTaken,
-      'stages/x.ts',
-      "import '../store/store.ts'",
+      'link/x.ts',
+      "await import('../catalog/source.ts')",
     ],
     [
-      'control that uses the gateway',
-      rules.forbiddenStepsAreNotTaken,
-      'control/x.ts',
-      "import '../gateway/call.ts'",
+      'the control plane in the data plane',
+      rules.importsPointDown,
+      'data-plane/http/x.ts',
+      "import '../../control-plane/options.ts'",
     ],
-    ['an adapter', rules.onlyMainImportsAdapters, 'gateway/x.ts', "import '../sessions/redis/store.ts'"],
     [
-      'an adapter in a command',
-      rules.onlyMainImportsAdapters,
-      'cli/x.ts',
-      "import '../store/pglite/open.ts'",
+      'the data plane in the control plane',
+      rules.importsPointDown,
+      'control-plane/x.ts',
+      "export * from '../data-plane/http/call.ts'",
     ],
-    ['a vendor elsewhere', rules.vendorsStayInTheirRoom, 'gateway/x.ts', "import { jwtVerify } from 'jose'"],
+    [
+      'a stage that knows the transport',
+      rules.forbiddenImportsAreAbsent,
+      'data-plane/stages/2-identify/x.ts',
+      "import '../../http/call.ts'",
+    ],
+    [
+      'a phase that uses another',
+      rules.stagesShareThroughOneFolder,
+      'data-plane/stages/2-identify/x.ts',
+      "import '../3-limit/take-quota.ts'",
+    ],
+    [
+      'an adapter',
+      rules.onlyAppImportsAdapters,
+      'data-plane/http/x.ts',
+      "import '../sessions/redis/store.ts'",
+    ],
+    ['a file that imports itself', rules.importsHaveNoCycle, 'model/x.ts', "import type { A } from './x.ts'"],
+    [
+      'a vendor elsewhere',
+      rules.vendorsStayInTheirFolder,
+      'data-plane/http/x.ts',
+      "import { jwtVerify } from 'jose'",
+    ],
     [
       'a vendor by require',
-      rules.vendorsStayInTheirRoom,
-      'server/x.ts',
+      rules.vendorsStayInTheirFolder,
+      'shared/server/x.ts',
       "createRequire(import.meta.url)('uWebSockets.js')",
     ],
     [
       'an unknown vendor',
-      rules.vendorsStayInTheirRoom,
-      'gateway/x.ts',
+      rules.vendorsStayInTheirFolder,
+      'data-plane/http/x.ts',
       "import pad from '@left/pad/deep.js'",
     ],
-    ['the environment', rules.environmentIsReadOnce, 'quota/x.ts', 'const a = process.env.A'],
+    ['the environment', rules.environmentIsReadInApp, 'shared/x.ts', 'const a = process.env.A'],
     [
       'the environment by import',
-      rules.environmentIsReadOnce,
-      'quota/x.ts',
+      rules.environmentIsReadInApp,
+      'shared/x.ts',
       "import { env as e } from 'node:process'",
     ],
-    ['the console', rules.consoleStaysInCommands, 'quota/x.ts', "console.error('x')"],
-    ['the kernel', rules.foldersAreNotLeft, 'quota/x.ts', "import '../../assembly/window.ts'"],
-    ['a long file', rules.filesAreShort, 'quota/x.ts', '\n'.repeat(400)],
+    ['the console', rules.consoleStaysInCommands, 'shared/x.ts', "console.error('x')"],
+    ['the kernel', rules.foldersAreNotLeft, 'shared/x.ts', "import '../../assembly/window.ts'"],
+    ['a long file', rules.filesAreShort, 'shared/x.ts', '\n'.repeat(400)],
     ['a long test', rules.testsAreShort, 'unit/x.test.ts', '\n'.repeat(600)],
-    ['an empty name', rules.namesTellWhatIsInside, 'quota/time-utils.ts', ''],
-    ['a name in capitals', rules.namesTellWhatIsInside, 'quota/timeWindow.ts', ''],
+    ['an empty name', rules.namesSayWhatIsInside, 'shared/time-utils.ts', ''],
+    ['a name in capitals', rules.namesSayWhatIsInside, 'shared/timeWindow.ts', ''],
   ] as const)('on %s', (_, rule, path, text) => {
     expect(rule([parseSource(path, DOC + text)])).toHaveLength(1)
   })
@@ -182,15 +221,15 @@ describe('every rule bites', () => {
   it.each(['import "x"', '// a comment.\n', '/** */ const a = 1.5', '/** No sentence */\n'])(
     'on a file that opens with %j',
     text => {
-      expect(rules.filesOpenWithASentence([parseSource('quota/x.ts', text)])).toHaveLength(1)
+      expect(rules.filesOpenWithASentence([parseSource('shared/x.ts', text)])).toHaveLength(1)
     },
   )
 
   it('and none on a file that keeps them', () => {
-    const text = `#!/usr/bin/env node\n${DOC}import { a } from '../pipeline/stage.ts'\nimport 'node:fs'\n`
+    const text = `#!/usr/bin/env node\n${DOC}import { a } from '../model/plan.ts'\nimport 'node:fs'\n`
     for (const rule of Object.values(rules).filter(
       value => typeof value === 'function' && value.length === 1,
     ))
-      if (rule !== rules.placeOf) expect((rule as rules.Rule)([parseSource('quota/x.ts', text)])).toEqual([])
+      if (rule !== rules.placeOf) expect((rule as rules.Rule)([parseSource('shared/x.ts', text)])).toEqual([])
   })
 })

@@ -47,7 +47,7 @@ describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s
     'oidc-provider',
     'pg',
     'zod',
-    'src/control-plane/control-plane.ts',
+    'src/control-plane/api/control-plane.ts',
   ])('does not load %s', module => {
     expect(reached.get(module)).toBeUndefined()
   })

@@ -1,4 +1,4 @@
-/** The rules of the house as functions: source files in, violations out, each with the reason. The table is `rooms.ts`. */
+/** The rules of `architecture.md` as functions: source files in, violations out, each with the reason. The table is `layers.ts`. */
 import {
   ADAPTERS,
   CHOOSERS,
@@ -6,15 +6,15 @@ import {
   EMPTY_NAMES,
   ENVIRONMENT_READERS,
   type Exception,
-  FLOORS,
+  FORBIDDEN,
+  LAYERS,
   MAX_LINES,
   MAX_TEST_LINES,
-  NEVER,
-  PLACES,
-  type Place,
-  SIDEWAYS,
+  SHARED_BY_STAGES,
+  STAGE_LIST,
+  STAGES,
   VENDORS,
-} from './rooms.ts'
+} from './layers.ts'
 import { packageOf, type SourceFile, target } from './source-files.ts'
 
 export type Rule = (files: readonly SourceFile[]) => string[]
@@ -23,80 +23,123 @@ function isIn(path: string, place: string): boolean {
   return place.endsWith('/') ? path.startsWith(place) : path === place
 }
 
-export function placeOf(path: string): Place | undefined {
-  return PLACES.filter(place => isIn(path, place.path)).sort((a, b) => b.path.length - a.path.length)[0]
-}
-
-function roomOf(path: string): string {
-  return path.split('/')[0]!
+/** The layer of a file, 0 at the top, and its folder; undefined outside the table. */
+export function placeOf(path: string): { readonly layer: number; readonly folder: string } | undefined {
+  for (const [layer, folders] of LAYERS.entries()) {
+    const folder = folders.find(each => isIn(path, each))
+    if (folder !== undefined) return { layer, folder }
+  }
+  return undefined
 }
 
 function excepted(exceptions: readonly Exception[], from: string, to: string): Exception | undefined {
   return exceptions.find(exception => isIn(from, exception.from) && isIn(to, exception.to))
 }
 
-/** Every relative import of the files, with where it leads. */
-function* edges(files: readonly SourceFile[]): Generator<{ readonly from: string; readonly to: string }> {
+interface Edge {
+  readonly from: string
+  readonly to: string
+}
+
+/** Every relative import of the files, with the file it names. */
+function* edges(files: readonly SourceFile[]): Generator<Edge> {
   for (const file of files)
     for (const specifier of file.imports)
       if (specifier.startsWith('.')) yield { from: file.path, to: target(file, specifier) }
 }
 
-export const everyFileHasARoom: Rule = files =>
+/** Imports of a folder or file, for messages. */
+export function importsInto(files: readonly SourceFile[], place: string): string[] {
+  return [...edges(files)].filter(({ to }) => isIn(to, place)).map(({ from, to }) => `${from} imports ${to}`)
+}
+
+export const everyFileHasALayer: Rule = files =>
   files
     .filter(file => placeOf(file.path) === undefined)
-    .map(file => `${file.path} is in no room of the table`)
+    .map(file => `${file.path} is in no folder of the table`)
 
 export const importsPointDown: Rule = files => {
   const wrong: string[] = []
   for (const { from, to } of edges(files)) {
-    const [above, below] = [placeOf(from), placeOf(to)]
-    if (above === undefined || below === undefined || to.startsWith('../')) continue
-    if (roomOf(from) === roomOf(to) && (above.floor === below.floor || above.floor !== 'interface')) continue
-    const step = FLOORS.indexOf(above.floor) - FLOORS.indexOf(below.floor)
-    const together = above.floor === 'interface' && below.floor === 'interface'
-    if (step > 0 || together || excepted(SIDEWAYS, from, to) !== undefined) continue
-    wrong.push(`${from} (${above.floor}) imports ${to} (${below.floor}), which does not stand below it`)
+    const [importer, imported] = [placeOf(from), placeOf(to)]
+    if (importer === undefined || imported === undefined || importer.folder === imported.folder) continue
+    if (importer.layer >= imported.layer)
+      wrong.push(`${from} imports ${to}, and ${imported.folder} is not below ${importer.folder}`)
   }
   return wrong
 }
 
-export const forbiddenStepsAreNotTaken: Rule = files => {
+export const forbiddenImportsAreAbsent: Rule = files => {
   const wrong: string[] = []
   for (const { from, to } of edges(files)) {
-    const never = excepted(NEVER, from, to)
-    if (never !== undefined) wrong.push(`${from} imports ${to}, but ${never.reason}`)
+    const forbidden = excepted(FORBIDDEN, from, to)
+    if (forbidden !== undefined) wrong.push(`${from} imports ${to}, but ${forbidden.reason}`)
   }
   return wrong
 }
 
-export const onlyMainImportsAdapters: Rule = files => {
+/** `data-plane/stages/4-decide/authorize.ts` → `data-plane/stages/4-decide/`. */
+function phaseOf(path: string): string {
+  return path.slice(0, path.indexOf('/', STAGES.length) + 1)
+}
+
+export const stagesShareThroughOneFolder: Rule = files => {
+  const wrong: string[] = []
+  for (const { from, to } of edges(files)) {
+    if (!isIn(from, STAGES) || !isIn(to, STAGES) || isIn(from, STAGE_LIST) || isIn(to, SHARED_BY_STAGES))
+      continue
+    if (phaseOf(from) !== phaseOf(to))
+      wrong.push(`${from} imports ${to}; what phases share is in ${SHARED_BY_STAGES}`)
+  }
+  return wrong
+}
+
+export const onlyAppImportsAdapters: Rule = files => {
   const wrong: string[] = []
   for (const { from, to } of edges(files)) {
     const adapter = ADAPTERS.find(place => isIn(to, place))
-    if (adapter === undefined || isIn(from, adapter) || isIn(from, 'main.ts') || isIn(from, 'main/')) continue
+    if (adapter === undefined || isIn(from, adapter) || isIn(from, 'app/')) continue
     if (excepted(CHOOSERS, from, to) === undefined)
       wrong.push(`${from} imports ${to} of the adapter ${adapter}`)
   }
   return wrong
 }
 
-export const vendorsStayInTheirRoom: Rule = files => {
+/** Types count: two files that name each other cannot be read one after the other. */
+export const importsHaveNoCycle: Rule = files => {
+  const importsOf = new Map(files.map(file => [file.path, [] as string[]]))
+  for (const { from, to } of edges(files)) importsOf.get(from)?.push(importsOf.has(to) ? to : `${to}.ts`)
+  const done = new Set<string>()
+  const wrong: string[] = []
+  const visit = (path: string, chain: readonly string[]): void => {
+    if (chain.includes(path)) {
+      wrong.push([...chain.slice(chain.indexOf(path)), path].join(' → '))
+      return
+    }
+    if (done.has(path)) return
+    for (const next of importsOf.get(path) ?? []) visit(next, [...chain, path])
+    done.add(path)
+  }
+  for (const path of importsOf.keys()) visit(path, [])
+  return wrong
+}
+
+export const vendorsStayInTheirFolder: Rule = files => {
   const wrong: string[] = []
   for (const file of files) {
     for (const specifier of file.imports) {
       if (specifier.startsWith('.') || specifier.startsWith('node:')) continue
       const name = packageOf(specifier)
       const vendor = VENDORS.find(entry => entry.package === name)
-      if (vendor === undefined) wrong.push(`${file.path} imports ${name}, which has no room in the table`)
-      else if (!vendor.rooms.some(room => isIn(file.path, room)))
-        wrong.push(`${file.path} imports ${name}, which lives in ${vendor.rooms.join(' and ')}`)
+      if (vendor === undefined) wrong.push(`${file.path} imports ${name}, which has no folder in the table`)
+      else if (!vendor.folders.some(folder => isIn(file.path, folder)))
+        wrong.push(`${file.path} imports ${name}, which is imported in ${vendor.folders.join(' and ')} only`)
     }
   }
   return wrong
 }
 
-export const environmentIsReadOnce: Rule = files =>
+export const environmentIsReadInApp: Rule = files =>
   files
     .filter(file => file.readsEnvironment && !ENVIRONMENT_READERS.some(place => isIn(file.path, place)))
     .map(file => `${file.path} reads the environment; take an option instead`)
@@ -118,7 +161,7 @@ export const filesOpenWithASentence: Rule = files =>
     })
     .map(file => `${file.path} does not open with a sentence that says what it holds`)
 
-/** What a program wrote is as long as it is. */
+/** The length of generated files is not ours to choose. */
 export const filesAreShort: Rule = files =>
   filesOver(
     MAX_LINES,
@@ -134,11 +177,11 @@ function filesOver(maxLines: number, files: readonly SourceFile[]): string[] {
     .map(file => `${file.path} has ${file.lines} lines, more than ${maxLines}`)
 }
 
-export const namesTellWhatIsInside: Rule = files =>
+export const namesSayWhatIsInside: Rule = files =>
   files
     .filter(
       file =>
         EMPTY_NAMES.test(file.path) ||
         !/^([a-z0-9]+([-.][a-z0-9]+)*\/)*[a-z0-9]+([-.][a-z0-9]+)*\.ts$/.test(file.path),
     )
-    .map(file => `${file.path} is not a kebab-case name that tells what the file holds`)
+    .map(file => `${file.path} is not a kebab-case name that says what the file holds`)

@@ -1,6 +1,6 @@
 /** Joins the gateway of this process with a control plane: snapshots in, what was counted out. It moves; it decides nothing. */
 import { join } from 'node:path'
-import type { ControlPlane } from '../../control-plane/control-plane.ts'
+import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
 import { ControlPlaneClient } from '../../data-plane/follower/client.ts'
 import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
 import { RemoteGateway } from '../../data-plane/follower/remote-gateway.ts'

@@ -2,8 +2,8 @@
 
 import { apiTools } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
+import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
-import { type ControlPlane, createControlPlane } from '../../control-plane/control-plane.ts'
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { mountWeb } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'

@@ -5,10 +5,10 @@ import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model
 import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
 import { isDict, own } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
-import { fileReferences } from '../directory/references.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
 import { type FieldFault, faultText } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
+import { fileReferences } from '../resource/references.ts'
 import { readResource } from '../resource/resource.ts'
 
 /** Says what is wrong with the file. */

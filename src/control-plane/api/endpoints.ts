@@ -1,8 +1,8 @@
 /** The list of all endpoints, and the document made from it. What is not in this list is not served. */
 
-import { snapshotStream } from '../publisher/stream.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { openApiDocument } from './http/openapi.ts'
+import { snapshotStream } from './http/snapshot-stream.ts'
 import { apiKeyEndpoints } from './routes/api-keys.ts'
 import { apiEndpoints } from './routes/apis.ts'
 import { consumerEndpoints } from './routes/consumers.ts'

@@ -10,7 +10,7 @@ import {
 import { partDigest, versionOf } from '../../link/share-version.ts'
 import type { Plan } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { ControlPlaneOptions } from '../options.ts'
+import type { ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { planShare, tenantShares } from './share.ts'

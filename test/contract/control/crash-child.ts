@@ -1,5 +1,5 @@
 /** The process that the kill rounds kill: a control plane on a given database, its caller the platform. It never ends by itself. */
-import { createControlPlane } from '../../../src/control-plane/control-plane.ts'
+import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { principal } from '../../../src/model/principal.ts'
 import { serve } from './serve.ts'

@@ -6,7 +6,7 @@ import {
   type ControlPlane,
   type ControlPlaneOptions,
   createControlPlane,
-} from '../../../src/control-plane/control-plane.ts'
+} from '../../../src/control-plane/api/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'

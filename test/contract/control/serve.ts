@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import type { ControlPlane } from '../../../src/control-plane/control-plane.ts'
+import type { ControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 
 export interface Served {
   readonly url: string

@@ -1,7 +1,7 @@
 /** The process that the kill rounds kill: a control plane that sends its webhooks, and one address whose change is always rolled back. */
 
+import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { revokeSubscription } from '../../../src/control-plane/api/services/subscriptions.ts'
-import { createControlPlane } from '../../../src/control-plane/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'

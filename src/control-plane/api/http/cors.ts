@@ -1,7 +1,7 @@
 /** Cross-origin rules of the control plane: the configured lists, and always what its own API needs. It decides on no endpoint. */
 import type { MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
-import type { CorsOptions } from '../../options.ts'
+import type { CorsOptions } from '../options.ts'
 
 /** Browsers let a page use these only where a response names them (Fetch, "CORS protocol"): without them the API is only half usable. */
 const METHODS = ['PATCH']

@@ -1,8 +1,8 @@
 /** The path of every call: authenticate, limit, authorize, validate, run in one transaction, answer. It knows no endpoint by name. */
 import type { Context, Hono } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
-import type { ControlPlaneOptions } from '../../options.ts'
 import { EVERY_TENANT, type Scope, StoreConflict, type Transaction } from '../../store/store.ts'
+import type { ControlPlaneOptions } from '../options.ts'
 import type { Services } from '../services.ts'
 import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
 import type { Answer, Call, Endpoint } from './endpoint.ts'

@@ -1,12 +1,12 @@
 /** What the control plane is given from outside. It holds no default that a deployment would have to know. */
 
-import type { Api } from '../model/api.ts'
-import type { AuthConfig } from '../model/gateway-instance.ts'
-import type { Tenant } from '../model/tenant.ts'
-import type { Tool } from '../model/tool.ts'
-import type { TokenVerifier } from '../shared/identity/verifier.ts'
-import type { PreparedPolicy } from '../shared/policy/engine.ts'
-import type { Store } from './store/store.ts'
+import type { Api } from '../../model/api.ts'
+import type { AuthConfig } from '../../model/gateway-instance.ts'
+import type { Tenant } from '../../model/tenant.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { TokenVerifier } from '../../shared/identity/verifier.ts'
+import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { Store } from '../store/store.ts'
 
 export interface CorsOptions {
   /** `*` allows all; else exact origins. */

@@ -1,10 +1,10 @@
 /** `POST /test/clock {advance: "1h"}`, mounted with TEST_HOOKS=1 only (contract §1). It is no part of the API and of no document. */
 import type { Hono } from 'hono'
-import { invalid } from './api/http/problem.ts'
-import { readBody } from './api/http/read-body.ts'
-import { validate } from './api/http/validate.ts'
-import { life } from './api/schemas/fields.ts'
-import { z } from './api/schemas/zod.ts'
+import { life } from '../schemas/fields.ts'
+import { z } from '../schemas/zod.ts'
+import { invalid } from './problem.ts'
+import { readBody } from './read-body.ts'
+import { validate } from './validate.ts'
 
 const body = z.strictObject({ advance: life() })
 const MAX_BYTES = 1_000

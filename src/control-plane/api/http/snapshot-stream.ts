@@ -1,12 +1,12 @@
 /** The route of the snapshot stream: admits a gateway instance, registers it and hands over to `feed.ts`. */
 import type { Hono } from 'hono'
-import { authorize } from '../api/http/access.ts'
-import { admit, BASE, type MountParts } from '../api/http/mount.ts'
-import type { StreamRoute } from '../api/http/openapi.ts'
-import { invalid, Problem } from '../api/http/problem.ts'
-import { validate } from '../api/http/validate.ts'
-import { everyTenant, helloQuery, requirePublished } from '../api/routes/gateways.ts'
-import { feed } from './feed.ts'
+import { feed } from '../../publisher/feed.ts'
+import { everyTenant, helloQuery, requirePublished } from '../routes/gateways.ts'
+import { authorize } from './access.ts'
+import { admit, BASE, type MountParts } from './mount.ts'
+import type { StreamRoute } from './openapi.ts'
+import { invalid, Problem } from './problem.ts'
+import { validate } from './validate.ts'
 
 const MAX_STREAMS = 1_000
 

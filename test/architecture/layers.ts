@@ -1,0 +1,152 @@
+/** The layers of `src`, and which vendor package is imported where: the table that `rules.ts` checks. It checks nothing itself. */
+
+/** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
+export const LAYERS: readonly (readonly string[])[] = [
+  ['app/'],
+  ['data-plane/', 'control-plane/', 'catalog/', 'example/'],
+  ['link/'],
+  ['shared/'],
+  ['model/'],
+]
+
+export interface Exception {
+  readonly from: string
+  readonly to: string
+  readonly reason: string
+}
+
+/** Imports that the layers allow and that are wrong nevertheless. */
+export const FORBIDDEN: readonly Exception[] = [
+  {
+    from: 'data-plane/pipeline/',
+    to: 'data-plane/http/',
+    reason: 'the pipeline is the same for every transport',
+  },
+  {
+    from: 'data-plane/pipeline/',
+    to: 'data-plane/stages/',
+    reason: 'the pipeline runs the stages it is given',
+  },
+  { from: 'data-plane/stages/', to: 'data-plane/http/', reason: 'a stage does not know the transport' },
+  {
+    from: 'data-plane/stages/',
+    to: 'data-plane/kernel/',
+    reason: 'a stage uses adapters through interfaces',
+  },
+  { from: 'data-plane/stages/', to: 'shared/server/', reason: 'a stage does not know the transport' },
+  { from: 'data-plane/snapshot/', to: 'data-plane/stages/', reason: 'a snapshot is data that stages read' },
+]
+
+/** A stage imports its own phase and what the stages share, never another phase. */
+export const STAGES = 'data-plane/stages/'
+export const SHARED_BY_STAGES = 'data-plane/stages/shared/'
+export const STAGE_LIST = 'data-plane/stages/index.ts'
+
+/** Only `app/` imports these, and each itself. */
+export const ADAPTERS: readonly string[] = [
+  'catalog/directory/',
+  'catalog/kubernetes/',
+  'control-plane/store/pglite/',
+  'control-plane/store/postgres/',
+  'data-plane/follower/',
+  'data-plane/metering/kafka/',
+  'data-plane/metering/spool/',
+  'data-plane/quota/journal/',
+  'data-plane/quota/memory/',
+  'data-plane/quota/redis/',
+  'data-plane/sessions/memory/',
+  'data-plane/sessions/redis/',
+  'data-plane/sessions/threads/',
+  'shared/identity/dev-provider/',
+  'shared/policy/opa-http/',
+  'shared/policy/opa-wasm/',
+  'shared/server/node/',
+  'shared/server/uws/',
+]
+
+/** Others that import an adapter: files that choose between those beside them, and adapters around another. */
+export const CHOOSERS: readonly Exception[] = [
+  {
+    from: 'shared/server/create.ts',
+    to: 'shared/server/',
+    reason: 'HTTP_SERVER=auto has to try the native build',
+  },
+  {
+    from: 'data-plane/quota/journal/',
+    to: 'data-plane/quota/memory/',
+    reason: 'the same table in memory, with a journal that survives the process',
+  },
+  {
+    from: 'data-plane/quota/redis/',
+    to: 'data-plane/quota/memory/',
+    reason: 'leases are spent in the table in memory',
+  },
+  {
+    from: 'data-plane/quota/redis/',
+    to: 'data-plane/quota/journal/',
+    reason: 'unreported use survives the process in the same journal',
+  },
+  {
+    from: 'data-plane/sessions/open.ts',
+    to: 'data-plane/sessions/',
+    reason: 'REDIS_URL decides where sessions are kept',
+  },
+  {
+    from: 'control-plane/store/open.ts',
+    to: 'control-plane/store/',
+    reason: 'the scheme of DATABASE_URL names the database',
+  },
+]
+
+export interface Vendor {
+  readonly package: string
+  /** The one folder, or several with the reason why one was not enough. */
+  readonly folders: readonly string[]
+  readonly reason?: string
+}
+
+export const VENDORS: readonly Vendor[] = [
+  { package: '@assemblyscript/loader', folders: ['data-plane/kernel/'] },
+  { package: '@asteasolutions/zod-to-openapi', folders: ['control-plane/api/'] },
+  { package: '@electric-sql/pglite', folders: ['control-plane/store/pglite/'] },
+  { package: '@kubernetes/client-node', folders: ['catalog/kubernetes/'] },
+  { package: '@open-policy-agent/opa-wasm', folders: ['shared/policy/opa-wasm/'] },
+  { package: '@opentelemetry/api', folders: ['shared/telemetry/'] },
+  { package: '@opentelemetry/exporter-trace-otlp-http', folders: ['shared/telemetry/'] },
+  { package: '@opentelemetry/resources', folders: ['shared/telemetry/'] },
+  { package: '@opentelemetry/sdk-trace-base', folders: ['shared/telemetry/'] },
+  { package: 'ajv', folders: ['shared/json-schema/'] },
+  { package: 'ajv-formats', folders: ['shared/json-schema/'] },
+  { package: 'hono', folders: ['control-plane/api/'] },
+  { package: 'ioredis', folders: ['shared/redis/'] },
+  { package: 'ipaddr.js', folders: ['shared/egress/'] },
+  { package: 'jose', folders: ['shared/identity/'] },
+  { package: 'kafkajs', folders: ['data-plane/metering/kafka/'] },
+  { package: 'kysely', folders: ['control-plane/store/'] },
+  { package: 'oidc-provider', folders: ['shared/identity/dev-provider/'] },
+  { package: 'pg', folders: ['control-plane/store/postgres/'] },
+  { package: 'pino', folders: ['shared/telemetry/'] },
+  { package: 'prom-client', folders: ['shared/telemetry/'] },
+  { package: 'protobufjs', folders: ['data-plane/metering/'] },
+  { package: 're2js', folders: ['shared/json-schema/'] },
+  { package: 'redoc', folders: ['control-plane/api/'] },
+  { package: 'swagger-ui-dist', folders: ['control-plane/api/'] },
+  { package: 'uWebSockets.js', folders: ['shared/server/uws/'] },
+  { package: 'undici', folders: ['shared/egress/'] },
+  {
+    package: 'yaml',
+    folders: ['catalog/', 'data-plane/quota/plans.ts', 'example/'],
+    reason: 'three kinds of files are written by hand: tool sets, plans, and the document of the example',
+  },
+  { package: 'zod', folders: ['control-plane/api/'] },
+]
+
+/** May read `process.env`. */
+export const ENVIRONMENT_READERS: readonly string[] = ['app/']
+/** May write to the console. */
+export const CONSOLE_WRITERS: readonly string[] = ['app/cli/']
+
+export const MAX_LINES = 350
+export const MAX_TEST_LINES = 500
+/** Names that do not say what a file holds. */
+export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./]|$)/
