@@ -43,7 +43,7 @@ export async function loadListeners(options: LoadOptions): Promise<ReadonlyMap<L
 
 async function loadCase(name: ListenerCase, { seconds, connections }: LoadOptions): Promise<LoadFigures> {
   const server = await startEchoServer(name)
-  const shoot = (duration: number) =>
+  const runClosedLoop = (duration: number) =>
     autocannon({
       url: `http://127.0.0.1:${server.port}/mcp/sse`,
       method: 'POST',
@@ -54,9 +54,9 @@ async function loadCase(name: ListenerCase, { seconds, connections }: LoadOption
       duration,
     })
   try {
-    await shoot(1)
+    await runClosedLoop(1)
     const before = await server.cpuUs()
-    const result = await shoot(seconds)
+    const result = await runClosedLoop(seconds)
     const cpuUs = (await server.cpuUs()) - before
     const wrong = result.mismatches + result.non2xx + result.errors + result.timeouts
     if (wrong > 0) throw new Error(`${name}: ${wrong} wrong answers, the run does not count`)

@@ -58,15 +58,15 @@ async function openClient(port: number): Promise<Client> {
   })
   let left = 0
   let finish: { resolve: () => void; reject: (error: Error) => void }
-  let answer = Buffer.alloc(0)
+  let response = Buffer.alloc(0)
   socket.on('data', chunk => {
-    answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
-    if (!answer.subarray(-ECHO.length).equals(ECHO)) return
-    if (!answer.subarray(0, STATUS.length).equals(STATUS)) {
-      finish.reject(new Error(`a wrong answer: ${answer.toString()}`))
+    response = response.length === 0 ? chunk : Buffer.concat([response, chunk])
+    if (!response.subarray(-ECHO.length).equals(ECHO)) return
+    if (!response.subarray(0, STATUS.length).equals(STATUS)) {
+      finish.reject(new Error(`a wrong answer: ${response.toString()}`))
       return
     }
-    answer = Buffer.alloc(0)
+    response = Buffer.alloc(0)
     left--
     if (left > 0) socket.write(REQUEST)
     else finish.resolve()

@@ -37,8 +37,8 @@ function egressCarrier(name: string, url: string, ownHttp1: boolean): Carrier {
   return {
     name,
     async call() {
-      const answer = await egress.request(request)
-      return answer.kind === 'response' && answer.status === 200 ? answer.body.byteLength : -1
+      const response = await egress.request(request)
+      return response.kind === 'response' && response.status === 200 ? response.body.byteLength : -1
     },
     close: () => egress.close(),
   }

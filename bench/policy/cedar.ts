@@ -20,7 +20,7 @@ export function cedar(): (input: PolicyInput) => boolean {
     const principal = { type: 'Caller', id: subject.id }
     const tool = { type: 'Tool', id: resource.id }
     const { tenant } = resource.properties
-    const answer = statefulIsAuthorized({
+    const response = statefulIsAuthorized({
       principal,
       action: { type: 'Action', id: action.name },
       resource: tool,
@@ -43,7 +43,7 @@ export function cedar(): (input: PolicyInput) => boolean {
         },
       ],
     })
-    if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '))
-    return answer.response.decision === 'allow'
+    if (response.type === 'failure') throw new Error(response.errors.map(({ message }) => message).join('; '))
+    return response.response.decision === 'allow'
   }
 }

@@ -72,7 +72,7 @@ function expectAllowed(decision: Decision | Promise<Decision>, allow: boolean): 
   }
 }
 
-function remembered(id: string, policy: PreparedPolicy, callers: readonly Caller[]): BenchCase {
+function cached(id: string, policy: PreparedPolicy, callers: readonly Caller[]): BenchCase {
   const asked = callers.flatMap(caller =>
     [0, 1, 2].map(tool => ({ caller, tool, input: inputOf(caller, tool) })),
   )
@@ -142,13 +142,13 @@ const suite: Suite = {
   id: 'policy/decision',
   title: 'one decision of the shipped policy: may this caller call this tool?',
   async cases() {
-    const policy = await createOpaWasmEngine({ maxRemembered: 1_000_000 }).prepare(BUNDLE)
+    const policy = await createOpaWasmEngine({ maxCached: 1_000_000 }).prepare(BUNDLE)
     const agent = callerOf(0, [], ['execute', 'read'])
     const many = Array.from({ length: CALLERS }, (_, index) => callerOf(index, [], ['execute', 'read']))
     const fresh = await createOpaWasmEngine().prepare(BUNDLE)
     return [
-      remembered('remembered/one-caller', policy, [agent]),
-      remembered('remembered/1000-callers', policy, many),
+      cached('remembered/one-caller', policy, [agent]),
+      cached('remembered/1000-callers', policy, many),
       evaluated('evaluated/allowed-by-scope', fresh, agent, true),
       evaluated(
         'evaluated/allowed-by-role',

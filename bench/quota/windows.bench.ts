@@ -105,9 +105,9 @@ function storeCases(): BenchCase[] {
   const keys = NAMES.map(name => quota.key(name))
   const nowMs = Date.now()
   const taker = (key: (at: number) => string | { readonly name: string }) => (at: number) => {
-    const answer = quota.take({ key: key(at), limits: LIMITS, nowMs })
-    if (!answer.granted) throw new Error(`refused: ${answer.kind}`)
-    answer.release()
+    const response = quota.take({ key: key(at), limits: LIMITS, nowMs })
+    if (!response.granted) throw new Error(`refused: ${response.kind}`)
+    response.release()
   }
   const prepared = taker(at => keys[at]!)
   for (let i = 0; i < CONSUMERS; i++) prepared(i)

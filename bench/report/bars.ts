@@ -14,8 +14,8 @@ const ROW = 28
 const PLOT = { left: 300, right: 800 }
 
 export function bars(title: string, all: readonly Bar[], unit: string): string {
-  const most = Math.max(...all.map(({ max }) => max))
-  const x = (value: number): number => PLOT.left + (value / most) * (PLOT.right - PLOT.left)
+  const largest = Math.max(...all.map(({ max }) => max))
+  const x = (value: number): number => PLOT.left + (value / largest) * (PLOT.right - PLOT.left)
   const rows = all.map(({ name, median, min, max, ours }, at) => {
     const top = at * ROW + 4
     const middle = top + 9

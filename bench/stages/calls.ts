@@ -47,7 +47,7 @@ export async function callParts(
     apiKeys: undefined,
     quota: createMemoryQuota(),
     egress: {
-      request: async () => ANSWER,
+      request: async () => RESPONSE,
       stream: () => Promise.reject(new Error('not used')),
       close: async () => {},
     },
@@ -113,7 +113,7 @@ class Queue implements Meter {
   }
 }
 
-const ANSWER = {
+const RESPONSE = {
   kind: 'response',
   status: 200,
   headers: { get: (name: string) => (name === 'content-type' ? 'application/json' : ''), raw: [] },

@@ -33,7 +33,7 @@ async function cases(): Promise<readonly BenchCase[]> {
     called('warm/call', pipeline, parts, turns(tokens, ACTIVE)),
     called('warm/call-4096', pipeline, parts, turns(tokens, IN_USE)),
     listed('warm/list', pipeline, parts, turns(tokens, ACTIVE)),
-    answered('warm/call-answered', compose(parts.stages, rethrow), parts, turns(tokens, ACTIVE)),
+    responded('warm/call-answered', compose(parts.stages, rethrow), parts, turns(tokens, ACTIVE)),
     called(
       'cold/call',
       compose(withoutBackend(cold.stages), rethrow),
@@ -95,7 +95,7 @@ function listed(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: (
 }
 
 /** With the request made, promises of the backend awaited, and its answer turned into a result. */
-function answered(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: () => string[]): BenchCase {
+function responded(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: () => string[]): BenchCase {
   let calls: ExchangeInit[] = []
   return {
     id,

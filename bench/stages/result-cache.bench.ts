@@ -7,7 +7,7 @@ import { aPrincipal, aSnapshot, aTool, exchange } from '../../test/fixtures/exch
 import type { BenchCase, Suite } from '../suite.ts'
 
 const SHOWN = 64
-const REMEMBERED = 1024
+const CACHED = 1024
 const RESULT: ToolResult = { content: [{ type: 'text', text: '{"id":"7"}' }], isError: false }
 
 type Arguments = { readonly [name: string]: unknown }
@@ -46,9 +46,9 @@ async function cases(): Promise<readonly BenchCase[]> {
   const lru = new LRUCache<string, ToolResult>({ max: 10_000, ttl: 3_600_000 })
   const libraryKey = ({ operation }: Exchange): string =>
     operation.action === 'tools.call' ? `${operation.tool} ${JSON.stringify(operation.arguments)}` : ''
-  for (let at = 0; at < REMEMBERED; at++) {
+  for (let at = 0; at < CACHED; at++) {
     const one = asked(at)
-    await cache.answer(one, async () => ({ kind: 'reply', result: RESULT }))
+    await cache.respond(one, async () => ({ kind: 'reply', result: RESULT }))
     lru.set(libraryKey(one), RESULT)
   }
   const each = (id: string, look: (one: Exchange) => void, of?: string): BenchCase => {
@@ -60,7 +60,7 @@ async function cases(): Promise<readonly BenchCase[]> {
       ...(of === undefined ? undefined : { of }),
       prepare() {
         exchanges = Array.from({ length: SHOWN }, (_, at) => asked(first + at))
-        first = (first + SHOWN) % REMEMBERED
+        first = (first + SHOWN) % CACHED
       },
       run() {
         for (const one of exchanges) look(one)
@@ -74,7 +74,7 @@ async function cases(): Promise<readonly BenchCase[]> {
     each(
       'hit',
       one => {
-        const outcome = cache.answer(one, notKept)
+        const outcome = cache.respond(one, notKept)
         if (
           outcome === undefined ||
           outcome instanceof Promise ||

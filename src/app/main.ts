@@ -3,10 +3,10 @@
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
+import { type AppContext, createContext, openListener } from './main/app-context.ts'
 import { attachGateway, followControlPlane } from './main/control-link.ts'
 import { prepareDataDir } from './main/data-dir.ts'
 import { openGateway } from './main/gateway.ts'
-import { type Ground, layGround, openListener } from './main/ground.ts'
 import { openIssuer } from './main/identity.ts'
 import type { Settings } from './settings.ts'
 
@@ -34,12 +34,12 @@ export async function start(settings: Settings): Promise<Running> {
   const closers = new Closers(log)
   try {
     prepareDataDir(settings.dataDir, log)
-    const ground = layGround(settings, log, closers)
-    const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](ground)
+    const context = createContext(settings, log, closers)
+    const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](context)
     return {
       addresses: {
         ...urls,
-        metrics_url: await openMetrics(ground),
+        metrics_url: await openMetrics(context),
         http_server: httpServer,
       },
       role: settings.role,
@@ -65,14 +65,14 @@ interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
 
 /** The control plane, and this gateway as its first instance. A gateway alone does not load what only a control plane needs. */
-async function startBoth(ground: Ground): Promise<Started> {
+async function startBoth(context: AppContext): Promise<Started> {
   const { openApi, startControlPlane } = await import('./main/control-plane.ts')
-  const issuer = await openIssuer(ground)
-  const gateway = await openGateway(ground, issuer)
+  const issuer = await openIssuer(context)
+  const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
-  const api = await openApi(ground)
+  const api = await openApi(context)
   const exampleUrl = await gateway.startTools()
-  const controlPlane = await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, issuer })
   await attachGateway(controlPlane, gateway)
   return {
     gateway_url: gatewayUrl,
@@ -85,12 +85,12 @@ async function startBoth(ground: Ground): Promise<Started> {
 }
 
 /** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is away. */
-async function startGateway(ground: Ground): Promise<Started> {
-  const issuer = await openIssuer(ground)
-  const gateway = await openGateway(ground, issuer)
+async function startGateway(context: AppContext): Promise<Started> {
+  const issuer = await openIssuer(context)
+  const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
   const exampleUrl = await gateway.startTools()
-  const controlPlane = ground.settings.controlPlane!
+  const controlPlane = context.settings.controlPlane!
   await followControlPlane(gateway, controlPlane)
   return {
     gateway_url: gatewayUrl,
@@ -102,26 +102,26 @@ async function startGateway(ground: Ground): Promise<Started> {
   }
 }
 
-async function startControlPlaneAlone(ground: Ground): Promise<Started> {
+async function startControlPlaneAlone(context: AppContext): Promise<Started> {
   const { openApi, startControlPlane } = await import('./main/control-plane.ts')
-  const { gateway } = ground.settings
-  const issuer = await openIssuer(ground)
-  const api = await openApi(ground)
+  const { gateway } = context.settings
+  const issuer = await openIssuer(context)
+  const api = await openApi(context)
   const gatewayUrl = gateway.url ?? `http://localhost:${gateway.port}`
-  await startControlPlane({ ground, ...api, gatewayUrl, issuer })
+  await startControlPlane({ context, ...api, gatewayUrl, issuer })
   return {
     gateway_url: gatewayUrl,
     api_url: api.apiUrl,
     auth_url: issuer,
-    httpServer: api.door.listener.kind,
+    httpServer: api.server.listener.kind,
   }
 }
 
 /** @returns the address of Prometheus text */
-async function openMetrics(ground: Ground): Promise<string> {
-  const { settings, metrics } = ground
+async function openMetrics(context: AppContext): Promise<string> {
+  const { settings, metrics } = context
   const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
-  const door = await openListener(ground, { host, port: settings.metrics.port })
-  door.handle(metricsHandler(metrics))
-  return `http://localhost:${door.port}`
+  const server = await openListener(context, { host, port: settings.metrics.port })
+  server.handle(metricsHandler(metrics))
+  return `http://localhost:${server.port}`
 }

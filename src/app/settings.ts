@@ -80,7 +80,7 @@ export class SettingsError extends Error {
   readonly faults: readonly SettingFault[]
   constructor(faults: readonly SettingFault[]) {
     super(
-      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name}: ${f.reason} ${f.mend}`).join('\n')}`,
+      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name}: ${f.reason} ${f.fix}`).join('\n')}`,
     )
     this.name = 'SettingsError'
     this.faults = faults

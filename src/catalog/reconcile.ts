@@ -5,7 +5,7 @@ import type { Log } from '../shared/telemetry/log.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextLedger } from './sync/definitions.ts'
 import { type Entry, type Made, madeFrom, newEntry, phaseOf, written } from './sync/entry.ts'
-import { type HandTool, NameTable, serveTools } from './sync/served-tools.ts'
+import { type ManualTool, NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, statusOf } from './sync/status.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
 
@@ -34,7 +34,7 @@ export interface DesiredToolSet {
 export interface Desired {
   /** In the order in which they came to be: of two that clash, the later is refused. */
   readonly toolSets: readonly DesiredToolSet[]
-  readonly hands: readonly HandTool[]
+  readonly manualTools: readonly ManualTool[]
 }
 
 /** What a tool-set makes. */
@@ -50,7 +50,7 @@ export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #publish: (tools: readonly Tool[]) => void
   readonly #entries = new Map<string, Entry>()
-  #hands: readonly HandTool[] = []
+  #manualTools: readonly ManualTool[] = []
   #published: string | undefined
   #ready = false
   #closed = false
@@ -62,7 +62,7 @@ export class Reconciler {
 
   /** Resolves when every tool-set that is new or changed had its try, and its status is written. */
   async apply(desired: Desired): Promise<void> {
-    this.#hands = desired.hands
+    this.#manualTools = desired.manualTools
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
     const tries = desired.toolSets.map(wanted => this.#applyOne(wanted))
     await Promise.all(tries)
@@ -194,12 +194,15 @@ export class Reconciler {
     for (const entry of this.#entries.values()) if (entry.waiting !== undefined) this.#admit(entry)
     for (const entry of this.#entries.values()) this.#report(entry)
     const entries = [...this.#entries.values()]
-    const print = JSON.stringify([entries.map(entry => [keyOf(entry), entry.served?.toolsHash]), this.#hands])
+    const print = JSON.stringify([
+      entries.map(entry => [keyOf(entry), entry.served?.toolsHash]),
+      this.#manualTools,
+    ])
     if (print === this.#published) return
     this.#published = print
     const { tools, faults } = serveTools(
       entries.map(entry => entry.served?.tools ?? []),
-      this.#hands,
+      this.#manualTools,
     )
     for (const { resource, message } of faults) {
       const { namespace, name } = resource

@@ -25,12 +25,12 @@ export interface CountRows {
 }
 
 /** How the instance is, and what it has counted. */
-export interface GatewayNews extends CountRows {
+export interface GatewayState extends CountRows {
   readonly status: ReportedStatus
 }
 
 /** What it says every few seconds, and at once when it has taken or refused a snapshot. */
-export interface Report extends GatewayNews {
+export interface Report extends GatewayState {
   /** The snapshot it serves; null = none yet. */
   readonly snapshotVersion: string | null
   /** Why it could not take the newest one; null = it could. */

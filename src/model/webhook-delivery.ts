@@ -7,7 +7,7 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 /** Specification, "Other constants". */
 export const MAX_ATTEMPTS = 5
-export const MAX_STORED_ANSWER_BYTES = 1024
+export const MAX_STORED_RESPONSE_BYTES = 1024
 
 const MINUTE_MS = 60_000
 /** Wait before attempt 2, 3, 4 and 5 (specification, "Events", rule 4). */

@@ -21,7 +21,7 @@ const OPTIONS = {
 } as const
 const ROOT = 'doc:/'
 
-export class DocumentJudge {
+export class DocumentCheck {
   readonly #document: Dict
   readonly #exact: Ajv
   /** Turns text from the wire into the types a parameter schema wants. */
@@ -63,10 +63,10 @@ export class DocumentJudge {
     const wire = readWire(request, path, baseUrl)
     if (wire === undefined) return { kind: 'invalid', reason: `the path ${request.url} does not fit ${path}` }
     for (const { parameter, pointer: at } of parameters) {
-      const verdict = this.#judgeParameter(parameter, at, wire)
+      const verdict = this.#checkParameter(parameter, at, wire)
       if (verdict !== undefined) return verdict
     }
-    return this.#judgeBody(operation, pointer, request)
+    return this.#checkBody(operation, pointer, request)
   }
 
   #parameters(
@@ -88,7 +88,7 @@ export class DocumentJudge {
     return [...all.values()]
   }
 
-  #judgeParameter(parameter: Dict, pointer: string, wire: Wire): Verdict | undefined {
+  #checkParameter(parameter: Dict, pointer: string, wire: Wire): Verdict | undefined {
     const name = String(parameter.name)
     const place = String(parameter.in)
     if (
@@ -108,7 +108,7 @@ export class DocumentJudge {
     return this.#check(this.#coercing, `${pointer}/schema`, raw, `${place} parameter ${name}`)
   }
 
-  #judgeBody(operation: Dict, pointer: string, request: BackendRequest): Verdict {
+  #checkBody(operation: Dict, pointer: string, request: BackendRequest): Verdict {
     if (operation.requestBody === undefined || request.method === 'HEAD') return { kind: 'valid' }
     const [body, at] = this.#follow(operation.requestBody, `${pointer}/requestBody`)
     if (request.body === undefined) {

@@ -95,8 +95,8 @@ export class ArgumentGenerator {
   #array(schema: Schema, depth: number): unknown[] {
     const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : []
     const least = Math.max(Number(schema.minItems ?? 0), prefix.length)
-    const most = Number(schema.maxItems ?? least + 2)
-    const count = Math.min(most, Math.max(least, depth < FULL_DEPTH ? 1 : 0))
+    const max = Number(schema.maxItems ?? least + 2)
+    const count = Math.min(max, Math.max(least, depth < FULL_DEPTH ? 1 : 0))
     const out: unknown[] = []
     for (let n = 0; n < count * 20 && out.length < count; n++) {
       const item = this.#value(prefix[out.length] ?? schema.items ?? {}, depth + 1)
@@ -131,17 +131,17 @@ export class ArgumentGenerator {
     const format = FORMATS[String(schema.format)]
     if (format !== undefined) return format
     const least = Number(schema.minLength ?? 0)
-    const most = Number(schema.maxLength ?? Math.max(least, 12))
+    const max = Number(schema.maxLength ?? Math.max(least, 12))
     if (typeof schema.pattern === 'string') {
-      const matching = this.#matching(schema.pattern, least, most)
+      const matching = this.#matching(schema.pattern, least, max)
       if (matching !== undefined) return matching
     }
     const word = ['north', 'a b', 'x/y', 'é&=?', '100%', 'q'][Math.floor(this.#random() * 6)]!
-    const text = word.length > most ? word.slice(0, most) : word
+    const text = word.length > max ? word.slice(0, max) : word
     return text.padEnd(least, 'n')
   }
 
-  #matching(pattern: string, least: number, most: number): string | undefined {
+  #matching(pattern: string, least: number, max: number): string | undefined {
     try {
       const arbitrary = new RegExp(`^(?:${pattern})$`, 'u')
       let first: string | undefined
@@ -150,7 +150,7 @@ export class ArgumentGenerator {
         const texts = fc.sample(fc.stringMatching(arbitrary, { size }), { seed, numRuns: 20 })
         first ??= texts[0]
         const fits = texts.find(
-          text => [...text].length >= least && [...text].length <= most && !/^\.{0,2}$/.test(text),
+          text => [...text].length >= least && [...text].length <= max && !/^\.{0,2}$/.test(text),
         )
         if (fits !== undefined) return fits
       }

@@ -7,7 +7,7 @@ import type { Tool } from '../../src/model/tool.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../src/model/tool-set.ts'
 import { unfoldSchema } from '../../src/model/unfold-schema.ts'
 import { compileValidator } from '../../src/shared/json-schema/validate.ts'
-import { DocumentJudge } from './check-request.ts'
+import { DocumentCheck } from './check-request.ts'
 import { ArgumentGenerator } from './generate-arguments.ts'
 
 /** A document that names no absolute server gets this one, as a deployment would give one with spec.baseURL. */
@@ -89,7 +89,7 @@ export interface RoundTrips {
 
 /** Arguments → request → judged by the original document, for every n-th tool. */
 export function roundTrips(document: unknown, tools: readonly Tool[], every: number): RoundTrips {
-  const judge = new DocumentJudge(document as { readonly [key: string]: unknown })
+  const judge = new DocumentCheck(document as { readonly [key: string]: unknown })
   const count = { tried: 0, valid: 0, ungenerated: 0, unjudged: 0 }
   const reasons: string[] = []
   for (let i = 0; i < tools.length; i += every) {

@@ -35,9 +35,9 @@ afterAll(async () => {
 /** Calls that the gateway let through. */
 let served = 0
 const call = async (key = echo.key, url = echo.publicUrl) => {
-  const answer = await read(await fetch(url, { headers: { 'x-api-key': key } }))
-  if (answer.status === 200) served++
-  return answer
+  const response = await read(await fetch(url, { headers: { 'x-api-key': key } }))
+  if (response.status === 200) served++
+  return response
 }
 const health = async () => (await read(await fetch(`${planes.url}/mcp/health`))).json
 const usage = async () =>
@@ -132,8 +132,8 @@ it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switche
     await sleep(100)
   }
   const answers = await running
-  served += answers.filter(answer => answer.status === 200).length
-  const took = answers.map(answer => answer.tookMs).sort((a, b) => a - b)
+  served += answers.filter(response => response.status === 200).length
+  const took = answers.map(response => response.tookMs).sort((a, b) => a - b)
   const at = (share: number) => took[Math.floor(took.length * share)]!.toFixed(1)
   const wrong = answers.filter(({ status, body }) => status !== 200 || !['echo', 'other'].includes(body))
   console.log(
@@ -141,14 +141,14 @@ it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switche
   )
   expect(wrong.slice(0, 5)).toEqual([])
   expect(answers.length).toBeGreaterThan((LOAD_PER_SECOND * LOAD_MS * 0.9) / 1000)
-  expect(new Set(answers.map(answer => answer.body)).size).toBe(2)
+  expect(new Set(answers.map(response => response.body)).size).toBe(2)
   expect(switches).toBeGreaterThan(5)
 
   // and back for good: once a gateway has the change, no request goes the old way
   await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, { upstream_url: urls[0] })
   await expect.poll(async () => (await deployment()).sync_status, SOON).toBe('synced')
   const after = await Promise.all(Array.from({ length: 50 }, () => call()))
-  expect(new Set(after.map(answer => answer.text))).toEqual(new Set(['echo']))
+  expect(new Set(after.map(response => response.text))).toEqual(new Set(['echo']))
   other.closeAllConnections()
   other.close()
 }, 120_000)

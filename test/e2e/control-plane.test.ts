@@ -41,12 +41,12 @@ afterAll(async () => {
 })
 
 async function api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${gateway.running.addresses.api_url}/v1${path}`, {
+  const response = await fetch(`${gateway.running.addresses.api_url}/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return read(answer)
+  return read(response)
 }
 const as = (tenant: string) => ({ 'x-tenant-id': tenant })
 const call = async (path: string, init: RequestInit = {}) => read(await fetch(`${gateway.url}${path}`, init))
@@ -128,15 +128,18 @@ it('walks from tenant to revoked key', async () => {
   await expect
     .poll(async () => (await call('/t/acme/echo/things?q=a%20b', withKey)).status, { timeout: 15_000 })
     .toBe(200)
-  const answer = await call('/t/acme/echo/things?q=a%20b', {
+  const response = await call('/t/acme/echo/things?q=a%20b', {
     ...withKey,
     method: 'POST',
     body: 'x'.repeat(300_000),
   })
-  expect([answer.status, answer.text, answer.headers.get('x-upstream'), answer.headers.get('x-hop')]).toEqual(
-    [200, 'first POST 300000', 'yes', null],
-  )
-  expect(answer.headers.get('x-ratelimit-limit')).toBe('100')
+  expect([
+    response.status,
+    response.text,
+    response.headers.get('x-upstream'),
+    response.headers.get('x-hop'),
+  ]).toEqual([200, 'first POST 300000', 'yes', null])
+  expect(response.headers.get('x-ratelimit-limit')).toBe('100')
   const arrived = seen.at(-1)!
   expect(arrived).toMatchObject({
     method: 'POST',

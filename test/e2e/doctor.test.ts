@@ -3,22 +3,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { CLIENT_NAMES } from '../../src/app/cli/doctor/clients.ts'
 import type { ClientReport } from '../../src/app/cli/doctor/examine.ts'
 import { doctor } from '../../src/app/cli/doctor.ts'
-import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { freePort } from '../fixtures/redis-server.ts'
 import {
+  type Corrupt,
+  type CorruptingFront,
   type Passing,
   type Reply,
-  type Spoil,
-  type SpoilingFront,
-  startSpoilingFront,
-} from '../fixtures/spoiling-front.ts'
+  startCorruptingFront,
+} from '../fixtures/corrupting-proxy.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { freePort } from '../fixtures/redis-server.ts'
 
-let front: SpoilingFront
+let front: CorruptingFront
 let gateway: Deployment
 let token: string
 
 beforeAll(async () => {
-  front = await startSpoilingFront()
+  front = await startCorruptingFront()
   const port = await freePort()
   gateway = await deploy({ GATEWAY_URL: front.url, GATEWAY_PORT: String(port), SSE_LIMITER_ENABLED: 'false' })
   front.target = `http://127.0.0.1:${port}`
@@ -29,7 +29,7 @@ afterAll(async () => {
   await front?.close()
 })
 beforeEach(() => {
-  front.spoil = undefined
+  front.corrupt = undefined
 })
 
 interface Run {
@@ -98,26 +98,26 @@ const set =
     document[name] = value
   }
 const at =
-  (path: string, spoil: Spoil): Spoil =>
+  (path: string, corrupt: Corrupt): Corrupt =>
   (reply, passing) => {
-    if (passing.path.startsWith(path)) spoil(reply, passing)
+    if (passing.path.startsWith(path)) corrupt(reply, passing)
   }
 const onMethod =
-  (method: string, spoil: Spoil): Spoil =>
+  (method: string, corrupt: Corrupt): Corrupt =>
   (reply, passing) => {
-    if (passing.body.includes(`"method":"${method}"`)) spoil(reply, passing)
+    if (passing.body.includes(`"method":"${method}"`)) corrupt(reply, passing)
   }
 const withToken =
-  (spoil: Spoil): Spoil =>
+  (corrupt: Corrupt): Corrupt =>
   (reply, passing: Passing) => {
-    if (passing.headers.authorization !== undefined) spoil(reply, passing)
+    if (passing.headers.authorization !== undefined) corrupt(reply, passing)
   }
 const becomes =
-  (status: number, body = '<html>no</html>', headers = {}): Spoil =>
+  (status: number, body = '<html>no</html>', headers = {}): Corrupt =>
   reply => {
     Object.assign(reply, { status, body, headers: { 'content-type': 'text/html', ...headers } })
   }
-const tools = (change: (list: Record<string, unknown>[]) => void): Spoil =>
+const tools = (change: (list: Record<string, unknown>[]) => void): Corrupt =>
   withToken(
     onMethod('tools/list', reply =>
       json(reply, document => change((document.result as { tools: Record<string, unknown>[] }).tools)),
@@ -127,7 +127,7 @@ const tools = (change: (list: Record<string, unknown>[]) => void): Spoil =>
 const AS = '/.well-known/oauth-authorization-server'
 const PRM = '/.well-known/oauth-protected-resource'
 
-const BROKEN: readonly (readonly [step: string, what: string, spoil: Spoil, mend: RegExp])[] = [
+const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, fix: RegExp])[] = [
   ['reach', 'a page of the proxy', at('/mcp', becomes(200)), /Something else/],
   [
     'reach',
@@ -280,11 +280,11 @@ const BROKEN: readonly (readonly [step: string, what: string, spoil: Spoil, mend
 ]
 
 describe('a gateway whose front is broken', () => {
-  it.each(BROKEN)('fails at %s: %s', async (step, _, spoil, mend) => {
-    front.spoil = spoil
+  it.each(BROKEN)('fails at %s: %s', async (step, _, corrupt, fix) => {
+    front.corrupt = corrupt
     const { code, clients } = await examined('--client', 'vscode', '--token', token)
     expect(clients[0]!.failed, JSON.stringify(clients[0]!.steps.at(-1))).toBe(step)
-    expect(clients[0]!.steps.at(-1)!.mend).toMatch(mend)
+    expect(clients[0]!.steps.at(-1)!.fix).toMatch(fix)
     expect(code).toBe(1)
   })
 
@@ -298,7 +298,7 @@ describe('a gateway whose front is broken', () => {
       [64, ['claude', 'cursor', 'vscode']],
       [65, ['claude', 'cursor', 'vscode', 'chatgpt']],
     ] as const) {
-      front.spoil = tools(list => set('name', 'n'.repeat(length))(list[0]!))
+      front.corrupt = tools(list => set('name', 'n'.repeat(length))(list[0]!))
       const { clients } = await examined('--token', token)
       expect(clients.filter(client => client.failed === 'names').map(client => client.client)).toEqual(fails)
     }
@@ -307,12 +307,12 @@ describe('a gateway whose front is broken', () => {
   it('says what is wrong with a token', async () => {
     const stolen = await examined('--client', 'claude', '--token', 'abc')
     expect(stolen.clients[0]).toMatchObject({ failed: 'list' })
-    expect(stolen.clients[0]!.steps.at(-1)!.mend).toContain('no JWT')
+    expect(stolen.clients[0]!.steps.at(-1)!.fix).toContain('no JWT')
     const [head, body, signature] = token.split('.')
     const claims = JSON.parse(Buffer.from(body!, 'base64url').toString()) as object
     const late = Buffer.from(JSON.stringify({ ...claims, exp: 1_700_000_000 })).toString('base64url')
     const expired = await examined('--client', 'claude', '--token', `${head}.${late}.${signature}`)
-    expect(expired.clients[0]!.steps.at(-1)!.mend).toContain('expired')
+    expect(expired.clients[0]!.steps.at(-1)!.fix).toContain('expired')
   })
 
   it('is away', async () => {

@@ -12,7 +12,7 @@ import { type DevProvider, startDevProvider } from '../../src/shared/identity/de
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { HOSTILE_URLS } from '../contract/egress/hostile-addresses.ts'
 import { until } from '../contract/webhooks/sending.ts'
-import { type Answer, type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
 
 /** The identity provider's address, the only one that is allowed; none of the hostile ones. */
 const PROVIDER_HOST = '127.0.0.77'
@@ -121,13 +121,13 @@ function writeToolSets(folder: string): void {
   })
 }
 
-async function api(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await fetch(`${platform.running.addresses.api_url}/v1${path}`, {
+async function api(method: string, path: string, body?: unknown): Promise<ReadResponse> {
+  const response = await fetch(`${platform.running.addresses.api_url}/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return read(answer)
+  return read(response)
 }
 
 async function tenant(name: string): Promise<string> {
@@ -207,9 +207,9 @@ describe(`of ${SPELLINGS.length} hostile addresses none is reached`, () => {
   it('as document, base or endpoint of tools', async () => {
     const tools: string[] = []
     for (let cursor: string | undefined, more = true; more; ) {
-      const answer = await platform.post('/mcp/v1/tools', cursor === undefined ? {} : { cursor }, admin)
-      tools.push(...answer.json.tools.map((tool: { name: string }) => tool.name))
-      cursor = answer.json.nextCursor
+      const response = await platform.post('/mcp/v1/tools', cursor === undefined ? {} : { cursor }, admin)
+      tools.push(...response.json.tools.map((tool: { name: string }) => tool.name))
+      cursor = response.json.nextCursor
       more = cursor !== undefined
     }
     expect(tools.filter(name => name.startsWith('d'))).toEqual([])
@@ -218,8 +218,8 @@ describe(`of ${SPELLINGS.length} hostile addresses none is reached`, () => {
     while (tools.length > 0) {
       await Promise.all(
         tools.splice(0, AT_ONCE).map(async name => {
-          const answer = await platform.post('/mcp/v1/tools/invoke', { name, arguments: {} }, admin)
-          expect([name, answer.status, answer.text]).toEqual([name, 502, answer.text])
+          const response = await platform.post('/mcp/v1/tools/invoke', { name, arguments: {} }, admin)
+          expect([name, response.status, response.text]).toEqual([name, 502, response.text])
         }),
       )
     }

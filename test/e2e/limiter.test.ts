@@ -97,13 +97,13 @@ describe('as specified', () => {
     await openMany(5, () => '192.0.2.5')
     const headers = { 'x-forwarded-for': '192.0.2.5', accept: 'application/json, text/event-stream' }
     for (let at = 0; at < 10; at++) {
-      const answer = await gateway.post(
+      const response = await gateway.post(
         '/mcp',
         { jsonrpc: '2.0', id: at, method: 'tools/list' },
         admin,
         headers,
       )
-      expect(answer.status).toBe(200)
+      expect(response.status).toBe(200)
     }
   })
 

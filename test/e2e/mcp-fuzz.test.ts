@@ -82,21 +82,21 @@ function send(one: FuzzCase): Promise<number> {
     const outgoing = request(
       `${gateway.url}${path}`,
       { agent, method, headers: { ...headers, ...length } },
-      answer => {
-        const minted = answer.headers['mcp-session-id']
+      response => {
+        const minted = response.headers['mcp-session-id']
         if (typeof minted === 'string') sessions.push(minted)
         let text = ''
         const done = (): void => {
           if (text.includes('"isError":false')) called++
-          resolve(text.includes(BUG) ? 500 : answer.statusCode!)
+          resolve(text.includes(BUG) ? 500 : response.statusCode!)
         }
         const limit = setTimeout(() => outgoing.destroy(), STREAM_MS)
-        answer.on('close', () => {
+        response.on('close', () => {
           clearTimeout(limit)
           done()
         })
-        answer.on('error', () => undefined)
-        answer.setEncoding('latin1').on('data', chunk => {
+        response.on('error', () => undefined)
+        response.setEncoding('latin1').on('data', chunk => {
           if (text.length < 1_000_000) text += chunk
         })
       },
@@ -109,16 +109,16 @@ function send(one: FuzzCase): Promise<number> {
 function sendRaw(bytes: Buffer): Promise<number> {
   const { hostname, port } = new URL(gateway.url)
   return new Promise(resolve => {
-    let answer = ''
+    let response = ''
     const socket = connect(Number(port), hostname)
     const limit = setTimeout(() => socket.destroy(), STREAM_MS * 2)
     socket.on('data', chunk => {
-      answer += chunk.toString('latin1')
+      response += chunk.toString('latin1')
     })
     socket.on('error', () => undefined)
     socket.on('close', () => {
       clearTimeout(limit)
-      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0))
+      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(response)?.[1] ?? 0))
     })
     socket.end(bytes)
   })

@@ -23,11 +23,11 @@ async function open(
   token: string | null = admin,
   capabilities = {},
 ): Promise<string> {
-  const answer = await gateway.post(path, initialize(version, capabilities), token ?? undefined, {
+  const response = await gateway.post(path, initialize(version, capabilities), token ?? undefined, {
     accept: BOTH,
   })
-  expect(answer.status).toBe(200)
-  return answer.headers.get('mcp-session-id')!
+  expect(response.status).toBe(200)
+  return response.headers.get('mcp-session-id')!
 }
 const stream = async (path: string, headers: Record<string, string>) =>
   new EventReader(
@@ -43,14 +43,14 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     ['2025-11-25', '2025-11-25'],
     ['2099-01-01', '2025-11-25'],
   ])('initialize with %s settles on %s and mints a session', async (asked, settled) => {
-    const answer = await gateway.post(path, initialize(asked))
-    expect(answer.json.result).toMatchObject({ protocolVersion: settled, serverInfo: { name: 'toolgate' } })
-    expect(answer.json.result.capabilities).toMatchObject({
+    const response = await gateway.post(path, initialize(asked))
+    expect(response.json.result).toMatchObject({ protocolVersion: settled, serverInfo: { name: 'toolgate' } })
+    expect(response.json.result.capabilities).toMatchObject({
       tools: { listChanged: true },
       tokenOptimization: { supported: true, levels: ['none', 'moderate', 'aggressive'] },
       elicitation: {},
     })
-    expect(answer.headers.get('mcp-session-id')).toMatch(/^[\x21-\x7e]+$/)
+    expect(response.headers.get('mcp-session-id')).toMatch(/^[\x21-\x7e]+$/)
   })
 
   it('answers ping without a token, and nothing to a notification', async () => {
@@ -75,8 +75,8 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
   })
 
   it('calls a tool', async () => {
-    const answer = await gateway.post(path, rpc('tools/call', CALL), admin)
-    expect(answer.json.result).toMatchObject({ isError: false, content: [{ type: 'text' }] })
+    const response = await gateway.post(path, rpc('tools/call', CALL), admin)
+    expect(response.json.result).toMatchObject({ isError: false, content: [{ type: 'text' }] })
   })
 
   it.each([
@@ -90,9 +90,9 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     ['initialize in a batch', [initialize('2025-03-26')], 400, -32600, /initialize/],
     ['a batch of 101', Array.from({ length: 101 }, () => rpc('ping')), 400, -32600, /100/],
   ])('answers %s', async (_, body, status, code, message) => {
-    const answer = await gateway.post(path, body, admin)
-    expect([answer.status, answer.json.error.code]).toEqual([status, code])
-    expect(answer.json.error.message).toMatch(message)
+    const response = await gateway.post(path, body, admin)
+    expect([response.status, response.json.error.code]).toEqual([status, code])
+    expect(response.json.error.message).toMatch(message)
   })
 
   it('refuses other content types with 415 and unknown version headers with 400', async () => {
@@ -114,10 +114,10 @@ describe('a batch', () => {
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       7,
     ]
-    const answer = await gateway.post('/mcp/sse', items, viewer)
-    expect(answer.status).toBe(200)
-    expect(answer.json).toHaveLength(4)
-    expect(answer.json.map((item: { error?: { code: number } }) => item.error?.code)).toEqual([
+    const response = await gateway.post('/mcp/sse', items, viewer)
+    expect(response.status).toBe(200)
+    expect(response.json).toHaveLength(4)
+    expect(response.json.map((item: { error?: { code: number } }) => item.error?.code)).toEqual([
       403,
       undefined,
       -32602,
@@ -137,13 +137,13 @@ describe('a batch', () => {
 
 describe('refusals over JSON-RPC', () => {
   it('that a scope would lift carry status 403, the challenge and the REST body', async () => {
-    const answer = await gateway.post('/mcp/sse', rpc('tools/call', CALL), viewer)
-    expect(answer.status).toBe(403)
-    expect(answer.json.error).toMatchObject({
+    const response = await gateway.post('/mcp/sse', rpc('tools/call', CALL), viewer)
+    expect(response.status).toBe(403)
+    expect(response.json.error).toMatchObject({
       code: 403,
       data: { error: 'forbidden', reasons: expect.any(Array), decision_id: expect.any(String) },
     })
-    expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
+    expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
   })
 
   it('tell the model what was wrong with its arguments from 2025-11-25 on', async () => {
@@ -201,10 +201,10 @@ describe('GET', () => {
 
   it('with a session but without a token is 405, so that no second login starts', async () => {
     const id = await open('/mcp', '2025-06-18')
-    const answer = await fetch(`${gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.url}/mcp`, {
       headers: { accept: 'text/event-stream', 'mcp-session-id': id },
     })
-    expect(answer.status).toBe(405)
+    expect(response.status).toBe(405)
     const legacy = await fetch(`${gateway.url}/mcp/sse`, { headers: { accept: 'text/event-stream' } })
     expect([legacy.status, legacy.headers.get('www-authenticate')?.slice(0, 6)]).toEqual([401, 'Bearer'])
   })
@@ -220,10 +220,10 @@ describe('GET', () => {
   })
 
   it('is 405 for the modern era', async () => {
-    const answer = await fetch(`${gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.url}/mcp`, {
       headers: { ...bearer(), accept: 'text/event-stream', 'mcp-protocol-version': '2026-07-28' },
     })
-    expect(answer.status).toBe(405)
+    expect(response.status).toBe(405)
   })
 })
 
@@ -291,8 +291,13 @@ describe('a client of both eras over HTTP+SSE', () => {
   it('is served by the modern era without a stream of that session', async () => {
     const id = await open('/mcp', '2025-11-25')
     const probe = rpc('server/discover', { _meta: envelope })
-    const answer = await gateway.post(`/mcp?sessionId=${id}`, probe, admin, modernHeaders('server/discover'))
-    expect([answer.status, answer.json.result.supportedVersions]).toEqual([200, ['2026-07-28']])
+    const response = await gateway.post(
+      `/mcp?sessionId=${id}`,
+      probe,
+      admin,
+      modernHeaders('server/discover'),
+    )
+    expect([response.status, response.json.result.supportedVersions]).toEqual([200, ['2026-07-28']])
   })
 })
 
@@ -302,13 +307,13 @@ describe('progress and resume', () => {
   it('tells progress of a streaming backend on the stream of the POST', async () => {
     const id = await open('/mcp', '2025-06-18')
     const body = rpc('tools/call', { ...SLOW, _meta: { progressToken: 'p' } })
-    const answer = await fetch(`${gateway.url}/mcp`, {
+    const response = await fetch(`${gateway.url}/mcp`, {
       method: 'POST',
       headers: { ...bearer(), accept: BOTH, 'content-type': 'application/json', 'mcp-session-id': id },
       body: JSON.stringify(body),
     })
-    expect(answer.headers.get('content-type')).toBe('text/event-stream')
-    const events = new EventReader(answer)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const events = new EventReader(response)
     const seen: number[] = []
     for (;;) {
       const message = await events.json()

@@ -42,9 +42,9 @@ const send = (body: Record<string, unknown>, token?: string, extra: Record<strin
 
 describe('server/discover', () => {
   it('is public and lists modern versions alone', async () => {
-    const answer = await send(modern('server/discover'))
-    expect(answer.status).toBe(200)
-    expect(answer.json.result).toMatchObject({
+    const response = await send(modern('server/discover'))
+    expect(response.status).toBe(200)
+    expect(response.json.result).toMatchObject({
       resultType: 'complete',
       supportedVersions: [VERSION],
       capabilities: { tools: { listChanged: true } },
@@ -52,7 +52,7 @@ describe('server/discover', () => {
       cacheScope: 'public',
       _meta: { [`${KEY}/serverInfo`]: { name: 'toolgate' } },
     })
-    expect(answer.headers.get('mcp-session-id')).toBeNull()
+    expect(response.headers.get('mcp-session-id')).toBeNull()
   })
 })
 
@@ -131,9 +131,9 @@ describe('the ladder', () => {
       -32602,
     ],
   ])('answers %s', async (_, body, headers, status, code) => {
-    const answer = await send(body(), admin, headers)
-    expect([answer.status, answer.json.error.code]).toEqual([status, code])
-    expect(answer.json.id).toBeDefined()
+    const response = await send(body(), admin, headers)
+    expect([response.status, response.json.error.code]).toEqual([status, code])
+    expect(response.json.id).toBeDefined()
   })
 
   it('names what it serves when a version is not', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
 import { OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
-import { type Answer, rpc } from '../fixtures/deployment.ts'
+import { type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
 import { connectClient } from '../fixtures/mcp-clients.ts'
 import { opa } from '../fixtures/policy/author.ts'
@@ -23,7 +23,7 @@ const DENIED = { name: DENIED_TOOL, arguments: { orderId: 'O-1' } }
 /** What a client of a version has at hand: sends a request, and sees its response and, where it is alone in its POST, the HTTP head. */
 interface Session {
   // biome-ignore lint/suspicious/noExplicitAny: JSON of every shape
-  send(method: string, params: object): Promise<{ message: any; http: Answer | undefined }>
+  send(method: string, params: object): Promise<{ message: any; http: ReadResponse | undefined }>
   end(): Promise<void>
 }
 

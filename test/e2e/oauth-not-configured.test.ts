@@ -12,10 +12,10 @@ afterAll(() => gateway?.stop())
 const get = async (path: string) => read(await fetch(`${gateway.url}${path}`))
 
 it('says 503 where the document of the provider would be', async () => {
-  const answer = await get('/.well-known/openid-configuration')
-  expect(answer.status).toBe(503)
-  expect(answer.json).toMatchObject({ error: 'temporarily_unavailable' })
-  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  const response = await get('/.well-known/openid-configuration')
+  expect(response.status).toBe(503)
+  expect(response.json).toMatchObject({ error: 'temporarily_unavailable' })
+  expect(response.headers.get('access-control-allow-origin')).toBe('*')
   expect((await get('/.well-known/oauth-authorization-server')).status).toBe(503)
 })
 

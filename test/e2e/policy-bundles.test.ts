@@ -45,9 +45,9 @@ afterAll(async () => {
 
 const health = async () => (await read(await fetch(`${gateway.url}/mcp/health`))).json
 const revisionOfList = async () => {
-  const answer = await gateway.post('/mcp/v1/tools', {}, agent)
-  expect(answer.status).toBe(200)
-  return answer.headers.get('x-policy-revision')
+  const response = await gateway.post('/mcp/v1/tools', {}, agent)
+  expect(response.status).toBe(200)
+  return response.headers.get('x-policy-revision')
 }
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { unpack } from '../../src/shared/policy/archive.ts'
 import { BUNDLE_LIMITS, readBundle } from '../../src/shared/policy/bundle.ts'
-import { type Answer, type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
 import { altered, manifestWith, SHIPPED } from '../fixtures/policy/inputs.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'policy-candidate-'))
@@ -37,11 +37,11 @@ const status = async () =>
     .json
 const promote = () => gateway.post('/admin/policy/promote', {}, admin)
 /** The plans of these callers take five a second, which a quick machine uses up: then it waits as it is told. */
-async function product(token: string): Promise<Answer> {
+async function product(token: string): Promise<ReadResponse> {
   const call = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
-  const answer = await gateway.post('/mcp/v1/tools/invoke', call, token)
-  if (answer.status !== 429) return answer
-  await sleep(Number(answer.headers.get('retry-after')) * 1000)
+  const response = await gateway.post('/mcp/v1/tools/invoke', call, token)
+  if (response.status !== 429) return response
+  await sleep(Number(response.headers.get('retry-after')) * 1000)
   return product(token)
 }
 const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 50 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
-import { type Answer, type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { Author, opa } from '../fixtures/policy/author.ts'
 
 const missing = opa === undefined && process.env.REQUIRE_SERVICES !== '1'
@@ -43,7 +43,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} (npm run policy:test installs 
     rmSync(dir, { recursive: true, force: true })
   })
 
-  const call = (name: string, args: object): Promise<Answer> =>
+  const call = (name: string, args: object): Promise<ReadResponse> =>
     gateway.post('/mcp/v1/tools/invoke', { name, arguments: args }, token)
 
   it('redact: the paths leave the answer, over REST and JSON-RPC', async () => {

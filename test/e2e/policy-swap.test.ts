@@ -22,7 +22,7 @@ let gateway: Deployment
 let admin: string
 
 interface Counts {
-  readonly answered: number
+  readonly responded: number
   readonly errors: number
   readonly wrong: number
   readonly unnamed: number
@@ -49,10 +49,10 @@ function put(revision: string): void {
 }
 
 async function served(): Promise<string> {
-  const answer = await read(
+  const response = await read(
     await fetch(`${gateway.url}/admin/policy`, { headers: { authorization: `Bearer ${admin}` } }),
   )
-  return answer.json.revision
+  return response.json.revision
 }
 
 async function until(revision: string): Promise<void> {
@@ -100,7 +100,7 @@ it(`${SWAPS} swaps under load: no error, no wrong decision`, { timeout: 300_000 
   const { byRevision, ...counts } = await counted
   if (SOAK)
     console.log(
-      `${SWAPS} swaps, ${counts.answered} answers in ${counts.seconds.toFixed(1)} s (${Math.round(counts.answered / counts.seconds)}/s) under ${Object.keys(byRevision).length} revisions`,
+      `${SWAPS} swaps, ${counts.responded} answers in ${counts.seconds.toFixed(1)} s (${Math.round(counts.responded / counts.seconds)}/s) under ${Object.keys(byRevision).length} revisions`,
     )
   expect(counts).toMatchObject({ errors: 0, wrong: 0, unnamed: 0, examples: [] })
   // both kinds were seen, and most of the revisions

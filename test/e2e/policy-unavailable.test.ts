@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
 import { costly } from '../fixtures/policy/inputs.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'policy-unavailable-'))
@@ -28,7 +28,7 @@ describe.each<[string, Record<string, string>]>([
   }, 120_000)
   afterAll(() => gateway?.stop())
 
-  function expectUnavailable({ status, headers, json }: Answer): void {
+  function expectUnavailable({ status, headers, json }: ReadResponse): void {
     expect(status).toBe(503)
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     expect(json).toMatchObject({ error: 'policy_unavailable', reasons: [{ code: 'policy_unavailable' }] })

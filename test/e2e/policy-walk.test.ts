@@ -98,14 +98,14 @@ describe.skipIf(missing)('the walk of a new author (needs opa and regal: npm run
       expect(code).toBe(0)
     }, 90_000)
 
-    const [exception, rule, mended] = snippets
+    const [exception, rule, fixed] = snippets
     edit('toolgate/rules/scope/scope.rego', text => text.replace(exception!, '').replace(`\n${rule}`, ''))
     const failing = await sh(test!)
     expect(failing.code).toBe(1)
     expect(failing.text).toContain('data.toolgate.rules.scope_test.test_other_tools_do_not')
 
-    const wrong = mended!.replace('{"write"}', 'set()')
-    edit('toolgate/rules/scope/scope_test.rego', text => text.replace(wrong, mended!))
+    const wrong = fixed!.replace('{"write"}', 'set()')
+    edit('toolgate/rules/scope/scope_test.rego', text => text.replace(wrong, fixed!))
     const passing = await sh(again!)
     expect(passing.text.match(/^ok {3}/gm)?.length).toBe(7)
     expect(passing.code).toBe(0)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
-import { type Answer, type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 
 const DAY_MS = 86_400_000
 /** One plan for each row; consumers are named for their plan, so that each test has counters of its own. */
@@ -65,18 +65,18 @@ const token = (consumer: string) =>
     .sign(key)
 
 async function advance(ms: number): Promise<void> {
-  const answer = await fetch(`${gateway.running.addresses.api_url}/test/clock`, {
+  const response = await fetch(`${gateway.running.addresses.api_url}/test/clock`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ advance: `${Math.round(ms / 1000)}s` }),
   })
-  expect(answer.status).toBe(200)
-  clockMs = Date.parse(((await answer.json()) as { now: string }).now)
+  expect(response.status).toBe(200)
+  clockMs = Date.parse(((await response.json()) as { now: string }).now)
 }
 
 const scrape = async () => (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
 
-interface Told {
+interface Finding {
   readonly granted: boolean
   readonly status: number
   /** Of a refusal. */
@@ -85,28 +85,28 @@ interface Told {
 }
 
 /** The same call in every form that a caller can give it. */
-const FORMS: readonly [string, (token: string, call?: object) => Promise<Told>][] = [
+const FORMS: readonly [string, (token: string, call?: object) => Promise<Finding>][] = [
   [
     'rest',
     async (bearer, call = CALL) => {
-      const answer = await gateway.post('/mcp/v1/tools/invoke', call, bearer)
-      return { ...of(answer), body: answer.status === 200 ? undefined : answer.json }
+      const response = await gateway.post('/mcp/v1/tools/invoke', call, bearer)
+      return { ...of(response), body: response.status === 200 ? undefined : response.json }
     },
   ],
   [
     'rpc',
     async (bearer, call = CALL) => {
-      const answer = await gateway.post('/mcp', rpc('tools/call', call), bearer)
-      return { ...of(answer), ...refusalIn(answer.json.result) }
+      const response = await gateway.post('/mcp', rpc('tools/call', call), bearer)
+      return { ...of(response), ...refusalIn(response.json.result) }
     },
   ],
   [
     'batch',
     async (bearer, call = CALL) => {
-      const answer = await gateway.post('/mcp/sse', [rpc('ping'), rpc('tools/call', call)], bearer)
-      expect(answer.status).toBe(200)
-      const [, item] = answer.json
-      return { ...of(answer), ...refusalIn(item.result) }
+      const response = await gateway.post('/mcp/sse', [rpc('ping'), rpc('tools/call', call)], bearer)
+      expect(response.status).toBe(200)
+      const [, item] = response.json
+      return { ...of(response), ...refusalIn(item.result) }
     },
   ],
 ]
@@ -114,12 +114,12 @@ const FORMS: readonly [string, (token: string, call?: object) => Promise<Told>][
 /** A refused call is a result: clients end their session on an HTTP 429. */
 function refusalIn(result: {
   readonly isError: boolean
-  readonly _meta?: { readonly [key: string]: Told['body'] }
-}): Pick<Told, 'granted' | 'body'> {
+  readonly _meta?: { readonly [key: string]: Finding['body'] }
+}): Pick<Finding, 'granted' | 'body'> {
   return { granted: !result.isError, body: result._meta?.[ERROR_META_KEY] }
 }
 
-function of({ status, headers }: Answer): Omit<Told, 'body'> {
+function of({ status, headers }: ReadResponse): Omit<Finding, 'body'> {
   return { granted: status === 200, status, headers }
 }
 
@@ -127,13 +127,13 @@ function of({ status, headers }: Answer): Omit<Told, 'body'> {
 async function exhaust(
   form: (typeof FORMS)[number][1],
   bearer: string,
-  most: number,
-): Promise<[Told, number]> {
-  for (let granted = 0; granted <= most; granted++) {
-    const told = await form(bearer)
-    if (!told.granted) return [told, granted]
+  max: number,
+): Promise<[Finding, number]> {
+  for (let granted = 0; granted <= max; granted++) {
+    const reported = await form(bearer)
+    if (!reported.granted) return [reported, granted]
   }
-  throw new Error(`${most + 1} calls were granted`)
+  throw new Error(`${max + 1} calls were granted`)
 }
 
 const midnightAfter = (ms: number) => (Math.floor(ms / DAY_MS) + 1) * DAY_MS
@@ -142,15 +142,15 @@ const monthAfter = (ms: number) => Date.UTC(new Date(ms).getUTCFullYear(), new D
 describe.each(FORMS)('as %s', (name, form) => {
   const to = (row: Row) => token(`${row}-${name}`)
   /** An item of a batch has no headers of its own. */
-  const inHeaders = (told: Told, check: (headers: Headers) => void) => {
-    if (name !== 'batch') check(told.headers)
+  const inHeaders = (reported: Finding, check: (headers: Headers) => void) => {
+    if (name !== 'batch') check(reported.headers)
   }
 
   it('per second: rolling, over after one second', async () => {
     const bearer = await to('second')
     await form(bearer)
     const answers = await Promise.all(Array.from({ length: 8 }, () => form(bearer)))
-    const refused = answers.find(told => !told.granted)!
+    const refused = answers.find(reported => !reported.granted)!
     expect(refused.body).toEqual({
       error: 'quota_exceeded',
       message: 'Per-second limit of 2 requests exceeded.',

@@ -22,17 +22,17 @@ const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 describe('tool list', () => {
   it.each(['/mcp/v1/tools', '/mcp/tools/list'])('POST %s gives the tools the caller may call', async path => {
-    const answer = await gateway.post(path, {}, admin)
-    expect(answer.status).toBe(200)
-    expect(answer.json.tools.length).toBeGreaterThanOrEqual(12)
-    for (const tool of answer.json.tools) {
+    const response = await gateway.post(path, {}, admin)
+    expect(response.status).toBe(200)
+    expect(response.json.tools.length).toBeGreaterThanOrEqual(12)
+    for (const tool of response.json.tools) {
       expect(tool).toMatchObject({
         name: expect.any(String),
         description: expect.stringMatching(/./),
         inputSchema: { type: 'object' },
       })
     }
-    const names = answer.json.tools.map((tool: { name: string }) => tool.name)
+    const names = response.json.tools.map((tool: { name: string }) => tool.name)
     expect(names).toEqual([...names].sort())
   })
 
@@ -40,7 +40,7 @@ describe('tool list', () => {
     const [all, some, few] = await Promise.all(
       [admin, agent, viewer].map(token => gateway.post('/mcp/v1/tools', {}, token)),
     )
-    const count = (answer: typeof all) => answer!.json.tools.length
+    const count = (response: typeof all) => response!.json.tools.length
     expect(count(few)).toBeLessThan(count(some))
     expect(count(some)).toBeLessThan(count(all))
   })
@@ -54,20 +54,24 @@ describe('tool call', () => {
   it.each(['/mcp/v1/tools/invoke', '/mcp/tools/call'])(
     'POST %s calls the backend and shows the standing',
     async path => {
-      const answer = await gateway.post(path, { name: 'shop_listProducts', arguments: {} }, admin)
-      expect(answer.status).toBe(200)
-      expect(answer.json).toMatchObject({ isError: false, content: [{ type: 'text' }] })
-      expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/)
-      expect(answer.headers.get('x-trace-id')).toMatch(/^[0-9a-f]{32}$/)
+      const response = await gateway.post(path, { name: 'shop_listProducts', arguments: {} }, admin)
+      expect(response.status).toBe(200)
+      expect(response.json).toMatchObject({ isError: false, content: [{ type: 'text' }] })
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/)
+      expect(response.headers.get('x-trace-id')).toMatch(/^[0-9a-f]{32}$/)
     },
   )
 
   it('shows the limits of the plan', async () => {
-    const answer = await gateway.post('/mcp/tools/call', { name: 'shop_listProducts', arguments: {} }, agent)
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('5')
-    expect(Number(answer.headers.get('x-ratelimit-remaining'))).toBeLessThan(5)
-    expect(Number(answer.headers.get('x-ratelimit-reset'))).toBeGreaterThan(Date.now() / 1000 - 2)
+    const response = await gateway.post(
+      '/mcp/tools/call',
+      { name: 'shop_listProducts', arguments: {} },
+      agent,
+    )
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-ratelimit-limit')).toBe('5')
+    expect(Number(response.headers.get('x-ratelimit-remaining'))).toBeLessThan(5)
+    expect(Number(response.headers.get('x-ratelimit-reset'))).toBeGreaterThan(Date.now() / 1000 - 2)
   })
 
   it('gives a sane request id back and makes its own for any other', async () => {
@@ -102,41 +106,45 @@ describe('tool call', () => {
     ],
     ['broken JSON', '{"name":', 400, 'invalid_request', /JSON/],
   ])('refuses %s', async (_, body, status, error, message) => {
-    const answer = await gateway.post('/mcp/tools/call', body, admin)
-    expect([answer.status, answer.json.error]).toEqual([status, error])
-    expect(answer.json.message).toMatch(message)
-    expect(answer.json.request_id).toBe(answer.headers.get('x-request-id'))
+    const response = await gateway.post('/mcp/tools/call', body, admin)
+    expect([response.status, response.json.error]).toEqual([status, error])
+    expect(response.json.message).toMatch(message)
+    expect(response.json.request_id).toBe(response.headers.get('x-request-id'))
   })
 
   it('refuses a body over 1 MiB with 413', async () => {
-    const answer = await gateway.post(
+    const response = await gateway.post(
       '/mcp/tools/call',
       { name: 'x', arguments: { pad: 'x'.repeat(1024 * 1024) } },
       admin,
     )
-    expect(answer.status).toBe(413)
+    expect(response.status).toBe(413)
   })
 
   it('answers 500 with the result when the backend fails', async () => {
-    const answer = await gateway.post(
+    const response = await gateway.post(
       '/mcp/tools/call',
       { name: 'shop_getProduct', arguments: { productId: 'P-9999' } },
       admin,
     )
-    expect(answer.json).toMatchObject({
+    expect(response.json).toMatchObject({
       error: 'tool_execution_failed',
       isError: true,
       content: [{ text: expect.stringMatching(/404/) }],
     })
-    expect(answer.status).toBe(500)
+    expect(response.status).toBe(500)
   })
 
   it('refuses a viewer with the reasons of the policy', async () => {
-    const answer = await gateway.post('/mcp/tools/call', { name: 'shop_listProducts', arguments: {} }, viewer)
-    expect(answer.status).toBe(403)
-    expect(answer.json).toMatchObject({ error: 'forbidden', decision_id: expect.any(String) })
-    expect(answer.json.reasons).toContainEqual(expect.objectContaining({ code: 'insufficient_scope' }))
-    expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
+    const response = await gateway.post(
+      '/mcp/tools/call',
+      { name: 'shop_listProducts', arguments: {} },
+      viewer,
+    )
+    expect(response.status).toBe(403)
+    expect(response.json).toMatchObject({ error: 'forbidden', decision_id: expect.any(String) })
+    expect(response.json.reasons).toContainEqual(expect.objectContaining({ code: 'insufficient_scope' }))
+    expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
   })
 
   it('stops a consumer at its quota, with Retry-After, and lets it go on afterwards', async () => {
@@ -150,8 +158,8 @@ describe('tool call', () => {
     let { answers, tookMs } = await burst()
     // where nine calls take longer than a second, the last ones belong to the next
     for (let again = 0; again < 4 && tookMs > 1000; again++) ({ answers, tookMs } = await burst())
-    expect(answers.filter(answer => answer.status === 200)).toHaveLength(5)
-    const refused = answers.find(answer => answer.status === 429)!
+    expect(answers.filter(response => response.status === 200)).toHaveLength(5)
+    const refused = answers.find(response => response.status === 429)!
     expect(refused.json).toEqual({
       error: 'quota_exceeded',
       message: expect.stringMatching(/Per-second limit of 5/),
@@ -184,12 +192,12 @@ describe('tenants', () => {
 
 describe('discovery and health', () => {
   it('describes the server at GET /mcp', async () => {
-    const answer = await get('/mcp')
-    expect(answer.json).toMatchObject({
+    const response = await get('/mcp')
+    expect(response.json).toMatchObject({
       name: 'toolgate',
       supportedVersions: expect.arrayContaining(['2024-11-05', '2026-07-28']),
     })
-    expect(Object.keys(answer.json.endpoints).sort()).toEqual([
+    expect(Object.keys(response.json.endpoints).sort()).toEqual([
       'authorization_server',
       'capabilities',
       'health',
@@ -270,8 +278,8 @@ describe('admin', () => {
   })
 
   it('clears caches and says how much', async () => {
-    const answer = await call('POST', '/admin/cache/clear', admin)
-    expect(answer.json).toMatchObject({
+    const response = await call('POST', '/admin/cache/clear', admin)
+    expect(response.json).toMatchObject({
       status: 'ok',
       cleared: { tokens: expect.any(Number), decisions: expect.any(Number), results: expect.any(Number) },
     })

@@ -25,9 +25,9 @@ beforeAll(async () => {
   admin = await gateway.token('demo-admin')
   viewer = await gateway.token('demo-viewer')
   const api = async (path: string, body: unknown) => {
-    const answer = await post(`${gateway.running.addresses.api_url}/v1${path}`, body, admin)
-    expect(answer.status, answer.text).toBe(201)
-    return answer.json
+    const response = await post(`${gateway.running.addresses.api_url}/v1${path}`, body, admin)
+    expect(response.status, response.text).toBe(201)
+    return response.json
   }
   const tenant = await api('/tenants', { name: 'timed', tier: 'enterprise' })
   const { public_url } = await api(`/tenants/${tenant.id}/apis`, {
@@ -100,22 +100,22 @@ describe.each([
 })
 
 it('tells of a refusal how far it came', async () => {
-  const answer = await gateway.post('/mcp/tools/call', { name: 'nobody_has_this' }, admin, ASKS)
-  expect(answer.status).toBe(404)
-  const names = [...entriesOf(answer.headers).keys()]
+  const response = await gateway.post('/mcp/tools/call', { name: 'nobody_has_this' }, admin, ASKS)
+  expect(response.status).toBe(404)
+  const names = [...entriesOf(response.headers).keys()]
   expect(names).toContain('authenticate')
   expect(names).not.toContain('invoke-tool')
   expect(names).not.toContain('upstream')
 })
 
 it('sums up a batch', async () => {
-  const answer = await gateway.post('/mcp', [rpc('tools/call', PRODUCT), rpc('tools/list')], admin, {
+  const response = await gateway.post('/mcp', [rpc('tools/call', PRODUCT), rpc('tools/list')], admin, {
     ...ASKS,
     accept: 'application/json',
     'mcp-protocol-version': '2025-03-26',
   })
-  expect(answer.status, answer.text).toBe(200)
-  expect(answer.headers.get('server-timing')).toMatch(/total;dur=[\d.]+;desc="2 calls"$/)
+  expect(response.status, response.text).toBe(200)
+  expect(response.headers.get('server-timing')).toMatch(/total;dur=[\d.]+;desc="2 calls"$/)
 })
 
 describe('a proxied call', () => {
@@ -137,8 +137,8 @@ describe('a proxied call', () => {
       [viewer, ASKS],
       [undefined, ASKS],
     ] as const) {
-      const answer = await proxied(token, headers)
-      expect([answer.status, answer.headers.get('server-timing')]).toEqual([200, null])
+      const response = await proxied(token, headers)
+      expect([response.status, response.headers.get('server-timing')]).toEqual([200, null])
     }
   })
 })

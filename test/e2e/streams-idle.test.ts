@@ -55,8 +55,8 @@ const INITIALIZE = {
 }
 
 async function openSession(): Promise<string> {
-  const answer = await post(`${gateway.url}/mcp`, rpc('initialize', INITIALIZE), token)
-  return answer.headers.get('mcp-session-id')!
+  const response = await post(`${gateway.url}/mcp`, rpc('initialize', INITIALIZE), token)
+  return response.headers.get('mcp-session-id')!
 }
 
 async function openSessions(count: number): Promise<string[]> {
@@ -92,16 +92,16 @@ async function costOf(what: () => Promise<void>): Promise<{ heap: number; rss: n
 /** What the change of the list costs when nobody is told of it. */
 async function reloadWithoutStreams(): Promise<ChildLoop> {
   const tools = async () => /^platform_tools (\d+)$/m.exec(await gateway.metrics())?.[1]
-  let told: ChildLoop | undefined
+  let reported: ChildLoop | undefined
   // the first one runs code that has never run
   for (let round = 0; round < 2; round++) {
     const before = await tools()
     await gateway.loop()
     changeList()
     while ((await tools()) === before) await sleep(50)
-    told = await gateway.loop()
+    reported = await gateway.loop()
   }
-  return told!
+  return reported!
 }
 
 let reads = false

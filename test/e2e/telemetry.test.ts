@@ -132,9 +132,9 @@ const lines = () =>
 
 it('continues the trace of the caller, through the stages, to the upstream', async () => {
   const api = async (path: string, body: unknown) => {
-    const answer = await post(`${addresses.api_url}/v1${path}`, body, token)
-    expect(answer.status, answer.text).toBe(201)
-    return answer.json
+    const response = await post(`${addresses.api_url}/v1${path}`, body, token)
+    expect(response.status, response.text).toBe(201)
+    return response.json
   }
   const tenant = await api('/tenants', { name: 'traced', tier: 'enterprise' })
   const upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
@@ -198,7 +198,7 @@ describe('an MCP request that speaks of its trace in _meta', () => {
     const era = { [`${KEY}/protocolVersion`]: '2026-07-28', [`${KEY}/clientCapabilities`]: {} }
     const params = { name, arguments: {}, _meta: { ...era, ...meta } }
     const before = upstreamHeaders.length
-    const answer = await post(`${addresses.gateway_url}/mcp`, rpc('tools/call', params), token, {
+    const response = await post(`${addresses.gateway_url}/mcp`, rpc('tools/call', params), token, {
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': 'tools/call',
@@ -206,26 +206,26 @@ describe('an MCP request that speaks of its trace in _meta', () => {
       'x-tenant-id': 'meta',
       ...headers,
     })
-    expect(answer.status, answer.text).toBe(200)
+    expect(response.status, response.text).toBe(200)
     expect(upstreamHeaders).toHaveLength(before + 1)
-    return { traceId: answer.headers.get('x-trace-id')!, told: upstreamHeaders.at(-1)! }
+    return { traceId: response.headers.get('x-trace-id')!, reported: upstreamHeaders.at(-1)! }
   }
   const BODY = { traceparent: `00-${OF_BODY}-${PARENT}-01`, tracestate: 'vendor=1', baggage: 'region=eu' }
 
   it('is part of that trace, and so is its backend', async () => {
-    const { traceId, told } = await traced(BODY)
+    const { traceId, reported } = await traced(BODY)
     expect(traceId).toBe(OF_BODY)
-    expect(told.traceparent).toMatch(new RegExp(`^00-${OF_BODY}-(?!${PARENT})[0-9a-f]{16}-01$`))
-    expect([told.tracestate, told.baggage]).toEqual(['vendor=1', 'region=eu'])
+    expect(reported.traceparent).toMatch(new RegExp(`^00-${OF_BODY}-(?!${PARENT})[0-9a-f]{16}-01$`))
+    expect([reported.tracestate, reported.baggage]).toEqual(['vendor=1', 'region=eu'])
     const own = () => spans.find(span => span.traceId === OF_BODY && span.kind === 2)
     await expect.poll(() => own()?.parentSpanId, SOON).toBe(PARENT)
   })
 
   it('is part of the trace that its headers name, when they name one', async () => {
-    const { traceId, told } = await traced(BODY, { traceparent: `00-${TRACE}-${PARENT}-01` })
+    const { traceId, reported } = await traced(BODY, { traceparent: `00-${TRACE}-${PARENT}-01` })
     expect(traceId).toBe(TRACE)
-    expect(told.traceparent).toContain(TRACE)
-    expect([told.tracestate, told.baggage]).toEqual([undefined, undefined])
+    expect(reported.traceparent).toContain(TRACE)
+    expect([reported.tracestate, reported.baggage]).toEqual([undefined, undefined])
   })
 
   it.each([
@@ -233,16 +233,16 @@ describe('an MCP request that speaks of its trace in _meta', () => {
     { traceparent: BODY.traceparent, tracestate: 'no state', baggage: 'region=eu\r\nx-evil: 1' },
     { traceparent: [BODY.traceparent], tracestate: { vendor: 1 }, baggage: 7 },
   ])('passes nothing on that is not valid: %j', async meta => {
-    const { traceId, told } = await traced(meta)
-    expect(told.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
-    for (const header of ['tracestate', 'baggage', 'x-evil']) expect(told[header], header).toBeUndefined()
+    const { traceId, reported } = await traced(meta)
+    expect(reported.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
+    for (const header of ['tracestate', 'baggage', 'x-evil']) expect(reported[header], header).toBeUndefined()
   })
 })
 
 it('makes no span of a trace that its caller does not record, and begins one of its own without a caller', async () => {
   const silent = TRACE.replace('0af7', 'ffff')
-  const answer = await invoke({ name: 'nothing' }, { traceparent: `00-${silent}-${PARENT}-00` })
-  expect(answer.headers.get('x-trace-id')).toBe(silent)
+  const response = await invoke({ name: 'nothing' }, { traceparent: `00-${silent}-${PARENT}-00` })
+  expect(response.headers.get('x-trace-id')).toBe(silent)
   const own = await invoke({ name: 'nothing' })
   const traceId = own.headers.get('x-trace-id')!
   await expect
@@ -254,22 +254,22 @@ it('makes no span of a trace that its caller does not record, and begins one of 
 })
 
 it('writes one line for each call, with ids, caller, tool, outcome and timings', async () => {
-  const answer = await invoke(
+  const response = await invoke(
     { name: 'shop_getProduct', arguments: { id: CANARY_ARGUMENT, productId: CANARY_ARGUMENT } },
     { 'x-request-id': 'line-1' },
   )
-  expect(answer.headers.get('x-request-id')).toBe('line-1')
+  expect(response.headers.get('x-request-id')).toBe('line-1')
   const mine = () => lines().filter(line => line.request_id === 'line-1')
   await expect.poll(mine, SOON).toHaveLength(1)
   expect(mine()[0]).toMatchObject({
     msg: 'call',
-    trace_id: answer.headers.get('x-trace-id'),
+    trace_id: response.headers.get('x-trace-id'),
     access: 'rest',
     action: 'tools.call',
     tenant: 'acme',
     consumer: 'demo-admin',
     outcome: expect.any(String),
-    status: answer.status,
+    status: response.status,
     duration_ms: expect.any(Number),
     stages: { authenticate: expect.any(Number) },
   })
@@ -313,8 +313,8 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   expect(events.join()).toContain('demo-admin')
   const kept = [log, metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
   expect(kept).not.toContain(CANARY_TOOL)
-  const told = [...said, kept].join('\n')
+  const reported = [...said, kept].join('\n')
   const secrets = { token, tokenTail: token.slice(-40), CANARY_TOKEN, CANARY_KEY, CANARY_ARGUMENT }
-  for (const [name, secret] of Object.entries(secrets)) expect(told.includes(secret), name).toBe(false)
-  expect(told).not.toContain('demo-admin-secret')
+  for (const [name, secret] of Object.entries(secrets)) expect(reported.includes(secret), name).toBe(false)
+  expect(reported).not.toContain('demo-admin-secret')
 })

@@ -90,7 +90,7 @@ it.each(CASES)('refuses a token %s', async (_, make, error, message) => {
 })
 
 it('asks for a token when there is none', async () => {
-  const answer = await gateway.post('/mcp/v1/tools', {})
-  expect([answer.status, answer.json.error]).toEqual([401, 'unauthorized'])
-  expect(answer.headers.get('www-authenticate')).not.toContain('error=')
+  const response = await gateway.post('/mcp/v1/tools', {})
+  expect([response.status, response.json.error]).toEqual([401, 'unauthorized'])
+  expect(response.headers.get('www-authenticate')).not.toContain('error=')
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../contract/webhooks/sending.ts'
-import { type Answer, type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
 import { type Receiver, receiver } from '../fixtures/webhook-receivers.ts'
 
 const SECRET = 'the secret of this receiver, long enough'
@@ -30,13 +30,13 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-async function api(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await fetch(`${platform.running.addresses.api_url}${path}`, {
+async function api(method: string, path: string, body?: unknown): Promise<ReadResponse> {
+  const response = await fetch(`${platform.running.addresses.api_url}${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return read(answer)
+  return read(response)
 }
 const metrics = async () => (await fetch(`${platform.running.addresses.metrics_url}/metrics`)).text()
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
-import { type FreshAnswer, fresh, open } from '../fixtures/fresh-connection.ts'
+import { type FreshResponse, fresh, open } from '../fixtures/fresh-connection.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 
 const THREADS = 3
@@ -47,9 +47,9 @@ describe(`a gateway of ${THREADS} threads`, () => {
 
   const tokenOf = (consumer: string): Promise<string> =>
     signedToken(join(dir, 'data'), gateway.running.addresses.auth_url, { id: consumer, tenant: 'acme' })
-  const call = (with_: string = token): Promise<FreshAnswer> =>
+  const call = (with_: string = token): Promise<FreshResponse> =>
     fresh(`${gateway.url}/mcp/tools/call`, { method: 'POST', token: with_, body: CALL })
-  const mcp = (body: object, headers: Record<string, string> = {}): Promise<FreshAnswer> =>
+  const mcp = (body: object, headers: Record<string, string> = {}): Promise<FreshResponse> =>
     fresh(`${gateway.url}/mcp`, { method: 'POST', token, body, headers: { ...BOTH, ...headers } })
   const many = <T>(count: number, what: (at: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => what(at)))

@@ -46,7 +46,7 @@ async function start(url: string, dataDir: string): Promise<{ child: ChildProces
 }
 
 /** Writes one thing after the other until the server is gone, noting what was acknowledged. */
-async function write(url: string, told: Acknowledged, round: number, writer: number): Promise<void> {
+async function write(url: string, reported: Acknowledged, round: number, writer: number): Promise<void> {
   const call = async (method: string, path: string, body?: object) => {
     const reply = await fetch(`${url}/v1${path}`, {
       method,
@@ -61,24 +61,24 @@ async function write(url: string, told: Acknowledged, round: number, writer: num
     for (let step = 0; ; step++) {
       const name = `r${round}-w${writer}-${step}`
       const tenant = (await call('POST', '/tenants', { name, tier: 'enterprise' })).id
-      told.tenants.add(tenant)
+      reported.tenants.add(tenant)
       const base = `/tenants/${tenant}`
       const api = (
         await call('POST', `${base}/apis`, { name, upstream_url: 'http://127.0.0.1:9', path: '/a' })
       ).id
-      told.apis.set(api, tenant)
+      reported.apis.set(api, tenant)
       const subscription = (
         await call('POST', `${base}/subscriptions`, { api_id: api, plan: 'gold', application: 'a' })
       ).id
       const key = (await call('POST', `${base}/subscriptions/${subscription}/approve`, {})).api_key
-      told.approved.set(subscription, key)
+      reported.approved.set(subscription, key)
       if (step % 3 === 1) {
         // From here on it may be gone: only an acknowledgement settles which.
-        told.approved.delete(subscription)
-        told.apis.delete(api)
+        reported.approved.delete(subscription)
+        reported.apis.delete(api)
         await call('DELETE', `${base}/apis/${api}`)
-        told.deletedApis.add(api)
-        told.revoked.add(subscription)
+        reported.deletedApis.add(api)
+        reported.revoked.add(subscription)
       }
     }
   } catch {
@@ -87,12 +87,12 @@ async function write(url: string, told: Acknowledged, round: number, writer: num
 }
 
 /** Everything acknowledged is there; everything that is there is whole. */
-async function inspect(store: Store, told: Acknowledged): Promise<{ events: number }> {
+async function inspect(store: Store, reported: Acknowledged): Promise<{ events: number }> {
   return store.read(EVERY_TENANT, async tx => {
-    for (const id of told.tenants) expect(await tx.tenants.find(id), id).toBeDefined()
-    for (const id of told.apis.keys()) expect(await tx.apis.find(id), id).toBeDefined()
-    for (const id of told.deletedApis) expect(await tx.apis.find(id), id).toBeUndefined()
-    for (const id of told.revoked) expect((await tx.subscriptions.find(id))?.status).toBe('revoked')
+    for (const id of reported.tenants) expect(await tx.tenants.find(id), id).toBeDefined()
+    for (const id of reported.apis.keys()) expect(await tx.apis.find(id), id).toBeDefined()
+    for (const id of reported.deletedApis) expect(await tx.apis.find(id), id).toBeUndefined()
+    for (const id of reported.revoked) expect((await tx.subscriptions.find(id))?.status).toBe('revoked')
     const events: { kind: string; resourceId: string; seq: number }[] = []
     for (;;) {
       const batch = await tx.events.after(events.length, 1_000)
@@ -112,7 +112,7 @@ async function inspect(store: Store, told: Acknowledged): Promise<{ events: numb
     const live = new Set([...approved].filter(id => !revoked.has(id)))
     expect(new Set(rows.subscriptions.map(subscription => subscription.id))).toEqual(live)
     expect(new Set(rows.keys.map(key => key.subscriptionId))).toEqual(live)
-    for (const id of told.approved.keys()) expect(live.has(id), id).toBe(true)
+    for (const id of reported.approved.keys()) expect(live.has(id), id).toBe(true)
     const apis = of('api.created')
     for (const id of of('api.deleted')) apis.delete(id)
     expect(new Set(rows.apis.map(api => api.id))).toEqual(apis)
@@ -143,7 +143,7 @@ describe.each([
     it(
       'loses no acknowledged write and leaves none half-done',
       async () => {
-        const told: Acknowledged = {
+        const reported: Acknowledged = {
           tenants: new Set(),
           apis: new Map(),
           approved: new Map(),
@@ -154,11 +154,11 @@ describe.each([
           const running = await start(url, dataDir)
           const ended = new Promise(resolve => running.child.once('exit', resolve))
           const writers = Array.from({ length: WRITERS }, (_, writer) =>
-            write(running.url, told, round, writer),
+            write(running.url, reported, round, writer),
           )
           // On a busy machine too, each round kills in the midst of writes that were answered before.
-          const before = told.tenants.size
-          for (let waitedMs = 0; told.tenants.size < before + 2 && waitedMs < 20_000; waitedMs += 10)
+          const before = reported.tenants.size
+          for (let waitedMs = 0; reported.tenants.size < before + 2 && waitedMs < 20_000; waitedMs += 10)
             await sleep(10)
           await sleep(Math.random() * 500)
           running.child.kill('SIGKILL')
@@ -167,11 +167,11 @@ describe.each([
         }
         const store = await openMigratedStore({ url, dataDir, now: Date.now, onFault: () => {} })
         try {
-          const { events } = await inspect(store, told)
+          const { events } = await inspect(store, reported)
           console.log(
-            `${database.name}: ${ROUNDS} kills, ${told.tenants.size} tenants and ${events} events acknowledged or whole`,
+            `${database.name}: ${ROUNDS} kills, ${reported.tenants.size} tenants and ${events} events acknowledged or whole`,
           )
-          expect(told.tenants.size).toBeGreaterThan(ROUNDS)
+          expect(reported.tenants.size).toBeGreaterThan(ROUNDS)
         } finally {
           await store.close()
         }

@@ -96,13 +96,13 @@ async function life(connect: Connect, path: string): Promise<void> {
 
 async function drop(connect: Connect, path: string, after: AfterDrop): Promise<void> {
   client = await connect(`${proxy.url}${path}`, token)
-  let told = 0
-  const call = longReport({ onprogress: () => told++, timeout: after === 'resumes' ? 15_000 : 2500 }, 400)
+  let reported = 0
+  const call = longReport({ onprogress: () => reported++, timeout: after === 'resumes' ? 15_000 : 2500 }, 400)
   const outcome = call.then(
     result => result,
     (error: unknown) => error,
   )
-  await vi.waitFor(() => expect(told).toBeGreaterThan(0), 15_000)
+  await vi.waitFor(() => expect(reported).toBeGreaterThan(0), 15_000)
   proxy.cut()
   if (after === 'resumes') {
     expect(await outcome).toMatchObject({ isError: false })

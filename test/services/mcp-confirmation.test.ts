@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { findOpa, OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
 import { deployConformance } from '../fixtures/conformance/deploy.ts'
-import type { Answer, Deployment } from '../fixtures/deployment.ts'
+import type { Deployment, ReadResponse } from '../fixtures/deployment.ts'
 import {
   connectClient,
   type Elicit,
@@ -93,8 +93,8 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
       ['declines', { action: 'decline' }],
       ['closes the question', { action: 'cancel' }],
       ['accepts without saying yes', { action: 'accept', content: { confirm: false } }],
-    ])('whose user %s does not reach the backend, and the model is told', async (_name, answer) => {
-      client = await connect(() => answer)
+    ])('whose user %s does not reach the backend, and the model is told', async (_name, response) => {
+      client = await connect(() => response)
       const result = await client.call(DESTROY, { message: 'row 7' })
       expect(result).toMatchObject({ isError: true, content: [{ text: 'The call was not confirmed.' }] })
       expect(reached).toEqual([])
@@ -145,7 +145,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
   describe('a state of the modern era', () => {
     const KEY = 'io.modelcontextprotocol'
     let id = 0
-    async function call(name: string, args: object, more: object = {}): Promise<Answer> {
+    async function call(name: string, args: object, more: object = {}): Promise<ReadResponse> {
       const _meta = {
         [`${KEY}/protocolVersion`]: '2026-07-28',
         [`${KEY}/clientCapabilities`]: { elicitation: {} },
@@ -189,8 +189,8 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
     it('of a question does not confirm', async () => {
       const first = (await call('test_input_required_result_multi_round', {})).json.result
       const { requestState } = first
-      const answer = await call(DESTROY, {}, { requestState, inputResponses: { confirm: YES } })
-      expect(answer.json.error ?? answer.json.result.isError).toBeTruthy()
+      const response = await call(DESTROY, {}, { requestState, inputResponses: { confirm: YES } })
+      expect(response.json.error ?? response.json.result.isError).toBeTruthy()
       expect(reached).toEqual([])
     })
   })

@@ -28,7 +28,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     let upstream: Server
     let echo: Published
     /** Request ids whose whole answer we saw. */
-    const answered = new Set<string>()
+    const responded = new Set<string>()
     let peakRssMib = 0
 
     beforeAll(async () => {
@@ -63,10 +63,10 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     async function call(id: string): Promise<number> {
       try {
         const headers = { 'x-api-key': echo.key, 'x-request-id': id }
-        const answer = await fetch(echo.publicUrl, { headers, signal: AbortSignal.timeout(20_000) })
-        await answer.text()
-        if (answer.status === 200) answered.add(id)
-        return answer.status
+        const response = await fetch(echo.publicUrl, { headers, signal: AbortSignal.timeout(20_000) })
+        await response.text()
+        if (response.status === 200) responded.add(id)
+        return response.status
       } catch {
         return 0
       }
@@ -77,7 +77,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       const began = performance.now()
       let next = 0
       const worker = async (): Promise<void> => {
-        while (answered.size < RUN.calls) {
+        while (responded.size < RUN.calls) {
           const number = next++
           await sleep(Math.max(0, began + (1000 * number) / RUN.perSecond - performance.now()))
           // while the gateway starts, an attempt is soon over
@@ -119,13 +119,13 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     /** Answered, and without an event. */
     const missing = (events: readonly MeteringEvent[]): string[] => {
       const there = new Set(events.map(event => event.request_id))
-      return [...answered].filter(id => !there.has(id))
+      return [...responded].filter(id => !there.has(id))
     }
 
     it('loses nothing that it promised to keep, and counts each call once', async () => {
       await Promise.all([load(), killGateways(), killBrokers()])
       lookAtMemory()
-      expect(answered.size).toBeGreaterThanOrEqual(RUN.calls)
+      expect(responded.size).toBeGreaterThanOrEqual(RUN.calls)
 
       // everything that was spooled has arrived when the number of events stands still
       let events = await topic()
@@ -141,7 +141,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       const byId = new Map(events.map(event => [event.event_id, event]))
       const lost = missing(events)
       process.stdout.write(
-        `${durability}: ${answered.size} answered, ${events.length} messages, ${byId.size} events, ${lost.length} missing, peak ${Math.round(peakRssMib)} MiB\n`,
+        `${durability}: ${responded.size} answered, ${events.length} messages, ${byId.size} events, ${lost.length} missing, peak ${Math.round(peakRssMib)} MiB\n`,
       )
       // `batch` may lose 5 ms when the machine ends; what has been written outlives a process whenever it ends
       expect(lost).toEqual([])

@@ -166,11 +166,11 @@ describe.skipIf(!hasKeycloak())(
     })
 
     it('says 403 when the provider does not let a client register', async () => {
-      const answer = await gateway.post('/oauth/register', {
+      const response = await gateway.post('/oauth/register', {
         redirect_uris: ['https://untrusted.example/callback'],
       })
-      expect(answer.status).toBe(403)
-      expect(answer.json).toMatchObject({ error: 'access_denied' })
+      expect(response.status).toBe(403)
+      expect(response.json).toMatchObject({ error: 'access_denied' })
     })
 
     it('lets the doctor through as Claude, Cursor and ChatGPT, and it leaves no client behind', async () => {
@@ -190,8 +190,8 @@ describe.skipIf(!hasKeycloak())(
       const visit = { url: serverUrl, token: undefined, serverName: 'toolgate' }
       const report = await examine(visit, CLIENTS.vscode, () => {})
       expect(report.failed).toBe('registration')
-      expect(report.steps.at(-1)?.mend).toContain('vscode.dev')
-      expect(report.steps.at(-1)?.mend).toContain('Trusted hosts')
+      expect(report.steps.at(-1)?.fix).toContain('vscode.dev')
+      expect(report.steps.at(-1)?.fix).toContain('Trusted hosts')
     })
 
     it('says 502 when the provider is stopped, while the own documents and the tokens at hand go on', async () => {

@@ -13,7 +13,7 @@ import {
 } from '../contract/store/postgres-cluster.ts'
 import { type ControlProcess, prepareControlProcess } from '../fixtures/control-process.ts'
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts'
-import type { Answer } from '../fixtures/deployment.ts'
+import type { ReadResponse } from '../fixtures/deployment.ts'
 
 const ROUNDS = 8
 const WRITERS = 3
@@ -48,7 +48,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane without its PostgreSQL${POSTG
     return client
   }
 
-  const isPermitted = ({ status, headers, json }: Answer) =>
+  const isPermitted = ({ status, headers, json }: ReadResponse) =>
     (status >= 200 && status < 300) ||
     (status === 503 &&
       Number(headers.get('retry-after')) >= 1 &&
@@ -65,7 +65,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane without its PostgreSQL${POSTG
     for (let step = 0; !stopped(); step++) {
       const name = `${writer}-${step}`
       const key = randomUUID()
-      let created: Answer
+      let created: ReadResponse
       do {
         created = await control.call('POST', '/tenants', {
           body: { name, tier: 'enterprise' },

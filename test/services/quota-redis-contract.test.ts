@@ -73,10 +73,10 @@ describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
     async function granted(quota: RedisQuota, calls: number): Promise<number> {
       let count = 0
       for (let i = 0; i < calls; i++) {
-        const answer = await quota.take({ key, limits: { perDay: 20 }, nowMs: Date.now() })
-        if (answer.granted) count++
+        const response = await quota.take({ key, limits: { perDay: 20 }, nowMs: Date.now() })
+        if (response.granted) count++
         // Redis did not answer in time, on a busy machine
-        else if (answer.cause !== undefined) i--
+        else if (response.cause !== undefined) i--
       }
       return count
     }

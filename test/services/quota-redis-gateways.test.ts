@@ -6,7 +6,7 @@ import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
-import { type Answer, post, read } from '../fixtures/deployment.ts'
+import { post, type ReadResponse, read } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
@@ -70,7 +70,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
       .sign(await importJWK(jwk, 'RS256'))
   }
 
-  const call = (gateway: GatewayProcess, bearer = caller): Promise<Answer> =>
+  const call = (gateway: GatewayProcess, bearer = caller): Promise<ReadResponse> =>
     post(`${gateway.url}/mcp/v1/tools/invoke`, CALL, bearer)
   const order = (gateway: GatewayProcess, path: string) => post(`${gateway.url}${path}`, '', admin)
   const listed = async (gateway: GatewayProcess, consumer: string) =>
@@ -80,10 +80,10 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
     (await read(await fetch(`${gateway.url}/mcp/health`))).json
 
   /** A busy machine may keep Redis from answering in time; such a call counts nothing and is asked again. */
-  async function decided(gateway: GatewayProcess): Promise<Answer> {
+  async function decided(gateway: GatewayProcess): Promise<ReadResponse> {
     for (let attempt = 0; ; attempt++) {
-      const answer = await call(gateway)
-      if (attempt === 20 || !/cannot be counted/.test(answer.json.message ?? '')) return answer
+      const response = await call(gateway)
+      if (attempt === 20 || !/cannot be counted/.test(response.json.message ?? '')) return response
       await new Promise(resolve => setTimeout(resolve, 100))
     }
   }

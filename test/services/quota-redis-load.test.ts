@@ -56,12 +56,12 @@ describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {
       const limit = 200
       await untilGood(async () => {
         const { grants, calls, alone } = await load(instances, job({ perSecond: limit }))
-        const most = mostSurelyInside(grants, 1000)
+        const max = mostSurelyInside(grants, 1000)
         const used = grants.length / (limit * SECONDS)
         console.log(
-          `${instances} instances, ${SECONDS} s, ${limit}/s: ${grants.length} of ${calls} calls admitted = ${(used * 100).toFixed(1)} % of the limit, at most ${most} in any second, ${(alone * 100).toFixed(2)} % decided without Redis`,
+          `${instances} instances, ${SECONDS} s, ${limit}/s: ${grants.length} of ${calls} calls admitted = ${(used * 100).toFixed(1)} % of the limit, at most ${max} in any second, ${(alone * 100).toFixed(2)} % decided without Redis`,
         )
-        expect(most).toBeLessThanOrEqual(limit)
+        expect(max).toBeLessThanOrEqual(limit)
         const spanMs = Math.max(...grants.map(({ to }) => to)) - Math.min(...grants.map(({ from }) => from))
         expect(grants.length).toBeLessThanOrEqual(limit * Math.ceil(spanMs / 1000))
         return { used, alone }
@@ -99,15 +99,15 @@ describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {
         ...reports.flatMap(({ ends }) => ends.map(at => [at, -1] as const)),
       ].sort((a, b) => a[0] - b[0] || a[1] - b[1])
       let inFlight = 0
-      let most = 0
+      let max = 0
       for (const [, step] of moves) {
         inFlight += step
-        most = Math.max(most, inFlight)
+        max = Math.max(max, inFlight)
       }
       console.log(
-        `2 instances, bucket 1200/min + 30: ${grants.length} admitted, at most ${most} of 6 in flight`,
+        `2 instances, bucket 1200/min + 30: ${grants.length} admitted, at most ${max} of 6 in flight`,
       )
-      expect(most).toBeLessThanOrEqual(6)
+      expect(max).toBeLessThanOrEqual(6)
       expect(grants.length).toBeGreaterThan(60)
     },
     60_000,

@@ -143,7 +143,7 @@ for (const [name, env, needsRedis] of STORES) {
       const running = new EventReader(await post('/mcp', report('kept', 100), headersOf(victim, session)))
       await running.message(20_000)
       const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'kept' } }
-      const answered = { jsonrpc: '2.0', id: 'ask-1', result: { action: 'accept', content: {} } }
+      const responded = { jsonrpc: '2.0', id: 'ask-1', result: { action: 'accept', content: {} } }
       for (const [who, token] of attackers) {
         const headers = headersOf(token, session)
         expect(await refusalOf(await get('/mcp', headers)), who).toMatchObject({ status: 404 })
@@ -155,7 +155,7 @@ for (const [name, env, needsRedis] of STORES) {
             await refusalOf(await post('/mcp', body, { ...headers, 'mcp-protocol-version': '2025-03-26' })),
             who,
           ).toEqual(unknown)
-        for (const body of [cancelled, answered])
+        for (const body of [cancelled, responded])
           expect(await refusalOf(await post('/mcp', body, headers)), who).toMatchObject({ status: 404 })
         const ended = await fetch(`${gateway.url}/mcp`, { method: 'DELETE', headers })
         expect(ended.status, who).toBe(404)

@@ -77,8 +77,8 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
       capabilities: {},
       clientInfo: { name: 't', version: '1' },
     }
-    const answer = await post(`${gateway.listenerUrl}/mcp`, rpc('initialize', params), token)
-    return answer.headers.get('mcp-session-id')!
+    const response = await post(`${gateway.listenerUrl}/mcp`, rpc('initialize', params), token)
+    return response.headers.get('mcp-session-id')!
   }
 
   /** A GET stream, or with a body the stream of a POST. */
@@ -122,7 +122,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     expect(steps.length).toBeGreaterThanOrEqual(3)
     const session = client.sessionId()!
     await client.end()
-    for (const answered of front.answered) expect(answered).toBeGreaterThanOrEqual(3)
+    for (const responded of front.responded) expect(responded).toBeGreaterThanOrEqual(3)
     for (const gateway of [one, other]) expect((await send(gateway, session, rpc('ping'))).status).toBe(404)
   })
 
@@ -219,10 +219,10 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
   it('counts sessions once, whomever is asked', async () => {
     const counts = await Promise.all(
       [one, other].map(async gateway => {
-        const answer = await fetch(`${gateway.listenerUrl}/admin/sessions/stats`, {
+        const response = await fetch(`${gateway.listenerUrl}/admin/sessions/stats`, {
           headers: { authorization: `Bearer ${token}` },
         })
-        return (await answer.json()) as { active_sessions: number; total_created: number }
+        return (await response.json()) as { active_sessions: number; total_created: number }
       }),
     )
     expect(counts[0]).toEqual(counts[1])

@@ -81,12 +81,12 @@ async function call(url: string, method: string, path: string, body?: object) {
 }
 
 /** `kind subscription`, once a client was told that it happened. */
-type Told = Set<string>
+type Finding = Set<string>
 
 interface Run {
   readonly tenant: string
   readonly api: string
-  readonly told: Told
+  readonly reported: Finding
   /** Revocations that were rolled back, while the subscription lives on. */
   readonly rolledBack: Set<string>
   done: boolean
@@ -101,15 +101,15 @@ async function write(instances: readonly Instance[], run: Run, writer: number): 
       const application = `w${writer}-${step}`
       const body = { api_id: run.api, plan: 'gold', application }
       const id: string = (await call(url, 'POST', `${base}/subscriptions`, body)).body.id
-      run.told.add(`subscription.created ${id}`)
+      run.reported.add(`subscription.created ${id}`)
       const again = await call(url, 'POST', `${base}/subscriptions`, body)
       if (again.status !== 409) throw new Error(`a duplicate was answered ${again.status}`)
       const approved = await call(url, 'POST', `${base}/subscriptions/${id}/approve`, {})
       if (approved.status !== 200) throw new Error(`approve was answered ${approved.status}`)
-      run.told.add(`subscription.approved ${id}`)
+      run.reported.add(`subscription.approved ${id}`)
       if (step % 3 === 0) {
         await call(url, 'DELETE', `${base}/subscriptions/${id}`)
-        run.told.add(`subscription.revoked ${id}`)
+        run.reported.add(`subscription.revoked ${id}`)
       } else if (step % 3 === 1) {
         run.rolledBack.add(id)
         if ((await call(url, 'POST', `/roll-back/${run.tenant}/${id}`)).status !== 418)
@@ -125,7 +125,7 @@ async function write(instances: readonly Instance[], run: Run, writer: number): 
 /** Kills an instance at random moments, `CHANGES / KILLS` acknowledged changes apart, and starts it again. */
 async function kills(instances: Instance[], run: Run, url: string, dataDir: string): Promise<void> {
   for (let round = 1; round <= KILLS; round++) {
-    while (run.told.size < (CHANGES / KILLS) * round) await sleep(5)
+    while (run.reported.size < (CHANGES / KILLS) * round) await sleep(5)
     await sleep(Math.random() * 60)
     const at = Math.floor(Math.random() * instances.length)
     await kill(instances[at]!)
@@ -192,7 +192,7 @@ describe.each(SCENARIOS)('$instances control plane(s) on $name', scenario => {
         const api = (await call(first, 'POST', `${base}/apis`, upstream)).body.id
         const made = await call(first, 'POST', `${base}/webhooks`, { url: hook.url, events: ['*'] })
         expect(made.status).toBe(201)
-        const run: Run = { tenant, api, told: new Set(), rolledBack: new Set(), done: false }
+        const run: Run = { tenant, api, reported: new Set(), rolledBack: new Set(), done: false }
         const writers = Array.from({ length: WRITERS }, (_, writer) => write(instances, run, writer))
         await kills(instances, run, url, dataDir)
         await Promise.all(writers)
@@ -228,12 +228,12 @@ describe.each(SCENARIOS)('$instances control plane(s) on $name', scenario => {
         expect(new Set(events).size).toBe(events.length)
         expect(new Set(received.map(each => each.moment)).size).toBe(received.length)
         const all = new Set(events)
-        for (const told of run.told) expect(all.has(told), told).toBe(true)
+        for (const reported of run.reported) expect(all.has(reported), reported).toBe(true)
         for (const id of run.rolledBack) expect(all.has(`subscription.revoked ${id}`), id).toBe(false)
         console.log(
-          `${scenario.name} × ${scenario.instances}: ${KILLS} kills, ${run.told.size} changes acknowledged, ${events.length} events committed, ${received.length} received, ${repeats} repeats, ${run.rolledBack.size} rolled back`,
+          `${scenario.name} × ${scenario.instances}: ${KILLS} kills, ${run.reported.size} changes acknowledged, ${events.length} events committed, ${received.length} received, ${repeats} repeats, ${run.rolledBack.size} rolled back`,
         )
-        expect(run.told.size).toBeGreaterThanOrEqual(CHANGES)
+        expect(run.reported.size).toBeGreaterThanOrEqual(CHANGES)
         expect(run.rolledBack.size).toBeGreaterThan(0)
       },
       SOAK ? 900_000 : 180_000,

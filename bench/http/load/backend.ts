@@ -25,12 +25,12 @@ export function productApp(product: string | Uint8Array = PRODUCT): NativeApp {
   const app = native().App()
   for (const method of ['get', 'post'] as const)
     app[method]('/*', response => {
-      const answer = (): void =>
+      const respond = (): void =>
         void response.writeStatus('200 OK\r\ncontent-type: application/json').end(product)
-      if (method === 'get') return answer()
+      if (method === 'get') return respond()
       response.onAborted(() => {})
       response.onData((_chunk, last) => {
-        if (last) answer()
+        if (last) respond()
       })
     })
   return app

@@ -115,8 +115,8 @@ export async function startCases(
 /** How long the answer to tools/list is: what a bare server with an answer of that size costs is part of the truth about ours. */
 async function bytesOfList({ url, token }: Toolgate): Promise<number> {
   const { path, headers, body } = over(LIST, { authorization: `Bearer ${token}` })
-  const answer = await fetch(`${url}${path}`, { method: 'POST', headers: { ...headers }, body: body ?? '' })
-  return (await answer.arrayBuffer()).byteLength
+  const response = await fetch(`${url}${path}`, { method: 'POST', headers: { ...headers }, body: body ?? '' })
+  return (await response.arrayBuffer()).byteLength
 }
 
 type Peer = (kind: string) => Promise<{ server: Child; url: string }>

@@ -109,7 +109,7 @@ function ask(child: ChildProcess, question: string, about?: string): Promise<unk
     child.once('exit', gone)
     child.once('message', message => {
       child.off('exit', gone)
-      resolve((message as { answer: unknown }).answer)
+      resolve((message as { response: unknown }).response)
     })
     child.send({ question, about })
   })

@@ -3,16 +3,16 @@
  * installed (Debian: `apt-get install wrk`), since it costs so little that a bare server is busy all the time; else connections of this
  * process. It starts no server.
  */
-import type { Shot, ShotOptions } from './shot.ts'
+import type { LoopOptions, LoopResult } from './loop-result.ts'
 import { type Prepared, prepare, Wire } from './wire.ts'
-import { hasWrk, shootWithWrk } from './wrk.ts'
+import { hasWrk, runWrk } from './wrk.ts'
 
 const WRK = hasWrk()
 export const CLOSED_LOOP_TOOL = WRK ? 'wrk' : 'connections of its own'
 
 /** @throws Error when one answer was wrong: a fast wrong answer is no figure */
-export async function shoot(options: ShotOptions): Promise<Shot> {
-  if (WRK) return shootWithWrk(options)
+export async function runClosedLoop(options: LoopOptions): Promise<LoopResult> {
+  if (WRK) return runWrk(options)
   const { latenciesMs, tookMs } = await saturate({
     ...options,
     next: constant(prepare(options.url, options.request)),
@@ -76,7 +76,7 @@ export async function saturate(options: {
 }
 
 /** @param latenciesMs is sorted by this */
-export function tails(latenciesMs: Float64Array): Pick<Shot, 'p50Ms' | 'p99Ms' | 'p999Ms'> {
+export function tails(latenciesMs: Float64Array): Pick<LoopResult, 'p50Ms' | 'p99Ms' | 'p999Ms'> {
   latenciesMs.sort()
   return {
     p50Ms: percentile(latenciesMs, 50),

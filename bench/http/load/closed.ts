@@ -1,7 +1,7 @@
 /** Part `load`: every case in turns under a closed loop; what a call costs the server beside its reference, and what peers need. */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
-import { CLOSED_LOOP_TOOL, shoot } from './closed-loop.ts'
+import { CLOSED_LOOP_TOOL, runClosedLoop } from './closed-loop.ts'
 import { type LoadRound, writeLoadCase } from './lines.ts'
 import type { Part } from './part.ts'
 
@@ -65,12 +65,18 @@ async function measure(one: Case, part: Part, seconds: number): Promise<LoadRoun
   const { url, request, calls = 1 } = one
   const before = one.server.cpuUs()
   const startedAt = performance.now()
-  const shot = await shoot({ url, request, connections: part.connections, seconds, side: 'load' })
+  const loopResult = await runClosedLoop({
+    url,
+    request,
+    connections: part.connections,
+    seconds,
+    side: 'load',
+  })
   const cpuUs = one.server.cpuUs() - before
   return {
-    ...shot,
-    perSecond: shot.perSecond * calls,
-    cpuUs: cpuUs / shot.requests / calls,
+    ...loopResult,
+    perSecond: loopResult.perSecond * calls,
+    cpuUs: cpuUs / loopResult.requests / calls,
     busy: Math.min(1, cpuUs / 1000 / (performance.now() - startedAt)),
   }
 }

@@ -5,7 +5,7 @@ type Json = Record<string, string>
 
 /** @param client one of the embedded provider's, whose secret is its name */
 export async function tokenOf(authUrl: string, client: string): Promise<string> {
-  const answer = await fetch(`${authUrl}/protocol/openid-connect/token`, {
+  const response = await fetch(`${authUrl}/protocol/openid-connect/token`, {
     method: 'POST',
     body: new URLSearchParams({
       grant_type: 'client_credentials',
@@ -13,8 +13,8 @@ export async function tokenOf(authUrl: string, client: string): Promise<string> 
       client_secret: `${client}-secret`,
     }),
   })
-  if (!answer.ok) throw new Error(`no token for ${client}: ${answer.status} ${await answer.text()}`)
-  return ((await answer.json()) as { access_token: string }).access_token
+  if (!response.ok) throw new Error(`no token for ${client}: ${response.status} ${await response.text()}`)
+  return ((await response.json()) as { access_token: string }).access_token
 }
 
 export class ControlApi {
@@ -70,16 +70,16 @@ export class ControlApi {
     const { api_key } = await this.#send('POST', path, {})
     const url = `${gatewayUrl}/t/acme/bench/products/P-1001`
     for (let attempt = 0; attempt < 200; attempt++) {
-      const answer = await fetch(url, { headers: { 'x-api-key': api_key! } })
-      await answer.arrayBuffer()
-      if (answer.status === 200) return api_key!
+      const response = await fetch(url, { headers: { 'x-api-key': api_key! } })
+      await response.arrayBuffer()
+      if (response.status === 200) return api_key!
       await sleep(50)
     }
     throw new Error('the gateway does not take the key of the new subscription')
   }
 
   async #send(method: string, path: string, body?: object): Promise<Json> {
-    const answer = await fetch(`${this.#apiUrl}/v1${path}`, {
+    const response = await fetch(`${this.#apiUrl}/v1${path}`, {
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,
@@ -89,7 +89,7 @@ export class ControlApi {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-    return (await answer.json()) as Json
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return (await response.json()) as Json
   }
 }

@@ -4,7 +4,7 @@
  */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
-import { shoot } from './closed-loop.ts'
+import { runClosedLoop } from './closed-loop.ts'
 import { latencyAt } from './open-loop.ts'
 import type { Part } from './part.ts'
 import { prepare } from './wire.ts'
@@ -42,7 +42,13 @@ async function capacitiesOf(
     if (!known.has(id)) part.progress(`latency: capacity of ${id}`)
     const { perSecond } = known.has(id)
       ? { perSecond: known.get(id)! }
-      : await shoot({ url, request, connections: part.connections, seconds: part.seconds, side: 'load' })
+      : await runClosedLoop({
+          url,
+          request,
+          connections: part.connections,
+          seconds: part.seconds,
+          side: 'load',
+        })
     capacities.set(id, perSecond)
   }
   return capacities

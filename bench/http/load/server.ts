@@ -31,8 +31,8 @@ function echo(port: string): number {
 
 /** As `echo`, with an answer of so many bytes that were at hand. */
 function long(bytes: string): number {
-  const answer = Buffer.from('{"tools":"shop_getProduct"}'.padEnd(Number(bytes)))
-  return listen(productApp(answer))
+  const reply = Buffer.from('{"tools":"shop_getProduct"}'.padEnd(Number(bytes)))
+  return listen(productApp(reply))
 }
 
 /** Our listener without the gateway behind it: what parsing, bounds and framing cost. */
@@ -93,17 +93,17 @@ function uwsUndici(upstream: string): number {
       chunks.push(Buffer.from(Buffer.from(chunk)))
       if (!last) return
       const body = Buffer.concat(chunks)
-      const answer = await pool.request({
+      const reply = await pool.request({
         method: 'POST',
         path,
         body,
         headers: { 'content-type': 'application/json' },
       })
-      const text = await answer.body.text()
+      const text = await reply.body.text()
       if (!aborted)
         response.cork(
           () =>
-            void response.writeStatus(`${answer.statusCode} OK\r\ncontent-type: application/json`).end(text),
+            void response.writeStatus(`${reply.statusCode} OK\r\ncontent-type: application/json`).end(text),
         )
     })
   })
@@ -127,8 +127,8 @@ async function mcpSdk(upstream: string): Promise<number> {
       'shop_getProduct',
       { inputSchema: { productId: z.string() } },
       async ({ productId }) => {
-        const answer = await fetch(`${upstream}/products/${encodeURIComponent(productId)}`)
-        return { content: [{ type: 'text', text: await answer.text() }] }
+        const reply = await fetch(`${upstream}/products/${encodeURIComponent(productId)}`)
+        return { content: [{ type: 'text', text: await reply.text() }] }
       },
     )
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true } as never)

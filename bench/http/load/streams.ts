@@ -46,13 +46,13 @@ export async function measureStreams(part: Part): Promise<void> {
     const ids: string[] = []
     const session = await costOf(gateway, async () => void ids.push(...(await openSessions(gateway, COUNT))))
     const stream = await costOf(gateway, () => streams.add(COUNT, at => headersOf(gateway, ids[at]!)))
-    const told: (Loop & { readonly spreadMs: number })[] = []
+    const reported: (Loop & { readonly spreadMs: number })[] = []
     for (let round = 1; round <= part.rounds; round++) {
       part.progress(`streams: telling them all, round ${round} of ${part.rounds}`)
-      told.push(await tellAll(gateway, streams))
+      reported.push(await reportAll(gateway, streams))
     }
     streams.close()
-    report(part, { session, stream, told, reloads, bareUs: await bareUs(part) })
+    report(part, { session, stream, reported, reloads, bareUs: await bareUs(part) })
   } finally {
     streams.close()
     await gateway.stop()
@@ -81,11 +81,11 @@ function openSession({ url, token }: Toolgate): Promise<string> {
           accept: 'application/json, text/event-stream',
         },
       },
-      answer => {
-        answer.resume()
-        const id = answer.headers['mcp-session-id']
+      response => {
+        response.resume()
+        const id = response.headers['mcp-session-id']
         if (typeof id === 'string') resolve(id)
-        else reject(new Error(`initialize was answered ${answer.statusCode}, without a session`))
+        else reject(new Error(`initialize was answered ${response.statusCode}, without a session`))
       },
     )
     asked.on('error', reject)
@@ -125,7 +125,7 @@ const loopOf = async (gateway: Toolgate): Promise<Loop> => (await gateway.ask('l
 async function reloadAlone(gateway: Toolgate, rounds: number): Promise<readonly Loop[]> {
   const tools = async (): Promise<string | undefined> =>
     /^platform_tools (\d+)$/m.exec(await (await fetch(`${gateway.metrics_url}/metrics`)).text())?.[1]
-  const told: Loop[] = []
+  const reported: Loop[] = []
   for (let round = 0; round <= rounds; round++) {
     const before = await tools()
     await loopOf(gateway)
@@ -135,10 +135,10 @@ async function reloadAlone(gateway: Toolgate, rounds: number): Promise<readonly 
       if (Date.now() > until) throw new Error('the gateway does not follow its tool-sets')
       await sleep(50)
     }
-    told.push(await loopOf(gateway))
+    reported.push(await loopOf(gateway))
   }
   // the first one runs code that has never run
-  return told.slice(1)
+  return reported.slice(1)
 }
 
 async function costOf(
@@ -155,7 +155,7 @@ async function costOf(
   }
 }
 
-async function tellAll(
+async function reportAll(
   gateway: Toolgate,
   streams: IdleStreams,
 ): Promise<Loop & { readonly spreadMs: number }> {
@@ -177,7 +177,7 @@ async function bareUs(part: Part): Promise<readonly number[]> {
     const each: number[] = []
     for (let round = 0; round <= part.rounds; round++) {
       const before = server.cpuUs()
-      for (let tell = 0; tell < BARE_TELLS; tell++) {
+      for (let notify = 0; notify < BARE_TELLS; notify++) {
         streams.watchFor('notifications/tools/list_changed')
         await (await fetch(url, { method: 'POST' })).text()
         await streams.arrivals(ARRIVE_MS)
@@ -194,15 +194,15 @@ async function bareUs(part: Part): Promise<readonly number[]> {
 interface Found {
   readonly session: { readonly heapKiB: number; readonly rssKiB: number }
   readonly stream: { readonly heapKiB: number; readonly rssKiB: number }
-  readonly told: readonly (Loop & { readonly spreadMs: number })[]
+  readonly reported: readonly (Loop & { readonly spreadMs: number })[]
   readonly reloads: readonly Loop[]
   readonly bareUs: readonly number[]
 }
 
-function report(part: Part, { session, stream, told, reloads, bareUs }: Found): void {
+function report(part: Part, { session, stream, reported, reloads, bareUs }: Found): void {
   const lower = { better: 'lower', setup: { streams: COUNT, pinned: part.pinned } } as const
   const reloadMs = spread(reloads.map(({ activeMs }) => activeMs)).median
-  const perStreamUs = told.map(({ activeMs }) => ((activeMs - reloadMs) * 1000) / COUNT)
+  const perStreamUs = reported.map(({ activeMs }) => ((activeMs - reloadMs) * 1000) / COUNT)
   const memory = { suite: 'http/memory', metric: 'memory', unit: 'KiB', ...lower } as const
   part.write({ ...memory, case: 'session', samples: [session.heapKiB] })
   part.write({ ...memory, case: 'stream', samples: [stream.heapKiB] })
@@ -213,8 +213,8 @@ function report(part: Part, { session, stream, told, reloads, bareUs }: Found): 
   const bare = { case: `http/sse/bare-uws-${COUNT}`, samples: ns(bareUs) }
   part.write({ ...broadcast, case: `bare-uws-${COUNT}`, metric: 'time', unit: 'ns', samples: bare.samples })
   part.write({ ...broadcast, metric: 'time', unit: 'ns', samples: ns(perStreamUs), reference: bare })
-  part.write({ ...broadcast, metric: 'loop-held', unit: 'ms', samples: told.map(({ heldMs }) => heldMs) })
-  part.write({ ...broadcast, metric: 'reach', unit: 'ms', samples: told.map(({ spreadMs }) => spreadMs) })
+  part.write({ ...broadcast, metric: 'loop-held', unit: 'ms', samples: reported.map(({ heldMs }) => heldMs) })
+  part.write({ ...broadcast, metric: 'reach', unit: 'ms', samples: reported.map(({ spreadMs }) => spreadMs) })
   part.write({
     ...broadcast,
     case: 'reload-alone',
@@ -239,7 +239,7 @@ function report(part: Part, { session, stream, told, reloads, bareUs }: Found): 
       row(
         'event loop held at most',
         'ms',
-        told.map(({ heldMs }) => heldMs),
+        reported.map(({ heldMs }) => heldMs),
       ),
       row(
         '… by the new list alone',
@@ -249,7 +249,7 @@ function report(part: Part, { session, stream, told, reloads, bareUs }: Found): 
       row(
         'from the first stream to the last',
         'ms',
-        told.map(({ spreadMs }) => spreadMs),
+        reported.map(({ spreadMs }) => spreadMs),
       ),
     ],
     [1, 2],

@@ -96,20 +96,20 @@ export class Wire {
 
   /** @param chunk only while it is called: the next read overwrites it */
   #take(chunk: Buffer): void {
-    const answer = this.#early === undefined ? chunk : Buffer.concat([this.#early, chunk])
+    const response = this.#early === undefined ? chunk : Buffer.concat([this.#early, chunk])
     const awaited = this.#awaited
-    if (awaited === undefined) return this.#fail(`an answer nobody asked for: ${shown(answer)}`)
-    const headEnd = answer.indexOf(HEAD_END)
-    if (headEnd < 0 || !isWhole(answer, headEnd)) {
-      this.#early = answer === chunk ? Buffer.from(chunk) : answer
+    if (awaited === undefined) return this.#fail(`an answer nobody asked for: ${shown(response)}`)
+    const headEnd = response.indexOf(HEAD_END)
+    if (headEnd < 0 || !isWhole(response, headEnd)) {
+      this.#early = response === chunk ? Buffer.from(chunk) : response
       return
     }
     this.#early = undefined
-    const status = statusOf(answer)
+    const status = statusOf(response)
     const right = status === awaited.refusal?.status ? awaited.refusal : awaited
-    if (status !== right.status || !answer.includes(right.holds, headEnd))
+    if (status !== right.status || !response.includes(right.holds, headEnd))
       return this.#fail(
-        `expected ${awaited.status} with ${awaited.holds}: ${shown(awaited.bytes)} was answered ${shown(answer)}`,
+        `expected ${awaited.status} with ${awaited.holds}: ${shown(awaited.bytes)} was answered ${shown(response)}`,
       )
     const done = this.#done!
     this.#awaited = undefined
@@ -123,32 +123,32 @@ export class Wire {
   }
 }
 
-function isWhole(answer: Buffer, headEnd: number): boolean {
-  const length = contentLength(answer, headEnd)
-  if (length >= 0) return answer.length - headEnd - HEAD_END.length >= length
-  const head = answer.toString('latin1', 0, headEnd)
-  return CHUNKED.test(head) ? answer.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) : true
+function isWhole(response: Buffer, headEnd: number): boolean {
+  const length = contentLength(response, headEnd)
+  if (length >= 0) return response.length - headEnd - HEAD_END.length >= length
+  const head = response.toString('latin1', 0, headEnd)
+  return CHUNKED.test(head) ? response.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) : true
 }
 
 /** Without a string, as it is asked of every answer. @returns -1 when the head has none */
-function contentLength(answer: Buffer, headEnd: number): number {
-  for (let at = answer.indexOf(10) + 1; at > 0 && at < headEnd; at = answer.indexOf(10, at) + 1) {
+function contentLength(response: Buffer, headEnd: number): number {
+  for (let at = response.indexOf(10) + 1; at > 0 && at < headEnd; at = response.indexOf(10, at) + 1) {
     let same = 0
-    while (same < LENGTH.length && (answer[at + same]! | 0x20) === (LENGTH[same]! | 0x20)) same++
+    while (same < LENGTH.length && (response[at + same]! | 0x20) === (LENGTH[same]! | 0x20)) same++
     if (same < LENGTH.length) continue
     let length = 0
     for (let digit = at + same; digit < headEnd; digit++) {
-      const value = answer[digit]! - 48
+      const value = response[digit]! - 48
       if (value >= 0 && value <= 9) length = length * 10 + value
-      else if (answer[digit] !== 32) break
+      else if (response[digit] !== 32) break
     }
     return length
   }
   return -1
 }
 
-const statusOf = (answer: Buffer): number =>
-  (answer[9]! - 48) * 100 + (answer[10]! - 48) * 10 + (answer[11]! - 48)
+const statusOf = (response: Buffer): number =>
+  (response[9]! - 48) * 100 + (response[10]! - 48) * 10 + (response[11]! - 48)
 
 /** Without the credentials of the request. */
 const shown = (bytes: Buffer): string =>

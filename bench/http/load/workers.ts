@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { spread } from '../../statistics.ts'
 import { type Child, pinLoad, startServer, unpinLoad } from './child.ts'
-import { saturate, shoot } from './closed-loop.ts'
+import { runClosedLoop, saturate } from './closed-loop.ts'
 import { freePort } from './nginx.ts'
 import type { Part } from './part.ts'
 import { BARE, CALL_REST, CALL_RPC, type LoadRequest, over } from './requests.ts'
@@ -97,10 +97,10 @@ const ours = (server: Toolgate, threads: number): Variant => ({
 async function measure(variant: Variant, seconds: number): Promise<Round> {
   const { url, request } = variant
   const before = variant.cpuUs()
-  const shot = await shoot({ url, request, connections: CONNECTIONS, seconds, side: 'any' })
+  const loopResult = await runClosedLoop({ url, request, connections: CONNECTIONS, seconds, side: 'any' })
   return {
-    perSecond: shot.perSecond,
-    perCore: (shot.requests * 1e6) / (variant.cpuUs() - before),
+    perSecond: loopResult.perSecond,
+    perCore: (loopResult.requests * 1e6) / (variant.cpuUs() - before),
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pinned } from './child.ts'
-import type { Shot, ShotOptions } from './shot.ts'
+import type { LoopOptions, LoopResult } from './loop-result.ts'
 import { prepare } from './wire.ts'
 
 const SCRIPT = new URL('./wrk.lua', import.meta.url).pathname
@@ -15,7 +15,7 @@ export function hasWrk(): boolean {
 }
 
 /** @throws Error when one answer was wrong */
-export async function shootWithWrk({ url, request, connections, seconds, side }: ShotOptions): Promise<Shot> {
+export async function runWrk({ url, request, connections, seconds, side }: LoopOptions): Promise<LoopResult> {
   const dir = mkdtempSync(join(tmpdir(), 'wrk-'))
   try {
     const { bytes, status, holds } = prepare(url, request)

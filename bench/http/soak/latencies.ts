@@ -8,7 +8,7 @@ export interface Tails {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
-  readonly mostMs: number
+  readonly maxMs: number
 }
 
 const HOUR_US = 3_600_000_000
@@ -19,7 +19,7 @@ const tailsOf = (of: RecordableHistogram): Tails => ({
   p50Ms: of.percentile(50) / 1000,
   p99Ms: of.percentile(99) / 1000,
   p999Ms: of.percentile(99.9) / 1000,
-  mostMs: of.max / 1000,
+  maxMs: of.max / 1000,
 })
 
 export class Latencies {

@@ -71,7 +71,7 @@ export function judge(
   const row = (name: string, of: Tails): readonly string[] => [
     name,
     String(of.count),
-    ...[of.p50Ms, of.p99Ms, of.p999Ms, of.mostMs].map(ms => ms.toFixed(3)),
+    ...[of.p50Ms, of.p99Ms, of.p999Ms, of.maxMs].map(ms => ms.toFixed(3)),
   ]
   console.log(
     grid(
@@ -143,7 +143,7 @@ function write(
       metric: 'latency',
       unit: 'ms',
       samples: [of.p50Ms],
-      percentiles: { 50: of.p50Ms, 99: of.p99Ms, '99.9': of.p999Ms, 100: of.mostMs },
+      percentiles: { 50: of.p50Ms, 99: of.p99Ms, '99.9': of.p999Ms, 100: of.maxMs },
       setup: { ...setup, requests: of.count },
     })
   results.write({ ...line, case: 'mixed-outside-gc', metric: 'tail', unit: '×', samples: [found.tail] })

@@ -7,7 +7,7 @@ const EVERY_MS = 500
 const STAY_MS = 8000
 const PINGS = 3
 
-interface Answer {
+interface McpResponse {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly text: string
@@ -68,9 +68,9 @@ export class Visitors {
     const hangUp = await this.#listen(session)
     for (let ping = 0; ping < PINGS; ping++) {
       await sleep(STAY_MS / PINGS)
-      const answer = await this.#ask('POST', rpc('ping'), session)
-      if (answer.status !== 200 || !answer.text.includes('"result":{}'))
-        throw wrong('ping in a session', answer)
+      const response = await this.#ask('POST', rpc('ping'), session)
+      if (response.status !== 200 || !response.text.includes('"result":{}'))
+        throw wrong('ping in a session', response)
     }
     hangUp()
     if (!polite) return
@@ -87,13 +87,13 @@ export class Visitors {
           agent: false,
           headers: { authorization: `Bearer ${this.#token}`, accept: 'text/event-stream', ...session },
         },
-        answer => {
+        response => {
           let leaving = false
-          if (answer.statusCode !== 200)
-            return reject(new Error(`a stream was answered ${answer.statusCode}`))
-          answer.resume()
-          answer.on('error', () => {})
-          answer.on('close', () => {
+          if (response.statusCode !== 200)
+            return reject(new Error(`a stream was answered ${response.statusCode}`))
+          response.resume()
+          response.on('error', () => {})
+          response.on('close', () => {
             if (!leaving) this.#onFault(new Error('the gateway ended a stream'))
           })
           resolve(() => {
@@ -111,7 +111,7 @@ export class Visitors {
     method: 'POST' | 'DELETE',
     body: string | undefined,
     more: Record<string, string> = {},
-  ): Promise<Answer> {
+  ): Promise<McpResponse> {
     return new Promise((resolve, reject) => {
       const asked = request(
         new URL('/mcp', this.#url),
@@ -125,13 +125,13 @@ export class Visitors {
             ...more,
           },
         },
-        answer => {
+        response => {
           let text = ''
-          answer.setEncoding('utf8').on('data', chunk => {
+          response.setEncoding('utf8').on('data', chunk => {
             text += chunk
           })
-          answer.on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers, text }))
-          answer.on('error', reject)
+          response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, text }))
+          response.on('error', reject)
         },
       )
       asked.on('error', reject)
@@ -140,5 +140,5 @@ export class Visitors {
   }
 }
 
-const wrong = (what: string, { status, text }: Answer): Error =>
+const wrong = (what: string, { status, text }: McpResponse): Error =>
   new Error(`${what} was answered ${status} ${text.slice(0, 300)}`)

@@ -29,7 +29,7 @@ export async function db(
   // Only these two: a migration job has no need of the settings of a server.
   const read = new Reader(env)
   const [url, dataDir] = [read.text('DATABASE_URL', 'pglite:'), read.text('DATA_DIR', './data')]
-  for (const { name, reason, mend } of read.faults) console.error(`${name} ${reason} ${mend}`)
+  for (const { name, reason, fix } of read.faults) console.error(`${name} ${reason} ${fix}`)
   if (read.faults.length > 0) return 78
   let opened: OpenedStore
   try {

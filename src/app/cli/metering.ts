@@ -52,7 +52,7 @@ export async function metering(
     metering: readMetering(read),
     databaseUrl: read.text('DATABASE_URL', 'pglite:'),
   }
-  for (const { name, reason, mend } of read.faults) console.error(`${name} ${reason} ${mend}`)
+  for (const { name, reason, fix } of read.faults) console.error(`${name} ${reason} ${fix}`)
   if (read.faults.length > 0) return 78
   const json = options.includes('--json')
   return command === 'tail' ? tail(places, json, options.includes('--follow')) : verify(places, json)

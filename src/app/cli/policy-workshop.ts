@@ -40,16 +40,16 @@ export async function build(options: PolicyOptions): Promise<number> {
     bundle: options.bundle,
     revision: built.revision,
     bytes: built.archive.length,
-    remembered: built.rememberable,
+    cached: built.cacheable,
     reads: built.reads,
   }
-  const remembered = built.rememberable
+  const cached = built.cacheable
     ? 'remembered'
     : 'made anew at every call, because rules read time or arguments'
   process.stdout.write(
     options.json
       ? `${JSON.stringify(summary, undefined, 2)}\n`
-      : `${options.bundle}: revision ${built.revision}, ${built.archive.length} bytes; decisions are ${remembered}\n`,
+      : `${options.bundle}: revision ${built.revision}, ${built.archive.length} bytes; decisions are ${cached}\n`,
   )
   return 0
 }

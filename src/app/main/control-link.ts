@@ -5,7 +5,7 @@ import { ControlPlaneClient } from '../../data-plane/follower/client.ts'
 import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
 import { RemoteGateway } from '../../data-plane/follower/remote-gateway.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
-import type { GatewayNews } from '../../link/report.ts'
+import type { GatewayState } from '../../link/report.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
@@ -20,7 +20,7 @@ export async function attachGateway(controlPlane: ControlPlane, gateway: Gateway
   await controlPlane.attach({
     ...helloOf(gateway),
     apply: control => configuration.change({ control }),
-    news: () => newsOf(gateway),
+    news: () => stateOf(gateway),
   })
 }
 
@@ -29,8 +29,8 @@ export async function followControlPlane(
   gateway: Gateway,
   at: NonNullable<Settings['controlPlane']>,
 ): Promise<void> {
-  const { ground, configuration, issuer } = gateway
-  const { settings, log, closers, conditions } = ground
+  const { context, configuration, issuer } = gateway
+  const { settings, log, closers, conditions } = context
   // its control plane and its provider are where the operator says, however private the address
   const egress = createEgress({
     allow: [...settings.egressAllow, hostOf(at.url), hostOf(issuer)],
@@ -46,7 +46,7 @@ export async function followControlPlane(
       client,
       bookPath: join(settings.dataDir, 'control-report.ndjson'),
       workers: hello.workers,
-      news: () => newsOf(gateway),
+      news: () => stateOf(gateway),
       log,
     }),
     hello,
@@ -64,7 +64,7 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-function helloOf({ ground: { settings }, plane, gatewayUrl, issuer }: Gateway) {
+function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway) {
   return {
     name: settings.gatewayName,
     url: gatewayUrl,
@@ -75,7 +75,7 @@ function helloOf({ ground: { settings }, plane, gatewayUrl, issuer }: Gateway) {
 }
 
 /** The gateway counts by tenant name, the control plane by tenant id. */
-function newsOf({ plane, configuration }: Gateway): GatewayNews {
+function stateOf({ plane, configuration }: Gateway): GatewayState {
   const { usage, keysUsed, consumersSeen } = plane.takeUsage()
   const { tenants } = configuration.control
   const ids = new Map([...tenants.values()].map(tenant => [tenant.name, tenant.id]))

@@ -7,7 +7,7 @@ import { type SeededTenant, seedTenants } from '../../control-plane/api/services
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { mountWeb } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type Ground, MAX_BODY_BYTES, type OpenListener, openListener } from './ground.ts'
+import { type AppContext, MAX_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
@@ -23,38 +23,38 @@ const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
 ]
 
 export interface ControlPlaneParts {
-  readonly ground: Ground
-  readonly door: OpenListener
+  readonly context: AppContext
+  readonly server: OpenListener
   /** Public address of the gateways, without trailing slash. */
   readonly gatewayUrl: string
   readonly apiUrl: string
   readonly issuer: string
 }
 
-export async function openApi(ground: Ground): Promise<Pick<ControlPlaneParts, 'door' | 'apiUrl'>> {
-  const { api } = ground.settings
-  const door = await openListener(ground, api)
-  return { door, apiUrl: api.url ?? `http://localhost:${door.port}` }
+export async function openApi(context: AppContext): Promise<Pick<ControlPlaneParts, 'server' | 'apiUrl'>> {
+  const { api } = context.settings
+  const server = await openListener(context, api)
+  return { server, apiUrl: api.url ?? `http://localhost:${server.port}` }
 }
 
 /** @throws Error naming the setting when the database cannot be opened */
 export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
-  const { ground, door, gatewayUrl, apiUrl, issuer } = plane
-  const { settings, log, closers, clock } = ground
+  const { context, server, gatewayUrl, apiUrl, issuer } = plane
+  const { settings, log, closers, clock } = context
   const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
-  const tokens = openVerifier(ground, issuer, gatewayUrl)
-  const policy = await openControlPolicy(ground)
+  const tokens = openVerifier(context, issuer, gatewayUrl)
+  const policy = await openControlPolicy(context)
   const store = await openMigratedStore({
     url: settings.databaseUrl,
     dataDir: settings.dataDir,
     now: clock.now,
-    sealer: openSealer(ground),
+    sealer: openSealer(context),
     onFault,
   })
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
-  await receiveEvents(ground, store)
-  const webhooks = await sendWebhooks(ground, store)
+  await receiveEvents(context, store)
+  const webhooks = await sendWebhooks(context, store)
   const advanceClock = (ms: number): void => {
     clock.advance(ms)
     webhooks.nudge()
@@ -71,14 +71,14 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     now: clock.now,
     ...(settings.testHooks ? { advanceClock } : {}),
     maxBodyBytes: MAX_BODY_BYTES,
-    webhooksHttpsOnly: webhooksHttpsOnly(ground),
+    webhooksHttpsOnly: webhooksHttpsOnly(context),
     cors: settings.cors,
     authConfig: { issuer, audiences: settings.auth.allowedAudiences },
     toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
     onFault,
   })
   closers.add('control plane', () => controlPlane.close())
-  door.handle(
+  server.handle(
     mountWeb(request => controlPlane.fetch(request), {
       maxBodyBytes: MAX_BODY_BYTES,
       scheme: 'http',

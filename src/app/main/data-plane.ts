@@ -10,7 +10,7 @@ import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { kernelRoutes } from '../../data-plane/http/kernel-routes.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
 import { McpEndpoint } from '../../data-plane/http/mcp/endpoint.ts'
-import type { StreamPlaces } from '../../data-plane/http/mcp/stream-limiter.ts'
+import type { StreamSlots } from '../../data-plane/http/mcp/stream-limiter.ts'
 import { createOAuthFront } from '../../data-plane/http/oauth/front.ts'
 import { providerAdminOf } from '../../data-plane/http/oauth/provider-admin.ts'
 import { ApiProxy } from '../../data-plane/http/proxy.ts'
@@ -29,14 +29,14 @@ import { keyLookup } from '../../data-plane/snapshot/key-records.ts'
 import { admitWithinBounds } from '../../data-plane/stages/1-admit/admit-within-bounds.ts'
 import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import { ResultCache } from '../../data-plane/stages/5-invoke/result-cache.ts'
-import { UsageCounter, type UsageNews } from '../../data-plane/stages/6-settle/count-usage.ts'
+import { UsageCounter, type UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../data-plane/stages/index.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { applyChange, type SnapshotChange } from '../../link/change.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../link/document.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type Ground, MAX_BODY_BYTES, type OpenListener } from './ground.ts'
+import { type AppContext, MAX_BODY_BYTES, type OpenListener } from './app-context.ts'
 import { openVerifier } from './identity.ts'
 import { usageComesFromEvents } from './metering.ts'
 import { openGatewayPolicy } from './policy.ts'
@@ -45,7 +45,7 @@ import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
 
-const MAX_BACKEND_ANSWER_BYTES = 8 * 1024 * 1024
+const MAX_BACKEND_RESPONSE_BYTES = 8 * 1024 * 1024
 const HEARTBEAT_MS = 15_000
 
 /** The keys also sign request states. */
@@ -55,9 +55,9 @@ export interface OpenSessions {
 }
 
 export interface DataPlaneParts {
-  readonly ground: Ground
+  readonly context: AppContext
   /** Open already: with port 0 the gateway's own address follows from it. */
-  readonly door: OpenListener
+  readonly server: OpenListener
   /** Public address without trailing slash. */
   readonly gatewayUrl: string
   readonly issuer: string
@@ -65,7 +65,7 @@ export interface DataPlaneParts {
   readonly quota: Quota
   readonly sessions: OpenSessions
   /** Places for event streams that another thread counts; counted here when absent. */
-  readonly places?: StreamPlaces
+  readonly places?: StreamSlots
   /** Who owns the policy bundles; the owner of this thread when absent. */
   readonly policyOwner?: PolicyOwner
   /** Of this thread. */
@@ -79,17 +79,17 @@ export interface DataPlane {
   apply(change: SnapshotChange): string | undefined | Promise<string | undefined>
   status(): 'online' | 'degraded' | 'draining'
   /** What was counted since it was last asked; it is not given twice. */
-  takeUsage(): UsageNews
+  takeUsage(): UsageDelta
   /** Readiness off, no new connection, streams told, calls in flight finished until `untilMs` (Unix ms). Never rejects. */
   drain(untilMs: number): Promise<void>
 }
 
 export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> {
-  const { ground, door, gatewayUrl, issuer, quota, meter } = plane
-  const { settings, log, closers, clock, metrics, egress, conditions } = ground
-  const tokens = openVerifier(ground, issuer, gatewayUrl)
-  const traces = await openTraces(ground)
-  const policy = await openGatewayPolicy(ground, plane.policyOwner)
+  const { context, server, gatewayUrl, issuer, quota, meter } = plane
+  const { settings, log, closers, clock, metrics, egress, conditions } = context
+  const tokens = openVerifier(context, issuer, gatewayUrl)
+  const traces = await openTraces(context)
+  const policy = await openGatewayPolicy(context, plane.policyOwner)
   const { sessions, keys } = plane.sessions
   closers.add('sessions', () => sessions.close())
 
@@ -110,7 +110,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       apiKeys,
       quota,
       egress,
-      maxResponseBytes: MAX_BACKEND_ANSWER_BYTES,
+      maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
       results,
       usage: usage.stage,
       meter,
@@ -172,7 +172,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     rest,
     mcp,
     admin: new Admin(parts, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
-    policy: new PolicyAdmin(parts, policy.desk, rest),
+    policy: new PolicyAdmin(parts, policy.operations, rest),
     oauth: createOAuthFront({
       gatewayUrl,
       issuer: settings.auth.provider === 'none' ? undefined : issuer,
@@ -180,7 +180,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
       log,
     }),
-    proxy: new ApiProxy(parts, openUpstreams(ground), rest, trustOf(settings.sse.trustedProxies)),
+    proxy: new ApiProxy(parts, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
     matcher: kernelRoutes(kernel, clock.now),
   })
   const changed = listingChanges(listTools())
@@ -191,7 +191,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     if (previous !== undefined) void mcp.announce(previous, next, changed)
   })
   policy.onSwap(next => holder.adopt(next))
-  door.handle(router.handler)
+  server.handle(router.handler)
 
   metrics.gauge(
     'platform_tools',
@@ -199,7 +199,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     () => holder.current?.toolCount ?? 0,
     'max',
   )
-  showSessions(ground, sessions)
+  showSessions(context, sessions)
   metrics.counter(
     'platform_result_cache_hits_total',
     'Calls answered with a result that was remembered, or shared with a call under way.',
@@ -214,7 +214,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   metrics.gauge(
     'platform_decisions_remembered',
     'Policy decisions in the cache.',
-    () => policy.current().remembered,
+    () => policy.current().cached,
   )
   metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
   metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())
@@ -228,8 +228,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       } catch (error) {
         return (error as Error).message
       }
-      const answer = holder.publish(Object.freeze({ ...wanted, version }))
-      if (answer.kind === 'nack') return answer.reason
+      const response = holder.publish(Object.freeze({ ...wanted, version }))
+      if (response.kind === 'nack') return response.reason
       content = wanted
       return undefined
     },
@@ -238,7 +238,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     async drain(untilMs) {
       draining = true
       log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
-      door.listener.stopAccepting()
+      server.listener.stopAccepting()
       mcp.close()
       while (admission.inFlight() > 0 && Date.now() < untilMs)
         await new Promise(resolve => setTimeout(resolve, 20))

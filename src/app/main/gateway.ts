@@ -3,9 +3,9 @@ import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
+import { type AppContext, openListener } from './app-context.ts'
 import { Configuration } from './configuration.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
-import { type Ground, openListener } from './ground.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
 import { policyOwner } from './policy-served.ts'
@@ -13,7 +13,7 @@ import { startTools } from './tools.ts'
 import { startWorkerThreads } from './workers/worker-threads.ts'
 
 export interface Gateway {
-  readonly ground: Ground
+  readonly context: AppContext
   readonly plane: DataPlane
   readonly httpServer: ListenerKind
   /** Serves nothing until the tools and the control plane have spoken. */
@@ -24,11 +24,11 @@ export interface Gateway {
   startTools(): Promise<string | undefined>
 }
 
-export async function openGateway(ground: Ground, issuer: string): Promise<Gateway> {
-  const { settings, log } = ground
-  adoptSpool(ground)
-  const { plane, port, httpServer } = await (threadsOf(ground) > 1 ? openThreads : openHere)(ground, issuer)
-  await sendEvents(ground)
+export async function openGateway(context: AppContext, issuer: string): Promise<Gateway> {
+  const { settings, log } = context
+  adoptSpool(context)
+  const { plane, port, httpServer } = await (threadsOf(context) > 1 ? openThreads : openHere)(context, issuer)
+  await sendEvents(context)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${port}`
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
@@ -37,13 +37,13 @@ export async function openGateway(ground: Ground, issuer: string): Promise<Gatew
     log,
   })
   return {
-    ground,
+    context,
     plane,
     httpServer,
     configuration,
     gatewayUrl,
     issuer,
-    startTools: () => startTools(ground, gatewayUrl, tools => void configuration.change({ tools })),
+    startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),
   }
 }
 
@@ -54,28 +54,28 @@ interface OpenPlane {
 }
 
 /** In this thread. */
-async function openHere(ground: Ground, issuer: string): Promise<OpenPlane> {
-  const { settings, log, clock } = ground
-  const door = await openListener(ground, settings.gateway)
-  const gatewayUrl = settings.gateway.url ?? `http://localhost:${door.port}`
-  const { quota } = await openQuota(ground)
+async function openHere(context: AppContext, issuer: string): Promise<OpenPlane> {
+  const { settings, log, clock } = context
+  const server = await openListener(context, settings.gateway)
+  const gatewayUrl = settings.gateway.url ?? `http://localhost:${server.port}`
+  const { quota } = await openQuota(context)
   const sessions = await openSessions({ ...settings, ...settings.sessions, log, now: clock.now })
-  const meter = openMeter(ground)
-  const plane = await startDataPlane({ ground, door, gatewayUrl, issuer, quota, meter, sessions })
-  return { plane, port: door.port, httpServer: door.listener.kind }
+  const meter = openMeter(context)
+  const plane = await startDataPlane({ context, server, gatewayUrl, issuer, quota, meter, sessions })
+  return { plane, port: server.port, httpServer: server.listener.kind }
 }
 
 /** In threads of their own; this one is left to everything else. */
-async function openThreads(ground: Ground, issuer: string): Promise<OpenPlane> {
-  const count = threadsOf(ground)
-  const quota = await openQuota(ground, count)
-  const policy = ground.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(ground)
-  const threads = await startWorkerThreads({ ground, issuer, quota, policy, count })
+async function openThreads(context: AppContext, issuer: string): Promise<OpenPlane> {
+  const count = threadsOf(context)
+  const quota = await openQuota(context, count)
+  const policy = context.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(context)
+  const threads = await startWorkerThreads({ context, issuer, quota, policy, count })
   return { plane: threads, port: threads.port, httpServer: threads.httpServer }
 }
 
 /** One where the listener cannot share its port with others. */
-function threadsOf({ settings, log }: Ground): number {
+function threadsOf({ settings, log }: AppContext): number {
   if (settings.workers > 1 && !canSharePorts(settings.httpServer)) {
     log.warn(
       { workers: settings.workers },

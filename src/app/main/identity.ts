@@ -5,10 +5,10 @@ import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
 import { createTokenVerifier } from '../../shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 /** @returns the issuer, started here when `AUTH_ISSUER` is not set */
-export async function openIssuer({ settings, log, closers }: Ground): Promise<string> {
+export async function openIssuer({ settings, log, closers }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startDevProvider({
     host: settings.gateway.host,
@@ -21,8 +21,8 @@ export async function openIssuer({ settings, log, closers }: Ground): Promise<st
 }
 
 /** @param gatewayUrl tokens may name the gateway's own addresses as their audience */
-export function openVerifier(ground: Ground, issuer: string, gatewayUrl: string): TokenVerifier {
-  const { settings, egress, log, closers } = ground
+export function openVerifier(context: AppContext, issuer: string, gatewayUrl: string): TokenVerifier {
+  const { settings, egress, log, closers } = context
   if (settings.auth.provider === 'none') return NO_TOKENS
   const tokens = createTokenVerifier({
     issuer,

@@ -13,7 +13,7 @@ import { type SpooledEvent, SpoolReader } from '../../data-plane/metering/spool/
 import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import type { Settings } from '../settings.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 const MAX_SEGMENT_BYTES = 8 * 1024 * 1024
 const EXPORT_BATCH = 2000
@@ -36,20 +36,20 @@ export function usageComesFromEvents(settings: Settings): boolean {
  */
 export function missingMetrics(settings: Settings): string | undefined {
   if (exportsEvents(settings)) return undefined
-  const mend = 'set METERING_ENABLED=true and KAFKA_BROKERS for it and for its gateways'
+  const fix = 'set METERING_ENABLED=true and KAFKA_BROKERS for it and for its gateways'
   if (settings.role === 'control-plane')
-    return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${mend}`
+    return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${fix}`
   if (settings.role === 'gateway')
-    return `the control plane is told usage of subscriptions but no metrics (its GET …/metrics stays empty), as metering events stay in this spool: ${mend}`
+    return `the control plane is told usage of subscriptions but no metrics (its GET …/metrics stays empty), as metering events stay in this spool: ${fix}`
   return undefined
 }
 
-function tellOfMissingMetrics({ settings, log }: Ground): void {
+function warnOfMissingMetrics({ settings, log }: AppContext): void {
   const missing = missingMetrics(settings)
   if (missing !== undefined) log.warn({}, missing)
 }
 
-function spoolOf({ settings }: Ground) {
+function spoolOf({ settings }: AppContext) {
   const { spoolMaxBytes } = settings.metering
   return {
     directory: join(settings.dataDir, 'metering'),
@@ -58,15 +58,15 @@ function spoolOf({ settings }: Ground) {
 }
 
 /** Takes over what the process before this one has left; before the first meter opens. @throws Error of the file system */
-export function adoptSpool(ground: Ground): void {
-  adoptSegments(spoolOf(ground).directory)
+export function adoptSpool(context: AppContext): void {
+  adoptSegments(spoolOf(context).directory)
 }
 
 /** The meter of this thread. */
-export function openMeter(ground: Ground): SpoolWriter {
-  const { settings, log, closers, metrics, conditions } = ground
+export function openMeter(context: AppContext): SpoolWriter {
+  const { settings, log, closers, metrics, conditions } = context
   const writer = new SpoolWriter({
-    ...spoolOf(ground),
+    ...spoolOf(context),
     durability: settings.metering.durability,
     gateway: settings.gatewayName,
     onFault(error) {
@@ -91,27 +91,27 @@ export function openMeter(ground: Ground): SpoolWriter {
 }
 
 /** The gateway's share in the main thread: events go to the brokers, or stay where they are. The control plane of this process takes them itself. */
-export async function sendEvents(ground: Ground): Promise<void> {
-  const { settings } = ground
-  if (settings.role === 'gateway') tellOfMissingMetrics(ground)
-  if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(ground, undefined)
+export async function sendEvents(context: AppContext): Promise<void> {
+  const { settings } = context
+  if (settings.role === 'gateway') warnOfMissingMetrics(context)
+  if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(context, undefined)
 }
 
 /** The control plane's share: it counts the events of all gateways from the brokers, or those of this process from the spool. */
-export async function receiveEvents(ground: Ground, store: Store): Promise<void> {
-  const { settings } = ground
-  tellOfMissingMetrics(ground)
-  if (exportsEvents(settings)) await foldFromKafka(ground, store)
-  else if (settings.role === 'all') await deliverEvents(ground, store)
+export async function receiveEvents(context: AppContext, store: Store): Promise<void> {
+  const { settings } = context
+  warnOfMissingMetrics(context)
+  if (exportsEvents(settings)) await foldFromKafka(context, store)
+  else if (settings.role === 'all') await deliverEvents(context, store)
 }
 
 /**
  * Starts the one reader of the spool: to the brokers when they are set, else to the control plane of this process; without either
  * the events stay. Closed before the meters are: what they still write is delivered by the next process.
  */
-async function deliverEvents(ground: Ground, store: Store | undefined): Promise<void> {
-  const { settings, log, closers, metrics } = ground
-  const { directory, segmentBytes } = spoolOf(ground)
+async function deliverEvents(context: AppContext, store: Store | undefined): Promise<void> {
+  const { settings, log, closers, metrics } = context
+  const { directory, segmentBytes } = spoolOf(context)
   const exporting = exportsEvents(settings)
   const reader = new SpoolReader({
     directory,
@@ -136,7 +136,7 @@ async function deliverEvents(ground: Ground, store: Store | undefined): Promise<
   const timer = setInterval(enforce, RETENTION_EVERY_MS)
   closers.add('metering spool', () => clearInterval(timer))
 
-  const take = exporting ? await toKafka(ground) : store === undefined ? undefined : toStore(store, log)
+  const take = exporting ? await toKafka(context) : store === undefined ? undefined : toStore(store, log)
   if (take !== undefined) {
     const sink = new EventSink<SpooledEvent>({
       source: reader,
@@ -171,8 +171,8 @@ async function deliverEvents(ground: Ground, store: Store | undefined): Promise<
   metrics.gauge('platform_metering_spool_segments', 'Files of the spool.', () => retention.counts.segments)
 }
 
-async function toKafka(ground: Ground): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
-  const { settings, log, closers } = ground
+async function toKafka(context: AppContext): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
+  const { settings, log, closers } = context
   // loaded by those who have brokers
   const { KafkaProducer } = await import('../../data-plane/metering/kafka/kafka-producer.ts')
   const producer = new KafkaProducer({
@@ -185,7 +185,7 @@ async function toKafka(ground: Ground): Promise<(events: readonly SpooledEvent[]
   return events => producer.send(events)
 }
 
-function toStore(store: Store, log: Ground['log']): (events: readonly SpooledEvent[]) => Promise<void> {
+function toStore(store: Store, log: AppContext['log']): (events: readonly SpooledEvent[]) => Promise<void> {
   return async spooled => {
     const events = spooled.flatMap(({ bytes }): MeteringEvent[] => {
       try {
@@ -199,8 +199,8 @@ function toStore(store: Store, log: Ground['log']): (events: readonly SpooledEve
   }
 }
 
-async function foldFromKafka(ground: Ground, store: Store): Promise<void> {
-  const { settings, log, closers, metrics } = ground
+async function foldFromKafka(context: AppContext, store: Store): Promise<void> {
+  const { settings, log, closers, metrics } = context
   const { KafkaConsumer } = await import('../../data-plane/metering/kafka/kafka-consumer.ts')
   const consumer = new KafkaConsumer({
     ...settings.metering,

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota, QuotaStatistics } from '../../data-plane/quota/quota.ts'
 import type { QuotaUsage } from '../../shared/telemetry/metrics.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
 
 const AWAY =
@@ -19,9 +19,9 @@ export interface JoinableQuota {
 
 /** With Redis, resolves once every other instance knows of this one, or after some seconds without Redis. */
 /** @param threads that will join, each with a number from 1 on */
-export async function openQuota(ground: Ground, threads = 0): Promise<JoinableQuota> {
-  const { clock, metrics, closers } = ground
-  const joinable = await open(ground, threads + 1)
+export async function openQuota(context: AppContext, threads = 0): Promise<JoinableQuota> {
+  const { clock, metrics, closers } = context
+  const joinable = await open(context, threads + 1)
   const { quota } = joinable
   closers.add('quota', () => quota.close())
   clock.onAdvance(ms => quota.advance(ms))
@@ -52,7 +52,10 @@ export async function openQuota(ground: Ground, threads = 0): Promise<JoinableQu
   return joinable
 }
 
-async function open({ settings, log, clock, conditions }: Ground, threads: number): Promise<JoinableQuota> {
+async function open(
+  { settings, log, clock, conditions }: AppContext,
+  threads: number,
+): Promise<JoinableQuota> {
   const dir = join(settings.dataDir, 'quota')
   const onFault = (error: Error): void =>
     log.error(

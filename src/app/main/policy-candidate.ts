@@ -6,7 +6,7 @@ import { CANDIDATE } from '../../shared/policy/live/follower.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
 import { joinedStatus, type ShadowStatus } from '../../shared/policy/live/shadow.ts'
 import { watchSource } from '../../shared/policy/live/source.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 /** Why nothing can be promoted where no candidate is set. */
 export const NO_CANDIDATE = 'There is no candidate: set POLICY_SHADOW.'
@@ -19,7 +19,7 @@ export interface Candidate {
 }
 
 export interface CandidateParts {
-  readonly ground: Ground
+  readonly context: AppContext
   readonly live: LivePolicy
   readonly options: LivePolicyOptions
   readonly distribution: BundleDistribution
@@ -27,12 +27,12 @@ export interface CandidateParts {
 
 /** undefined where no candidate is set. */
 export function openCandidate({
-  ground,
+  context,
   live,
   options,
   distribution,
 }: CandidateParts): Candidate | undefined {
-  const { settings, closers } = ground
+  const { settings, closers } = context
   const { shadow: path, pollMs, maxFlips, bundle: liveBundle } = settings.policy
   if (path === undefined) return undefined
   let bundle: Uint8Array | undefined

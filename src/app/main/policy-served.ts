@@ -15,7 +15,7 @@ import { tightened } from '../../shared/policy/live/tightened.ts'
 import { createOpaHttpEngine } from '../../shared/policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
 
 /** What a plane asks, and how it hears of another policy. */
@@ -45,20 +45,20 @@ export interface OpenPolicyOwner extends PolicyOwner {
   alsoTryOn(recent: () => readonly PolicyInput[]): void
 }
 
-const owners = new WeakMap<Ground, Promise<OpenPolicyOwner>>()
+const owners = new WeakMap<AppContext, Promise<OpenPolicyOwner>>()
 
 /** The one of the process. @throws Error naming what cannot be opened */
-export function policyOwner(ground: Ground): Promise<OpenPolicyOwner> {
-  let owner = owners.get(ground)
+export function policyOwner(context: AppContext): Promise<OpenPolicyOwner> {
+  let owner = owners.get(context)
   if (owner === undefined) {
-    owner = openOwner(ground)
-    owners.set(ground, owner)
+    owner = openOwner(context)
+    owners.set(context, owner)
   }
   return owner
 }
 
 /** Prepares bundles, or asks the policy server, for one plane. */
-export function preparerOf({ log, metrics }: Ground): Pick<LivePolicyOptions, 'prepare'> {
+export function preparerOf({ log, metrics }: AppContext): Pick<LivePolicyOptions, 'prepare'> {
   const wasm = createOpaWasmEngine({ log, onFailure: failure => metrics.policyFailed(failure) })
   return { prepare: archive => wasm.prepare(archive) }
 }
@@ -70,7 +70,7 @@ export async function openPolicyServer({
   log,
   closers,
   metrics,
-}: Ground): Promise<PlanePolicy> {
+}: AppContext): Promise<PlanePolicy> {
   const onFailure = (failure: string): void => metrics.policyFailed(failure)
   const engine = createOpaHttpEngine({ url: settings.policy.url!, egress, log, onFailure })
   const server = await engine.prepare(new Uint8Array())
@@ -78,8 +78,8 @@ export async function openPolicyServer({
   return { current: () => server, onSwap: () => {} }
 }
 
-async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
-  const { settings, log, closers, metrics, conditions } = ground
+async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
+  const { settings, log, closers, metrics, conditions } = context
   const { bundle, pollMs, key, tenants: tenantsDir } = settings.policy
   const epoch = new SharedArrayBuffer(4)
   const distribution = new BundleDistribution(epoch)
@@ -92,7 +92,7 @@ async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
     return (await Promise.all(inputs.map(async some => some).map(some => some.catch(() => [])))).flat()
   }
   const options: LivePolicyOptions = {
-    ...preparerOf(ground),
+    ...preparerOf(context),
     trial: async archive => trial.run(archive, await recent()),
     ...(key === undefined ? {} : { verify: verifierOf(key) }),
     log,
@@ -105,7 +105,7 @@ async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
       current = compose()
       for (const listener of listeners) listener(current)
     })
-  const source = sourceOf(bundle, ground)
+  const source = sourceOf(bundle, context)
   const first = await firstBundle(source)
   const live = await LivePolicy.open(first, {
     ...options,
@@ -142,8 +142,8 @@ async function openOwner(ground: Ground): Promise<OpenPolicyOwner> {
     },
   )
   closers.add('watching of the policy', () => watching.stop())
-  if (tenants !== undefined) watchTenants(ground, tenants, report)
-  const candidate = openCandidate({ ground, live, options, distribution })
+  if (tenants !== undefined) watchTenants(context, tenants, report)
+  const candidate = openCandidate({ context, live, options, distribution })
   metrics.counter(
     'platform_policy_swaps_total',
     'Policy bundles that took the place of another.',
@@ -188,7 +188,7 @@ async function firstBundle(source: BundleSource): Promise<Uint8Array> {
 }
 
 function watchTenants(
-  { settings, closers, conditions }: Ground,
+  { settings, closers, conditions }: AppContext,
   tenants: TenantBundles,
   report: () => void,
 ): void {
@@ -205,7 +205,7 @@ function watchTenants(
   closers.add('watching of the policies of tenants', () => watching.stop())
 }
 
-function sourceOf(bundle: string, { egress }: Ground): BundleSource {
+function sourceOf(bundle: string, { egress }: AppContext): BundleSource {
   return /^https?:/.test(bundle) ? httpSource(bundle, egress) : fileSource(bundle)
 }
 

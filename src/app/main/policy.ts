@@ -1,15 +1,15 @@
 /** Wires the policy of one plane: what decides, what keeps the decisions, and what operators may ask of it. It decides nothing. */
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
-import type { PolicyDesk } from '../../data-plane/http/admin-policy.ts'
+import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import type { DecisionObserver, PolicyInput } from '../../shared/policy/engine.ts'
 import { PolicyFollower } from '../../shared/policy/live/follower.ts'
 import { recordedPolicy } from '../../shared/policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../../shared/policy/log/recorder.ts'
 import { createDecisionLog } from '../../shared/policy/log/writer.ts'
 import { SILENT } from '../../shared/telemetry/log.ts'
-import type { Ground } from './ground.ts'
-import { policyDesk } from './policy-desk.ts'
+import type { AppContext } from './app-context.ts'
+import { policyOperations } from './policy-operations.ts'
 import {
   openPolicyServer,
   type PlanePolicy,
@@ -20,23 +20,23 @@ import {
 
 export interface GatewayPolicy extends PlanePolicy {
   readonly decisions: DecisionObserver
-  readonly desk: PolicyDesk
+  readonly operations: PolicyOperations
 }
 
 /** Inputs that a new bundle has to prove itself on. */
 const TRIED_INPUTS = 64
 
 /** What the gateway of the same process keeps: the control plane must not write over its log. */
-const recorderOn = new WeakMap<Ground, DecisionRecorder>()
+const recorderOn = new WeakMap<AppContext, DecisionRecorder>()
 
 /** The policy of the control plane: the owner's own. */
-export async function openControlPolicy(ground: Ground): Promise<PlanePolicy> {
-  const beside = recorderOn.get(ground)
-  const recorder = beside ?? openRecorder(ground)
+export async function openControlPolicy(context: AppContext): Promise<PlanePolicy> {
+  const beside = recorderOn.get(context)
+  const recorder = beside ?? openRecorder(context)
   let plane: PlanePolicy
-  if (ground.settings.policy.engine === 'opa-http') plane = await openPolicyServer(ground)
+  if (context.settings.policy.engine === 'opa-http') plane = await openPolicyServer(context)
   else {
-    const owner = await policyOwner(ground)
+    const owner = await policyOwner(context)
     if (beside === undefined) owner.alsoTryOn(() => inputsOf(recorder))
     plane = owner.plane
   }
@@ -52,29 +52,29 @@ export async function openControlPolicy(ground: Ground): Promise<PlanePolicy> {
  * @param owner the one of this thread when absent.
  * @throws Error naming what cannot be opened
  */
-export async function openGatewayPolicy(ground: Ground, owner?: PolicyOwner): Promise<GatewayPolicy> {
+export async function openGatewayPolicy(context: AppContext, owner?: PolicyOwner): Promise<GatewayPolicy> {
   let follower: PolicyFollower | undefined
-  const recorder = openRecorder(ground, (input, decision) => follower?.observe(input, decision))
-  recorderOn.set(ground, recorder)
-  if (ground.settings.policy.engine === 'opa-http') {
-    const plane = await openPolicyServer(ground)
-    const desk = policyDesk({ ground, recorder, plane, live: undefined, owner: undefined })
-    return { ...plane, decisions: recorder, desk }
+  const recorder = openRecorder(context, (input, decision) => follower?.observe(input, decision))
+  recorderOn.set(context, recorder)
+  if (context.settings.policy.engine === 'opa-http') {
+    const plane = await openPolicyServer(context)
+    const operations = policyOperations({ context, recorder, plane, live: undefined, owner: undefined })
+    return { ...plane, decisions: recorder, operations }
   }
-  const bundles = owner ?? (await policyOwner(ground))
-  const followed = await follow(ground, bundles, recorder)
+  const bundles = owner ?? (await policyOwner(context))
+  const followed = await follow(context, bundles, recorder)
   follower = followed
   const plane: PlanePolicy = {
     current: () => followed.current,
     onSwap: listener => followed.onSwap(listener),
   }
-  const desk = policyDesk({ ground, recorder, plane, live: followed.platform, owner: bundles })
-  return { ...plane, decisions: recorder, desk }
+  const operations = policyOperations({ context, recorder, plane, live: followed.platform, owner: bundles })
+  return { ...plane, decisions: recorder, operations }
 }
 
 /** Joins first and prepares what is active then: no change is missed meanwhile, it waits. */
 async function follow(
-  ground: Ground,
+  context: AppContext,
   owner: PolicyOwner,
   recorder: DecisionRecorder,
 ): Promise<PolicyFollower> {
@@ -91,15 +91,15 @@ async function follow(
     shadow: () => follower?.shadow,
   })
   // the owner logs a swap once for all
-  follower = await PolicyFollower.open(bundles, { ...preparerOf(ground), log: SILENT })
+  follower = await PolicyFollower.open(bundles, { ...preparerOf(context), log: SILENT })
   const followed = follower
-  ground.closers.add('policy of the gateway', () => followed.close())
-  showCandidate(ground, followed)
+  context.closers.add('policy of the gateway', () => followed.close())
+  showCandidate(context, followed)
   ready(followed)
   return followed
 }
 
-function showCandidate({ settings, metrics }: Ground, follower: PolicyFollower): void {
+function showCandidate({ settings, metrics }: AppContext, follower: PolicyFollower): void {
   if (settings.policy.shadow === undefined) return
   metrics.gauge(
     'platform_policy_shadow_compared',
@@ -114,7 +114,7 @@ function showCandidate({ settings, metrics }: Ground, follower: PolicyFollower):
 }
 
 function openRecorder(
-  { settings, log, closers, metrics }: Ground,
+  { settings, log, closers, metrics }: AppContext,
   also: NonNullable<RecorderOptions['also']> = () => {},
 ): DecisionRecorder {
   const { keep, sampleAllowed } = settings.policy.decisionLog

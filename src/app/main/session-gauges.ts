@@ -1,9 +1,9 @@
 /** Shows how many sessions there are. It counts none: the store knows, whichever it is. */
 import type { SessionStatistics, SessionStore } from '../../data-plane/sessions/session-store.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 /** Every thread sees the same sessions, those of the process or of all that share a Redis: none is counted twice. */
-export function showSessions({ metrics, clock }: Ground, sessions: SessionStore): void {
+export function showSessions({ metrics, clock }: AppContext, sessions: SessionStore): void {
   let asked: Promise<SessionStatistics> | undefined
   // both gauges of a scrape are read from one answer
   const statistics = (): Promise<SessionStatistics> => {

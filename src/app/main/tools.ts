@@ -4,7 +4,7 @@ import { createDirectorySource } from '../../catalog/directory/source.ts'
 import type { ToolSource } from '../../catalog/source.ts'
 import { startShop } from '../../example/shop/shop.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 /**
  * Resolves when every tool-set had its first try.
@@ -12,16 +12,16 @@ import type { Ground } from './ground.ts'
  * @returns the address of the example, where it was started
  */
 export async function startTools(
-  ground: Ground,
+  context: AppContext,
   gatewayUrl: string,
   publish: (tools: readonly Tool[]) => void,
 ): Promise<string | undefined> {
-  const { settings, log, closers } = ground
+  const { settings, log, closers } = context
   const shop = settings.example.enabled
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
   if (shop !== undefined) closers.add('example shop', () => shop.close())
-  const source = await sourceOf(ground, {
+  const source = await sourceOf(context, {
     GATEWAY_URL: gatewayUrl,
     ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
   })
@@ -31,7 +31,7 @@ export async function startTools(
 }
 
 async function sourceOf(
-  { settings, log, egress }: Ground,
+  { settings, log, egress }: AppContext,
   variables: Readonly<Record<string, string>>,
 ): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings

@@ -3,7 +3,7 @@ import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded, traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
 import { VERSION } from '../../shared/version.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 export interface Traces {
   /** undefined: no spans are made. */
@@ -12,7 +12,7 @@ export interface Traces {
   readonly measured: (exchange: Exchange) => boolean
 }
 
-export async function openTraces({ settings, closers }: Ground): Promise<Traces> {
+export async function openTraces({ settings, closers }: AppContext): Promise<Traces> {
   const { traces, stageTimingSample } = settings.telemetry
   const sampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
   if (!traces) return { stage: undefined, measured: sampled }

@@ -1,8 +1,8 @@
 /** The way to upstreams of proxied APIs, and what is measured on it. It decides nothing. */
 import { Upstreams } from '../../shared/egress/upstreams.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
-export function openUpstreams({ egress, metrics }: Ground): Upstreams {
+export function openUpstreams({ egress, metrics }: AppContext): Upstreams {
   let retries = 0
   let refused = 0
   const upstreams = new Upstreams({

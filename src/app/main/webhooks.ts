@@ -6,19 +6,19 @@ import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { VERSION } from '../../shared/version.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 
 /** Receivers that are called at once are bounded by the dispatcher; what is kept open of them is bounded here. */
 const MAX_ORIGINS = 512
 const MAX_CONNECTIONS_PER_ORIGIN = 64
 
 /** Whether webhooks must be https. */
-export function webhooksHttpsOnly({ settings }: Ground): boolean {
+export function webhooksHttpsOnly({ settings }: AppContext): boolean {
   return settings.nodeEnv === 'production'
 }
 
 /** What keeps secrets unreadable in the database. @throws Error when the key in `DATA_DIR` cannot be read or made */
-export function openSealer({ settings, log }: Ground): Sealer {
+export function openSealer({ settings, log }: AppContext): Sealer {
   if (settings.secretsKey !== undefined) return createSealer(settings.secretsKey)
   const { key, fresh } = keptKey(join(settings.dataDir, 'secrets.key'))
   if (fresh && !settings.databaseUrl.startsWith('pglite:')) {
@@ -34,8 +34,8 @@ export function openSealer({ settings, log }: Ground): Sealer {
  * Starts sending, with an outgoing client of its own: receivers that hang take no connection from calls.
  * @throws Error in production when an enabled webhook is over plain HTTP
  */
-export async function sendWebhooks(ground: Ground, store: Store): Promise<Webhooks> {
-  const { settings, log, closers, clock, metrics } = ground
+export async function sendWebhooks(context: AppContext, store: Store): Promise<Webhooks> {
+  const { settings, log, closers, clock, metrics } = context
   const egress = createEgress({
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
@@ -48,7 +48,7 @@ export async function sendWebhooks(ground: Ground, store: Store): Promise<Webhoo
     store,
     egress,
     now: clock.now,
-    httpsOnly: webhooksHttpsOnly(ground),
+    httpsOnly: webhooksHttpsOnly(context),
     userAgent: `Toolgate/${VERSION}`,
     onOutcome(outcome) {
       outcomes[outcome]++

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface SettingFault {
   readonly name: string
   readonly reason: string
-  readonly mend: string
+  readonly fix: string
 }
 
 const UNIT_BYTES: Readonly<Record<string, number>> = {
@@ -32,8 +32,8 @@ export class Reader {
     this.#env = env
   }
 
-  fault(name: string, reason: string, mend: string): void {
-    this.faults.push({ name, reason, mend })
+  fault(name: string, reason: string, fix: string): void {
+    this.faults.push({ name, reason, fix })
   }
 
   /** The raw value, from the variable or from the file that `NAME_FILE` names. */

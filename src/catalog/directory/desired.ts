@@ -3,7 +3,7 @@ import type { ToolSet } from '../../model/tool-set.ts'
 import type { DesiredToolSet } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
-import type { HandTool } from '../sync/served-tools.ts'
+import type { ManualTool } from '../sync/served-tools.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { FileContent } from './read-directory.ts'
 
@@ -11,10 +11,10 @@ export interface DirectoryState {
   readonly toolSets: readonly DesiredToolSet[]
   readonly faults: readonly { readonly path: string; readonly message: string }[]
   /** Reads the credentials of tools; one that cannot be read leaves its tool out. */
-  resolveHands(
+  resolveManualTools(
     references: ReferenceReader,
     onFault: (resource: ToolResource, message: string) => void,
-  ): Promise<readonly HandTool[]>
+  ): Promise<readonly ManualTool[]>
 }
 
 /** @param order positions by `namespace/name`; new ones are added behind */
@@ -49,7 +49,7 @@ export function desiredFrom(contents: readonly FileContent[], order: Map<string,
   return {
     toolSets: sorted.map(([, wanted]) => wanted),
     faults,
-    resolveHands: (references, onFault) => resolveHands([...tools.values()], references, onFault),
+    resolveManualTools: (references, onFault) => resolveManualTools([...tools.values()], references, onFault),
   }
 }
 
@@ -65,20 +65,20 @@ function addToolSet(
   return true
 }
 
-async function resolveHands(
+async function resolveManualTools(
   resources: readonly ToolResource[],
   references: ReferenceReader,
   onFault: (resource: ToolResource, message: string) => void,
-): Promise<readonly HandTool[]> {
-  const hands: HandTool[] = []
+): Promise<readonly ManualTool[]> {
+  const manualTools: ManualTool[] = []
   for (const resource of resources) {
     const ref = resource.authentication?.secretRef
     try {
       const credential = ref === undefined ? undefined : await references.readSecret(resource.namespace, ref)
-      hands.push({ resource, credential })
+      manualTools.push({ resource, credential })
     } catch (error) {
       onFault(resource, error instanceof Error ? error.message : String(error))
     }
   }
-  return hands
+  return manualTools
 }

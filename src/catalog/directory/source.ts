@@ -115,7 +115,7 @@ class DirectorySource implements ToolSource {
       this.#options.log.warn({ file: path, reason: message }, 'a resource is not usable')
     }
     const references = fileReferences(this.#options.directory)
-    const hands = await desired.resolveHands(references, (resource, message) =>
+    const manualTools = await desired.resolveManualTools(references, (resource, message) =>
       this.#options.log.warn(
         { namespace: resource.namespace, tool: resource.name, reason: message },
         'a Tool resource cannot be used',
@@ -128,7 +128,7 @@ class DirectorySource implements ToolSource {
     this.#referenced = referenced
     if (first)
       await this.#statuses.keepOnly(new Set(desired.toolSets.map(set => `${set.namespace}/${set.name}`)))
-    await this.#reconciler!.apply({ toolSets: desired.toolSets, hands })
+    await this.#reconciler!.apply({ toolSets: desired.toolSets, manualTools })
     if (referencesChanged) await this.#reconciler!.refreshLocal()
   }
 

@@ -20,7 +20,7 @@ export function watchDirectory(
 ): () => void {
   let quiet: NodeJS.Timeout | undefined
   let firstAt = 0
-  const tell = (): void => {
+  const notify = (): void => {
     quiet = undefined
     onChange()
   }
@@ -28,7 +28,7 @@ export function watchDirectory(
     const now = performance.now()
     if (quiet === undefined) firstAt = now
     clearTimeout(quiet)
-    quiet = setTimeout(tell, Math.max(0, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - now)))
+    quiet = setTimeout(notify, Math.max(0, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - now)))
   }
   const watcher = tryWatch(directory, changed, log)
   const poll = setInterval(onChange, pollIntervalMs)

@@ -8,7 +8,7 @@ export interface LintFinding {
   /** Tool, operation or '' for the tool-set as a whole. */
   readonly subject: string
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 export interface LintReport {
@@ -37,7 +37,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       rule: 'skipped-operation',
       subject: operation,
       message: reason,
-      mend: 'correct the document, or leave the operation out with spec.selector',
+      fix: 'correct the document, or leave the operation out with spec.selector',
     })
   }
   if (result.tools.length > MANY_TOOLS) {
@@ -46,7 +46,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       rule: 'many-tools',
       subject: '',
       message,
-      mend: 'narrow spec.selector, or split the tool-set',
+      fix: 'narrow spec.selector, or split the tool-set',
     })
   }
   for (const tool of result.tools) findings.push(...lintTool(tool))
@@ -65,16 +65,16 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
   const subject = tool.name
   const { description, request, inputSchema } = tool
   if (description === `${request.method} ${tool.operation}` || isGenerated(tool)) {
-    const mend = 'write summary or description of the operation'
-    yield { rule: 'missing-description', subject, message: 'the operation is not described', mend }
+    const fix = 'write summary or description of the operation'
+    yield { rule: 'missing-description', subject, message: 'the operation is not described', fix }
   } else if (description.length < SHORT_DESCRIPTION) {
-    const mend = 'say what the operation does and when to use it'
-    yield { rule: 'short-description', subject, message: `"${description}" tells an agent little`, mend }
+    const fix = 'say what the operation does and when to use it'
+    yield { rule: 'short-description', subject, message: `"${description}" tells an agent little`, fix }
   }
   if (subject.length > CLIENT_NAME_LIMIT) {
-    const mend = 'shorten operationId or spec.naming.prefix'
+    const fix = 'shorten operationId or spec.naming.prefix'
     const message = `the name has ${subject.length} characters; clients put the server's name before it and stop at 60 to 64`
-    yield { rule: 'long-name', subject, message, mend }
+    yield { rule: 'long-name', subject, message, fix }
   }
   const chars = JSON.stringify(inputSchema).length
   if (chars > HUGE_SCHEMA_CHARS) {
@@ -83,13 +83,13 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
       rule: 'huge-schema',
       subject,
       message,
-      mend: 'leave the operation out, or shrink its body schema',
+      fix: 'leave the operation out, or shrink its body schema',
     }
   }
   const properties = Object.entries(inputSchema.properties ?? {})
   if (properties.length > MANY_ARGUMENTS) {
     const message = `${properties.length} arguments`
-    yield { rule: 'many-arguments', subject, message, mend: 'offer an operation that needs fewer' }
+    yield { rule: 'many-arguments', subject, message, fix: 'offer an operation that needs fewer' }
   }
   const bare = properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
   if (bare.length > 0) {
@@ -98,7 +98,7 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
       rule: 'missing-argument-description',
       subject,
       message,
-      mend: 'describe the parameters and properties',
+      fix: 'describe the parameters and properties',
     }
   }
 }
@@ -118,8 +118,8 @@ function isDescribed(schema: unknown): boolean {
 
 /** The report for people. */
 export function lintLines(report: LintReport): string[] {
-  const lines = report.findings.map(({ rule, subject, message, mend }) => {
-    return `${subject === '' ? report.toolSet : subject}: ${message} [${rule}] → ${mend}`
+  const lines = report.findings.map(({ rule, subject, message, fix }) => {
+    return `${subject === '' ? report.toolSet : subject}: ${message} [${rule}] → ${fix}`
   })
   for (const { operation, message } of report.notices)
     lines.push(`${operation ?? report.toolSet}: note: ${message}`)

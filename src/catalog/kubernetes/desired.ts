@@ -2,7 +2,7 @@
 import type { Desired, DesiredToolSet } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
-import type { HandTool } from '../sync/served-tools.ts'
+import type { ManualTool } from '../sync/served-tools.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { KubeObject } from './api.ts'
 import { editedFields, toolNameOf } from './tool-objects.ts'
@@ -19,14 +19,17 @@ export async function desiredFromObjects(
   apiGroup: string,
 ): Promise<ClusterState> {
   const faults: { object: string; message: string }[] = []
-  const hands: HandTool[] = []
+  const manualTools: ManualTool[] = []
   for (const object of tools) {
-    const hand = await handFrom(object, references, apiGroup)
-    if (typeof hand === 'string') faults.push({ object: `Tool ${keyOf(object)}`, message: hand })
-    else if (hand !== undefined) hands.push(hand)
+    const manual = await manualToolFrom(object, references, apiGroup)
+    if (typeof manual === 'string') faults.push({ object: `Tool ${keyOf(object)}`, message: manual })
+    else if (manual !== undefined) manualTools.push(manual)
   }
   return {
-    desired: { toolSets: [...toolSets].sort(byCreation).map(object => toolSetFrom(object, apiGroup)), hands },
+    desired: {
+      toolSets: [...toolSets].sort(byCreation).map(object => toolSetFrom(object, apiGroup)),
+      manualTools,
+    },
     faults,
   }
 }
@@ -39,11 +42,11 @@ function toolSetFrom(object: KubeObject, apiGroup: string): DesiredToolSet {
 }
 
 /** undefined: nobody edited what the gateway wrote. A string: why the object cannot be used. */
-async function handFrom(
+async function manualToolFrom(
   object: KubeObject,
   references: ReferenceReader,
   apiGroup: string,
-): Promise<HandTool | string | undefined> {
+): Promise<ManualTool | string | undefined> {
   const spec = editedFields(object, apiGroup)
   if (Object.keys(spec).length === 0) return undefined
   const metadata = { ...object.metadata, name: toolNameOf(object, apiGroup) }

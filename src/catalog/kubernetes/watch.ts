@@ -21,14 +21,14 @@ export interface WatchOptions {
 export function watchObjects({ config, path, list, onChange, onBroken }: WatchOptions): Watched {
   let closed = false
   let reopen: NodeJS.Timeout | undefined
-  let tellListed: () => void = () => {}
+  let resolveListed: () => void = () => {}
   const listed = new Promise<void>(resolve => {
-    tellListed = resolve
+    resolveListed = resolve
   })
   const informer = makeInformer(config, path, async () => {
     const found = await list()
     // The informer takes the items in after this returns.
-    setImmediate(tellListed)
+    setImmediate(resolveListed)
     return found
   })
   const open = (): void => void informer.start().catch(broken)
@@ -47,7 +47,7 @@ export function watchObjects({ config, path, list, onChange, onBroken }: WatchOp
     async close() {
       closed = true
       clearTimeout(reopen)
-      tellListed()
+      resolveListed()
       await informer.stop()
     },
   }

@@ -10,46 +10,49 @@ import type { FieldFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
 /** What tools of no tool-set are reported under. */
-export const BY_HAND = '(by hand)'
+export const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */
-export function overlayTool(generated: Tool, hand: ToolResource, credential: string | undefined): Tool {
-  const title = cleanText(hand.displayName, MAX_TITLE)
-  const description = cleanText(hand.description, MAX_TOOL_DESCRIPTION)
+export function overlayTool(generated: Tool, manual: ToolResource, credential: string | undefined): Tool {
+  const title = cleanText(manual.displayName, MAX_TITLE)
+  const description = cleanText(manual.description, MAX_TOOL_DESCRIPTION)
   return {
     ...generated,
     ...(title === '' ? {} : { title }),
     ...(description === '' ? {} : { description }),
-    ...(hand.inputSchema === undefined ? {} : { inputSchema: hand.inputSchema }),
-    ...(hand.outputSchema === undefined ? {} : { outputSchema: hand.outputSchema }),
-    annotations: { ...generated.annotations, ...hand.annotations },
-    ...(hand.tags === undefined ? {} : { tags: hand.tags }),
-    request: { ...generated.request, ...requestOf(hand) },
-    ...(hand.authentication === undefined
+    ...(manual.inputSchema === undefined ? {} : { inputSchema: manual.inputSchema }),
+    ...(manual.outputSchema === undefined ? {} : { outputSchema: manual.outputSchema }),
+    annotations: { ...generated.annotations, ...manual.annotations },
+    ...(manual.tags === undefined ? {} : { tags: manual.tags }),
+    request: { ...generated.request, ...requestOf(manual) },
+    ...(manual.authentication === undefined
       ? {}
-      : { authentication: authentication(hand.authentication.type, credential, generated.authentication) }),
-    ...(hand.timeoutMs === undefined ? {} : { timeoutMs: hand.timeoutMs }),
-    ...(hand.rateLimit === undefined ? {} : { rateLimit: hand.rateLimit }),
-    ...(hand.cache === undefined ? {} : { cache: hand.cache }),
-    ...(hand.apiRef === undefined ? {} : { apiId: hand.apiRef }),
+      : { authentication: authentication(manual.authentication.type, credential, generated.authentication) }),
+    ...(manual.timeoutMs === undefined ? {} : { timeoutMs: manual.timeoutMs }),
+    ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
+    ...(manual.cache === undefined ? {} : { cache: manual.cache }),
+    ...(manual.apiRef === undefined ? {} : { apiId: manual.apiRef }),
   }
 }
 
 /** A tool that no document made: placeholders of the endpoint, then query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */
-export function toolByHand(hand: ToolResource, credential: string | undefined): Tool | readonly FieldFault[] {
-  const { endpoint, method } = hand
+export function manualTool(
+  manual: ToolResource,
+  credential: string | undefined,
+): Tool | readonly FieldFault[] {
+  const { endpoint, method } = manual
   if (endpoint === undefined || method === undefined) {
     const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'
     const reason = 'is missing, and no tool-set makes a tool of this name'
-    return [{ field, reason, mend: 'give endpoint and method, or name an existing tool' }]
+    return [{ field, reason, fix: 'give endpoint and method, or name an existing tool' }]
   }
   const path = new URL(endpoint.replace(/[{}]/g, '')).pathname
-  const inputSchema = hand.inputSchema ?? schemaFor(endpoint)
+  const inputSchema = manual.inputSchema ?? schemaFor(endpoint)
   const base: Tool = {
-    name: hand.name,
-    namespace: hand.namespace,
-    tenant: tenantOfNamespace(hand.namespace) ?? null,
-    toolSet: BY_HAND,
+    name: manual.name,
+    namespace: manual.namespace,
+    tenant: tenantOfNamespace(manual.namespace) ?? null,
+    toolSet: WITHOUT_OPERATION,
     operation: `${method} ${path}`,
     description: `${method} ${path}`,
     inputSchema,
@@ -64,13 +67,13 @@ export function toolByHand(hand: ToolResource, credential: string | undefined): 
     authentication: { type: 'none' },
     timeoutMs: DEFAULT_TIMEOUT_MS,
   }
-  return overlayTool(base, hand, credential)
+  return overlayTool(base, manual, credential)
 }
 
-function requestOf(hand: ToolResource): Partial<RequestTemplate> {
+function requestOf(manual: ToolResource): Partial<RequestTemplate> {
   return {
-    ...(hand.method === undefined ? {} : { method: hand.method }),
-    ...(hand.endpoint === undefined ? {} : split(hand.endpoint)),
+    ...(manual.method === undefined ? {} : { method: manual.method }),
+    ...(manual.endpoint === undefined ? {} : split(manual.endpoint)),
   }
 }
 

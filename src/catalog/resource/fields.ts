@@ -6,12 +6,12 @@ export interface FieldFault {
   /** Such as `spec.naming.prefix`. */
   readonly field: string
   readonly reason: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /** `field reason; mend` of all faults, one line. */
 export function faultText(faults: readonly FieldFault[]): string {
-  return faults.map(fault => `${fault.field} ${fault.reason}: ${fault.mend}`).join('; ')
+  return faults.map(fault => `${fault.field} ${fault.reason}: ${fault.fix}`).join('; ')
 }
 
 /** One object of a resource. Every field that is never asked for is a fault when `close` is called. */
@@ -31,8 +31,8 @@ export class Fields {
     return this.path === '' ? name : `${this.path}.${name}`
   }
 
-  fault(name: string, reason: string, mend: string): void {
-    this.#faults.push({ field: this.at(name), reason, mend })
+  fault(name: string, reason: string, fix: string): void {
+    this.#faults.push({ field: this.at(name), reason, fix })
   }
 
   /** The value; null counts as absent, as in Kubernetes. */
@@ -47,17 +47,17 @@ export class Fields {
 
   string(
     name: string,
-    rule: { readonly max?: number; readonly pattern?: RegExp; readonly mend?: string } = {},
+    rule: { readonly max?: number; readonly pattern?: RegExp; readonly fix?: string } = {},
   ): string | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    const mend = rule.mend ?? `write text of 1 to ${rule.max ?? 1024} characters`
-    if (typeof value !== 'string') this.fault(name, 'is not text', mend)
-    else if (value === '' && rule.pattern === undefined) this.fault(name, 'is empty', mend)
+    const fix = rule.fix ?? `write text of 1 to ${rule.max ?? 1024} characters`
+    if (typeof value !== 'string') this.fault(name, 'is not text', fix)
+    else if (value === '' && rule.pattern === undefined) this.fault(name, 'is empty', fix)
     else if (value.length > (rule.max ?? 1024))
-      this.fault(name, `is longer than ${rule.max ?? 1024} characters`, mend)
+      this.fault(name, `is longer than ${rule.max ?? 1024} characters`, fix)
     else if (rule.pattern !== undefined && !rule.pattern.test(value))
-      this.fault(name, `is "${value.slice(0, 60)}"`, mend)
+      this.fault(name, `is "${value.slice(0, 60)}"`, fix)
     else return value
     return undefined
   }

@@ -35,7 +35,7 @@ function fill(
     faults.push({
       field,
       reason: `holds ${placeholder}, which is not set`,
-      mend: known === '' ? 'write the value itself' : `write the value itself or use one of ${known}`,
+      fix: known === '' ? 'write the value itself' : `write the value itself or use one of ${known}`,
     })
     return placeholder
   })

@@ -33,7 +33,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
     const fault = {
       field: 'resource',
       reason: 'is not an object',
-      mend: 'write apiVersion, kind, metadata, spec',
+      fix: 'write apiVersion, kind, metadata, spec',
     }
     return { ok: false, faults: [fault], kind: undefined, meta: undefined }
   }
@@ -63,15 +63,15 @@ function readMeta(root: Fields, isTool: boolean, apiGroup: string): ResourceMeta
     if (!root.has('metadata')) root.fault('metadata', 'is missing', 'give name and namespace')
     return undefined
   }
-  const mend = isTool
+  const fix = isTool
     ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64'
     : 'use lower case letters, digits, "-" and "."'
-  const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, mend })
-  if (!metadata.has('name')) metadata.fault('name', 'is missing', mend)
+  const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, fix })
+  if (!metadata.has('name')) metadata.fault('name', 'is missing', fix)
   const namespace = metadata.string('namespace', {
     max: 63,
     pattern: NAMESPACE,
-    mend: 'use tenant-{name} or platform',
+    fix: 'use tenant-{name} or platform',
   })
   if (!metadata.has('namespace'))
     metadata.fault('namespace', 'is missing', 'write tenant-{name}, or platform for all tenants')

@@ -19,7 +19,7 @@ const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/
 const NAME_PART = {
   max: 40,
   pattern: /^[A-Za-z0-9_.-]*$/,
-  mend: 'use letters, digits, "_", "." and "-", at most 40',
+  fix: 'use letters, digits, "_", "." and "-", at most 40',
 }
 const MIN_REFRESH_MS = 1_000
 const MAX_REFRESH_MS = 30 * 24 * 3_600_000
@@ -68,7 +68,7 @@ function readSource(fields: Fields | undefined): OpenApiSource | undefined {
   const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
   const configMap = readReference(fields, 'configMapRef')
   const secret = readReference(fields, 'secretRef')
-  const text = fields.string('inline', { max: MAX_INLINE_CHARS, mend: 'give the document as text' })
+  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix: 'give the document as text' })
   const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => fields.has(name))
   fields.close()
   if (given.length !== 1) {
@@ -90,9 +90,9 @@ function readSource(fields: Fields | undefined): OpenApiSource | undefined {
 export function readReference(parent: Fields, name: string): KeyReference | undefined {
   const fields = parent.object(name)
   if (fields === undefined) return undefined
-  const mend = 'use letters, digits, ".", "_" and "-"'
-  const refName = fields.string('name', { max: 253, pattern: REFERENCE_NAME, mend })
-  const key = fields.string('key', { max: 253, pattern: REFERENCE_NAME, mend })
+  const fix = 'use letters, digits, ".", "_" and "-"'
+  const refName = fields.string('name', { max: 253, pattern: REFERENCE_NAME, fix })
+  const key = fields.string('key', { max: 253, pattern: REFERENCE_NAME, fix })
   for (const part of ['name', 'key'])
     if (!fields.has(part)) fields.fault(part, 'is missing', `give the ${part}`)
   fields.close()
@@ -111,7 +111,7 @@ function readSelector(fields: Fields | undefined): OperationSelector {
     if (!METHODS.includes(method))
       fields.fault('methods', `holds "${method.slice(0, 20)}"`, `use ${METHODS.join(', ')}`)
   }
-  const pathPrefix = fields.string('pathPrefix', { max: 1024, pattern: /^\//, mend: 'begin it with "/"' })
+  const pathPrefix = fields.string('pathPrefix', { max: 1024, pattern: /^\//, fix: 'begin it with "/"' })
   fields.close()
   const given = Object.entries(lists).filter(([, value]) => value !== undefined)
   return { ...Object.fromEntries(given), ...(pathPrefix === undefined ? {} : { pathPrefix }) }

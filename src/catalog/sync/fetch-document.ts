@@ -14,7 +14,7 @@ const FETCH_TIMEOUT_MS = 15_000
  * @throws DocumentError that names what went wrong
  */
 export async function fetchDocument(egress: Egress, url: string, etag: string | undefined): Promise<Fetched> {
-  const answer = await egress.request({
+  const response = await egress.request({
     method: 'GET',
     url,
     headers: [
@@ -29,26 +29,26 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
     timeoutMs: FETCH_TIMEOUT_MS,
     maxResponseBytes: MAX_DOCUMENT_BYTES,
   })
-  if (answer.kind === 'failure') {
-    throw answer.reason === 'too_large'
+  if (response.kind === 'failure') {
+    throw response.reason === 'too_large'
       ? tooLarge()
-      : new DocumentError(`${url} cannot be fetched: ${answer.message}`)
+      : new DocumentError(`${url} cannot be fetched: ${response.message}`)
   }
-  if (answer.status === 304 && etag !== undefined) return { kind: 'unmodified' }
-  const target = answer.headers.get('location').slice(0, 200)
-  if (answer.status >= 300 && answer.status < 400 && target !== '') {
+  if (response.status === 304 && etag !== undefined) return { kind: 'unmodified' }
+  const target = response.headers.get('location').slice(0, 200)
+  if (response.status >= 300 && response.status < 400 && target !== '') {
     throw new DocumentError(
       `${url} redirects to ${target}: redirects are not followed, set openAPISpec.url to the final address`,
     )
   }
-  if (answer.status !== 200) throw new DocumentError(`${url} answered with status ${answer.status}`)
-  const encoding = answer.headers.get('content-encoding')
+  if (response.status !== 200) throw new DocumentError(`${url} answered with status ${response.status}`)
+  const encoding = response.headers.get('content-encoding')
   if (encoding !== '' && encoding !== 'identity') {
     throw new DocumentError(
       `${url} answered with content-encoding ${encoding.slice(0, 40)}, which was not asked for`,
     )
   }
-  return { kind: 'document', bytes: answer.body, etag: soundEtag(answer.headers.get('etag')) }
+  return { kind: 'document', bytes: response.body, etag: soundEtag(response.headers.get('etag')) }
 }
 
 /** Only what can be sent back as it is. */

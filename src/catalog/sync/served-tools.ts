@@ -1,12 +1,12 @@
 /** All tools that are served: generated ones, Tool resources laid over them, and no two that one caller would see under one name. Pure. */
 import type { Tool } from '../../model/tool.ts'
-import { overlayTool, toolByHand } from '../resource/apply-tool.ts'
+import { manualTool, overlayTool } from '../resource/apply-tool.ts'
 import type { FieldFault } from '../resource/fields.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 
 /** A Tool resource with its credential resolved. */
-export interface HandTool {
+export interface ManualTool {
   readonly resource: ToolResource
   readonly credential: string | undefined
 }
@@ -41,23 +41,27 @@ export interface ServedTools {
 }
 
 /** @param generated without clashes among themselves; the order is kept */
-export function serveTools(generated: readonly (readonly Tool[])[], hands: readonly HandTool[]): ServedTools {
-  const byHand = new Map(hands.map(hand => [keyOf(hand.resource), hand]))
+export function serveTools(
+  generated: readonly (readonly Tool[])[],
+  manualTools: readonly ManualTool[],
+): ServedTools {
+  const manualByKey = new Map(manualTools.map(manual => [keyOf(manual.resource), manual]))
   const names = new NameTable()
   const tools: Tool[] = []
   const faults: { resource: ToolResource; message: string }[] = []
   for (const set of generated) {
     for (const tool of set) {
-      const hand = byHand.get(keyOf(tool))
-      byHand.delete(keyOf(tool))
+      const manual = manualByKey.get(keyOf(tool))
+      manualByKey.delete(keyOf(tool))
       names.add(tool, tool.toolSet)
-      if (hand === undefined) tools.push(tool)
-      else if (hand.resource.enabled !== false) tools.push(overlayTool(tool, hand.resource, hand.credential))
+      if (manual === undefined) tools.push(tool)
+      else if (manual.resource.enabled !== false)
+        tools.push(overlayTool(tool, manual.resource, manual.credential))
     }
   }
-  for (const { resource, credential } of byHand.values()) {
+  for (const { resource, credential } of manualByKey.values()) {
     if (resource.enabled === false) continue
-    const made = toolByHand(resource, credential)
+    const made = manualTool(resource, credential)
     if (isFaults(made)) faults.push({ resource, message: faultText(made) })
     else {
       const owner = names.clash(made)

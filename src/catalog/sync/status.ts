@@ -96,12 +96,12 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')
   const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
-  const mend = `to accept, set the annotation accepted-spec-hash of the API group to ${specHash ?? 'the specHash'}`
+  const fix = `to accept, set the annotation accepted-spec-hash of the API group to ${specHash ?? 'the specHash'}`
   return {
     type,
     status: 'True',
     reason: 'MeaningChanged',
-    message: `description or annotations changed: ${named}${rest}; ${mend}`,
+    message: `description or annotations changed: ${named}${rest}; ${fix}`,
   }
 }
 

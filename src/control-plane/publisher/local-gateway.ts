@@ -2,7 +2,7 @@
 
 import type { ShareUpdate } from '../../link/control-share.ts'
 import { Counts } from '../../link/counts.ts'
-import type { CountRows, GatewayNews, Hello, Report } from '../../link/report.ts'
+import type { CountRows, GatewayState, Hello, Report } from '../../link/report.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { Publisher } from './publish.ts'
@@ -15,7 +15,7 @@ export interface LocalGatewayOptions extends Hello {
   /** Applies an update to every worker. Returns why it could not, or undefined. */
   readonly apply: (update: ShareUpdate) => string | undefined | Promise<string | undefined>
   /** What has happened since it was last asked; it is not asked for the same again. */
-  readonly news?: () => GatewayNews
+  readonly news?: () => GatewayState
 }
 
 export class LocalGateway {

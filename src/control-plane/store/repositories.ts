@@ -178,7 +178,7 @@ export interface EventRepository {
 }
 
 /** The remembered answer to a POST (contract §5, `Idempotency-Key`). */
-export interface RememberedAnswer {
+export interface CachedResponse {
   /** SHA-256 of caller, method, path and key. */
   readonly key: string
   /** SHA-256 of the request body. */
@@ -193,8 +193,8 @@ export interface IdempotencyRepository {
    * Takes the key for this transaction. When another transaction holds it, waits for that one to end.
    * Returns the remembered answer when the key was used within the last 24 hours.
    */
-  claim(key: string, requestHash: string): Promise<RememberedAnswer | undefined>
-  settle(answer: RememberedAnswer): Promise<void>
+  claim(key: string, requestHash: string): Promise<CachedResponse | undefined>
+  settle(response: CachedResponse): Promise<void>
   /** Drops what is older than 24 hours. */
   sweep(): Promise<void>
 }

@@ -1,15 +1,15 @@
 /** One attempt at a delivery: the signed request, and what came of it. It decides on no retry and writes nothing down. */
 
-import { type AttemptOutcome, MAX_STORED_ANSWER_BYTES } from '../../model/webhook-delivery.ts'
+import { type AttemptOutcome, MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { platformSignature, standardSignature } from './sign.ts'
-import { storedAnswer } from './stored-answer.ts'
+import { storedResponse } from './stored-response.ts'
 
 /** "Receivers should answer within 5 seconds" (specification, "Events", rule 5): from the connection to the last byte we read. */
 export const ATTEMPT_TIMEOUT_MS = 5_000
 /** Read beyond what is stored, so that a confidential text which begins within the stored part is seen whole. */
-const READ_BYTES = 4 * MAX_STORED_ANSWER_BYTES
+const READ_BYTES = 4 * MAX_STORED_RESPONSE_BYTES
 
 export interface AttemptParts {
   readonly egress: Egress
@@ -30,7 +30,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
   }
   const startedMs = performance.now()
   const body = Buffer.from(delivery.body)
-  const answer = await parts.egress.stream({
+  const response = await parts.egress.stream({
     method: 'POST',
     url: delivery.url,
     headers: requestHeaders(delivery, body, parts),
@@ -38,16 +38,16 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
     timeoutMs: parts.timeoutMs ?? ATTEMPT_TIMEOUT_MS,
   })
   const durationMs = () => Math.round(performance.now() - startedMs)
-  if (answer.kind === 'failure') return { ...failed(reasonOf(answer)), durationMs: durationMs() }
-  const { bytes, broken } = await readStart(answer.body)
+  if (response.kind === 'failure') return { ...failed(reasonOf(response)), durationMs: durationMs() }
+  const { bytes, broken } = await readStart(response.body)
   const seen = {
-    statusCode: answer.status,
-    responseBody: storedAnswer(bytes, [...delivery.confidential, ...Object.values(delivery.customHeaders)]),
+    statusCode: response.status,
+    responseBody: storedResponse(bytes, [...delivery.confidential, ...Object.values(delivery.customHeaders)]),
     durationMs: durationMs(),
   }
   if (broken !== undefined) return { ...seen, delivered: false, error: broken }
-  if (answer.status >= 200 && answer.status < 300) return { ...seen, delivered: true, error: null }
-  return { ...seen, delivered: false, error: `the receiver answered ${answer.status}` }
+  if (response.status >= 200 && response.status < 300) return { ...seen, delivered: true, error: null }
+  return { ...seen, delivered: false, error: `the receiver answered ${response.status}` }
 }
 
 /** Tenants read this: what a name resolves to inside our network is not theirs to learn. */

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 4_000
 /** A poll may bring the whole share. */
 const POLL_TIMEOUT_MS = 30_000
 const MAX_SHARE_BYTES = 512 * 1024 * 1024
-const MAX_ANSWER_BYTES = 64 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024
 /** Streams have no end: silence is watched instead. */
 const FOREVER_MS = 2 ** 31 - 1
 
@@ -45,7 +45,7 @@ export class ControlPlaneClient {
     // the head of the answer has a time of its own
     const impatience = setTimeout(() => cancellation.cancel(), TIMEOUT_MS)
     try {
-      const answer = await this.#options.egress.stream({
+      const response = await this.#options.egress.stream({
         method: 'GET',
         url: `${this.#base}/stream?${query}`,
         headers: [
@@ -57,12 +57,12 @@ export class ControlPlaneClient {
         timeoutMs: FOREVER_MS,
         cancellation,
       })
-      if (answer.kind === 'failure') throw new Error(answer.message)
-      if (answer.status !== 200) {
-        answer.body.destroy()
-        throw this.#refused(answer.status)
+      if (response.kind === 'failure') throw new Error(response.message)
+      if (response.status !== 200) {
+        response.body.destroy()
+        throw this.#refused(response.status)
       }
-      return { body: answer.body, close: () => cancellation.cancel() }
+      return { body: response.body, close: () => cancellation.cancel() }
     } finally {
       clearTimeout(impatience)
     }
@@ -71,22 +71,22 @@ export class ControlPlaneClient {
   /** What leads from a version to the newest; null when it is the newest. @throws as `stream` */
   async poll(from: string): Promise<ShareUpdate | null> {
     const query = from === '' ? '' : `?${new URLSearchParams({ from })}`
-    const answer = await this.#call(
+    const response = await this.#call(
       'GET',
       `/snapshot${query}`,
       undefined,
       from === '' ? POLL_TIMEOUT_MS : TIMEOUT_MS,
     )
-    if (answer.status !== 200) throw this.#refused(answer.status)
-    return JSON.parse(Buffer.from(answer.body).toString('utf8')) as ShareUpdate | null
+    if (response.status !== 200) throw this.#refused(response.status)
+    return JSON.parse(Buffer.from(response.body).toString('utf8')) as ShareUpdate | null
   }
 
   /** @returns false when the control plane does not know the instance. @throws as `stream` */
   async report(gatewayId: string, report: Report): Promise<boolean> {
     const body = JSON.stringify(wireReport(report))
-    const answer = await this.#call('POST', `/${encodeURIComponent(gatewayId)}/reports`, body, TIMEOUT_MS)
-    if (answer.status === 404) return false
-    if (answer.status !== 204) throw this.#refused(answer.status)
+    const response = await this.#call('POST', `/${encodeURIComponent(gatewayId)}/reports`, body, TIMEOUT_MS)
+    if (response.status === 404) return false
+    if (response.status !== 204) throw this.#refused(response.status)
     return true
   }
 
@@ -96,7 +96,7 @@ export class ControlPlaneClient {
     body: string | undefined,
     timeoutMs: number,
   ): Promise<EgressResponse> {
-    const answer = await this.#options.egress.request({
+    const response = await this.#options.egress.request({
       method,
       url: `${this.#base}${path}`,
       headers: [
@@ -107,10 +107,10 @@ export class ControlPlaneClient {
       ],
       ...(body === undefined ? {} : { body }),
       timeoutMs,
-      maxResponseBytes: method === 'GET' ? MAX_SHARE_BYTES : MAX_ANSWER_BYTES,
+      maxResponseBytes: method === 'GET' ? MAX_SHARE_BYTES : MAX_RESPONSE_BYTES,
     })
-    if (answer.kind === 'failure') throw new Error(answer.message)
-    return answer
+    if (response.kind === 'failure') throw new Error(response.message)
+    return response
   }
 
   async #headers(): Promise<readonly string[]> {
@@ -120,10 +120,10 @@ export class ControlPlaneClient {
   #refused(status: number): Error {
     const { credentials, url } = this.#options
     if (status === 401) credentials.forget()
-    const mend =
+    const fix =
       status === 401 || status === 403
         ? '; the tokens of GATEWAY_CLIENT_ID need the scope deploy, an accepted audience and no tenant'
         : ''
-    return new Error(`${url} answered ${status}${mend}`)
+    return new Error(`${url} answered ${status}${fix}`)
   }
 }

@@ -2,7 +2,7 @@
 import type { Egress } from '../../shared/egress/egress.ts'
 
 const TIMEOUT_MS = 5_000
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024
 /** A token that is about to expire would end the stream it opened. */
 const RENEW_EARLY_MS = 30_000
 
@@ -31,18 +31,18 @@ export class ClientCredentials {
     if (this.#token !== undefined && this.#token.untilMs > now()) return this.#token.value
     const endpoint = await this.#tokenEndpoint()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`)
-    const answer = await this.#json('POST', endpoint, 'grant_type=client_credentials', [
+    const response = await this.#json('POST', endpoint, 'grant_type=client_credentials', [
       'content-type',
       'application/x-www-form-urlencoded',
       'authorization',
       `Basic ${basic.toString('base64')}`,
     ])
-    if (typeof answer.access_token !== 'string') throw new Error(`${endpoint} answered without a token`)
-    const livesMs = typeof answer.expires_in === 'number' ? answer.expires_in * 1000 : 60_000
+    if (typeof response.access_token !== 'string') throw new Error(`${endpoint} answered without a token`)
+    const livesMs = typeof response.expires_in === 'number' ? response.expires_in * 1000 : 60_000
     // one that lives shorter than that is used for half its life
     const untilMs = now() + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
-    this.#token = { value: answer.access_token, untilMs }
-    return answer.access_token
+    this.#token = { value: response.access_token, untilMs }
+    return response.access_token
   }
 
   /** The token was not taken: the next one is new. */
@@ -69,19 +69,19 @@ export class ClientCredentials {
   }
 
   async #json(method: string, url: string, body: string | undefined, headers: readonly string[]) {
-    const answer = await this.#options.egress.request({
+    const response = await this.#options.egress.request({
       method,
       url,
       headers: ['accept', 'application/json', ...headers],
       ...(body === undefined ? {} : { body }),
       timeoutMs: TIMEOUT_MS,
-      maxResponseBytes: MAX_ANSWER_BYTES,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
     })
-    if (answer.kind === 'failure') throw new Error(answer.message)
-    if (answer.status === 401 || answer.status === 400)
-      throw new Error(`${url} does not accept GATEWAY_CLIENT_ID with its secret (${answer.status})`)
-    if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}`)
-    const json: unknown = JSON.parse(Buffer.from(answer.body).toString('utf8'))
+    if (response.kind === 'failure') throw new Error(response.message)
+    if (response.status === 401 || response.status === 400)
+      throw new Error(`${url} does not accept GATEWAY_CLIENT_ID with its secret (${response.status})`)
+    if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
+    const json: unknown = JSON.parse(Buffer.from(response.body).toString('utf8'))
     if (typeof json !== 'object' || json === null) throw new Error(`${url} did not answer with an object`)
     return json as { readonly [name: string]: unknown }
   }

@@ -59,7 +59,7 @@ export class RemoteGateway {
   #watch: NodeJS.Timeout | undefined
   #polling = false
   /** The fault that was told last: it is not told again with every try. */
-  #told: string | undefined
+  #reported: string | undefined
   #closing = new AbortController()
   #following: Promise<void> = Promise.resolve()
   #work: Promise<unknown> = Promise.resolve()
@@ -119,8 +119,8 @@ export class RemoteGateway {
       } catch (error) {
         if (signal.aborted) return
         const reason = error instanceof Error ? error.message : String(error)
-        if (reason !== this.#told) {
-          this.#told = reason
+        if (reason !== this.#reported) {
+          this.#reported = reason
           onFault(followFault(reason))
           log.warn({ reason }, 'the control plane cannot be followed; serving the last snapshot')
         }
@@ -153,7 +153,7 @@ export class RemoteGateway {
           reporter.registered(event.data)
           onHello()
           onFault(undefined)
-          this.#told = undefined
+          this.#reported = undefined
           log.info({ version: this.#share.version }, 'following the control plane')
           continue
         }
@@ -259,7 +259,7 @@ export class RemoteGateway {
   #recover(): boolean {
     if (this.#invalid === undefined) return false
     this.#invalid = undefined
-    this.#options.onFault(this.#told === undefined ? undefined : followFault(this.#told))
+    this.#options.onFault(this.#reported === undefined ? undefined : followFault(this.#reported))
     return true
   }
 }

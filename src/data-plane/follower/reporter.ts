@@ -1,6 +1,6 @@
 /** Reports of a gateway that runs apart: signs of life, acknowledgements, counts. It follows no snapshot. */
 
-import type { GatewayNews, Report } from '../../link/report.ts'
+import type { GatewayState, Report } from '../../link/report.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { ControlPlaneClient } from './client.ts'
 import { ReportBook } from './report-book.ts'
@@ -13,7 +13,7 @@ export interface ReporterOptions {
   readonly bookPath: string
   readonly workers: number
   /** What has happened since it was last asked; it is not asked for the same again. */
-  readonly news: () => GatewayNews
+  readonly news: () => GatewayState
   readonly log: Log
 }
 

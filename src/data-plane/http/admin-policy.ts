@@ -7,7 +7,7 @@ import { type Ended, type GatewayParts, run } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
 /** What the deployment knows about its policy; every object is JSON for operators, without secrets. */
-export interface PolicyDesk {
+export interface PolicyOperations {
   status(): Promise<object>
   /** undefined when no such decision is kept. */
   explain(id: string): Promise<object | undefined>
@@ -20,28 +20,28 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export class PolicyAdmin {
   readonly #gateway: GatewayParts
-  readonly #desk: PolicyDesk
+  readonly #operations: PolicyOperations
   readonly #rest: RestTools
 
-  constructor(gateway: GatewayParts, desk: PolicyDesk, rest: RestTools) {
+  constructor(gateway: GatewayParts, operations: PolicyOperations, rest: RestTools) {
     this.#gateway = gateway
-    this.#desk = desk
+    this.#operations = operations
     this.#rest = rest
   }
 
   /** GET /admin/policy */
   status(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, async () => call.answer(200, await this.#desk.status()))
+    this.#authorized(call, snapshot, async () => call.respond(200, await this.#operations.status()))
   }
 
   /** GET /admin/policy/decisions/{id}: what was asked (masked), which rules fired, which scopes would have been enough. */
   decision(call: Call, snapshot: Snapshot, id: string): void {
     this.#authorized(call, snapshot, async () => {
-      const found = ID.test(id) ? await this.#desk.explain(id) : undefined
-      if (found !== undefined) return call.answer(200, found)
+      const found = ID.test(id) ? await this.#operations.explain(id) : undefined
+      if (found !== undefined) return call.respond(200, found)
       const message =
         'No such decision is kept. Denials are, until the log is rotated; allowed ones as far as the settings ask for them.'
-      call.answer(404, { error: 'not_found', message, request_id: call.requestId })
+      call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }
 
@@ -53,9 +53,9 @@ export class PolicyAdmin {
       () => {},
     )
     this.#authorized(call, snapshot, async () => {
-      const reason = await this.#desk.promote()
-      if (reason === undefined) call.answer(200, await this.#desk.status())
-      else call.answer(409, { error: 'not_promoted', message: reason, request_id: call.requestId })
+      const reason = await this.#operations.promote()
+      if (reason === undefined) call.respond(200, await this.#operations.status())
+      else call.respond(409, { error: 'not_promoted', message: reason, request_id: call.requestId })
     })
   }
 

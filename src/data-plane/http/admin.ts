@@ -36,7 +36,7 @@ export class Admin {
   readonly #gateway: GatewayParts
   readonly #parts: AdminParts
   readonly #rest: RestTools
-  #remembered:
+  #cached:
     | { readonly rows: readonly QuotaStatistics[]; readonly untilMs: number; readonly revision: number }
     | undefined
 
@@ -51,14 +51,14 @@ export class Admin {
   /** GET /admin/sessions/stats */
   sessionStatistics(call: Call, snapshot: Snapshot): void {
     this.#authorized(call, snapshot, 'sessions', async () =>
-      call.answer(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
+      call.respond(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
     )
   }
 
   /** GET /admin/quotas */
   quotas(call: Call, snapshot: Snapshot): void {
     this.#authorized(call, snapshot, 'quotas', async () =>
-      call.answer(200, byConsumer(await this.#statistics(call.receivedAtMs))),
+      call.respond(200, byConsumer(await this.#statistics(call.receivedAtMs))),
     )
   }
 
@@ -69,7 +69,7 @@ export class Admin {
         row => row.consumer_id === consumerId,
       )
       if (found === undefined) this.#unknown(call, consumerId)
-      else call.answer(200, found)
+      else call.respond(200, found)
     })
   }
 
@@ -86,8 +86,8 @@ export class Admin {
         .filter(key => consumerOf(key) === consumerId)
       if (keys.length === 0) return this.#unknown(call, consumerId)
       for (const key of keys) await this.#parts.quota.reset(key)
-      this.#remembered = undefined
-      call.answer(
+      this.#cached = undefined
+      call.respond(
         200,
         byConsumer(await this.#parts.quota.statistics()).find(row => row.consumer_id === consumerId) ??
           emptyRow(consumerId),
@@ -105,21 +105,21 @@ export class Admin {
     this.#authorized(call, snapshot, 'cache', async () => {
       const cleared = this.#clear()
       await this.#parts.quota.clearElsewhere()
-      call.answer(200, { status: 'ok', cleared })
+      call.respond(200, { status: 'ok', cleared })
     })
   }
 
   /** @returns how much was forgotten here */
   #clear(): Record<string, number> {
     const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
-    const remembered = this.#remembered === undefined ? 0 : 1
-    this.#remembered = undefined
+    const cached = this.#cached === undefined ? 0 : 1
+    this.#cached = undefined
     return {
       api_keys: api_keys(),
       tokens: tokens(),
       decisions: decisions(),
       results: results(),
-      quota_statistics: quota_statistics() + remembered,
+      quota_statistics: quota_statistics() + cached,
     }
   }
 
@@ -127,10 +127,10 @@ export class Admin {
     const { quota, statisticsTtlMs } = this.#parts
     // Read before the rows: a reset in between makes these stale.
     const revision = quota.revision()
-    const known = this.#remembered
+    const known = this.#cached
     if (known !== undefined && known.untilMs > nowMs && known.revision === revision) return known.rows
     const rows = await quota.statistics()
-    this.#remembered = { rows, untilMs: nowMs + statisticsTtlMs, revision }
+    this.#cached = { rows, untilMs: nowMs + statisticsTtlMs, revision }
     return rows
   }
 
@@ -161,7 +161,7 @@ export class Admin {
 
   #unknown(call: Call, consumerId: string): void {
     const message = `No call of consumer "${consumerId.slice(0, 64)}" has been counted.`
-    call.answer(404, { error: 'not_found', message, request_id: call.requestId })
+    call.respond(404, { error: 'not_found', message, request_id: call.requestId })
   }
 }
 

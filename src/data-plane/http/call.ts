@@ -69,7 +69,7 @@ export class Call {
   }
 
   /** @param body an object is sent as JSON */
-  answer(
+  respond(
     status: number,
     body: string | Uint8Array | object | undefined,
     headers: readonly string[] = [],
@@ -82,7 +82,7 @@ export class Call {
   }
 
   /** A JSON body that ends with bytes which many answers share. */
-  answerJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
+  respondToJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
   }
 
@@ -95,7 +95,7 @@ export class Call {
   }
 
   /** An answer with a content type of its own among the headers. */
-  answerAs(status: number, body: string | Uint8Array, headers: readonly string[]): void {
+  respondAs(status: number, body: string | Uint8Array, headers: readonly string[]): void {
     this.response.send(status, this.#with(headers), body)
   }
 

@@ -7,7 +7,7 @@ import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
 /** Server metadata (contract §3, `GET /mcp`). */
 export function serverMetadata(parts: GatewayParts, call: Call): void {
   const { url } = parts
-  call.answer(200, {
+  call.respond(200, {
     name: parts.name,
     version: parts.version,
     protocolVersion: LATEST_LEGACY,
@@ -29,7 +29,7 @@ export function serverMetadata(parts: GatewayParts, call: Call): void {
 /** Detailed capabilities (contract §3, `GET /mcp/capabilities`). */
 export function capabilities(parts: GatewayParts, call: Call): void {
   const policy = parts.snapshot()?.policy
-  call.answer(200, {
+  call.respond(200, {
     protocolVersion: LATEST_LEGACY,
     supportedVersions: PROTOCOL_VERSIONS,
     serverInfo: { name: parts.name, version: parts.version },

@@ -74,12 +74,12 @@ export function run(
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
   exchange.timings = []
   return andThen(parts.pipeline(exchange), final =>
-    andThen(tellTiming(call, exchange), () => ({ exchange, final })),
+    andThen(addTiming(call, exchange), () => ({ exchange, final })),
   )
 }
 
 /** Adds an exchange to what the answer tells of its time, where it was asked for and the caller may see it. */
-export function tellTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
+export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
   return andThen(mayReadTiming(exchange), may => {
     if (!may) return
     call.serverTiming ??= new ServerTiming()

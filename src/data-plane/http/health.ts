@@ -4,7 +4,7 @@ import type { GatewayParts } from './gateway.ts'
 
 /** GET /health: the process answers. */
 export function health(call: Call): void {
-  call.answer(200, { status: 'ok' })
+  call.respond(200, { status: 'ok' })
 }
 
 /** GET /ready: 503 until the first snapshot and the signing keys are loaded, and while draining. */
@@ -14,24 +14,24 @@ export function ready(parts: GatewayParts, call: Call): void {
     ...(parts.keysReady() ? [] : ['signing_keys']),
     ...(parts.draining() ? ['draining'] : []),
   ]
-  if (waitingFor.length === 0) call.answer(200, { status: 'ready' })
-  else call.answer(503, { status: 'not_ready', waiting_for: waitingFor })
+  if (waitingFor.length === 0) call.respond(200, { status: 'ready' })
+  else call.respond(503, { status: 'not_ready', waiting_for: waitingFor })
 }
 
 /** GET /mcp/health (contract §3). */
 export function mcpHealth(parts: GatewayParts, call: Call): void {
   const statistics = parts.sessions.statistics(call.receivedAtMs)
   if (statistics instanceof Promise)
-    void statistics.then(({ active_sessions }) => answerHealth(parts, call, active_sessions))
-  else answerHealth(parts, call, statistics.active_sessions)
+    void statistics.then(({ active_sessions }) => respondWithHealth(parts, call, active_sessions))
+  else respondWithHealth(parts, call, statistics.active_sessions)
 }
 
-function answerHealth(parts: GatewayParts, call: Call, activeSessions: number): void {
+function respondWithHealth(parts: GatewayParts, call: Call, activeSessions: number): void {
   const snapshot = parts.snapshot()
   const fault = parts.snapshotFault()
   const draining = parts.draining()
   const degraded = snapshot === undefined || fault !== undefined || !parts.keysReady()
-  call.answer(draining ? 503 : 200, {
+  call.respond(draining ? 503 : 200, {
     status: draining ? 'draining' : degraded ? 'degraded' : 'healthy',
     tools: snapshot?.toolCount ?? 0,
     active_sessions: activeSessions,

@@ -12,7 +12,7 @@ import type { Final } from '../pipeline/outcome.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
-import { callHeaders, type GatewayParts, run, tellTiming } from './gateway.ts'
+import { addTiming, callHeaders, type GatewayParts, run } from './gateway.ts'
 import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
 import { wantsTiming } from './server-timing.ts'
@@ -74,7 +74,7 @@ export class ApiProxy {
     const { request } = call
     exchange.backendSpanId = newSpanId()
     const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
-    const answer = await this.#upstreams.stream({
+    const response = await this.#upstreams.stream({
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
       headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
@@ -83,15 +83,15 @@ export class ApiProxy {
       unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body }),
     })
-    if (answer.kind === 'circuit_open')
-      return refuse('upstream_unavailable', { retryAfterSecs: answer.retryAfterSecs })
-    if (answer.kind === 'failure') return failureOf(answer.reason)
+    if (response.kind === 'circuit_open')
+      return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
+    if (response.kind === 'failure') return failureOf(response.reason)
     // the head leaves now, and says what is known by then
-    if (timedFrom !== undefined) await tellTiming(call, exchange, performance.now() - timedFrom)
-    const sendEnd = await this.#answer(call, exchange, answer)
+    if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
+    const sendEnd = await this.#respond(call, exchange, response)
     if (sendEnd !== undefined) onWhole(sendEnd)
-    const failure = answer.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
-    return { kind: 'reply', result: EMPTY_RESULT, backendStatus: answer.status, ...failure }
+    const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
+    return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
   }
 
   /**
@@ -99,7 +99,7 @@ export class ApiProxy {
    * call that was not counted.
    * @returns sends the end; undefined when there is nobody to send it to, or the upstream broke off
    */
-  async #answer(
+  async #respond(
     call: Call,
     exchange: Exchange,
     { status, headers, body }: EgressStreamResponse,
@@ -143,7 +143,7 @@ export class ApiProxy {
     }
     return () => {
       if (response.closed) return
-      if (stream === undefined && last !== undefined) return call.answerAs(status, last, own)
+      if (stream === undefined && last !== undefined) return call.respondAs(status, last, own)
       stream ??= begin()
       if (last !== undefined) stream.write(last)
       stream.end()

@@ -29,8 +29,8 @@ export class RestTools {
         const { exchange } = ended
         const form = toolsForm(exchange.listing!, 'rest')
         const tail = listTail(form, '}')
-        if (tail === undefined) call.answer(200, `{"tools":${form.json}}`, callHeaders(exchange))
-        else call.answerJoined(200, '{"tools":', tail, callHeaders(exchange))
+        if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
+        else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
       })
     })
   }
@@ -43,25 +43,25 @@ export class RestTools {
         return this.refuse(call, UNKNOWN_LEVEL)
       const operation = readCall(body.value)
       if ('kind' in operation) return this.refuse(call, operation)
-      this.#run(call, snapshot, operation, ended => this.#answerCall(call, ended))
+      this.#run(call, snapshot, operation, ended => this.#respondToCall(call, ended))
     })
   }
 
   refuse(call: Call, refusal: Refusal, headers: readonly string[] = []): void {
     const own = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
-    call.answer(refusal.row.status, restBody(refusal, call.requestId), [...own, ...headers])
+    call.respond(refusal.row.status, restBody(refusal, call.requestId), [...own, ...headers])
   }
 
-  #answerCall(call: Call, { exchange, final }: Ended): void {
+  #respondToCall(call: Call, { exchange, final }: Ended): void {
     if (final === undefined || final.kind === 'refusal')
       return this.refuse(call, final ?? refuse('internal_error'))
     const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
     const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
     const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
-    if (final.failure === undefined) return call.answer(200, result, headers)
+    if (final.failure === undefined) return call.respond(200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
-    call.answer(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
+    call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
   #run(call: Call, snapshot: Snapshot, operation: Operation, then: (ended: Ended) => void): void {

@@ -24,7 +24,7 @@ export const DEFAULT_PLANS_FILE = './plans.yaml'
 const LIMITS = ['perSecond', 'perMinute', 'perDay', 'perMonth', 'burst'] as const
 const MOST = 2 ** 31 - 1
 const SLUG = /^[a-z0-9-]{1,100}$/
-const MOST_BYTES = 4 << 20
+const MAX_BYTES = 4 << 20
 
 /**
  * Reads the file; without one at the default place there are the seeded plans and nobody has one of them.
@@ -47,8 +47,8 @@ export function readPlans(path: string): PlanFile {
  * @throws Error naming every fault: field, reason, mend.
  */
 export function parsePlans(text: string, source = 'plans'): PlanFile {
-  if (text.length > MOST_BYTES)
-    throw new Error(`${source}: has ${text.length} characters; at most ${MOST_BYTES} are read`)
+  if (text.length > MAX_BYTES)
+    throw new Error(`${source}: has ${text.length} characters; at most ${MAX_BYTES} are read`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
   if (document.errors.length > 0) {

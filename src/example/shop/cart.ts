@@ -2,7 +2,7 @@
 import type { Idempotency } from './idempotency.ts'
 import { lineOf, place, shown } from './placing.ts'
 import { conflict, invalid, notFound } from './problem.ts'
-import type { Answer, ShopRequest } from './request.ts'
+import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { ShopState } from './state.ts'
 
@@ -42,7 +42,7 @@ export function cartRoutes(state: ShopState, idempotency: Idempotency): Route[] 
   ]
 }
 
-function cart(state: ShopState, customerId: string): Answer {
+function cart(state: ShopState, customerId: string): ShopResponse {
   const lines = [...(state.carts.get(customerId) ?? [])].map(([productId, quantity]) =>
     lineOf(state.products.get(productId), quantity),
   )
@@ -50,7 +50,7 @@ function cart(state: ShopState, customerId: string): Answer {
   return { status: 200, body: { customerId, lines, totalCents, currency: 'EUR' } }
 }
 
-function setItem(state: ShopState, request: ShopRequest): Answer {
+function setItem(state: ShopState, request: ShopRequest): ShopResponse {
   const customer = state.customers.get(request.param('customerId'))
   const product = state.products.get(request.param('productId'))
   const fields = request.body()
@@ -63,7 +63,7 @@ function setItem(state: ShopState, request: ShopRequest): Answer {
   return cart(state, customer.id)
 }
 
-function checkOut(state: ShopState, request: ShopRequest): Answer {
+function checkOut(state: ShopState, request: ShopRequest): ShopResponse {
   const customer = state.customers.get(request.param('customerId'))
   const fields = request.body()
   const label = fields.text('addressLabel', { min: 1, max: 20 })

@@ -1,7 +1,7 @@
 /** Categories, kept as a list with parents and shown as a tree. Products are only counted here. */
 import type { Fields } from './fields.ts'
 import { conflict } from './problem.ts'
-import type { Answer } from './request.ts'
+import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { Category, ShopState } from './state.ts'
 
@@ -84,7 +84,7 @@ function readBranch(fields: Fields, depth: number): Branch {
   return { name, children: children ?? [] }
 }
 
-function plant(state: ShopState, parentId: string | undefined, branch: Branch): Answer {
+function plant(state: ShopState, parentId: string | undefined, branch: Branch): ShopResponse {
   const level = parentId === undefined ? 0 : depthOf(state, state.categories.get(parentId))
   if (level + heightOf(branch) > MAX_DEPTH)
     throw conflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
@@ -111,7 +111,7 @@ function sizeOf(branch: Branch): number {
   return branch.children.reduce((sum, child) => sum + sizeOf(child), 1)
 }
 
-function remove(state: ShopState, category: Category): Answer {
+function remove(state: ShopState, category: Category): ShopResponse {
   const held = state.products.all().filter(product => product.categoryId === category.id).length
   const below = childrenOf(state, category.id).length
   if (held + below > 0)

@@ -3,7 +3,7 @@ import type { Fields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
 import { pageOf, readPaging } from './paging.ts'
 import { conflict, invalid } from './problem.ts'
-import type { Answer } from './request.ts'
+import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import { type Address, born, type Customer, changed, type ShopState } from './state.ts'
 
@@ -121,7 +121,7 @@ function checkEmail(state: ShopState, email: string, own: string | undefined): v
     throw conflict('email-taken', `Customer ${other.id} has this e-mail address already.`)
 }
 
-function setAddress(customer: Customer, label: string, address: Address): Answer {
+function setAddress(customer: Customer, label: string, address: Address): ShopResponse {
   if (!LABEL.test(label))
     throw invalid([{ field: 'label', message: 'must be 1 to 20 lower-case letters, digits or hyphens' }])
   if (!Object.hasOwn(customer.addresses, label) && Object.keys(customer.addresses).length >= MAX_ADDRESSES)
@@ -129,7 +129,7 @@ function setAddress(customer: Customer, label: string, address: Address): Answer
   return update(customer, { addresses: { ...customer.addresses, [label]: address } })
 }
 
-function update(customer: Customer, values: Partial<CustomerInput>): Answer {
+function update(customer: Customer, values: Partial<CustomerInput>): ShopResponse {
   Object.assign(customer, values)
   changed(customer)
   return { status: 200, body: customer }

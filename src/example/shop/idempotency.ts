@@ -1,19 +1,19 @@
 /** Remembers the answers of requests with an Idempotency-Key, so that a repeated one does nothing twice. Bounded; the oldest go first. */
 import { invalid, Problem } from './problem.ts'
-import type { Answer, ShopRequest } from './request.ts'
+import type { ShopRequest, ShopResponse } from './request.ts'
 
 const MAX_KEYS = 1000
 const KEY = /^[A-Za-z0-9_-]{8,64}$/
 
 export class Idempotency {
-  readonly #answers = new Map<string, { readonly body: string; readonly answer: Answer }>()
+  readonly #answers = new Map<string, { readonly body: string; readonly response: ShopResponse }>()
 
   /**
    * Runs `act`, or returns what it answered before.
    * @param scope keeps equal keys of different operations apart.
    * @throws Problem 422 when the key was used with another body. What `act` throws is not remembered.
    */
-  run(request: ShopRequest, scope: string, act: () => Answer): Answer {
+  run(request: ShopRequest, scope: string, act: () => ShopResponse): ShopResponse {
     const key = request.header('idempotency-key')
     if (key === undefined) return act()
     if (!KEY.test(key)) {
@@ -25,20 +25,20 @@ export class Idempotency {
     const place = `${scope} ${key}`
     const before = this.#answers.get(place)
     if (before === undefined) {
-      const answer = act()
-      this.#remember(place, { body, answer })
-      return answer
+      const response = act()
+      this.#cache(place, { body, response })
+      return response
     }
     if (before.body !== body) {
       const detail = 'This Idempotency-Key was used with another body; take a new one for a new request.'
       throw new Problem(422, 'key-reused', 'The key was used before.', detail)
     }
-    return { ...before.answer, headers: { ...before.answer.headers, 'idempotent-replayed': 'true' } }
+    return { ...before.response, headers: { ...before.response.headers, 'idempotent-replayed': 'true' } }
   }
 
-  #remember(place: string, entry: { readonly body: string; readonly answer: Answer }): void {
+  #cache(place: string, entry: { readonly body: string; readonly response: ShopResponse }): void {
     if (this.#answers.size >= MAX_KEYS) this.#answers.delete(this.#answers.keys().next().value!)
     // a copy: the record in the answer may change later, the answer must not
-    this.#answers.set(place, { ...entry, answer: structuredClone(entry.answer) })
+    this.#answers.set(place, { ...entry, response: structuredClone(entry.response) })
   }
 }

@@ -5,7 +5,7 @@ import type { Idempotency } from './idempotency.ts'
 import { pageOf, readPaging } from './paging.ts'
 import { type OrderInput, place, shown } from './placing.ts'
 import { conflict } from './problem.ts'
-import type { Answer, ShopRequest } from './request.ts'
+import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import { changed, checkIfMatch, type Order, type OrderStatus, type ShopState } from './state.ts'
 
@@ -124,7 +124,7 @@ function checkPlaced(order: Order, wish: string): void {
     throw conflict('wrong-state', `Order ${order.id} is ${order.status}; only a placed order can be ${wish}.`)
 }
 
-function update(order: Order, fields: Fields, ifMatch: string | undefined): Answer {
+function update(order: Order, fields: Fields, ifMatch: string | undefined): ShopResponse {
   const address = fields.optional('shippingAddress', () => fields.object('shippingAddress', readAddress))
   const note = fields.optional('note', () => fields.text('note', NOTE))
   fields.needsSome()
@@ -137,7 +137,7 @@ function update(order: Order, fields: Fields, ifMatch: string | undefined): Answ
   return shown(order)
 }
 
-function ship(order: Order, fields: Fields): Answer {
+function ship(order: Order, fields: Fields): ShopResponse {
   const carrier = fields.oneOf('carrier', ['post', 'courier', 'pickup'])
   const trackingCode = fields.optional('trackingCode', () =>
     fields.text('trackingCode', { max: 40, pattern: /^[A-Z0-9-]{4,40}$/, form: 'a code of the carrier' }),
@@ -151,7 +151,7 @@ function ship(order: Order, fields: Fields): Answer {
   return shown(order)
 }
 
-function cancel(state: ShopState, order: Order, fields: Fields): Answer {
+function cancel(state: ShopState, order: Order, fields: Fields): ShopResponse {
   const reason = fields.optional('reason', () => fields.text('reason', { max: 200 })) ?? ''
   fields.done()
   checkPlaced(order, 'cancelled')

@@ -1,6 +1,6 @@
 /** How an order comes into being: prices fixed, stock taken, all or nothing. It reads no request. */
 import { conflict } from './problem.ts'
-import type { Answer } from './request.ts'
+import type { ShopResponse } from './request.ts'
 import {
   type Address,
   born,
@@ -68,6 +68,6 @@ export function place(state: ShopState, input: OrderInput): Order {
   }))
 }
 
-export function shown(order: Order, status = 200): Answer {
+export function shown(order: Order, status = 200): ShopResponse {
   return { status, body: order, headers: { etag: etagOf(order) } }
 }

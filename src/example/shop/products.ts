@@ -4,7 +4,7 @@ import type { Fields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
 import { pageOf, readPaging } from './paging.ts'
 import { conflict, invalid } from './problem.ts'
-import type { Answer } from './request.ts'
+import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import { born, changed, checkIfMatch, etagOf, type Product, type ShopState } from './state.ts'
 
@@ -165,13 +165,13 @@ function checkSku(state: ShopState, sku: string, own: string | undefined): void 
   if (other !== undefined) throw conflict('sku-taken', `Product ${other.id} has the SKU ${sku} already.`)
 }
 
-function update(product: Product, values: Partial<ProductInput>): Answer {
+function update(product: Product, values: Partial<ProductInput>): ShopResponse {
   Object.assign(product, values)
   changed(product)
   return shown(product)
 }
 
-function adjust(product: Product, delta: number): Answer {
+function adjust(product: Product, delta: number): ShopResponse {
   const left = product.stock + delta
   if (left < 0)
     throw conflict(
@@ -183,7 +183,7 @@ function adjust(product: Product, delta: number): Answer {
   return update(product, { stock: left })
 }
 
-function remove(state: ShopState, product: Product): Answer {
+function remove(state: ShopState, product: Product): ShopResponse {
   const open = state.orders
     .all()
     .find(order => order.status === 'placed' && order.lines.some(line => line.productId === product.id))
@@ -199,6 +199,6 @@ function remove(state: ShopState, product: Product): Answer {
   return { status: 204 }
 }
 
-function shown(product: Product, status = 200): Answer {
+function shown(product: Product, status = 200): ShopResponse {
   return { status, body: product, headers: { etag: etagOf(product) } }
 }

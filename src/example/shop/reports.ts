@@ -47,9 +47,9 @@ async function* salesReport(
   signal: AbortSignal,
 ): AsyncGenerator<object> {
   const groups = addUp(state, groupBy)
-  const told = groups.slice(0, MAX_STEPS)
-  const total = told.length + 1
-  for (const [at, group] of told.entries()) {
+  const listed = groups.slice(0, MAX_STEPS)
+  const total = listed.length + 1
+  for (const [at, group] of listed.entries()) {
     await sleep(stepMs, undefined, { signal })
     yield { step: at + 1, total, message: `Counted ${group.name}: ${group.pieces} pieces` }
   }

@@ -5,7 +5,7 @@ import { Problem } from './problem.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
-export interface Answer {
+export interface ShopResponse {
   readonly status: number
   /** Sent as JSON; absent for 204. */
   readonly body?: unknown

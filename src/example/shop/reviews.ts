@@ -1,7 +1,7 @@
 /** Reviews of products, by customers who have bought them. */
 import { pageOf, readPaging } from './paging.ts'
 import { conflict } from './problem.ts'
-import type { Answer, ShopRequest } from './request.ts'
+import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { Product, ShopState } from './state.ts'
 
@@ -22,7 +22,7 @@ export function reviewRoutes(state: ShopState): Route[] {
   ]
 }
 
-function list(state: ShopState, product: Product, request: ShopRequest): Answer {
+function list(state: ShopState, product: Product, request: ShopRequest): ShopResponse {
   const fields = request.query({ integers: ['minRating', 'page', 'limit'] })
   const minRating = fields.optional('minRating', () => fields.integer('minRating', STARS)) ?? STARS.min
   const paging = readPaging(fields)
@@ -34,7 +34,7 @@ function list(state: ShopState, product: Product, request: ShopRequest): Answer 
   return { status: 200, body: { averageRating, ...pageOf(shown, paging) } }
 }
 
-function add(state: ShopState, product: Product, request: ShopRequest): Answer {
+function add(state: ShopState, product: Product, request: ShopRequest): ShopResponse {
   const fields = request.body()
   const customerId = fields.text('customerId', { max: 20 })
   const rating = fields.integer('rating', STARS)

@@ -1,11 +1,11 @@
 /** Finds the route of a request. It runs no handler and knows no path by name. */
-import type { Answer, ShopRequest } from './request.ts'
+import type { ShopRequest, ShopResponse } from './request.ts'
 
 export interface Route {
   readonly method: string
   /** As in the OpenAPI document, with `{name}` segments. */
   readonly path: string
-  readonly handle: (request: ShopRequest) => Answer | Promise<Answer>
+  readonly handle: (request: ShopRequest) => ShopResponse | Promise<ShopResponse>
 }
 
 export type Match =

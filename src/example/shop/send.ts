@@ -2,23 +2,27 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Problem } from './problem.ts'
-import type { Answer } from './request.ts'
+import type { ShopResponse } from './request.ts'
 
 /** @throws what the source of the lines throws; then the answer is cut, because its head has gone. */
-export async function send(response: ServerResponse, answer: Answer, signal: AbortSignal): Promise<void> {
-  const headers = { ...answer.headers, 'cache-control': 'no-store' }
-  if (answer.lines !== undefined) {
-    response.writeHead(answer.status, { ...headers, 'content-type': 'application/x-ndjson' })
-    for await (const line of answer.lines)
+export async function send(
+  response: ServerResponse,
+  reply: ShopResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const headers = { ...reply.headers, 'cache-control': 'no-store' }
+  if (reply.lines !== undefined) {
+    response.writeHead(reply.status, { ...headers, 'content-type': 'application/x-ndjson' })
+    for await (const line of reply.lines)
       if (!response.write(`${JSON.stringify(line)}\n`)) await once(response, 'drain', { signal })
     response.end()
     return
   }
-  if (answer.body === undefined) {
-    response.writeHead(answer.status, headers).end()
+  if (reply.body === undefined) {
+    response.writeHead(reply.status, headers).end()
     return
   }
-  end(response, answer.status, headers, 'application/json', answer.body)
+  end(response, reply.status, headers, 'application/json', reply.body)
 }
 
 /** Anything that is no Problem is a bug: 500, and the caller is told no more. */

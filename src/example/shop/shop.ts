@@ -11,7 +11,7 @@ import { orderRoutes } from './orders.ts'
 import { Problem } from './problem.ts'
 import { productRoutes } from './products.ts'
 import { reportRoutes } from './reports.ts'
-import { type Answer, ShopRequest } from './request.ts'
+import { ShopRequest, type ShopResponse } from './request.ts'
 import { reviewRoutes } from './reviews.ts'
 import { Router } from './router.ts'
 import { openShop } from './seed.ts'
@@ -98,7 +98,7 @@ async function handle(
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
-    await send(response, await answer(router, message, gone.signal), gone.signal)
+    await send(response, await respond(router, message, gone.signal), gone.signal)
   } catch (error) {
     if (gone.signal.aborted) return
     if (!(error instanceof Problem)) log.error({ err: error }, 'the shop failed')
@@ -107,7 +107,7 @@ async function handle(
   log.debug({ method: message.method, url: message.url, status: response.statusCode }, 'shop')
 }
 
-async function answer(router: Router, message: IncomingMessage, signal: AbortSignal): Promise<Answer> {
+async function respond(router: Router, message: IncomingMessage, signal: AbortSignal): Promise<ShopResponse> {
   const target = message.url ?? '/'
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)

@@ -23,7 +23,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'> {
   protected readonly origin: string
   protected sent = false
-  protected answered = false
+  protected responded = false
   #over = false
   #resolved = false
   #abort: (() => void) | undefined
@@ -31,7 +31,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
   readonly #pool: OriginPool
   readonly #resolve: (result: R | EgressFailure) => void
   readonly #timer: NodeJS.Timeout
-  readonly #forgetCancel: (() => void) | undefined
+  readonly #unsubscribeCancel: (() => void) | undefined
 
   constructor(init: CallInit<R>) {
     this.origin = init.origin
@@ -39,7 +39,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
     this.#pool = init.pool
     this.#resolve = init.resolve
     this.#timer = setTimeout(onTimeout, Math.min(init.timeoutMs, MAX_TIMER_MS), this)
-    this.#forgetCancel = init.cancellation?.onCancel(() =>
+    this.#unsubscribeCancel = init.cancellation?.onCancel(() =>
       this.fail(failure('cancelled', `the call to ${this.origin} was cancelled`, this.sent)),
     )
   }
@@ -61,7 +61,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
     if (this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
-    this.#forgetCancel?.()
+    this.#unsubscribeCancel?.()
     this.#pool.inFlight--
   }
 
@@ -95,7 +95,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
   onError(error: Error): void {
     // undici reports an abort as an error of its own; the reason was given before.
     this.#abort = undefined
-    this.fail(failureOf(error, this.origin, { sent: this.sent, answered: this.answered }))
+    this.fail(failureOf(error, this.origin, { sent: this.sent, responded: this.responded }))
   }
 }
 

@@ -23,7 +23,7 @@ export type Admission =
   | { readonly state: 'open'; readonly retryAfterMs: number }
 
 /** `neutral`: nothing was learnt about the upstream (the caller went away). */
-export type Verdict = 'answered' | 'failed' | 'neutral'
+export type Verdict = 'succeeded' | 'failed' | 'neutral'
 
 interface Circuit {
   failures: number
@@ -65,7 +65,7 @@ export class CircuitBreaker {
   /** Called once for each call that was admitted. */
   settle(origin: string, admission: Admission, verdict: Verdict, nowMs: number): void {
     const circuit = this.#circuits.get(origin)
-    if (verdict === 'answered') this.#circuits.delete(origin)
+    if (verdict === 'succeeded') this.#circuits.delete(origin)
     else if (admission.state === 'probe') {
       if (circuit === undefined) return
       circuit.probing = false

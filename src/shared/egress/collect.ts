@@ -22,7 +22,7 @@ export class CollectingCall extends Call<EgressResponse> {
   onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     // Informational answers (103 Early Hints) come before the real one.
     if (this.over || status < 200) return true
-    this.answered = true
+    this.responded = true
     this.#status = status
     const headers = received(wire)
     this.#headers = headers

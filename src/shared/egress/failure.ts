@@ -10,21 +10,21 @@ export interface Progress {
   /** The request was handed to a socket. */
   readonly sent: boolean
   /** A status line has arrived. */
-  readonly answered: boolean
+  readonly responded: boolean
 }
 
 /**
  * Names a failure of the client library. The text holds the origin and a code, never headers, path or body,
  * because those may carry credentials.
  */
-export function failureOf(error: unknown, origin: string, { sent, answered }: Progress): EgressFailure {
+export function failureOf(error: unknown, origin: string, { sent, responded }: Progress): EgressFailure {
   const code = codeOf(error)
   if (code === 'ERR_BLOCKED_ADDRESS') return failure('blocked_address', (error as Error).message, false)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
     return failure('protocol', `the request is not valid: ${(error as Error).message}`, false)
   if (PROTOCOL.test(code))
     return failure('protocol', `${origin} gave an answer that is not valid HTTP: ${code}`, sent)
-  if (answered) return failure('protocol', `${origin} broke off its answer: ${code}`, sent)
+  if (responded) return failure('protocol', `${origin} broke off its answer: ${code}`, sent)
   if (sent) return failure('unreachable', `${origin} closed the connection without an answer: ${code}`, true)
   return failure('unreachable', `cannot connect to ${origin}: ${code}`, false)
 }

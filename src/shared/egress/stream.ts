@@ -10,7 +10,7 @@ export class StreamingCall extends Call<EgressStreamResponse> {
 
   onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     if (this.over || status < 200) return true
-    this.answered = true
+    this.responded = true
     this.#body = new BodyStream(resume, () => this.#abandoned())
     this.resolve({
       kind: 'response',

@@ -9,7 +9,7 @@ export interface Target {
 }
 
 /** Origins by the text they were spelled with: parsing one costs a microsecond, and a gateway sees the same few. */
-const ORIGINS_REMEMBERED = 1024
+const ORIGINS_CACHED = 1024
 
 export class TargetParser {
   readonly #origins = new Map<string, string>()
@@ -37,7 +37,7 @@ export class TargetParser {
   #learn(spelled: string): string {
     const origin = originOf(spelled)
     if (origin.startsWith('http')) {
-      if (this.#origins.size >= ORIGINS_REMEMBERED) this.#origins.clear()
+      if (this.#origins.size >= ORIGINS_CACHED) this.#origins.clear()
       this.#origins.set(spelled, origin)
     }
     return origin

@@ -47,9 +47,9 @@ export class Upstreams {
       this.#options.onRefused?.()
       return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) }
     }
-    const answer = await this.#tryTwice(request, admission)
-    this.#breaker.settle(origin, admission, verdictOn(answer), Date.now())
-    return answer
+    const response = await this.#tryTwice(request, admission)
+    this.#breaker.settle(origin, admission, verdictOn(response), Date.now())
+    return response
   }
 
   async #tryTwice(
@@ -71,10 +71,10 @@ function neverArrived({ reason, sent, saturated }: EgressFailure): boolean {
   return reason === 'unreachable' && !sent && saturated !== true
 }
 
-function verdictOn(answer: EgressStreamResponse | EgressFailure): Verdict {
-  if (answer.kind === 'response') return 'answered'
-  const down = answer.reason === 'timeout' || answer.reason === 'unreachable'
-  return down && answer.saturated !== true ? 'failed' : 'neutral'
+function verdictOn(response: EgressStreamResponse | EgressFailure): Verdict {
+  if (response.kind === 'response') return 'succeeded'
+  const down = response.reason === 'timeout' || response.reason === 'unreachable'
+  return down && response.saturated !== true ? 'failed' : 'neutral'
 }
 
 /** Scheme, host and port of an absolute URL that is known to be one. */

@@ -2,7 +2,7 @@
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import { digestOf, prefixOf, SECRET_CHARS, sameText } from './api-key-format.ts'
-import { CredentialMemory } from './credential-memory.ts'
+import { CredentialMemory } from './credential-cache.ts'
 import type { ApiKeyVerifier } from './verifier.ts'
 
 /** What the deployment knows about a key, found by its public prefix (`tgk_` and 8 characters). */
@@ -29,13 +29,13 @@ export interface ApiKeyVerifierOptions {
   /** 10,000 (specification, "Other constants"). */
   readonly capacity?: number
   /** 300,000. A revoked key may live that long in this memory unless `forget` is called with the change. */
-  readonly rememberMs?: number
+  readonly cacheMs?: number
 }
 
 const INVALID = refuse('api_key_invalid')
 
 export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVerifier {
-  const { lookup, capacity = 10_000, rememberMs = 300_000 } = options
+  const { lookup, capacity = 10_000, cacheMs = 300_000 } = options
   const memory = new CredentialMemory({ capacity, tailChars: SECRET_CHARS })
   /** One principal per record: a lookup in the current configuration returns the same record each time. */
   const principals = new WeakMap<ApiKeyRecord, Principal>()
@@ -52,7 +52,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
       verified = principalFor(found, expiresAtMs)
       principals.set(found, verified)
     }
-    if (asked === generation) memory.set(key, verified, Math.min(expiresAtMs, nowMs + rememberMs), nowMs)
+    if (asked === generation) memory.set(key, verified, Math.min(expiresAtMs, nowMs + cacheMs), nowMs)
     return verified
   }
 

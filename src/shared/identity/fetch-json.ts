@@ -14,17 +14,17 @@ const MAX_DOCUMENT_BYTES = 512 * 1024
 
 export function fetchJsonOver(egress: Egress, timeoutMs = 5000): FetchJson {
   return async url => {
-    const answer = await egress.request({
+    const response = await egress.request({
       method: 'GET',
       url,
       headers: ['accept', 'application/json'],
       timeoutMs,
       maxResponseBytes: MAX_DOCUMENT_BYTES,
     })
-    if (answer.kind === 'failure') return { ok: false, reason: answer.message }
-    if (answer.status !== 200) return { ok: false, reason: `${url} answered ${answer.status}` }
+    if (response.kind === 'failure') return { ok: false, reason: response.message }
+    if (response.status !== 200) return { ok: false, reason: `${url} answered ${response.status}` }
     try {
-      return { ok: true, json: JSON.parse(Buffer.from(answer.body).toString('utf8')) }
+      return { ok: true, json: JSON.parse(Buffer.from(response.body).toString('utf8')) }
     } catch {
       return { ok: false, reason: `${url} did not answer with JSON` }
     }

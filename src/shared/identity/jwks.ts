@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../call/refusal.ts'
 import type { Log } from '../telemetry/log.ts'
 import { verifies } from './algorithms.ts'
 import { type ClaimRules, principalOf } from './claims.ts'
-import { CredentialMemory } from './credential-memory.ts'
+import { CredentialMemory } from './credential-cache.ts'
 import { KeySource, type KeySourceOptions } from './key-source.ts'
 import { type TokenParts, takeApart } from './token-parts.ts'
 import type { TokenVerifier } from './verifier.ts'
@@ -21,7 +21,7 @@ export interface TokenVerifierOptions
   /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
   readonly clockSkewMs?: number
   /** Verified tokens remembered; 8,192. */
-  readonly rememberedTokens?: number
+  readonly cachedTokens?: number
 }
 
 /** Contract §2: 5 minutes at most, so that a role taken away counts soon. */
@@ -34,7 +34,7 @@ export interface StartedTokenVerifier extends TokenVerifier {
 
 export function createTokenVerifier(options: TokenVerifierOptions): StartedTokenVerifier {
   const { issuer, audiences, resourceUris, log } = options
-  const memory = new CredentialMemory({ capacity: options.rememberedTokens ?? 8192, tailChars: 6 })
+  const memory = new CredentialMemory({ capacity: options.cachedTokens ?? 8192, tailChars: 6 })
   const source = new KeySource({ ...options, onKeyRemoved: () => memory.clear() })
   const rules: ClaimRules = {
     issuer,
@@ -59,7 +59,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     return refuse(source.keys === undefined || source.unreachable ? 'keys_unavailable' : 'token_unknown_key')
   }
 
-  async function askAndJudge(token: string, parts: TokenParts, nowMs: number): Promise<Principal | Refusal> {
+  async function askAndCheck(token: string, parts: TokenParts, nowMs: number): Promise<Principal | Refusal> {
     await source.ask()
     return judge(token, parts, nowMs) ?? keyNotFound()
   }
@@ -72,7 +72,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
       if ('kind' in parts) return parts
       const judged = judge(token, parts, nowMs)
       if (judged !== undefined) return judged
-      return source.mayAsk ? askAndJudge(token, parts, nowMs) : keyNotFound()
+      return source.mayAsk ? askAndCheck(token, parts, nowMs) : keyNotFound()
     },
     get ready() {
       return source.keys !== undefined

@@ -26,7 +26,7 @@ interface Header {
 }
 
 /** All tokens of one key have the same header: the few in use are read once. Only good ones of common length are kept. */
-const HEADERS_REMEMBERED = 64
+const HEADERS_CACHED = 64
 const HEADER_CHARS = 256
 const headers = new Map<string, Header>()
 
@@ -80,7 +80,7 @@ function readHeader(token: string, start: number): Header | Refusal {
   const header = { algorithm: alg, kid }
   if (start <= HEADER_CHARS) {
     // Anybody can send headers: a full table starts anew rather than growing.
-    if (headers.size >= HEADERS_REMEMBERED) headers.clear()
+    if (headers.size >= HEADERS_CACHED) headers.clear()
     headers.set(Buffer.from(token.slice(0, start), 'latin1').toString('latin1'), header)
   }
   return header

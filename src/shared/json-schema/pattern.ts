@@ -5,9 +5,9 @@ import { isPlainlyLinear } from './plain-pattern.ts'
 /** A longer pattern is no help to an agent and costs memory in every validator. */
 const MAX_PATTERN_LENGTH = 2_000
 /** Verdicts are remembered; documents repeat the same few patterns thousands of times. */
-const MAX_REMEMBERED = 10_000
+const MAX_CACHED = 10_000
 const MAX_COUNT = 1_000
-const remembered = new Map<string, string | undefined>()
+const cached = new Map<string, string | undefined>()
 
 /**
  * The pattern as a validator may use it, undefined when it must be left out: not ECMAScript with the `u` flag
@@ -16,13 +16,13 @@ const remembered = new Map<string, string | undefined>()
  */
 export function usablePattern(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined
-  if (remembered.has(pattern)) return remembered.get(pattern)
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+  if (cached.has(pattern)) return cached.get(pattern)
+  if (cached.size >= MAX_CACHED) cached.clear()
   const usable = repairs(pattern).find(
     candidate =>
       candidate !== '' && unicodeRegExp(candidate) !== undefined && linearMatcher(candidate) !== undefined,
   )
-  remembered.set(pattern, usable)
+  cached.set(pattern, usable)
   return usable
 }
 
@@ -44,8 +44,8 @@ export function linearMatcher(pattern: string): { test(text: string): boolean } 
 /** The engine counts to 1,000: what may repeat more often may repeat without end (the schema's `maxLength` still holds). */
 function withSmallCounts(pattern: string): string {
   return pattern.replace(/(?<!\\)\{(\d+)(,(\d*))?\}/g, (count, from: string, range?: string, to?: string) => {
-    const most = Number(range === undefined ? from : to)
-    return most > MAX_COUNT ? `{${Math.min(Number(from), MAX_COUNT)},}` : count
+    const max = Number(range === undefined ? from : to)
+    return max > MAX_COUNT ? `{${Math.min(Number(from), MAX_COUNT)},}` : count
   })
 }
 

@@ -56,7 +56,7 @@ function describePrimitive(value: unknown): string {
 let numbers: ValueNumbers | undefined
 
 /** Drops what the last validation remembered; callers do so after each one, because arguments may change. */
-export function forgetValues(): void {
+export function clearValues(): void {
   numbers = undefined
 }
 

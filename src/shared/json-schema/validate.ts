@@ -6,7 +6,7 @@ import { fullFormats } from 'ajv-formats/dist/formats.js'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
 import { linearMatcher } from './pattern.ts'
-import { forgetValues, replaceUniqueItems } from './unique-items.ts'
+import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
 /** More faults than this help nobody. */
 const MAX_FAULTS = 20
@@ -97,7 +97,7 @@ export function compileValidator(schema: JsonSchema): (args: unknown) => readonl
       const message = error instanceof Error ? error.message : String(error)
       return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
     } finally {
-      forgetValues()
+      clearValues()
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Decision, PolicyInput } from './engine.ts'
 import type { Reads } from './reads.ts'
 
 /** A decision and the facts it was made on that the two keys do not stand for. */
-interface Remembered {
+interface CacheEntry {
   readonly decision: Decision
   readonly action: string
   readonly type: string
@@ -29,13 +29,13 @@ const HINTS = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'op
 export class DecisionCache {
   readonly #reads: Reads
   readonly #maxDecisions: number
-  readonly #subjects = new Map<string, Map<number, Remembered>>()
+  readonly #subjects = new Map<string, Map<number, CacheEntry>>()
   readonly #beside: readonly ((input: PolicyInput) => string | null)[]
   readonly #readsAnnotations: boolean
   readonly #readsOrigin: boolean
   #size = 0
   #lastKey = ''
-  #lastRow: Map<number, Remembered> | undefined
+  #lastRow: Map<number, CacheEntry> | undefined
 
   constructor(reads: Reads, maxDecisions: number) {
     this.#reads = reads
@@ -69,8 +69,8 @@ export class DecisionCache {
       : undefined
   }
 
-  remember(input: PolicyInput, subjectKey: string, resourceKey: number, decision: Decision): void {
-    if (!this.#reads.rememberable || decision.unavailable === true) return
+  cache(input: PolicyInput, subjectKey: string, resourceKey: number, decision: Decision): void {
+    if (!this.#reads.cacheable || decision.unavailable === true) return
     if (this.#readsAnnotations && !onlyKnownHints(input.resource.properties.annotations)) return
     const key = this.#keyOf(input, subjectKey)
     let row = this.#row(key)
@@ -108,7 +108,7 @@ export class DecisionCache {
     return had
   }
 
-  #row(key: string): Map<number, Remembered> | undefined {
+  #row(key: string): Map<number, CacheEntry> | undefined {
     if (key === this.#lastKey && this.#lastRow !== undefined) return this.#lastRow
     const row = this.#subjects.get(key)
     this.#lastKey = key

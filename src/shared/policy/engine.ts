@@ -66,7 +66,7 @@ export interface PreparedPolicy {
    */
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision>
   /** How many decisions are remembered; forgetting returns how many there were. */
-  readonly remembered: number
+  readonly cached: number
   forget(): number
   close(): void
 }

@@ -33,7 +33,7 @@ export interface Reads {
   /** Whether the entrypoint reads the path, or something above or below it. */
   touches(path: InputPath): boolean
   /** False when it reads what differs at every call: such decisions are made anew each time. */
-  readonly rememberable: boolean
+  readonly cacheable: boolean
 }
 
 /** For a bundle that declares nothing: it may read everything. */
@@ -55,7 +55,7 @@ export function readsOf(paths: readonly string[]): Reads {
   return Object.freeze({
     paths: Object.freeze([...paths].sort()),
     touches: (path: InputPath) => touched.has(path),
-    rememberable: DIFFERENT_EACH_TIME.every(path => !touched.has(path)),
+    cacheable: DIFFERENT_EACH_TIME.every(path => !touched.has(path)),
   })
 }
 

@@ -35,14 +35,14 @@ export function mountWeb(handler: WebHandler, options: WebMountOptions): HttpHan
   return (request, response) => {
     request.readBody(
       options.maxBodyBytes,
-      body => void answer(handler, options, request, response, body),
+      body => void respond(handler, options, request, response, body),
       () =>
         refuse(response, 413, 'payload_too_large', `the body is larger than ${options.maxBodyBytes} bytes`),
     )
   }
 }
 
-async function answer(
+async function respond(
   handler: WebHandler,
   options: WebMountOptions,
   request: HttpRequest,

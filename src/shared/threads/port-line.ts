@@ -6,8 +6,8 @@ export type Subjects = Readonly<Record<string, (...args: never[]) => unknown>>
 
 type Message =
   | { readonly ask: number; readonly of: string; readonly args: readonly unknown[] }
-  | { readonly tell: string; readonly args: readonly unknown[] }
-  | { readonly answer: number; readonly value?: unknown; readonly fault?: string }
+  | { readonly notify: string; readonly args: readonly unknown[] }
+  | { readonly response: number; readonly value?: unknown; readonly fault?: string }
 
 interface Waiting {
   resolve(value: unknown): void
@@ -63,8 +63,8 @@ export class PortLine {
     })
   }
 
-  tell(of: string, ...args: readonly unknown[]): void {
-    if (!this.#closed) this.#port.postMessage({ tell: of, args } satisfies Message)
+  notify(of: string, ...args: readonly unknown[]): void {
+    if (!this.#closed) this.#port.postMessage({ notify: of, args } satisfies Message)
   }
 
   /** The other end has closed, or its thread has ended. */
@@ -78,25 +78,25 @@ export class PortLine {
   }
 
   #receive(message: Message): void {
-    if ('answer' in message) {
-      const waiting = this.#waiting.get(message.answer)
+    if ('response' in message) {
+      const waiting = this.#waiting.get(message.response)
       if (waiting === undefined) return
-      this.#waiting.delete(message.answer)
+      this.#waiting.delete(message.response)
       clearTimeout(waiting.timer)
       if (message.fault === undefined) waiting.resolve(message.value)
       else waiting.reject(new Error(message.fault))
-    } else if ('tell' in message) void this.#subject(message.tell)?.(...(message.args as never[]))
-    else void this.#answer(message.ask, message.of, message.args)
+    } else if ('notify' in message) void this.#subject(message.notify)?.(...(message.args as never[]))
+    else void this.#respond(message.ask, message.of, message.args)
   }
 
-  async #answer(answer: number, of: string, args: readonly unknown[]): Promise<void> {
+  async #respond(response: number, of: string, args: readonly unknown[]): Promise<void> {
     let reply: Message
     try {
       const subject = this.#subject(of)
       if (subject === undefined) throw new Error(`nobody here answers "${of}"`)
-      reply = { answer, value: await subject(...(args as never[])) }
+      reply = { response, value: await subject(...(args as never[])) }
     } catch (error) {
-      reply = { answer, fault: (error as Error).message }
+      reply = { response, fault: (error as Error).message }
     }
     if (!this.#closed) this.#port.postMessage(reply)
   }

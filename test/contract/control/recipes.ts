@@ -79,7 +79,7 @@ const newWebhook = () => ({
 })
 
 /** A tenant may have a hundred: those of earlier tests make room. */
-async function roomForWebhooks(plane: Plane, world: World): Promise<void> {
+async function webhookCapacity(plane: Plane, world: World): Promise<void> {
   const all = `/v1/tenants/${world.acme}/webhooks`
   const { items, total } = (await plane.call('platform', 'GET', `${all}?limit=50`)).body
   if (total < 50) return
@@ -87,7 +87,7 @@ async function roomForWebhooks(plane: Plane, world: World): Promise<void> {
 }
 
 async function aWebhook(plane: Plane, world: World): Promise<string> {
-  await roomForWebhooks(plane, world)
+  await webhookCapacity(plane, world)
   return made(plane, `/tenants/${world.acme}/webhooks`, newWebhook())
 }
 
@@ -193,7 +193,7 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   deletePlan: async plane => ({ params: { plan: await made(plane, '/plans', newPlan()) }, repeated: 404 }),
 
   createWebhook: async (plane, world) => {
-    await roomForWebhooks(plane, world)
+    await webhookCapacity(plane, world)
     return { body: newWebhook(), repeated: 201 }
   },
   listWebhooks: () => ({ repeated: 200 }),

@@ -85,8 +85,8 @@ function edge(name: string, dataDir: string, url = proxy.url): Edge {
       share = applyUpdate(share, update)
       return undefined
     },
-    onFault: told => {
-      fault = told
+    onFault: reported => {
+      fault = reported
     },
     log: SILENT,
   })

@@ -34,13 +34,13 @@ describe('with nothing allowed', () => {
     for (const port of ports) {
       for (const spelling of HOSTILE_URLS) {
         const url = spelling.replace('PORT', String(port))
-        const answer = await call(egress, url)
-        expect(answer.kind, url).toBe('failure')
-        expect(answer.kind === 'failure' && answer.sent, url).toBe(false)
+        const response = await call(egress, url)
+        expect(response.kind, url).toBe('failure')
+        expect(response.kind === 'failure' && response.sent, url).toBe(false)
         // `localhost.` is a name some resolvers do not know.
         const unresolved = url.includes('localhost.') ? ['unreachable'] : []
         expect(['blocked_address', 'protocol', ...unresolved], url).toContain(
-          answer.kind === 'failure' && answer.reason,
+          response.kind === 'failure' && response.reason,
         )
         const streamed = await egress.stream({ method: 'GET', url, headers: [], timeoutMs: 1500 })
         expect(streamed.kind, url).toBe('failure')
@@ -69,8 +69,8 @@ describe('with nothing allowed', () => {
       resolveHost: (_, done) => done(null, answers[asked++] ?? []),
     })
     for (const _ of answers) {
-      const answer = await call(egress, `http://rebind.example:${canary.port}/`)
-      expect(answer).toMatchObject({ kind: 'failure', sent: false })
+      const response = await call(egress, `http://rebind.example:${canary.port}/`)
+      expect(response).toMatchObject({ kind: 'failure', sent: false })
     }
     expect(asked).toBe(answers.length)
     expect(canary.connections()).toBe(0)
@@ -106,9 +106,11 @@ describe('with an allow list', () => {
       done(null, [{ address: '127.0.0.1', family: 4 }])
     const reaches = async (allow: string[], allowLoopback: boolean, host: string): Promise<boolean> => {
       const egress = createEgress({ allow, allowLoopback, resolveHost })
-      const answer = await call(egress, `http://${host}:${backend.port}/`)
+      const response = await call(egress, `http://${host}:${backend.port}/`)
       await egress.close()
-      return answer.kind === 'response' && Buffer.from((answer as EgressResponse).body).toString() === 'ok'
+      return (
+        response.kind === 'response' && Buffer.from((response as EgressResponse).body).toString() === 'ok'
+      )
     }
     expect(await reaches([], true, '127.0.0.1')).toBe(true)
     expect(await reaches([], true, '[::ffff:127.0.0.1]')).toBe(true)

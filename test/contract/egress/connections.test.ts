@@ -29,17 +29,17 @@ function ask(backend: TestBackend, path: string, more: Partial<EgressRequest> = 
   }
 }
 async function bodyOf(egress: Egress, request: EgressRequest): Promise<string> {
-  const answer = await egress.request(request)
-  return answer.kind === 'response' ? Buffer.from(answer.body).toString() : answer.reason
+  const response = await egress.request(request)
+  return response.kind === 'response' ? Buffer.from(response.body).toString() : response.reason
 }
 const pathOf = (received: string): string => received.split(' ')[1]!
-const answerOf = (body: string, more = ''): string =>
+const responseOf = (body: string, more = ''): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
 
 describe('own connections', () => {
   it('are kept and used again, one request at a time', async () => {
     const backend = keep(
-      await rawBackend((socket, received) => void socket.write(answerOf(pathOf(received)))),
+      await rawBackend((socket, received) => void socket.write(responseOf(pathOf(received)))),
     )
     const egress = client()
     for (let i = 0; i < 20; i++) expect(await bodyOf(egress, ask(backend, `/${i}`))).toBe(`/${i}`)
@@ -49,7 +49,7 @@ describe('own connections', () => {
   it('give a second, unasked answer to nobody', async () => {
     const backend = keep(
       await rawBackend(
-        (socket, received) => void socket.write(answerOf(pathOf(received)) + answerOf('stolen')),
+        (socket, received) => void socket.write(responseOf(pathOf(received)) + responseOf('stolen')),
       ),
     )
     const egress = client()
@@ -62,13 +62,13 @@ describe('own connections', () => {
     const backend = keep(
       await rawBackend((socket, received) => {
         sockets.push(socket)
-        socket.write(answerOf(pathOf(received)))
+        socket.write(responseOf(pathOf(received)))
       }),
     )
     const egress = client()
     expect(await bodyOf(egress, ask(backend, '/1'))).toBe('/1')
     const closed = once(sockets[0]!, 'close')
-    sockets[0]!.write(answerOf('early'))
+    sockets[0]!.write(responseOf('early'))
     sockets[0]!.on('end', () => sockets[0]!.end())
     await closed
     expect(await bodyOf(egress, ask(backend, '/2'))).toBe('/2')
@@ -78,7 +78,7 @@ describe('own connections', () => {
   it('are not used again after an answer that came before the request was taken', async () => {
     const backend = keep(
       await rawBackend((socket, received) => {
-        socket.write(answerOf(pathOf(received)))
+        socket.write(responseOf(pathOf(received)))
         socket.pause()
       }),
     )
@@ -92,7 +92,7 @@ describe('own connections', () => {
   it('are closed when the peer says so, and when its own time has nearly run out', async () => {
     for (const more of ['Connection: close\r\n', 'Keep-Alive: timeout=1\r\n']) {
       const backend = keep(
-        await rawBackend((socket, received) => void socket.write(answerOf(pathOf(received), more))),
+        await rawBackend((socket, received) => void socket.write(responseOf(pathOf(received), more))),
       )
       const egress = client()
       for (let i = 0; i < 3; i++) expect(await bodyOf(egress, ask(backend, `/${i}`))).toBe(`/${i}`)
@@ -105,7 +105,7 @@ describe('own connections', () => {
     const backend = keep(
       await rawBackend((socket, received) => {
         seen.push(pathOf(received))
-        setTimeout(() => socket.write(answerOf(pathOf(received))), 30)
+        setTimeout(() => socket.write(responseOf(pathOf(received))), 30)
       }),
     )
     const egress = client({ maxConnectionsPerOrigin: 1 })

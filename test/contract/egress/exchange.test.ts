@@ -34,7 +34,7 @@ overBoth('an exchange', () => {
         })
       }),
     )
-    const answer = await client().request(
+    const reply = await client().request(
       get(backend, {
         method: 'POST',
         url: `${backend.url}/a/../b%2Fc//d?x=%20&y=/..#gone`,
@@ -42,11 +42,11 @@ overBoth('an exchange', () => {
         body: 'hello',
       }),
     )
-    if (answer.kind !== 'response') throw new Error(answer.message)
-    expect(answer.status).toBe(201)
-    expect(answer.headers.get('x-two')).toBe('a, b')
-    expect(answer.headers.raw.filter(part => part === 'x-two')).toHaveLength(2)
-    expect(JSON.parse(text(answer.body))).toEqual({
+    if (reply.kind !== 'response') throw new Error(reply.message)
+    expect(reply.status).toBe(201)
+    expect(reply.headers.get('x-two')).toBe('a, b')
+    expect(reply.headers.raw.filter(part => part === 'x-two')).toHaveLength(2)
+    expect(JSON.parse(text(reply.body))).toEqual({
       method: 'POST',
       url: '/a/../b%2Fc//d?x=%20&y=/..',
       header: '1',
@@ -63,8 +63,8 @@ overBoth('an exchange', () => {
         response.writeHead(302, { location: '/elsewhere' }).end('moved')
       }),
     )
-    const answer = await client().request(get(backend))
-    expect(answer).toMatchObject({ kind: 'response', status: 302 })
+    const reply = await client().request(get(backend))
+    expect(reply).toMatchObject({ kind: 'response', status: 302 })
     expect(calls).toBe(1)
   })
 
@@ -95,8 +95,8 @@ overBoth('an exchange', () => {
         response.writeEarlyHints({ link: '</style.css>; rel=preload' }, () => response.end('real'))
       }),
     )
-    const answer = await client().request(get(backend))
-    expect(answer.kind === 'response' && text(answer.body)).toBe('real')
+    const reply = await client().request(get(backend))
+    expect(reply.kind === 'response' && text(reply.body)).toBe('real')
   })
 
   it('tells the observer the head first and each piece as it arrives', async () => {
@@ -111,26 +111,26 @@ overBoth('an exchange', () => {
       }),
     )
     const seen: string[] = []
-    const answer = await client().request(
+    const reply = await client().request(
       get(backend, {
         onHead: (status, headers) => seen.push(`${status} ${headers.get('content-type')}`),
         onChunk: chunk => seen.push(text(chunk)),
       }),
     )
     expect(seen).toEqual(['200 text/event-stream', 'one', 'two', 'three'])
-    expect(answer.kind === 'response' && text(answer.body)).toBe('onetwothree')
+    expect(reply.kind === 'response' && text(reply.body)).toBe('onetwothree')
   })
 
   it('turns an observer that throws into a failure and closes the connection', async () => {
     const backend = keep(await httpBackend((_, response) => response.end('x')))
-    const answer = await client().request(
+    const reply = await client().request(
       get(backend, {
         onChunk: () => {
           throw new Error('observer')
         },
       }),
     )
-    expect(answer).toMatchObject({ kind: 'failure', sent: true })
+    expect(reply).toMatchObject({ kind: 'failure', sent: true })
   })
 })
 
@@ -149,11 +149,11 @@ overBoth('content encodings', () => {
         ),
       )
       const egress = client()
-      const answer = await egress.request(get(backend))
-      if (answer.kind !== 'response') throw new Error(answer.message)
-      expect(text(answer.body)).toBe(plain)
-      expect(answer.headers.get('content-encoding')).toBe('')
-      expect(answer.headers.raw).not.toContain('content-length')
+      const reply = await egress.request(get(backend))
+      if (reply.kind !== 'response') throw new Error(reply.message)
+      expect(text(reply.body)).toBe(plain)
+      expect(reply.headers.get('content-encoding')).toBe('')
+      expect(reply.headers.raw).not.toContain('content-length')
       expect(await egress.request(get(backend, { maxResponseBytes: 99_999 }))).toMatchObject({
         kind: 'failure',
         reason: 'too_large',
@@ -241,7 +241,7 @@ overBoth('bounds', () => {
     const held = [1, 2, 3].map(() => egress.request(get(backend, { cancellation })))
     expect(await egress.request(get(backend))).toMatchObject({ reason: 'unreachable', sent: false })
     cancellation.cancel()
-    expect((await Promise.all(held)).map(answer => answer.kind)).toEqual(['failure', 'failure', 'failure'])
+    expect((await Promise.all(held)).map(reply => reply.kind)).toEqual(['failure', 'failure', 'failure'])
   })
 
   it('holds no more origins than allowed, and still serves the next one', async () => {
@@ -279,9 +279,9 @@ overBoth('backends that misbehave', () => {
         }),
       )
       const egress = client()
-      const answer = await egress.request(get(backend, { timeoutMs: 1000 }))
-      expect(answer).toMatchObject({ kind: 'failure', sent: true })
-      expect(answer.kind === 'failure' && answer.reason).not.toBe('timeout')
+      const reply = await egress.request(get(backend, { timeoutMs: 1000 }))
+      expect(reply).toMatchObject({ kind: 'failure', sent: true })
+      expect(reply.kind === 'failure' && reply.reason).not.toBe('timeout')
       expect(await egress.request(get(backend))).toMatchObject({ kind: 'response', status: 200 })
     })
   }
@@ -306,9 +306,9 @@ overBoth('backends that misbehave', () => {
   it('says unreachable and not sent when nobody listens', async () => {
     const backend = await httpBackend(() => {})
     await backend.close()
-    const answer = await client().request(get(backend))
-    expect(answer).toMatchObject({ reason: 'unreachable', sent: false })
-    expect(answer.kind === 'failure' && answer.message).toContain('ECONNREFUSED')
+    const reply = await client().request(get(backend))
+    expect(reply).toMatchObject({ reason: 'unreachable', sent: false })
+    expect(reply.kind === 'failure' && reply.message).toContain('ECONNREFUSED')
   })
 
   it('does not read bytes smuggled behind an answer as the answer to the next call', async () => {
@@ -322,8 +322,8 @@ overBoth('backends that misbehave', () => {
     )
     const egress = client()
     for (let i = 0; i < 3; i++) {
-      const answer = await egress.request(get(backend))
-      if (answer.kind === 'response') expect(text(answer.body)).toBe('good')
+      const reply = await egress.request(get(backend))
+      if (reply.kind === 'response') expect(text(reply.body)).toBe('good')
       await sleep(10)
     }
   })
@@ -389,9 +389,9 @@ overBoth('requests that must not leave', () => {
       const backend = keep(await httpBackend((_, response) => response.end()))
       const request = { ...get(backend), ...part }
       const egress = client()
-      const answer = await egress.request(request)
-      expect(answer).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
-      expect(JSON.stringify(answer)).not.toContain('secret')
+      const reply = await egress.request(request)
+      expect(reply).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+      expect(JSON.stringify(reply)).not.toContain('secret')
       const { body: _, ...head } = request
       expect(await egress.stream(head)).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
     })

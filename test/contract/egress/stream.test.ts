@@ -37,9 +37,9 @@ const to = (backend: TestBackend, more: Partial<EgressStreamRequest> = {}): Egre
   ...more,
 })
 async function open(egress: Egress, request: EgressStreamRequest): Promise<EgressStreamResponse> {
-  const answer = await egress.stream(request)
-  if (answer.kind !== 'response') throw new Error(answer.message)
-  return answer
+  const reply = await egress.stream(request)
+  if (reply.kind !== 'response') throw new Error(reply.message)
+  return reply
 }
 async function drain(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
@@ -60,8 +60,8 @@ overBoth('a streamed exchange', () => {
     async function* body(): AsyncGenerator<Uint8Array> {
       for (let at = 0; at < sent.length; at += 70_001) yield sent.subarray(at, at + 70_001)
     }
-    const answer = await open(client(), to(backend, { method: 'POST', body: body() }))
-    const got = await drain(answer.body)
+    const reply = await open(client(), to(backend, { method: 'POST', body: body() }))
+    const got = await drain(reply.body)
     const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
     expect(digest(got)).toBe(digest(sent))
   })
@@ -75,10 +75,10 @@ overBoth('a streamed exchange', () => {
         response.end('cd')
       }),
     )
-    const answer = await open(client(), to(backend, { headers: ['accept-encoding', 'gzip'] }))
-    expect(answer.status).toBe(203)
-    expect(answer.headers.get('content-encoding')).toBe('gzip')
-    expect((await drain(answer.body)).toString()).toBe('abcd')
+    const reply = await open(client(), to(backend, { headers: ['accept-encoding', 'gzip'] }))
+    expect(reply.status).toBe(203)
+    expect(reply.headers.get('content-encoding')).toBe('gzip')
+    expect((await drain(reply.body)).toString()).toBe('abcd')
   })
 
   it('sends a known length with it, and chunks without', async () => {
@@ -231,9 +231,9 @@ overBoth('a stream that ends early', () => {
       await sleep(10)
       throw new Error('the sender went away')
     }
-    const answer = await client().stream(to(backend, { method: 'POST', body: broken(), timeoutMs: 1000 }))
-    if (answer.kind === 'response') await expect(drain(answer.body)).rejects.toThrow()
-    else expect(answer.sent).toBe(true)
+    const reply = await client().stream(to(backend, { method: 'POST', body: broken(), timeoutMs: 1000 }))
+    if (reply.kind === 'response') await expect(drain(reply.body)).rejects.toThrow()
+    else expect(reply.sent).toBe(true)
   })
 
   it('gives every slot back: the pool of one connection serves on after each of these', async () => {
@@ -255,8 +255,8 @@ overBoth('a stream that ends early', () => {
     for (let round = 0; round < 20; round++) {
       const { body } = await open(egress, to(backend, { url: `${backend.url}/slow` }))
       body.destroy()
-      const answer = await open(egress, to(backend))
-      expect((await drain(answer.body)).toString()).toBe('ok')
+      const reply = await open(egress, to(backend))
+      expect((await drain(reply.body)).toString()).toBe('ok')
     }
   })
 })

@@ -58,7 +58,7 @@ describe.skipIf(!hasOpenssl)('https (needs openssl for a certificate: apt-get in
     options: Partial<Parameters<typeof createEgress>[0]>,
   ): Promise<string> {
     const egress = createEgress({ allow: [], allowLoopback: true, ...options })
-    const answer = await egress.request({
+    const response = await egress.request({
       method: 'GET',
       url: `https://${host}:${port}/`,
       headers: ['authorization', 'Bearer x'],
@@ -66,9 +66,9 @@ describe.skipIf(!hasOpenssl)('https (needs openssl for a certificate: apt-get in
       maxResponseBytes: 1000,
     })
     await egress.close()
-    return answer.kind === 'response'
-      ? Buffer.from(answer.body).toString()
-      : `${answer.reason} ${answer.sent}`
+    return response.kind === 'response'
+      ? Buffer.from(response.body).toString()
+      : `${response.reason} ${response.sent}`
   }
 
   it('reaches a server whose certificate is trusted and names it', async () => {

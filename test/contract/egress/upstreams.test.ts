@@ -61,11 +61,11 @@ function request(port: number, more: Partial<UpstreamRequest> = {}, host = '127.
 
 /** What came, with an answer's body read to its end. */
 async function outcome(upstreams: Upstreams, asked: UpstreamRequest): Promise<string> {
-  const answer = await upstreams.stream(asked)
-  if (answer.kind === 'circuit_open') return `open ${answer.retryAfterSecs}`
-  if (answer.kind === 'failure') return `${answer.reason}${answer.sent ? ' after sending' : ''}`
-  for await (const _ of answer.body);
-  return String(answer.status)
+  const response = await upstreams.stream(asked)
+  if (response.kind === 'circuit_open') return `open ${response.retryAfterSecs}`
+  if (response.kind === 'failure') return `${response.reason}${response.sent ? ' after sending' : ''}`
+  for await (const _ of response.body);
+  return String(response.status)
 }
 
 const ok: RequestListener = (_, response) => response.end('ok')
@@ -175,8 +175,8 @@ describe('the circuit of an upstream', () => {
     arrived = 0
     const answers = await Promise.all(Array.from({ length: 20 }, () => outcome(upstreams, slow)))
     expect(arrived).toBe(1)
-    expect(answers.filter(answer => answer.startsWith('timeout'))).toHaveLength(1)
-    expect(answers.filter(answer => answer.startsWith('open'))).toHaveLength(19)
+    expect(answers.filter(response => response.startsWith('timeout'))).toHaveLength(1)
+    expect(answers.filter(response => response.startsWith('open'))).toHaveLength(19)
   })
 
   it('stays closed for errors that are answers, and for callers that went away', async () => {

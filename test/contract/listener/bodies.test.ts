@@ -94,9 +94,9 @@ onEachListener('request bodies', kind => {
         () => response.send(413, [], 'too large'),
       )
     })
-    const answer = await fetch(url, { method: 'POST', body: Buffer.alloc(8 << 20) })
-    expect(answer.status).toBe(413)
-    expect(await answer.text()).toBe('too large')
+    const reply = await fetch(url, { method: 'POST', body: Buffer.alloc(8 << 20) })
+    expect(reply.status).toBe(413)
+    expect(await reply.text()).toBe('too large')
   })
 
   it('counts a chunked body while it is read, and refuses it beyond the bound', async () => {

@@ -78,9 +78,9 @@ onEachListener('connections', kind => {
         { length: 1000 },
         () =>
           new Promise<number>((resolve, reject) => {
-            get({ port, host: '127.0.0.1', agent }, answer => {
-              answer.resume()
-              answer.on('end', () => resolve(answer.statusCode ?? 0))
+            get({ port, host: '127.0.0.1', agent }, reply => {
+              reply.resume()
+              reply.on('end', () => resolve(reply.statusCode ?? 0))
             }).on('error', reject)
           }),
       ),
@@ -99,7 +99,7 @@ onEachListener('connections', kind => {
     })
     const clients = Array.from({ length: 10 }, () => new RawClient(port))
     const request = Buffer.from(`${head('POST / HTTP/1.1', 'Content-Length: 1000')}${'x'.repeat(1000)}`)
-    let answered = 0
+    let responded = 0
     const run = (client: RawClient, count: number): Promise<void> =>
       new Promise(resolve => {
         client.keep = false
@@ -110,7 +110,7 @@ onEachListener('connections', kind => {
           // Each answer is its 1,000 bytes and a head of the same length for all.
           if (chunk[chunk.length - 1] !== 0x78 || bytes < 1000) return
           bytes = 0
-          answered++
+          responded++
           if (--left > 0) client.socket.write(request)
           else {
             client.socket.off('data', onData)
@@ -126,7 +126,7 @@ onEachListener('connections', kind => {
     await Promise.all(clients.map(client => run(client, 2_000)))
     const grown = (await settledHeap()) - before
     const resident = process.memoryUsage.rss() - residentBefore
-    expect(answered).toBe(25_000)
+    expect(responded).toBe(25_000)
     expect(grown).toBeLessThan(4 << 20)
     expect(resident).toBeLessThan(48 << 20)
   })
@@ -171,10 +171,10 @@ onEachListener('connections', kind => {
     })
 
     it('shares its port where both sides want it', async () => {
-      const answer = (text: string) => (_request: unknown, response: HttpResponse) =>
+      const respond = (text: string) => (_request: unknown, response: HttpResponse) =>
         response.send(200, [], text)
-      const first = await openListener(kind, answer('first'), { sharePort: true })
-      const second = await openListener(kind, answer('second'), { sharePort: true, port: first.port })
+      const first = await openListener(kind, respond('first'), { sharePort: true })
+      const second = await openListener(kind, respond('second'), { sharePort: true, port: first.port })
       expect(second.port).toBe(first.port)
       const seen = new Set<string>()
       for (let n = 0; n < 200 && seen.size < 2; n++) {

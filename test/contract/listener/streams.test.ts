@@ -40,9 +40,9 @@ onEachListener('streams', kind => {
       }, 10)
     })
     for (let n = 0; n < 3; n++) {
-      const answer = await fetch(url)
-      expect(answer.headers.get('content-length')).toBe('10')
-      expect(await answer.text()).toBe('1234567890')
+      const reply = await fetch(url)
+      expect(reply.headers.get('content-length')).toBe('10')
+      expect(await reply.text()).toBe('1234567890')
     }
   })
 
@@ -127,8 +127,8 @@ onEachListener('streams', kind => {
       expect(waits).toBeGreaterThan(0)
       expect(held).toBeLessThanOrEqual(MAX_BUFFERED + SLACK)
       await client.untilClosed()
-      const answer = Buffer.concat(raw)
-      const body = declared < 0 ? dechunk(answer) : answer.subarray(answer.indexOf('\r\n\r\n') + 4)
+      const reply = Buffer.concat(raw)
+      const body = declared < 0 ? dechunk(reply) : reply.subarray(reply.indexOf('\r\n\r\n') + 4)
       expect(createHash('sha256').update(body).digest('hex')).toBe(hash.digest('hex'))
     },
   )
@@ -141,18 +141,18 @@ onEachListener('streams', kind => {
     let held = 0
     let aborted = 0
     let response: HttpResponse | undefined
-    const { port, refused } = await openListener(kind, (_request, answer) => {
-      response = answer
-      answer.onAbort(() => aborted++)
-      const stream = answer.stream(200, ['content-type', 'text/event-stream'])
+    const { port, refused } = await openListener(kind, (_request, reply) => {
+      response = reply
+      reply.onAbort(() => aborted++)
+      const stream = reply.stream(200, ['content-type', 'text/event-stream'])
       const piece = Buffer.alloc(size, 'x')
       const push = (): void => {
-        for (let n = 0; n < 500 && !answer.closed; n++) {
+        for (let n = 0; n < 500 && !reply.closed; n++) {
           stream.write(piece)
           held = Math.max(held, stream.bufferedBytes)
-          if (!answer.closed) accepted += size
+          if (!reply.closed) accepted += size
         }
-        if (!answer.closed) setImmediate(push)
+        if (!reply.closed) setImmediate(push)
       }
       push()
     })

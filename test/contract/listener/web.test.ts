@@ -28,14 +28,14 @@ onEachListener('web handlers', kind => {
         body: await request.text(),
       }),
     )
-    const answer = await fetch(`${url}/v1/tenants?limit=5`, {
+    const response = await fetch(`${url}/v1/tenants?limit=5`, {
       method: 'POST',
       body: '{"ä":1}',
       headers: { 'content-type': 'application/json' },
     })
-    expect(answer.headers.get('content-type')).toBe('application/json')
-    expect(answer.headers.get('content-length')).not.toBeNull()
-    expect(await answer.json()).toEqual({
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.get('content-length')).not.toBeNull()
+    expect(await response.json()).toEqual({
       method: 'POST',
       url: `http://127.0.0.1:${port}/v1/tenants?limit=5`,
       type: 'application/json',
@@ -50,10 +50,10 @@ onEachListener('web handlers', kind => {
       headers.append('set-cookie', 'b=2')
       return new Response(null, { status: 204, headers })
     })
-    const answer = await fetch(url, { method: 'DELETE' })
-    expect(answer.status).toBe(204)
-    expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
-    expect(answer.headers.get('x-a')).toBe('b')
+    const response = await fetch(url, { method: 'DELETE' })
+    expect(response.status).toBe(204)
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect(response.headers.get('x-a')).toBe('b')
   })
 
   it('answers HEAD with the head alone', async () => {
@@ -72,9 +72,9 @@ onEachListener('web handlers', kind => {
       },
       { maxBodyBytes: 100 },
     )
-    const answer = await fetch(url, { method: 'POST', body: 'x'.repeat(101) })
-    expect(answer.status).toBe(413)
-    expect(await answer.json()).toMatchObject({ error: 'payload_too_large' })
+    const response = await fetch(url, { method: 'POST', body: 'x'.repeat(101) })
+    expect(response.status).toBe(413)
+    expect(await response.json()).toMatchObject({ error: 'payload_too_large' })
     expect(called).toBe(0)
   })
 
@@ -83,9 +83,9 @@ onEachListener('web handlers', kind => {
     const { url } = await mount(() => {
       throw new Error('the secret reason')
     })
-    const answer = await fetch(url)
-    expect(answer.status).toBe(500)
-    expect(await answer.text()).not.toContain('secret')
+    const response = await fetch(url)
+    expect(response.status).toBe(500)
+    expect(await response.text()).not.toContain('secret')
     expect(String(failures)).toContain('the secret reason')
   })
 

@@ -52,20 +52,20 @@ export async function load(quota: Quota, job: ThreadJob): Promise<ThreadReport> 
     report.calls++
     const asked = machineMs()
     const tool = job.tool === undefined ? {} : { tool: { key: 'tool', rateLimit: job.tool } }
-    const answer = quota.take({ key, limits: job.limits, nowMs: Date.now(), ...tool })
-    if (!(answer instanceof Promise)) return note(answer, asked)
+    const response = quota.take({ key, limits: job.limits, nowMs: Date.now(), ...tool })
+    if (!(response instanceof Promise)) return note(response, asked)
     open.push(
-      answer.then(later => {
+      response.then(later => {
         report.longestMs = Math.max(report.longestMs, machineMs() - asked)
         note(later, asked)
       }),
     )
   }
 
-  function note(answer: QuotaGrant | QuotaRefusal, asked: number): void {
-    if (!answer.granted) return
+  function note(response: QuotaGrant | QuotaRefusal, asked: number): void {
+    if (!response.granted) return
     report.grants.push([asked, machineMs()])
-    answer.release()
+    response.release()
   }
 
   const begun = machineMs()

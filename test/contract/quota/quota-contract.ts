@@ -29,14 +29,14 @@ export function quotaContract(
     const ask = (key: QuotaRequest['key'], limits: PlanLimits, more: Partial<QuotaRequest> = {}) =>
       Promise.resolve(quota.take({ key, limits, nowMs: Date.now(), ...more }))
     async function granted(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
-      const answer = await ask(key, limits, more)
-      expect(answer.granted).toBe(true)
-      return answer as QuotaGrant
+      const response = await ask(key, limits, more)
+      expect(response.granted).toBe(true)
+      return response as QuotaGrant
     }
     async function refused(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
-      const answer = await ask(key, limits, more)
-      expect(answer.granted).toBe(false)
-      return answer as QuotaRefusal
+      const response = await ask(key, limits, more)
+      expect(response.granted).toBe(false)
+      return response as QuotaRefusal
     }
 
     test('per second: rolling, free again after one second', async () => {
@@ -164,8 +164,8 @@ export function quotaContract(
         const answers = await Promise.all(
           Array.from({ length: calls }, () => ask(key, { perDay: 130, perMinute: 200 })),
         )
-        granted += answers.filter(answer => answer.granted).length
-        calls = answers.filter(answer => !answer.granted && answer.cause !== undefined).length
+        granted += answers.filter(response => response.granted).length
+        calls = answers.filter(response => !response.granted && response.cause !== undefined).length
         if (calls > 0) await sleep(100)
       }
       expect(granted).toBe(130)

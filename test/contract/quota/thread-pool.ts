@@ -50,8 +50,8 @@ export class CountingThread {
   }
 
   async #ask(order: ThreadOrder): Promise<unknown> {
-    const answer = once(this.#worker, 'message')
+    const response = once(this.#worker, 'message')
     this.#worker.postMessage(order)
-    return (await answer)[0]
+    return (await response)[0]
   }
 }

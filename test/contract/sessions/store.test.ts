@@ -15,8 +15,8 @@ import type {
   SessionStore,
   StreamRef,
 } from '../../../src/data-plane/sessions/session-store.ts'
-import { SessionDesk } from '../../../src/data-plane/sessions/threads/desk.ts'
 import { JoinedSessionStore } from '../../../src/data-plane/sessions/threads/joined-store.ts'
+import { SessionThreadServer } from '../../../src/data-plane/sessions/threads/thread-server.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { PortLine } from '../../../src/shared/threads/port-line.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
@@ -244,8 +244,8 @@ describe('memory', () => {
 })
 
 describe('threads of one process', () => {
-  function desk(clock: Clock): SessionDesk {
-    return new SessionDesk(
+  function serverOn(clock: Clock): SessionThreadServer {
+    return new SessionThreadServer(
       new MemorySessionStore({
         keys: fileKeyRing(ringFile(), clock.now),
         ttlMs: TTL_MS,
@@ -255,17 +255,17 @@ describe('threads of one process', () => {
     )
   }
   /** A thread's view, over a real port. */
-  function join(at: SessionDesk): { store: JoinedSessionStore; line: PortLine } {
+  function join(at: SessionThreadServer): { store: JoinedSessionStore; line: PortLine } {
     const { port1, port2 } = new MessageChannel()
     at.serve(new PortLine(port1))
     const line = new PortLine(port2)
     return { store: new JoinedSessionStore(line), line }
   }
-  contract(async clock => join(desk(clock)).store)
+  contract(async clock => join(serverOn(clock)).store)
 
   it('lets one thread serve what the other opened: session, signal, replay, end', async () => {
     const clock = new Clock()
-    const at = desk(clock)
+    const at = serverOn(clock)
     const [one, two] = [join(at).store, join(at).store]
     const session = await one.create({ ...FACTS, createdAtMs: clock.nowMs })
     const { id } = session
@@ -296,7 +296,7 @@ describe('threads of one process', () => {
 
   it('ends the streams of a thread that has gone, and nothing else', async () => {
     const clock = new Clock()
-    const at = desk(clock)
+    const at = serverOn(clock)
     const [one, two] = [join(at), join(at)]
     const minted = await one.store.create({ ...FACTS, origin: 'stream', createdAtMs: clock.nowMs })
     await one.store.setStreaming(minted.id, 'legacy', true)

@@ -381,8 +381,8 @@ describe.each(ADAPTERS)('store on $name', adapter => {
     it('remembers an answer for 24 hours, and one of two that ask together waits for the other', async () => {
       const work = (key: string) =>
         store.write(EVERY_TENANT, async tx => {
-          const remembered = await tx.idempotency.claim(key, 'hash')
-          if (remembered !== undefined) return `again ${remembered.body}`
+          const cached = await tx.idempotency.claim(key, 'hash')
+          if (cached !== undefined) return `again ${cached.body}`
           await tx.idempotency.settle({ key, requestHash: 'hash', status: 201, body: 'first' })
           return 'first'
         })

@@ -95,14 +95,14 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
 
   describe('phases', () => {
     it('Syncing while the document is fetched, then Ready', async () => {
-      let answer: (() => void) | undefined
+      let reply: (() => void) | undefined
       const server = await serve((_, response) => {
-        answer = () => response.end(documentOf({ slow: {} }))
+        reply = () => response.end(documentOf({ slow: {} }))
       })
       await world.put('slow', { baseURL: BASE_URL, openAPISpec: { url: server.url } })
       expect(await phaseOf(world, 'slow', 'Syncing')).toMatchObject({ toolCount: 0 })
-      await eventually(() => answer !== undefined, 'the request')
-      answer?.()
+      await eventually(() => reply !== undefined, 'the request')
+      reply?.()
       expect(await phaseOf(world, 'slow', 'Ready')).toMatchObject({ toolCount: 1 })
       await server.close()
     })

@@ -43,7 +43,7 @@ const control = createControlPlane({
     engine: 'opa-wasm',
     revision: 'crash',
     decide: () => ({ allow: true, reasons: [], revision: 'crash' }),
-    remembered: 0,
+    cached: 0,
     forget: () => 0,
     close() {},
   }),

@@ -121,7 +121,7 @@ describe.each(DATABASES)('receivers on $name', database => {
               }
             }
             expect([kind, one.received.length]).toEqual([kind, BACKLOG * attempt])
-            expect(one.mostAtOnce(), kind).toBeLessThanOrEqual(4)
+            expect(one.maxAtOnce(), kind).toBeLessThanOrEqual(4)
           }
           if (attempt === rounds) break
           const before = sending.outcomes.retry

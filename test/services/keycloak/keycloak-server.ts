@@ -57,7 +57,7 @@ export class Keycloak {
 
   /** The clients with a name, as the admin API shows them. */
   async clientsNamed(name: string): Promise<Record<string, unknown>[]> {
-    const answer = await fetch(`${this.issuer}/protocol/openid-connect/token`, {
+    const response = await fetch(`${this.issuer}/protocol/openid-connect/token`, {
       method: 'POST',
       body: new URLSearchParams({
         grant_type: 'client_credentials',
@@ -65,7 +65,7 @@ export class Keycloak {
         client_secret: 'toolgate-admin-secret',
       }),
     })
-    const { access_token } = (await answer.json()) as { access_token: string }
+    const { access_token } = (await response.json()) as { access_token: string }
     const listed = await fetch(`${this.url}/admin/realms/platform/clients?max=500`, {
       headers: { authorization: `Bearer ${access_token}` },
     })

@@ -38,7 +38,7 @@ export interface KubeManifest {
   readonly [field: string]: unknown
 }
 
-export interface Answer {
+export interface KubeResponse {
   readonly status: number
   readonly text: string
 }
@@ -175,7 +175,7 @@ export class Kube {
       token = ADMIN_TOKEN,
       accept = 'application/json',
     }: { body?: object; token?: string; accept?: string } = {},
-  ): Promise<Answer> {
+  ): Promise<KubeResponse> {
     const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
     const headers = { authorization: `Bearer ${token}`, 'content-type': type, accept }
     const options = { host: '127.0.0.1', port: this.#port, path, method, headers, rejectUnauthorized: false }

@@ -26,23 +26,23 @@ const waitedBefore = quota.health().waited
 function call(): void {
   report.calls++
   const asked = nowMs()
-  const answer = quota.take({
+  const response = quota.take({
     key,
     limits: job.limits,
     nowMs: Date.now(),
     ...(job.tool === undefined ? undefined : { tool: { key: 'tool', rateLimit: job.tool } }),
   })
-  if (!(answer instanceof Promise)) return note(answer, asked)
-  void answer.then(later => {
+  if (!(response instanceof Promise)) return note(response, asked)
+  void response.then(later => {
     report.longestMs = Math.max(report.longestMs, nowMs() - asked)
     note(later, asked)
   })
 }
 
-function note(answer: QuotaGrant | QuotaRefusal, asked: number): void {
-  if (!answer.granted) return
+function note(response: QuotaGrant | QuotaRefusal, asked: number): void {
+  if (!response.granted) return
   report.grants.push([asked, nowMs()])
-  hold(() => answer.release())
+  hold(() => response.release())
 }
 
 function hold(release: () => void): void {

@@ -16,7 +16,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'reconcile-'))
 const egress = createEgress({ allow: [], allowLoopback: true })
 let phases: string[]
 let compiling: number
-let most: number
+let max: number
 let compiled: number
 let reconciler: Reconciler
 
@@ -25,7 +25,7 @@ const compiler: ToolSetCompiler = {
   async compile(job) {
     compiling++
     compiled++
-    most = Math.max(most, compiling)
+    max = Math.max(max, compiling)
     await new Promise(resolve => setTimeout(resolve, 20))
     compiling--
     return runCompileJob(job)
@@ -61,7 +61,7 @@ function desired(name: string, ...operations: string[]): DesiredToolSet {
 beforeEach(() => {
   phases = []
   compiling = 0
-  most = 0
+  max = 0
   compiled = 0
   reconciler = start()
 })
@@ -72,18 +72,18 @@ afterEach(async () => {
 
 describe('the phases of a tool-set', () => {
   it('are Pending, Syncing, Ready when it is new; a restart does not call it Pending again', async () => {
-    await reconciler.apply({ toolSets: [desired('new', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [] })
     expect(phases).toEqual(['new Pending', 'new Syncing', 'new Ready'])
     await reconciler.close()
     phases = []
     reconciler = start()
-    await reconciler.apply({ toolSets: [desired('new', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [] })
     expect(phases).toEqual(['new Syncing', 'new Ready'])
   })
 
   it('end with the tool-set', async () => {
-    await reconciler.apply({ toolSets: [desired('short', 'a')], hands: [] })
-    await reconciler.apply({ toolSets: [], hands: [] })
+    await reconciler.apply({ toolSets: [desired('short', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [], manualTools: [] })
     expect(phases.at(-1)).toBe('short gone')
   })
 })
@@ -91,25 +91,25 @@ describe('the phases of a tool-set', () => {
 describe('synchronizations of one tool-set', () => {
   it('never overlap; those asked for meanwhile become one more', async () => {
     const asked = ['a', 'b', 'c', 'd', 'e'].map(operation =>
-      reconciler.apply({ toolSets: [desired('busy', operation)], hands: [] }),
+      reconciler.apply({ toolSets: [desired('busy', operation)], manualTools: [] }),
     )
     await Promise.all(asked)
-    expect([most, compiled]).toEqual([1, 2])
+    expect([max, compiled]).toEqual([1, 2])
     expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['e'])
   })
 
   it('are not begun by a look at a source that holds what it held', async () => {
-    await reconciler.apply({ toolSets: [desired('still', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('still', 'a')], manualTools: [] })
     phases = []
     await reconciler.refreshLocal()
     expect([compiled, phases]).toEqual([1, []])
   })
 
   it('begin only when the tool-set changed', async () => {
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], hands: [] })
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [] })
     expect(compiled).toBe(1)
-    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], hands: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [] })
     expect(compiled).toBe(2)
   })
 })

@@ -60,9 +60,9 @@ describe('tool objects', () => {
 
   it('follow the document in fields nobody edited, and keep those somebody did', () => {
     const live = stored(planObjects(tools(['a', 'Does a']), [], OWNER, GROUP).create)
-    const byHand = edited(live[0]!, { description: 'By hand.', timeout: '5s' })
-    expect(editedFields(byHand, GROUP)).toEqual({ description: 'By hand.', timeout: '5s' })
-    const { replace } = planObjects(tools(['a', 'Does a better']), [byHand], OWNER, GROUP)
+    const manualByKey = edited(live[0]!, { description: 'By hand.', timeout: '5s' })
+    expect(editedFields(manualByKey, GROUP)).toEqual({ description: 'By hand.', timeout: '5s' })
+    const { replace } = planObjects(tools(['a', 'Does a better']), [manualByKey], OWNER, GROUP)
     expect(replace[0]?.spec).toMatchObject({
       description: 'By hand.',
       timeout: '5s',

@@ -6,7 +6,7 @@ import { SILENT } from '../../../src/shared/telemetry/log.ts'
 
 type Document = { readonly paths: Record<string, Record<string, { readonly operationId?: string }>> }
 
-export interface Answered {
+export interface Responded {
   readonly status: number
   readonly headers: Headers
   // biome-ignore lint/suspicious/noExplicitAny: the tests look into bodies of every shape
@@ -37,7 +37,7 @@ export class ShopClient {
   }
 
   /** @param line method and path, such as `GET /orders?page=1` */
-  async ask(line: string, { body, headers = {} }: AskOptions = {}): Promise<Answered> {
+  async ask(line: string, { body, headers = {} }: AskOptions = {}): Promise<Responded> {
     const [method, target] = line.split(' ') as [string, string]
     const response = await fetch(`${this.shop.url}${target}`, {
       method,
@@ -45,17 +45,17 @@ export class ShopClient {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await response.text()
-    const answered = {
+    const responded = {
       status: response.status,
       headers: response.headers,
       body: text === '' ? undefined : JSON.parse(text),
     }
-    this.#check(method, target.split('?')[0]!, answered)
-    return answered
+    this.#check(method, target.split('?')[0]!, responded)
+    return responded
   }
 
   /** @throws Error when the document does not describe the status, or describes another body. */
-  #check(method: string, path: string, { status, headers, body }: Answered): void {
+  #check(method: string, path: string, { status, headers, body }: Responded): void {
     const template = Object.keys(this.document.paths).find(known =>
       new RegExp(`^${known.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path),
     )

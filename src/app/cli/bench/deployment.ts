@@ -150,15 +150,16 @@ async function publishApi(
 }
 
 async function asked(url: string, init: RequestInit): Promise<unknown> {
-  const answer = await fetch(url, init)
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${init.method ?? 'GET'} ${url}: ${answer.status} ${text.slice(0, 500)}`)
+  const response = await fetch(url, init)
+  const text = await response.text()
+  if (!response.ok)
+    throw new Error(`${init.method ?? 'GET'} ${url}: ${response.status} ${text.slice(0, 500)}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 
-function textOf(answer: unknown, name: string): string {
-  const value = (answer as Record<string, unknown>)[name]
-  if (typeof value !== 'string') throw new Error(`an answer without ${name}: ${JSON.stringify(answer)}`)
+function textOf(response: unknown, name: string): string {
+  const value = (response as Record<string, unknown>)[name]
+  if (typeof value !== 'string') throw new Error(`an answer without ${name}: ${JSON.stringify(response)}`)
   return value
 }
 
@@ -166,9 +167,9 @@ async function until(url: string, headers: Record<string, string>): Promise<void
   const endsAt = performance.now() + SPREAD_MS
   let status = 0
   while (performance.now() < endsAt) {
-    const answer = await fetch(url, { headers })
-    await answer.arrayBuffer()
-    status = answer.status
+    const response = await fetch(url, { headers })
+    await response.arrayBuffer()
+    status = response.status
     if (status === 200) return
     await sleep(50)
   }

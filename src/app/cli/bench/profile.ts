@@ -191,15 +191,15 @@ function readOptions(args: string[]): Options | number {
   }
 }
 
-function number(option: string, value: string, least: number, most: number): number {
+function number(option: string, value: string, least: number, max: number): number {
   const read = Number(value)
-  if (value.trim() === '' || !(read >= least && read <= most))
-    throw new Error(`${option} is "${value}"; write a number from ${least} to ${most}`)
+  if (value.trim() === '' || !(read >= least && read <= max))
+    throw new Error(`${option} is "${value}"; write a number from ${least} to ${max}`)
   return read
 }
 
-function whole(option: string, value: string, least: number, most: number): number {
-  const read = number(option, value, least, most)
+function whole(option: string, value: string, least: number, max: number): number {
+  const read = number(option, value, least, max)
   if (!Number.isInteger(read)) throw new Error(`${option} is "${value}"; write a whole number`)
   return read
 }

@@ -10,7 +10,7 @@ export type ProfilerOrder =
   | { readonly order: 'stop'; readonly file: string }
 
 /** To the parent: the order is carried out, or why it is not. */
-export interface ProfilerAnswer {
+export interface ProfilerResponse {
   readonly done: ProfilerOrder['order']
   /** User and system time of the process so far, µs. */
   readonly cpuUs: number
@@ -50,12 +50,12 @@ if (isMainThread && process.send !== undefined) {
       fault = (error as Error).message
     }
     if (message.order === 'start') spentUs = cpuUs()
-    const answer: ProfilerAnswer = {
+    const response: ProfilerResponse = {
       done: message.order,
       cpuUs: spentUs,
       ...(fault === undefined ? {} : { fault }),
     }
-    process.send!(answer)
+    process.send!(response)
   })
   // nobody is left who could stop it
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))

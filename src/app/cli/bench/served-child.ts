@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { ProfilerAnswer, ProfilerOrder } from './profiler-agent.ts'
+import type { ProfilerOrder, ProfilerResponse } from './profiler-agent.ts'
 
 export interface ServedChild {
   /** From its ready line. */
@@ -22,7 +22,7 @@ const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 const ENTRY = fileURLToPath(new URL(`../index.${EXTENSION}`, import.meta.url))
 
 const READY_MS = 90_000
-const ANSWER_MS = 60_000
+const RESPONSE_MS = 60_000
 /** Longer than a drain takes. */
 const STOP_MS = 20_000
 /** What it said last is shown when it does not start. */
@@ -83,20 +83,20 @@ function machine(): Record<string, string> {
 }
 
 async function order(child: ChildProcess, name: string, message: ProfilerOrder): Promise<number> {
-  const answer = await within(
-    ANSWER_MS,
-    () => new Error(`the ${name} did not ${message.order} its profile within ${ANSWER_MS / 1000} s`),
-    (resolve: (answer: ProfilerAnswer) => void, reject) => {
-      child.once('message', answered => resolve(answered as ProfilerAnswer))
+  const response = await within(
+    RESPONSE_MS,
+    () => new Error(`the ${name} did not ${message.order} its profile within ${RESPONSE_MS / 1000} s`),
+    (resolve: (response: ProfilerResponse) => void, reject) => {
+      child.once('message', responded => resolve(responded as ProfilerResponse))
       child.once('exit', code => reject(new Error(`the ${name} ended with ${code} while it was profiled`)))
       child.send(message, error => {
         if (error) reject(error)
       })
     },
   )
-  if (answer.fault !== undefined)
-    throw new Error(`the ${name} could not ${message.order} its profile: ${answer.fault}`)
-  return answer.cpuUs
+  if (response.fault !== undefined)
+    throw new Error(`the ${name} could not ${message.order} its profile: ${response.fault}`)
+  return response.cpuUs
 }
 
 function within<T>(

@@ -110,7 +110,7 @@ class Walk {
     expect(
       field(subscription, 'status') === 'pending_approval' && field(subscription, 'api_key') === null,
       'a pending subscription without a key',
-      subscription.answer,
+      subscription.response,
     )
     const subscriptionPath = `${base}/subscriptions/${text(subscription, 'id')}`
     transcript.ok('it waits for approval, and there is no key yet')
@@ -124,7 +124,7 @@ class Walk {
     transcript.step('call', `Call the API ${CALLS} times with the key`)
     const admitted = await this.#until(() => call(publicUrl, key), 200, SPREAD_MS)
     transcript.show(admitted.last)
-    expect(field(admitted.last, 'saw_a_key') !== true, 'no key at the upstream', admitted.last.answer)
+    expect(field(admitted.last, 'saw_a_key') !== true, 'no key at the upstream', admitted.last.response)
     let calls = 1
     while (calls < CALLS) {
       expectStatus(await call(publicUrl, key), 200)
@@ -135,7 +135,7 @@ class Walk {
     transcript.step('usage', 'Read what the subscription has used')
     const used = await this.#until(
       () => this.#ask('GET', `${subscriptionPath}/usage`),
-      answered => Number(field(answered, 'requests')) >= CALLS,
+      responded => Number(field(responded, 'requests')) >= CALLS,
       REPORTED_MS,
     )
     transcript.show(used.last)
@@ -167,9 +167,9 @@ class Walk {
   }
 
   async #shown(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
-    const answered = await this.#ask(method, path, body)
-    this.#transcript.show(answered)
-    return answered
+    const responded = await this.#ask(method, path, body)
+    this.#transcript.show(responded)
+    return responded
   }
 
   #ask(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
@@ -184,7 +184,7 @@ class Walk {
   /** Asks until the answer is the one wanted. @throws DemoFailure after `withinMs` */
   async #until(
     ask: () => Promise<Exchange>,
-    wanted: number | ((answered: Exchange) => boolean),
+    wanted: number | ((responded: Exchange) => boolean),
     withinMs: number,
   ): Promise<{ last: Exchange; tookMs: number }> {
     const startedAt = performance.now()
@@ -196,7 +196,7 @@ class Walk {
         const what = typeof wanted === 'number' ? `status ${wanted}` : 'an answer that shows it'
         throw new DemoFailure(
           `${what} from ${last.url} within ${withinMs} ms`,
-          `${last.status} ${JSON.stringify(last.answer)}`,
+          `${last.status} ${JSON.stringify(last.response)}`,
         )
       }
       await sleep(ASK_EVERY_MS)
@@ -214,13 +214,13 @@ function call(url: string, key?: string): Promise<Exchange> {
 
 function text(found: Exchange, name: string): string {
   const value = field(found, name)
-  expect(typeof value === 'string', `${name} in the answer of ${found.url}`, found.answer)
+  expect(typeof value === 'string', `${name} in the answer of ${found.url}`, found.response)
   return value
 }
 
 function firstId(list: Exchange): string {
   const items = field(list, 'items')
   const first: unknown = Array.isArray(items) ? items[0]?.id : undefined
-  expect(typeof first === 'string', 'a key in the list', list.answer)
+  expect(typeof first === 'string', 'a key in the list', list.response)
   return first
 }

@@ -15,9 +15,9 @@ export interface Asked {
 export interface Exchange extends Asked {
   readonly status: number
   readonly statusText: string
-  readonly answerHeaders: { readonly [name: string]: string }
+  readonly responseHeaders: { readonly [name: string]: string }
   /** JSON where the response is JSON or holds the JSON-RPC response on an event stream, else text. */
-  readonly answer: unknown
+  readonly response: unknown
   readonly tookMs: number
 }
 
@@ -42,8 +42,8 @@ export async function exchange(asked: Asked): Promise<Exchange> {
       headers,
       status: response.status,
       statusText: response.statusText,
-      answerHeaders: Object.fromEntries(response.headers),
-      answer: answerOf(read, response.headers.get('content-type') ?? ''),
+      responseHeaders: Object.fromEntries(response.headers),
+      response: responseOf(read, response.headers.get('content-type') ?? ''),
       tookMs: Math.round(performance.now() - startedAt),
     }
   } catch (error) {
@@ -55,7 +55,7 @@ export async function exchange(asked: Asked): Promise<Exchange> {
   }
 }
 
-function answerOf({ isStream, text, json }: ResponseBody, type: string): unknown {
+function responseOf({ isStream, text, json }: ResponseBody, type: string): unknown {
   return json !== undefined && (isStream || /json/i.test(type)) ? json : text
 }
 

@@ -10,7 +10,10 @@ export function expect(holds: boolean, expected: string, got: unknown): asserts 
 /** @throws DemoFailure unless the status is the one wanted */
 export function expectStatus(found: Exchange, status: number): void {
   if (found.status !== status)
-    throw new DemoFailure(`status ${status} from ${found.url}`, `${found.status} ${shortJson(found.answer)}`)
+    throw new DemoFailure(
+      `status ${status} from ${found.url}`,
+      `${found.status} ${shortJson(found.response)}`,
+    )
 }
 
 function shortJson(value: unknown): string {

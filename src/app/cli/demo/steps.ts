@@ -33,7 +33,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   transcript.step('call-rest', 'Place an order over REST')
   const order = orderArguments()
   const placed = await admitted(() => callOverRest(url, agent, 'shop_placeOrder', order), transcript)
-  const orderId = orderIdOf(placed, placed.answer)
+  const orderId = orderIdOf(placed, placed.response)
   transcript.ok(`the shop took order ${orderId}`)
 
   transcript.step('call-jsonrpc', 'Make the same call over JSON-RPC, as MCP clients do')
@@ -51,7 +51,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
     () => callOverRest(url, agent, 'shop_cancelOrder', { orderId, reason: 'The demo is over.' }),
     transcript,
   )
-  orderIdOf(cancelled, cancelled.answer)
+  orderIdOf(cancelled, cancelled.response)
   transcript.ok('let in again; the shop is as before')
 }
 
@@ -81,7 +81,7 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
   transcript.show(listed)
   expectStatus(listed, 200)
   const tools = field(listed, 'tools')
-  expect(Array.isArray(tools) && tools.length >= MIN_TOOLS, `at least ${MIN_TOOLS} tools`, listed.answer)
+  expect(Array.isArray(tools) && tools.length >= MIN_TOOLS, `at least ${MIN_TOOLS} tools`, listed.response)
   const names = tools.map(tool => (tool as { name?: unknown }).name)
   for (const name of ['shop_placeOrder', 'shop_getOrder', 'shop_cancelOrder'])
     expect(names.includes(name), `the tool ${name}`, names)
@@ -112,7 +112,7 @@ async function callOverJsonRpc(
       }),
     transcript,
   )
-  expect(field(called, 'id') === 1, 'the id of the request', called.answer)
+  expect(field(called, 'id') === 1, 'the id of the request', called.response)
   const same = orderIdOf(called, field(called, 'result'))
   expect(same === orderId, `the same order ${orderId}, because the Idempotency-Key is the same`, same)
   transcript.ok(`the same order ${same}: it was not placed twice`)
@@ -122,10 +122,10 @@ async function beDenied(url: string, token: string, order: object, transcript: T
   const denied = await callOverRest(url, token, 'shop_placeOrder', order)
   transcript.show(denied)
   expectStatus(denied, 403)
-  expect(field(denied, 'error') === 'forbidden', 'error "forbidden"', denied.answer)
+  expect(field(denied, 'error') === 'forbidden', 'error "forbidden"', denied.response)
   const reasons = field(denied, 'reasons')
-  expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.answer)
-  expect(typeof field(denied, 'decision_id') === 'string', 'a decision_id', denied.answer)
+  expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.response)
+  expect(typeof field(denied, 'decision_id') === 'string', 'a decision_id', denied.response)
   transcript.ok('refused, with the reasons of the policy')
 }
 
@@ -140,13 +140,13 @@ async function exceedQuota(
     Array.from({ length: BURST }, () => callOverRest(url, token, 'shop_getOrder', { orderId })),
   )
   transcript.showMany(burst)
-  const refused = burst.filter(answered => answered.status === 429)
-  const strange = burst.find(answered => answered.status !== 429 && answered.status !== 200)
+  const refused = burst.filter(responded => responded.status === 429)
+  const strange = burst.find(responded => responded.status !== 429 && responded.status !== 200)
   expect(strange === undefined, 'only 200 and 429', strange)
   expect(refused.length > 0, `a 429 among ${BURST} calls at once`, 'eight times 200')
   for (const one of refused) {
-    expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.answerHeaders)
-    expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.answer)
+    expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.responseHeaders)
+    expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.response)
   }
   transcript.note('One of the refusals in full:')
   transcript.show(refused[0]!)
@@ -161,23 +161,23 @@ function callOverRest(url: string, token: string, name: string, args: object): P
 
 /** Waits once when an earlier run has used up the window, so that the demo can be repeated. */
 async function admitted(call: () => Promise<Exchange>, transcript: Transcript): Promise<Exchange> {
-  let answered = await call()
-  const waitSecs = retryAfterSecs(answered)
+  let responded = await call()
+  const waitSecs = retryAfterSecs(responded)
   // over JSON-RPC a refused call is a result with HTTP 200, and the header is what both have in common
   if (waitSecs > 0 && waitSecs <= MAX_WAIT_SECS) {
     transcript.note(`The quota is used up for the moment; waiting ${waitSecs} s.`)
     await sleep(waitSecs * 1000)
-    answered = await call()
+    responded = await call()
   }
-  transcript.show(answered)
-  expectStatus(answered, 200)
-  return answered
+  transcript.show(responded)
+  expectStatus(responded, 200)
+  return responded
 }
 
-function orderIdOf(answered: Exchange, result: unknown): string {
+function orderIdOf(responded: Exchange, result: unknown): string {
   const { content, isError } = (result ?? {}) as { content?: { text?: unknown }[]; isError?: unknown }
   const text = content?.[0]?.text
-  expect(isError !== true && typeof text === 'string', 'a tool result with text', answered.answer)
+  expect(isError !== true && typeof text === 'string', 'a tool result with text', responded.response)
   let id: unknown
   try {
     id = (JSON.parse(text) as { id?: unknown }).id
@@ -188,8 +188,8 @@ function orderIdOf(answered: Exchange, result: unknown): string {
   return id
 }
 
-function retryAfterSecs(answered: Exchange): number {
-  return Number(answered.answerHeaders['retry-after'] ?? 0)
+function retryAfterSecs(responded: Exchange): number {
+  return Number(responded.responseHeaders['retry-after'] ?? 0)
 }
 
 function bearer(token: string): { readonly [name: string]: string } {

@@ -23,7 +23,7 @@ export async function findTokenEndpoint(
   expect(
     typeof server === 'string' && URL.canParse(server),
     'authorization_servers to hold an address',
-    resource.answer,
+    resource.response,
   )
   const { origin, pathname } = new URL(server)
   // RFC 8414 §3.1: the well-known part goes between host and path
@@ -45,7 +45,7 @@ function tokenEndpointOf(document: Exchange, issuer: string): string {
   // RFC 8414 §3.3: a document of another issuer is not to be used
   expect(field(document, 'issuer') === issuer, `issuer to be ${issuer}`, field(document, 'issuer'))
   const endpoint = field(document, 'token_endpoint')
-  expect(typeof endpoint === 'string' && URL.canParse(endpoint), 'a token_endpoint', document.answer)
+  expect(typeof endpoint === 'string' && URL.canParse(endpoint), 'a token_endpoint', document.response)
   return endpoint
 }
 
@@ -57,21 +57,23 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
     client_secret: `${client}-secret`,
   })
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
-  const answered = await exchange({ method: 'POST', url: endpoint, headers, body })
-  transcript.show(answered)
-  expectStatus(answered, OK)
-  const token = field(answered, 'access_token')
+  const responded = await exchange({ method: 'POST', url: endpoint, headers, body })
+  transcript.show(responded)
+  expectStatus(responded, OK)
+  const token = field(responded, 'access_token')
   expect(
     typeof token === 'string' && token.split('.').length === 3,
     'access_token to be a JWT',
-    answered.answer,
+    responded.response,
   )
-  expect(field(answered, 'token_type') === 'Bearer', 'token_type Bearer', field(answered, 'token_type'))
+  expect(field(responded, 'token_type') === 'Bearer', 'token_type Bearer', field(responded, 'token_type'))
   return token
 }
 
 /** A member of the answer's body; undefined when there is none. */
 export function field(found: Exchange, name: string): unknown {
-  const { answer } = found
-  return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>)[name] : undefined
+  const { response } = found
+  return typeof response === 'object' && response !== null
+    ? (response as Record<string, unknown>)[name]
+    : undefined
 }

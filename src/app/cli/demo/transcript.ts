@@ -17,7 +17,7 @@ export interface Transcript {
 }
 
 const REQUEST_HEADERS = ['authorization', 'x-api-key', 'content-type', 'accept', 'mcp-protocol-version']
-const ANSWER_HEADERS = [
+const RESPONSE_HEADERS = [
   'content-type',
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -75,19 +75,19 @@ export class TextTranscript implements Transcript {
     this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
     this.#headers(REQUEST_HEADERS, exchange.headers)
     this.#body(bodyOf(exchange))
-    this.#answerLine(exchange)
-    this.#headers(ANSWER_HEADERS, exchange.answerHeaders)
-    this.#body(exchange.answer)
+    this.#responseLine(exchange)
+    this.#headers(RESPONSE_HEADERS, exchange.responseHeaders)
+    this.#body(exchange.response)
   }
 
   showMany(exchanges: readonly Exchange[]): void {
     for (const exchange of exchanges) {
       this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
-      this.#answerLine(exchange)
+      this.#responseLine(exchange)
     }
   }
 
-  #answerLine({ status, tookMs }: Exchange): void {
+  #responseLine({ status, tookMs }: Exchange): void {
     this.#line(
       `   ${this.#paint(status < 400 ? 32 : 33, `< ${status} ${STATUS_CODES[status] ?? ''}`)}  (${tookMs} ms)`,
     )
@@ -145,11 +145,11 @@ export class JsonTranscript implements Transcript {
   }
 
   show(exchange: Exchange): void {
-    const { method, url, headers, status, answerHeaders, answer, tookMs } = exchange
+    const { method, url, headers, status, responseHeaders, response, tookMs } = exchange
     const body = bodyOf(exchange)
     this.#current?.exchanges.push({
       request: { method, url, headers, ...(body === undefined ? undefined : { body }) },
-      response: { status, headers: answerHeaders, body: answer },
+      response: { status, headers: responseHeaders, body: response },
       took_ms: tookMs,
     })
   }

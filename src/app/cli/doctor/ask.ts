@@ -5,7 +5,7 @@ import { Fault } from './fault.ts'
 const TIMEOUT_MS = 10_000
 const NOT_READ = { text: '', json: undefined }
 
-export interface Answer {
+export interface FetchedResponse {
   readonly method: string
   readonly url: string
   readonly status: number
@@ -25,7 +25,7 @@ export interface Question {
 }
 
 /** @throws Fault when nobody answers. */
-export async function ask(url: string, question: Question = {}): Promise<Answer> {
+export async function ask(url: string, question: Question = {}): Promise<FetchedResponse> {
   const { method = question.body === undefined ? 'GET' : 'POST', body, headOnly = false } = question
   const isForm = body instanceof URLSearchParams
   const controller = new AbortController()
@@ -76,15 +76,15 @@ function causeOf(error: unknown): string {
 }
 
 /** The answer in a few words, for a person. */
-export function describeAnswer({ method, url, status, headers, text }: Answer): string {
+export function describeResponse({ method, url, status, headers, text }: FetchedResponse): string {
   const start = text.replace(/\s+/g, ' ').trim().slice(0, 160)
   const type = (headers.get('content-type') ?? 'no content type').split(';')[0]
   return `${method} ${url} answered ${status} (${type})${start === '' ? '' : `: ${start}`}`
 }
 
 /** The body as a JSON object; undefined when it is none. */
-export function objectOf(answer: Answer): Readonly<Record<string, unknown>> | undefined {
-  const { json } = answer
+export function objectOf(response: FetchedResponse): Readonly<Record<string, unknown>> | undefined {
+  const { json } = response
   return typeof json === 'object' && json !== null && !Array.isArray(json)
     ? (json as Readonly<Record<string, unknown>>)
     : undefined

@@ -32,7 +32,7 @@ export interface StepReport {
   readonly found: string
   readonly warnings: readonly string[]
   /** Of a step that failed. */
-  readonly mend?: string
+  readonly fix?: string
 }
 
 export interface ClientReport {
@@ -93,7 +93,7 @@ async function reportOf(step: Step, visit: Visit): Promise<StepReport> {
     return { step: step.id, status: 'ok', found: outcome.facts.join(' '), warnings: outcome.warnings ?? [] }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { step: step.id, status: 'failed', found: error.found, warnings: [], mend: error.mend }
+    return { step: step.id, status: 'failed', found: error.found, warnings: [], fix: error.fix }
   }
 }
 

@@ -2,17 +2,17 @@
 
 export class Fault extends Error {
   readonly found: string
-  readonly mend: string
+  readonly fix: string
 
-  constructor(found: string, mend: string) {
-    super(`${found} ${mend}`)
+  constructor(found: string, fix: string) {
+    super(`${found} ${fix}`)
     this.name = 'Fault'
     this.found = found
-    this.mend = mend
+    this.fix = fix
   }
 }
 
 /** @throws Fault unless `holds` */
-export function demand(holds: boolean, found: string, mend: string): asserts holds {
-  if (!holds) throw new Fault(found, mend)
+export function demand(holds: boolean, found: string, fix: string): asserts holds {
+  if (!holds) throw new Fault(found, fix)
 }

@@ -20,9 +20,9 @@ export class TextReport {
     this.#line(`\n${client.title} at ${url}\n`)
   }
 
-  step({ step, status, found, warnings, mend }: StepReport): void {
+  step({ step, status, found, warnings, fix }: StepReport): void {
     this.#line(`  ${this.#paint(status, WORDS[status])}  ${step.padEnd(WIDTH)}${found}`)
-    if (mend !== undefined) this.#line(`        ${''.padEnd(WIDTH)}mend: ${mend}`)
+    if (fix !== undefined) this.#line(`        ${''.padEnd(WIDTH)}mend: ${fix}`)
     for (const warning of warnings)
       this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${warning}`)
   }

@@ -1,11 +1,16 @@
 /** JSON-RPC requests to the endpoint in the form streamable clients send them (MCP 2025-06-18, "Transports"). */
-import { type Answer, ask } from './ask.ts'
+import { ask, type FetchedResponse } from './ask.ts'
 import type { Visit } from './visit.ts'
 
 let lastId = 0
 
 /** @param method of a request; one that begins with `notifications/` gets no id */
-export function send(visit: Visit, method: string, params: object = {}, withToken = true): Promise<Answer> {
+export function send(
+  visit: Visit,
+  method: string,
+  params: object = {},
+  withToken = true,
+): Promise<FetchedResponse> {
   const isNotification = method.startsWith('notifications/')
   return ask(visit.url, {
     headers: headersOf(visit, withToken),
@@ -13,7 +18,7 @@ export function send(visit: Visit, method: string, params: object = {}, withToke
   })
 }
 
-export function initialize(visit: Visit, withToken: boolean): Promise<Answer> {
+export function initialize(visit: Visit, withToken: boolean): Promise<FetchedResponse> {
   const { protocolVersion, clientInfo } = visit.client
   return send(visit, 'initialize', { protocolVersion, capabilities: {}, clientInfo }, withToken)
 }

@@ -41,13 +41,13 @@ export interface Visit {
 }
 
 /** What a step has to tell when it passes. */
-export interface Told {
+export interface Finding {
   readonly facts: readonly string[]
   /** What works but should not stay. */
   readonly warnings?: readonly string[]
 }
 
-export type Outcome = Told | { readonly skipped: string }
+export type Outcome = Finding | { readonly skipped: string }
 
 export interface Step {
   readonly id: string

@@ -1,6 +1,6 @@
 /** A thread that serves calls: a data plane whose counters, sessions and configuration belong to the first thread. It wires, like `main.ts`. */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { StreamPlaces, StreamRefusal } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
@@ -10,10 +10,10 @@ import type { SnapshotChange } from '../../../link/change.ts'
 import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
+import { type AppContext, createContext, openListener } from '../app-context.ts'
 import { type DataPlane, type OpenSessions, startDataPlane } from '../data-plane.ts'
-import { type Ground, layGround, openListener } from '../ground.ts'
 import { openMeter } from '../metering.ts'
-import { policyElsewhere } from './policy-elsewhere.ts'
+import { policyInMainThread } from './policy-in-main-thread.ts'
 import { PostedKeys } from './posted-keys.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
@@ -38,31 +38,31 @@ async function serve(): Promise<void> {
   const log = createLogger(settings.logLevel).child({ thread: data.thread })
   const closers = new Closers(log)
   try {
-    const ground = layGround(settings, log, closers)
-    ground.clock.advance(data.clockOffsetMs)
-    for (const [part, fault] of data.conditions) ground.conditions.set(part, fault)
-    const door = await openListener(ground, { ...settings.gateway, port: data.port, sharePort: true })
+    const context = createContext(settings, log, closers)
+    context.clock.advance(data.clockOffsetMs)
+    for (const [part, fault] of data.conditions) context.conditions.set(part, fault)
+    const server = await openListener(context, { ...settings.gateway, port: data.port, sharePort: true })
     const plane = await startDataPlane({
-      ground,
-      door,
-      gatewayUrl: settings.gateway.url ?? `http://localhost:${door.port}`,
+      context,
+      server,
+      gatewayUrl: settings.gateway.url ?? `http://localhost:${server.port}`,
       issuer,
-      quota: await joinQuota(ground),
-      meter: openMeter(ground),
-      sessions: await joinSessions(ground),
-      places: placesElsewhere(),
-      ...(data.policyEpoch === undefined ? {} : { policyOwner: policyElsewhere(line, data.policyEpoch) }),
+      quota: await joinQuota(context),
+      meter: openMeter(context),
+      sessions: await joinSessions(context),
+      places: slotsInMainThread(),
+      ...(data.policyEpoch === undefined ? {} : { policyOwner: policyInMainThread(line, data.policyEpoch) }),
     })
-    answer(ground, plane)
-    line.tell('ready', { port: door.port, httpServer: door.listener.kind } satisfies ThreadReady)
+    respond(context, plane)
+    line.notify('ready', { port: server.port, httpServer: server.listener.kind } satisfies ThreadReady)
   } catch (error) {
     await closers.close()
-    line.tell('failed', (error as Error).message)
+    line.notify('failed', (error as Error).message)
     line.close()
   }
 }
 
-async function joinQuota({ clock, log, closers }: Ground): Promise<Quota> {
+async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
   const { thread, quota: at } = data
   const onFault = (error: Error): void =>
     log.error({ err: error }, 'quota counters cannot be kept; calls with a limit are refused until they can')
@@ -78,8 +78,8 @@ async function joinQuota({ clock, log, closers }: Ground): Promise<Quota> {
 }
 
 /** With Redis every thread is an instance of its own; without, the sessions are the first thread's. */
-async function joinSessions(ground: Ground): Promise<OpenSessions> {
-  const { settings, log, clock } = ground
+async function joinSessions(context: AppContext): Promise<OpenSessions> {
+  const { settings, log, clock } = context
   if (settings.redisUrl !== undefined)
     return openSessions({
       dataDir: settings.dataDir,
@@ -94,19 +94,19 @@ async function joinSessions(ground: Ground): Promise<OpenSessions> {
 }
 
 /** Event streams are counted for the whole process. */
-function placesElsewhere(): StreamPlaces {
+function slotsInMainThread(): StreamSlots {
   return {
     async open(ip, tenant, nowMs) {
       const place = await line.ask<StreamRefusal | number>('place.take', ip, tenant, nowMs)
       if (typeof place === 'string') return place
-      return () => line.tell('place.give', place)
+      return () => line.notify('place.give', place)
     },
   }
 }
 
-function answer(ground: Ground, plane: DataPlane): void {
-  const { closers, metrics, clock, conditions } = ground
-  const news = (): void => line.tell('news', plane.takeUsage(), plane.status())
+function respond(context: AppContext, plane: DataPlane): void {
+  const { closers, metrics, clock, conditions } = context
+  const news = (): void => line.notify('news', plane.takeUsage(), plane.status())
   const timer = setInterval(news, NEWS_EVERY_MS)
   closers.add('news', () => {
     clearInterval(timer)

@@ -8,25 +8,25 @@ import { MessageChannel, type Worker } from 'node:worker_threads'
 import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
-import { SessionDesk } from '../../../data-plane/sessions/threads/desk.ts'
-import { UsageCounter, type UsageNews } from '../../../data-plane/stages/6-settle/count-usage.ts'
+import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread-server.ts'
+import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'
 import { wholeShare } from '../../../link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
 import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { startThread } from '../../../shared/threads/start-thread.ts'
+import type { AppContext } from '../app-context.ts'
 import type { DataPlane } from '../data-plane.ts'
-import type { Ground } from '../ground.ts'
 import type { JoinableQuota } from '../open-quota.ts'
 import type { OpenPolicyOwner } from '../policy-served.ts'
-import { servePolicy } from './policy-elsewhere.ts'
+import { servePolicy } from './policy-in-main-thread.ts'
 import { keysOf } from './posted-keys.ts'
-import { StreamPlacesDesk } from './stream-places-desk.ts'
+import { StreamSlotOwner } from './stream-slots.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
 /** Compiling a large configuration takes its time. */
-const ANSWER_MS = 60_000
+const RESPONSE_MS = 60_000
 const FIRST_RESTART_MS = 100
 const MAX_RESTART_MS = 10_000
 /** Alive so long, a thread counts as well again. */
@@ -45,7 +45,7 @@ interface Thread {
 }
 
 export interface WorkerThreadsOptions {
-  readonly ground: Ground
+  readonly context: AppContext
   readonly issuer: string
   readonly quota: JoinableQuota
   /** undefined where no bundles are served. */
@@ -66,8 +66,8 @@ class Threads implements WorkerThreads {
   readonly #options: WorkerThreadsOptions
   readonly #threads = new Map<number, Thread>()
   readonly #usage = new UsageCounter()
-  readonly #sessions: { readonly desk: SessionDesk; keys(): ThreadData['sessionKeys'] } | undefined
-  readonly #places: StreamPlacesDesk
+  readonly #sessions: { readonly server: SessionThreadServer; keys(): ThreadData['sessionKeys'] } | undefined
+  readonly #places: StreamSlotOwner
   #content: SnapshotContent = EMPTY_CONTENT
   /** '' until the first configuration has come. */
   #version = ''
@@ -79,17 +79,17 @@ class Threads implements WorkerThreads {
 
   constructor(options: WorkerThreadsOptions) {
     this.#options = options
-    const { settings, clock, conditions, closers, metrics } = options.ground
-    this.#places = new StreamPlacesDesk(
+    const { settings, clock, conditions, closers, metrics } = options.context
+    this.#places = new StreamSlotOwner(
       new StreamLimiter({ ...settings.sse, enabled: settings.sse.limiterEnabled }),
     )
     this.#sessions = settings.redisUrl === undefined ? this.#openSessions() : undefined
     clock.onAdvance(ms => {
       this.#clockOffsetMs += ms
-      for (const { line } of this.#threads.values()) line.tell('advance', ms)
+      for (const { line } of this.#threads.values()) line.notify('advance', ms)
     })
     conditions.onChange((part, fault) => {
-      for (const { line } of this.#threads.values()) line.tell('condition', part, fault)
+      for (const { line } of this.#threads.values()) line.notify('condition', part, fault)
     })
     closers.add('threads', () => this.#end(Date.now() + settings.drainTimeoutMs))
     metrics.gather(() => this.#metrics())
@@ -97,7 +97,7 @@ class Threads implements WorkerThreads {
   }
 
   #openSessions() {
-    const { settings, clock, closers } = this.#options.ground
+    const { settings, clock, closers } = this.#options.context
     const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'))
     const store = new MemorySessionStore({
       keys,
@@ -109,18 +109,18 @@ class Threads implements WorkerThreads {
     const timer = setInterval(() => {
       if (keys.current().id === posted) return
       posted = keys.current().id
-      for (const { line } of this.#threads.values()) line.tell('keys', keysOf(keys))
+      for (const { line } of this.#threads.values()) line.notify('keys', keysOf(keys))
     }, KEYS_EVERY_MS).unref()
     closers.add('sessions', () => {
       clearInterval(timer)
       store.close()
     })
-    return { desk: new SessionDesk(store), keys: () => keysOf(keys) }
+    return { server: new SessionThreadServer(store), keys: () => keysOf(keys) }
   }
 
   /** The first thread finds the port, the others share it. */
   async start(): Promise<void> {
-    this.port = this.#options.ground.settings.gateway.port
+    this.port = this.#options.context.settings.gateway.port
     await this.#begin(1)
     await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, at) => this.#begin(at + 2)))
   }
@@ -163,7 +163,7 @@ class Threads implements WorkerThreads {
       : 'degraded'
   }
 
-  takeUsage(): UsageNews {
+  takeUsage(): UsageDelta {
     return this.#usage.take()
   }
 
@@ -189,7 +189,7 @@ class Threads implements WorkerThreads {
 
   /** @throws Error with the reason of a thread that cannot start */
   async #begin(number: number, restartMs = FIRST_RESTART_MS): Promise<void> {
-    const { log } = this.#options.ground
+    const { log } = this.#options.context
     const thread = await this.#open(number)
     if (this.#stopping) return
     // no change is under way while it catches up and joins
@@ -215,15 +215,15 @@ class Threads implements WorkerThreads {
       const next = Math.min(2 * waitMs, MAX_RESTART_MS)
       if (!this.#stopping)
         this.#begin(number, next).catch(error => {
-          this.#options.ground.log.error({ err: error, thread: number }, 'a thread could not start')
+          this.#options.context.log.error({ err: error, thread: number }, 'a thread could not start')
           this.#restart(number, next)
         })
     }, waitMs)
   }
 
   async #open(number: number): Promise<Thread> {
-    const { ground, issuer, quota, policy, count } = this.#options
-    const { settings, conditions, log } = ground
+    const { context, issuer, quota, policy, count } = this.#options
+    const { settings, conditions, log } = context
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
     const data: ThreadData = {
@@ -244,20 +244,20 @@ class Threads implements WorkerThreads {
     })
     worker.on('error', error => log.error({ err: error, thread: number }, 'a thread has failed'))
     const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
-    const line = new PortLine(port1, {}, ANSWER_MS)
+    const line = new PortLine(port1, {}, RESPONSE_MS)
     const thread: Thread = { number, worker, line, ended, status: 'online' }
     const ready = new Promise<ThreadReady>((resolve, reject) => {
       line.serve({
         ready: (said: ThreadReady) => resolve(said),
         failed: (reason: string) => reject(new Error(reason)),
-        news: (news: UsageNews, status: Status) => {
+        news: (news: UsageDelta, status: Status) => {
           this.#usage.add(news)
           thread.status = status
         },
       })
       void ended.then(() => reject(new Error('the thread ended before it was ready')))
     })
-    this.#sessions?.desk.serve(line)
+    this.#sessions?.server.serve(line)
     this.#places.serve(line)
     if (policy !== undefined) servePolicy(line, policy)
     const { port, httpServer } = await ready
@@ -270,7 +270,7 @@ class Threads implements WorkerThreads {
     const answers = await Promise.allSettled(
       [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
     )
-    return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+    return answers.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }
 }
 

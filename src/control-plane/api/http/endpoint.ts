@@ -22,7 +22,7 @@ export interface Call<Query, Body> {
   readonly services: Services
 }
 
-export interface Answer {
+export interface EndpointResult {
   readonly status: 200 | 201 | 202 | 204
   readonly body?: unknown
   /** Revision of the thing; becomes the ETag. */
@@ -75,7 +75,7 @@ export interface EndpointShape<Query, Body> {
   /** Fields of the resource that a body must not set, for the message that says so. */
   readonly readOnly?: readonly string[]
   readonly success: {
-    readonly status: Answer['status']
+    readonly status: EndpointResult['status']
     readonly description: string
     readonly schema?: z.ZodType
   }
@@ -86,7 +86,7 @@ export interface EndpointShape<Query, Body> {
   /** A list that a caller who may not see all of it gets reduced to what belongs to its own application. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>
-  run(call: Call<Query, Body>): Promise<Answer>
+  run(call: Call<Query, Body>): Promise<EndpointResult>
 }
 
 /** An endpoint whose types have been checked at its declaration and are not needed any more. */

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } fro
 import { promisify } from 'node:util'
 import type { Principal } from '../../../model/principal.ts'
 import type { Transaction } from '../../store/store.ts'
-import type { Answer } from './endpoint.ts'
+import type { EndpointResult } from './endpoint.ts'
 import { conflict, invalid } from './problem.ts'
 
 /** Visible ASCII (draft-ietf-httpapi-idempotency-key-header), long enough for any UUID. */
@@ -25,8 +25,8 @@ export interface RepeatableRequest {
 export async function onlyOnce(
   tx: Transaction,
   request: RepeatableRequest,
-  work: () => Promise<Answer>,
-): Promise<{ readonly answer: Answer; readonly replayed: boolean }> {
+  work: () => Promise<EndpointResult>,
+): Promise<{ readonly response: EndpointResult; readonly replayed: boolean }> {
   if (!KEY_PATTERN.test(request.key)) {
     throw invalid([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters.' }])
   }
@@ -34,21 +34,21 @@ export async function onlyOnce(
   const caller = [principal.kind, principal.subject, principal.consumer, principal.tenant ?? null]
   const recordKey = digest(JSON.stringify([tx.scope, caller, method, path, key]))
   const requestHash = digest(request.bodyText)
-  const remembered = await tx.idempotency.claim(recordKey, requestHash)
-  if (remembered === undefined) {
-    const answer = await work()
-    const text = JSON.stringify(answer)
-    const body = answer.secret === true ? await seal(text, key) : text
-    await tx.idempotency.settle({ key: recordKey, requestHash, status: answer.status, body })
-    return { answer, replayed: false }
+  const cached = await tx.idempotency.claim(recordKey, requestHash)
+  if (cached === undefined) {
+    const response = await work()
+    const text = JSON.stringify(response)
+    const body = response.secret === true ? await seal(text, key) : text
+    await tx.idempotency.settle({ key: recordKey, requestHash, status: response.status, body })
+    return { response, replayed: false }
   }
-  if (remembered.requestHash !== requestHash) {
+  if (cached.requestHash !== requestHash) {
     throw conflict('This Idempotency-Key was used with another body.', [
       { field: 'Idempotency-Key', message: 'was used with another body within the last 24 hours.' },
     ])
   }
-  const text = remembered.body.startsWith(SEALED) ? await open(remembered.body, key) : remembered.body
-  return { answer: JSON.parse(text) as Answer, replayed: true }
+  const text = cached.body.startsWith(SEALED) ? await open(cached.body, key) : cached.body
+  return { response: JSON.parse(text) as EndpointResult, replayed: true }
 }
 
 function digest(text: string): string {

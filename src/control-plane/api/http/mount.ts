@@ -5,7 +5,7 @@ import { EVERY_TENANT, type Scope, StoreConflict, type Transaction } from '../..
 import type { ControlPlaneOptions } from '../options.ts'
 import type { Services } from '../services.ts'
 import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
-import type { Answer, Call, Endpoint } from './endpoint.ts'
+import type { Call, Endpoint, EndpointResult } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
 import { onlyOnce } from './idempotency.ts'
 import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
@@ -70,7 +70,7 @@ async function serve(
   const request = context.req.raw
   const body = await readBody(request, options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
-  const work = async (tx: Transaction): Promise<Answer> => {
+  const work = async (tx: Transaction): Promise<EndpointResult> => {
     const call = await prepare(context, endpoint, parts, standing, tx, body)
     const key = request.headers.get('idempotency-key')
     if (key === null || endpoint.method !== 'post' || endpoint.idempotencyKey === false) {
@@ -84,7 +84,7 @@ async function serve(
       () => endpoint.run(call),
     )
     if (once.replayed) context.header('idempotency-replayed', 'true')
-    return once.answer
+    return once.response
   }
   try {
     const run = endpoint.method === 'get' ? options.store.read : options.store.write
@@ -195,11 +195,13 @@ function isEmptyObject(value: unknown): boolean {
   )
 }
 
-function respond(context: Context, answer: Answer): Response {
-  if (answer.revision !== undefined) context.header('etag', entityTag(answer.revision))
-  if (answer.location !== undefined) context.header('location', BASE + answer.location)
-  if (answer.secret === true) context.header('cache-control', 'no-store')
-  return answer.body === undefined ? context.body(null, 204) : context.json(answer.body, answer.status as 200)
+function respond(context: Context, response: EndpointResult): Response {
+  if (response.revision !== undefined) context.header('etag', entityTag(response.revision))
+  if (response.location !== undefined) context.header('location', BASE + response.location)
+  if (response.secret === true) context.header('cache-control', 'no-store')
+  return response.body === undefined
+    ? context.body(null, 204)
+    : context.json(response.body, response.status as 200)
 }
 
 /** What a unique constraint says to the caller. */

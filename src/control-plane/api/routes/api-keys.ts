@@ -1,6 +1,12 @@
 /** Routes and schemas of API keys. The rules are in `service/api-keys.ts`; only the answers that make a key show it. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
-import { type Answer, type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import {
+  type Endpoint,
+  type EndpointResult,
+  endpoint,
+  type Subject,
+  type SubjectQuestion,
+} from '../http/endpoint.ts'
 import {
   count,
   envelope,
@@ -73,7 +79,7 @@ function show(key: ApiKey, now: Date) {
   }
 }
 
-function issued({ record, key }: IssuedKey, now: Date): Answer {
+function issued({ record, key }: IssuedKey, now: Date): EndpointResult {
   return { status: 201, body: { ...show(record, now), key }, secret: true }
 }
 

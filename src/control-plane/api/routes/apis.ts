@@ -45,7 +45,7 @@ export async function listApis<T>(
 }
 
 /** Status, ETag and body of one API of this tenant. */
-function answer(api: Api, tenant: Pick<Tenant, 'name'>, gatewayUrl: string) {
+function respond(api: Api, tenant: Pick<Tenant, 'name'>, gatewayUrl: string) {
   return {
     body: showApi(api, { tenantName: tenant.name, gatewayUrl, withSpec: true }),
     revision: api.revision,
@@ -68,7 +68,7 @@ export const apiEndpoints: readonly Endpoint[] = [
       requireWritable(tenant!)
       const api = await createApi(tx, tenant!.id, apiFields(body) as ApiFields)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
-      return { status: 201, ...answer(api, tenant!, services.gatewayUrl), location }
+      return { status: 201, ...respond(api, tenant!, services.gatewayUrl), location }
     },
   }),
   endpoint({
@@ -97,7 +97,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'The API with its document', schema: shownApi },
     async run({ tx, tenant, params, services }) {
       const api = await findApi(tx, params.api_id!)
-      return { status: 200, ...answer(api, tenant!, services.gatewayUrl) }
+      return { status: 200, ...respond(api, tenant!, services.gatewayUrl) }
     },
   }),
   endpoint({
@@ -116,7 +116,7 @@ export const apiEndpoints: readonly Endpoint[] = [
       requireWritable(tenant!)
       const patch = { ...apiFields(body), status: body.status }
       const api = await patchApi(tx, params.api_id!, patch, ifMatch)
-      return { status: 200, ...answer(api, tenant!, services.gatewayUrl) }
+      return { status: 200, ...respond(api, tenant!, services.gatewayUrl) }
     },
   }),
   endpoint({
@@ -165,7 +165,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     async run({ tx, params, services }) {
       const api = await findApi(tx, params.api_id!)
       const names = await tenantNames(tx, [api])
-      return { status: 200, ...answer(api, { name: names.get(api.tenantId)! }, services.gatewayUrl) }
+      return { status: 200, ...respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl) }
     },
   }),
 ]

@@ -1,7 +1,13 @@
 /** Routes and schemas of subscriptions. The rules are in `service/subscriptions.ts`. */
 import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Answer, type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import {
+  type Endpoint,
+  type EndpointResult,
+  endpoint,
+  type Subject,
+  type SubjectQuestion,
+} from '../http/endpoint.ts'
 import { invalid } from '../http/problem.ts'
 import {
   count,
@@ -142,17 +148,17 @@ async function shown(
   status: 200 | 201,
   subscription: Subscription,
   key?: string,
-): Promise<Answer> {
+): Promise<EndpointResult> {
   const prefix = key ?? (await tx.keys.prefixesOf([subscription.id])).get(subscription.id) ?? null
-  const answer = { status, body: show(subscription, prefix), revision: subscription.revision }
-  return key === undefined ? answer : { ...answer, secret: true }
+  const response = { status, body: show(subscription, prefix), revision: subscription.revision }
+  return key === undefined ? response : { ...response, secret: true }
 }
 
 async function list(
   tx: Transaction,
   filter: Parameters<Transaction['subscriptions']['list']>[0],
   page: { page: number; limit: number },
-): Promise<Answer> {
+): Promise<EndpointResult> {
   const { items, total } = await tx.subscriptions.list(filter, page)
   const prefixes = await tx.keys.prefixesOf(items.map(item => item.id))
   const shownItems = items.map(item => show(item, prefixes.get(item.id) ?? null))

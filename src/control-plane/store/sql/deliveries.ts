@@ -26,7 +26,7 @@ const SHOWN = [
 export function deliveryRepository(session: Session): DeliveryRepository {
   const { db, scope, now } = session
   const mine = () => db.selectFrom('deliveries').where(inScope(scope, sql.ref('tenant_id')))
-  const tellAll = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
+  const reportAll = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
   return {
     async uniqueMoment() {
       return takeMicroseconds(session, 1)
@@ -42,7 +42,7 @@ export function deliveryRepository(session: Session): DeliveryRepository {
         })
         .returning(SHOWN)
         .executeTakeFirstOrThrow()
-      await tellAll()
+      await reportAll()
       return inserted
     },
     async find(webhookId, id, locking = 'plain') {
@@ -63,7 +63,7 @@ export function deliveryRepository(session: Session): DeliveryRepository {
         .where(inScope(scope, sql.ref('tenant_id')))
         .returning(SHOWN)
         .executeTakeFirstOrThrow()
-      await tellAll()
+      await reportAll()
       return retried
     },
     claim: bounds => claimDeliveries(session, bounds),

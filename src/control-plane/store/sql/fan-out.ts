@@ -72,7 +72,7 @@ function wants(receiver: Receiver, kind: WebhookEventKind): boolean {
   return receiver.events.includes(EVERY_EVENT) || receiver.events.includes(kind)
 }
 
-interface Told {
+interface MessageFields {
   readonly kind: WebhookEventKind
   readonly timestamp: string
   readonly data: Session['pendingEvents'][number]['data']
@@ -83,7 +83,11 @@ interface Told {
  * The body as it is kept. What is shown once goes only into a sealed body, and is left out altogether when this instance has another key
  * than the one the webhook's secret was sealed under: nobody could open both.
  */
-function bodyFor({ sealer }: Session, { id, keyId }: Receiver, { kind, timestamp, data, once }: Told) {
+function bodyFor(
+  { sealer }: Session,
+  { id, keyId }: Receiver,
+  { kind, timestamp, data, once }: MessageFields,
+) {
   const message = { event: kind, timestamp, webhookId: id, test: false }
   const canSeal = sealer.keyId !== '' && (keyId === null || keyId === sealer.keyId)
   if (once === undefined || !canSeal) {

@@ -9,7 +9,7 @@ import { errorMessage, INVALID_REQUEST, type RpcMessage, readMessage } from './m
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, notFound, refuse } from './replies.ts'
-import type { RpcAnswer } from './result.ts'
+import type { RpcReply } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
@@ -53,7 +53,7 @@ function runBatch(
   }
   const cancellation = new Cancellation()
   call.response.onAbort(() => cancellation.cancel())
-  const answers: (RpcAnswer | Promise<RpcAnswer>)[] = []
+  const answers: (RpcReply | Promise<RpcReply>)[] = []
   for (const message of messages) {
     if (message.kind === 'request') {
       answers.push(
@@ -74,12 +74,12 @@ function runBatch(
     }
   }
   receiveOthers(parts, legacy, call, snapshot, session, messages)
-  if (answers.length === 0) return call.answer(202, undefined)
+  if (answers.length === 0) return call.respond(202, undefined)
   void Promise.all(answers).then(all => {
     // the session of another caller does not exist, for the batch as for a single request
-    if (all.some(answer => answer.status === 404)) return notFound(call)
-    const bodies = all.map(answer => answer.body)
-    if (session?.legacyStream !== true) return call.answer(200, `[${bodies.join(',')}]`)
+    if (all.some(response => response.status === 404)) return notFound(call)
+    const bodies = all.map(response => response.body)
+    if (session?.legacyStream !== true) return call.respond(200, `[${bodies.join(',')}]`)
     for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })
     call.accepted()
   })
@@ -113,19 +113,19 @@ function runItem(
   conversation: Parameters<LegacyCalls['dispatch']>[1],
   session: Session | undefined,
   request: Parameters<LegacyCalls['dispatch']>[0],
-): RpcAnswer | Promise<RpcAnswer> {
+): RpcReply | Promise<RpcReply> {
   if (session === undefined) return legacy.dispatch(request, conversation)
   // each item can be cancelled by itself; the end of the POST cancels all
   const own = new Cancellation()
   conversation.cancellation.onCancel(() => own.cancel())
   const done = parts.inFlight.add(session.id, request.id, own)
-  const answered = legacy.dispatch(request, { ...conversation, cancellation: own })
-  if (!(answered instanceof Promise)) {
+  const responded = legacy.dispatch(request, { ...conversation, cancellation: own })
+  if (!(responded instanceof Promise)) {
     done()
-    return answered
+    return responded
   }
-  return answered.then(answer => {
+  return responded.then(response => {
     done()
-    return answer
+    return response
   })
 }

@@ -28,7 +28,7 @@ import {
 } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
-import { fault, ResultWriter, type RpcAnswer } from './result.ts'
+import { fault, ResultWriter, type RpcReply } from './result.ts'
 import {
   isModernVersion,
   MODERN_VERSIONS,
@@ -51,7 +51,7 @@ export interface Conversation {
 /** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
 const MISSING_CAPABILITY = -32021
 
-type Answer = RpcAnswer | Promise<RpcAnswer>
+type RpcOutcome = RpcReply | Promise<RpcReply>
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -63,7 +63,7 @@ export class Dispatcher {
     this.#writers = new Map(PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, info)]))
   }
 
-  dispatch(request: RpcRequest, conversation: Conversation): Answer {
+  dispatch(request: RpcRequest, conversation: Conversation): RpcOutcome {
     const writer = this.#writers.get(conversation.version)!
     switch (request.method) {
       case 'tools/list':
@@ -107,7 +107,7 @@ export class Dispatcher {
   }
 
   /** MCP 2026-07-28, `server/discover`: public, never limited. */
-  #discover(request: RpcRequest, writer: ResultWriter): RpcAnswer {
+  #discover(request: RpcRequest, writer: ResultWriter): RpcReply {
     return writer.list(
       request.id,
       JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: CAPABILITIES }),
@@ -115,7 +115,7 @@ export class Dispatcher {
     )
   }
 
-  #initialize(request: RpcRequest, writer: ResultWriter): RpcAnswer {
+  #initialize(request: RpcRequest, writer: ResultWriter): RpcReply {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
@@ -127,7 +127,7 @@ export class Dispatcher {
     return writer.complete(request.id, JSON.stringify(result))
   }
 
-  #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
+  #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const { cursor } = request.params
     if (cursor !== undefined && typeof cursor !== 'string')
       return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
@@ -148,7 +148,7 @@ export class Dispatcher {
     })
   }
 
-  #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): Answer {
+  #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const level = readLevel(conversation.call.request.header('x-token-optimization'))
     if (level === undefined) {
       return fault(
@@ -182,7 +182,7 @@ export class Dispatcher {
     writer: ResultWriter,
     operation: Operation,
     resultJson: string,
-  ): Answer {
+  ): RpcOutcome {
     return this.#run(request.id, conversation, writer, operation, () => writer.list(request.id, resultJson))
   }
 
@@ -191,10 +191,10 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
     operation: Operation,
-    then: (ended: Ended) => RpcAnswer,
-  ): Answer {
+    then: (ended: Ended) => RpcReply,
+  ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    const finish = (ended: Ended): RpcAnswer => {
+    const finish = (ended: Ended): RpcReply => {
       return ended.final?.kind === 'refusal'
         ? this.#refused(id, conversation, writer, ended, ended.final)
         : then(ended)
@@ -209,7 +209,7 @@ export class Dispatcher {
     writer: ResultWriter,
     ended: Ended,
     refusal: Refusal,
-  ): RpcAnswer {
+  ): RpcReply {
     const { call, version } = conversation
     // from 2025-11-25 on the model reads what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
     if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')

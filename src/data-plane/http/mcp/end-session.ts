@@ -19,9 +19,9 @@ export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): voi
       session,
       () => {
         const ended = sessions.end(session.id)
-        const tell = (alive: boolean): void =>
-          alive ? call.answer(200, { status: 'ended' }) : notFound(call)
-        void andThen(ended, tell)
+        const notify = (alive: boolean): void =>
+          alive ? call.respond(200, { status: 'ended' }) : notFound(call)
+        void andThen(ended, notify)
       },
       refusal => refuse(parts.gateway, call, refusal),
     )

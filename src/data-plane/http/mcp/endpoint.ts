@@ -14,7 +14,7 @@ import { InquiryStates } from './inquiry-states.ts'
 import { fromAllowedOrigin, localHosts } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
-import { StreamLimiter, type StreamLimiterOptions, type StreamPlaces } from './stream-limiter.ts'
+import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
 export interface McpOptions {
@@ -22,7 +22,7 @@ export interface McpOptions {
   readonly calls: CallReader
   readonly limiter: StreamLimiterOptions
   /** Counted elsewhere, by another thread; by the limits above when absent. */
-  readonly places?: StreamPlaces
+  readonly places?: StreamSlots
   readonly streams: StreamLimits
   readonly clientAddress: (call: Call) => string
   /** For metrics. */
@@ -90,7 +90,7 @@ export class McpEndpoint {
 
   #allowed(call: Call): boolean {
     if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) return true
-    call.answer(403, {
+    call.respond(403, {
       error: 'forbidden_origin',
       message: 'Origin or Host is not one that may use this endpoint; see CORS_ORIGINS.',
       request_id: call.requestId,

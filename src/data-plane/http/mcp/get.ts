@@ -7,7 +7,7 @@ import type { Call } from '../call.ts'
 import { versionOf } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
-import { readEventId } from './post-answer.ts'
+import { readEventId } from './post-response.ts'
 import { methodNotAllowed, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
@@ -65,7 +65,7 @@ export class McpGet {
   #open(call: Call, session: Session, owner: StreamOwner, release: () => void): void {
     if (this.#standalone.has(session.id)) {
       release()
-      return call.answer(409, {
+      return call.respond(409, {
         error: 'conflict',
         message: 'This session has a stream already.',
         request_id: call.requestId,
@@ -174,7 +174,7 @@ export class McpGet {
       message: MESSAGE_OF_LIMIT[place],
       request_id: call.requestId,
     }
-    call.answer(429, body, ['retry-after', '60'])
+    call.respond(429, body, ['retry-after', '60'])
   }
 }
 

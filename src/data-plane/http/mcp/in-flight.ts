@@ -35,10 +35,10 @@ export class InFlight {
   }
 
   /** Waits for the client's answer to a request of ours. @returns stops waiting */
-  ask(sessionId: string, id: RequestId, answered: (message: unknown) => void): () => void {
+  ask(sessionId: string, id: RequestId, responded: (message: unknown) => void): () => void {
     const session = this.#session(sessionId)
     const key = keyOf(id)
-    session.questions.set(key, answered)
+    session.questions.set(key, responded)
     return () => {
       session.questions.delete(key)
       this.#leave(sessionId, session)

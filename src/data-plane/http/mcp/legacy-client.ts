@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
 import type { Session } from '../../sessions/session-store.ts'
-import { verdictOn } from './client-answers.ts'
+import { verdictOn } from './elicitation-results.ts'
 import type { InFlight } from './in-flight.ts'
 
 /** Nobody answered: as good as a no. */
-const ANSWER_WITHIN_MS = 2 * 60_000
+const RESPONSE_WITHIN_MS = 2 * 60_000
 /** A session remembers no other capability. */
 const CAPABILITIES: ReadonlySet<string> = new Set(['elicitation'])
 
@@ -38,7 +38,7 @@ export class LegacyClient implements ClientSide {
   async ask({ questions }: Inquiry): Promise<InquiryOutcome> {
     const asked = Object.entries(questions)
     const answers = await Promise.all(asked.map(([, question]) => this.#put(question)))
-    const good = asked.every(([, question], at) => verdictOn(question, answers[at]) === 'answered')
+    const good = asked.every(([, question], at) => verdictOn(question, answers[at]) === 'accepted')
     return good ? Object.fromEntries(asked.map(([name], at) => [name, answers[at]])) : 'declined'
   }
 
@@ -47,13 +47,13 @@ export class LegacyClient implements ClientSide {
     if (this.#cancellation.cancelled) return Promise.resolve(undefined)
     const id = `ask-${randomBytes(9).toString('base64url')}`
     return new Promise(resolve => {
-      const settle = (answer: unknown): void => {
+      const settle = (response: unknown): void => {
         clearTimeout(timer)
         stop()
         stay()
-        resolve(answer)
+        resolve(response)
       }
-      const timer = setTimeout(() => settle(undefined), ANSWER_WITHIN_MS).unref()
+      const timer = setTimeout(() => settle(undefined), RESPONSE_WITHIN_MS).unref()
       const stop = this.#inFlight.ask(this.#session.id, id, message =>
         settle((message as { result?: unknown }).result),
       )

@@ -12,10 +12,10 @@ import type { Conversation } from './dispatch.ts'
 import { LegacyClient } from './legacy-client.ts'
 import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
-import { PostAnswer } from './post-answer.ts'
+import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, refuse } from './replies.ts'
-import type { RpcAnswer } from './result.ts'
+import type { RpcReply } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
 /** Elicitation came with this version. */
@@ -42,7 +42,7 @@ export class LegacyCalls {
     if (session?.legacyStream === true) return this.#onLegacyStream(call, snapshot, session, request)
     if (request.method === 'initialize') return this.#initialize(call, snapshot, request)
     const version = versionOf(call, session)
-    const answer = new PostAnswer(call, {
+    const response = new PostResponse(call, {
       streams: acceptsStream(call) && version !== '2024-11-05',
       replay:
         session !== undefined && version >= RESUMABLE_SINCE
@@ -55,27 +55,27 @@ export class LegacyCalls {
     if (session === undefined) call.response.onAbort(() => cancellation.cancel())
     const done =
       session === undefined ? undefined : this.#parts.inFlight.add(session.id, request.id, cancellation)
-    cancellation.onCancel(() => answer.drop())
-    const send = answer.canNotify ? (json: string) => answer.notify(json) : undefined
-    const answered = this.dispatch(request, {
+    cancellation.onCancel(() => response.drop())
+    const send = response.canNotify ? (json: string) => response.notify(json) : undefined
+    const responded = this.dispatch(request, {
       call,
       snapshot,
       version,
       cancellation,
       transport: this.#transport(request, session, version, cancellation, send),
     })
-    if (!(answered instanceof Promise)) {
+    if (!(responded instanceof Promise)) {
       done?.()
-      return answer.finish(answered)
+      return response.finish(responded)
     }
-    answer.wait()
-    void answered.then(value => {
+    response.wait()
+    void responded.then(value => {
       done?.()
-      answer.finish(value)
+      response.finish(value)
     })
   }
 
-  dispatch(request: RpcRequest, conversation: Conversation): RpcAnswer | Promise<RpcAnswer> {
+  dispatch(request: RpcRequest, conversation: Conversation): RpcReply | Promise<RpcReply> {
     return this.#parts.dispatcher.dispatch(request, conversation)
   }
 
@@ -109,9 +109,9 @@ export class LegacyCalls {
       cancellation: new Cancellation(),
       transport: {},
     }
-    const answer = this.dispatch(request, conversation) as RpcAnswer
-    if (answer.body.includes('"error":') && typeof request.params.protocolVersion !== 'string')
-      return call.answer(answer.status, answer.body)
+    const response = this.dispatch(request, conversation) as RpcReply
+    if (response.body.includes('"error":') && typeof request.params.protocolVersion !== 'string')
+      return call.respond(response.status, response.body)
     const mint = (owner: string): void => {
       const created = this.#parts.gateway.sessions.create({
         ...settledBy(request),
@@ -120,7 +120,7 @@ export class LegacyCalls {
         createdAtMs: call.receivedAtMs,
       })
       const send = (session: Session): void =>
-        call.answer(answer.status, answer.body, [...answer.headers, 'mcp-session-id', session.id])
+        call.respond(response.status, response.body, [...response.headers, 'mcp-session-id', session.id])
       void andThen(created, send)
     }
     if (call.credentials.authorization === '' && call.credentials.apiKey === '') return mint('')
@@ -151,19 +151,19 @@ export class LegacyCalls {
       accepted ||= own
       return own
     }
-    const deliver = (answer: RpcAnswer): void => {
-      if (!cancellation.cancelled) send(answer.body)
+    const deliver = (response: RpcReply): void => {
+      if (!cancellation.cancelled) send(response.body)
     }
-    const finish = (answer: RpcAnswer): void => {
+    const finish = (response: RpcReply): void => {
       done()
-      if (accepted) return deliver(answer)
-      if (answer.status === 401 || answer.status === 404)
-        return call.answer(answer.status, answer.body, answer.headers)
+      if (accepted) return deliver(response)
+      if (response.status === 401 || response.status === 404)
+        return call.respond(response.status, response.body, response.headers)
       // no stage has asked whose session it is: a public method, or a request refused before that stage
       const owned = (): void => {
         if (request.method === 'initialize') void sessions.update(session.id, settledBy(request))
         accept(true)
-        deliver(answer)
+        deliver(response)
       }
       authenticated(this.#parts.gateway, call, snapshot, session, owned, refusal =>
         refuse(this.#parts.gateway, call, refusal),
@@ -173,8 +173,8 @@ export class LegacyCalls {
       ...this.#transport(request, session, version, cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
-    const answered = this.dispatch(request, { call, snapshot, version, cancellation, transport })
-    void andThen(answered, finish)
+    const responded = this.dispatch(request, { call, snapshot, version, cancellation, transport })
+    void andThen(responded, finish)
   }
 
   #transport(

@@ -23,13 +23,17 @@ export function subscribe(
 ): void {
   const wanted = request.params.notifications
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) {
-    const answer = fault(request.id, -32602, 'notifications must be an object naming what to listen for.')
-    return call.answer(answer.status, answer.body)
+    const response = fault(request.id, -32602, 'notifications must be an object naming what to listen for.')
+    return call.respond(response.status, response.body)
   }
   const finish = ({ exchange, final }: Ended): void => {
     if (final?.kind === 'refusal') {
       const headers = refusalHeaders(final, challengeContext(parts.gateway, call.request.path))
-      return call.answer(rpcStatus(final), errorMessage(request.id, rpcError(final, call.requestId)), headers)
+      return call.respond(
+        rpcStatus(final),
+        errorMessage(request.id, rpcError(final, call.requestId)),
+        headers,
+      )
     }
     const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
     open(parts, call, request, toolsListChanged, {

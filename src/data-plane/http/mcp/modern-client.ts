@@ -1,6 +1,6 @@
 /** The client of a modern request (MCP 2026-07-28, multi round-trip requests): questions go back as the result, answers come with the repeated call. */
 import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'
-import { verdictOn } from './client-answers.ts'
+import { verdictOn } from './elicitation-results.ts'
 import type { Carried, InquiryStates } from './inquiry-states.ts'
 import type { RpcRequest } from './message.ts'
 
@@ -37,14 +37,14 @@ export class ModernClient implements ClientSide {
     const answers: Record<string, unknown> = {}
     const open: Record<string, object> = {}
     for (const [name, question] of Object.entries(inquiry.questions)) {
-      const answer = inquiry.bound
+      const response = inquiry.bound
         ? own(carried.asked.includes(name) ? responses : {}, name)
         : (own(responses, name) ?? own(carried.answers, name))
-      const verdict = verdictOn(question, answer)
+      const verdict = verdictOn(question, response)
       // whoever was asked for a yes and gave something else has not given it
-      if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && answer !== undefined))
+      if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && response !== undefined))
         return 'declined'
-      if (verdict === 'answered') answers[name] = answer
+      if (verdict === 'accepted') answers[name] = response
       else open[name] = question
     }
     // a confirmation is good for one call, so its answer is never carried on

@@ -1,7 +1,7 @@
 /** The modern era's envelope (MCP 2026-07-28): what a request must carry in `_meta` and headers. It runs nothing. */
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { RpcMessage, RpcRequest } from './message.ts'
-import { fault, type RpcAnswer } from './result.ts'
+import { fault, type RpcReply } from './result.ts'
 import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion } from './versions.ts'
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
@@ -35,7 +35,7 @@ export function isModern(message: RpcMessage, header: string): boolean {
 }
 
 /** Checks (a) to (f) of the modern ladder (mcp-wire §2, step 6), in that order. */
-export function readEnvelope(request: RpcRequest, http: HttpRequest): Envelope | RpcAnswer {
+export function readEnvelope(request: RpcRequest, http: HttpRequest): Envelope | RpcReply {
   const { id, method } = request
   const meta = metaOf(request)
   const header = http.header('mcp-protocol-version')
@@ -87,7 +87,7 @@ const NAME_OF_METHOD: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
 }
 
-function checkMethodHeaders(request: RpcRequest, http: HttpRequest): RpcAnswer | undefined {
+function checkMethodHeaders(request: RpcRequest, http: HttpRequest): RpcReply | undefined {
   const { id, method, params } = request
   const methodHeader = http.header('mcp-method').trim()
   if (methodHeader === '') return mismatch(id, 'The header Mcp-Method is missing.')
@@ -123,6 +123,6 @@ function decodeHeader(value: string): string | undefined {
   }
 }
 
-function mismatch(id: string | number, message: string): RpcAnswer {
+function mismatch(id: string | number, message: string): RpcReply {
   return fault(id, HEADER_MISMATCH, message, undefined, 400)
 }

@@ -14,7 +14,7 @@ import { type Ended, type GatewayParts, run } from '../gateway.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
-import type { StreamPlaces } from './stream-limiter.ts'
+import type { StreamSlots } from './stream-limiter.ts'
 import type { Streams } from './streams.ts'
 
 export interface McpParts {
@@ -25,7 +25,7 @@ export interface McpParts {
   /** Reads the bodies of plain calls; `JSON.parse` has all others. */
   readonly calls: CallReader
   readonly streams: Streams
-  readonly places: StreamPlaces
+  readonly places: StreamSlots
   readonly inquiries: InquiryStates
   /** Address of the caller, trusted proxies taken into account. */
   readonly clientAddress: (call: Call) => string

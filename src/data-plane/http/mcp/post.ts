@@ -23,10 +23,10 @@ import {
 import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
-import { PostAnswer } from './post-answer.ts'
+import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, badRequest, notFound, sessionIdOfQuery } from './replies.ts'
-import type { RpcAnswer } from './result.ts'
+import type { RpcReply } from './result.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
 export class McpPost {
@@ -42,7 +42,7 @@ export class McpPost {
     readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
       if (body.kind === 'refusal') {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
-        return call.answer(body.row.status, errorMessage(null, { code, message: body.message }))
+        return call.respond(body.row.status, errorMessage(null, { code, message: body.message }))
       }
       const header = call.request.header('mcp-session-id')
       const sessionId = header || sessionIdOfQuery(call.request.query)
@@ -97,7 +97,7 @@ export class McpPost {
       session === undefined ||
       (message.kind === 'notification' && message.method !== 'notifications/cancelled')
     ) {
-      return call.answer(202, undefined)
+      return call.respond(202, undefined)
     }
     // what touches calls of a session is for its owner alone
     authenticated(
@@ -107,22 +107,22 @@ export class McpPost {
       session,
       () => {
         this.#legacy.receive(session, message)
-        call.answer(202, undefined)
+        call.respond(202, undefined)
       },
       refusal => {
         const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
-        call.answer(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
+        call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
       },
     )
   }
 
   #modern(call: Call, snapshot: Snapshot, message: RpcMessage): void {
-    if (message.kind === 'invalid') return answerModern(call, errorWithoutId(message.id, message.reason))
+    if (message.kind === 'invalid') return respondToModern(call, errorWithoutId(message.id, message.reason))
     if (message.kind === 'response')
-      return answerModern(call, errorWithoutId(null, 'Answers are not posted in this protocol version.'))
-    if (message.kind === 'notification') return call.answer(202, undefined)
+      return respondToModern(call, errorWithoutId(null, 'Answers are not posted in this protocol version.'))
+    if (message.kind === 'notification') return call.respond(202, undefined)
     const envelope = readEnvelope(message, call.request)
-    if ('status' in envelope) return answerModern(call, envelope)
+    if ('status' in envelope) return respondToModern(call, envelope)
     if (message.method === 'subscriptions/listen')
       return subscribe(this.#parts, call, snapshot, message, envelope)
     this.#dispatchModern(call, snapshot, message, envelope)
@@ -132,22 +132,22 @@ export class McpPost {
     call: Call,
     snapshot: Snapshot,
     request: RpcRequest,
-    { version, clientCapabilities }: Exclude<ReturnType<typeof readEnvelope>, RpcAnswer>,
+    { version, clientCapabilities }: Exclude<ReturnType<typeof readEnvelope>, RpcReply>,
   ): void {
     const cancellation = new Cancellation()
-    const answer = new PostAnswer(call, {
+    const response = new PostResponse(call, {
       streams: acceptsStream(call),
       replay: undefined,
       priming: false,
     })
     // closing the response is the cancellation of this era
     call.response.onAbort(() => {
-      answer.drop()
+      response.drop()
       cancellation.cancel()
     })
     const client = new ModernClient(this.#parts.inquiries, request, clientCapabilities)
-    const onProgress = progressSink(request, answer.canNotify ? json => answer.notify(json) : undefined)
-    const answered = this.#parts.dispatcher.dispatch(request, {
+    const onProgress = progressSink(request, response.canNotify ? json => response.notify(json) : undefined)
+    const responded = this.#parts.dispatcher.dispatch(request, {
       call,
       snapshot,
       version,
@@ -159,14 +159,14 @@ export class McpPost {
       },
       pendingInput: () => client.pendingInput(),
     })
-    if (!(answered instanceof Promise)) return answer.finish(answered)
-    answer.wait()
-    void answered.then(value => answer.finish(value))
+    if (!(responded instanceof Promise)) return response.finish(responded)
+    response.wait()
+    void responded.then(value => response.finish(value))
   }
 }
 
 /** Modern errors without a usable id omit it (mcp-wire, "Decided"). */
-function errorWithoutId(id: string | number | null, message: string): RpcAnswer {
+function errorWithoutId(id: string | number | null, message: string): RpcReply {
   const error = { code: INVALID_REQUEST, message }
   return {
     status: 400,
@@ -175,6 +175,6 @@ function errorWithoutId(id: string | number | null, message: string): RpcAnswer 
   }
 }
 
-function answerModern(call: Call, answer: RpcAnswer): void {
-  call.answer(answer.status, answer.body, answer.headers)
+function respondToModern(call: Call, response: RpcReply): void {
+  call.respond(response.status, response.body, response.headers)
 }

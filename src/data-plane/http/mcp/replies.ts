@@ -14,15 +14,15 @@ export function sessionIdOfQuery(query: string): string {
 }
 
 export function badRequest(call: Call, id: string | number | null, reason: string): void {
-  call.answer(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
+  call.respond(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
 }
 
 export function notFound(call: Call): void {
-  call.answer(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
+  call.respond(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
 }
 
 export function methodNotAllowed(call: Call): void {
-  call.answer(
+  call.respond(
     405,
     { error: 'method_not_allowed', message: 'No event stream is offered here.', request_id: call.requestId },
     ['allow', 'POST, DELETE'],
@@ -33,5 +33,5 @@ export function methodNotAllowed(call: Call): void {
 export function refuse(parts: GatewayParts, call: Call, refusal: Refusal): void {
   if (refusal.reason === 'session_not_found') return notFound(call)
   const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
-  call.answer(refusal.row.status, restBody(refusal, call.requestId), headers)
+  call.respond(refusal.row.status, restBody(refusal, call.requestId), headers)
 }

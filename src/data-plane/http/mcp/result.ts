@@ -2,7 +2,7 @@
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
-export interface RpcAnswer {
+export interface RpcReply {
   /** HTTP status when the request came alone. */
   readonly status: number
   /** Flat; meaningful when the request came alone. */
@@ -30,7 +30,7 @@ export class ResultWriter {
   }
 
   /** @param resultJson a serialized object */
-  complete(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcAnswer {
+  complete(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcReply {
     return {
       status: 200,
       headers,
@@ -44,7 +44,7 @@ export class ResultWriter {
     text: string,
     headers: readonly string[],
     meta?: { readonly [key: string]: unknown },
-  ): RpcAnswer {
+  ): RpcReply {
     const result = { content: [{ type: 'text', text }], isError: true }
     const _meta = this.#modern ? { ...this.#serverInfo, ...meta } : meta
     const whole = { ...(this.#modern ? { resultType: 'complete' } : undefined), _meta, ...result }
@@ -52,7 +52,7 @@ export class ResultWriter {
   }
 
   /** A list: modern results say how long and for whom it holds. */
-  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private'): RpcAnswer {
+  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private'): RpcReply {
     if (!this.#modern) return this.complete(id, resultJson)
     const json = this.#with(
       resultJson,
@@ -62,7 +62,7 @@ export class ResultWriter {
   }
 
   /** MCP 2026-07-28, "Multi round-trip requests". Only for the modern era. */
-  inputRequired(id: RequestId, inputRequests: object, requestState: string): RpcAnswer {
+  inputRequired(id: RequestId, inputRequests: object, requestState: string): RpcReply {
     const json = JSON.stringify({ inputRequests, requestState })
     return {
       status: 200,
@@ -76,9 +76,9 @@ export class ResultWriter {
     return `{${members},"_meta":${this.#serverInfoJson}${rest === '}' ? '' : ','}${rest}`
   }
 
-  methodNotFound(id: RequestId, method: string): RpcAnswer {
-    const answer = fault(id, -32601, `Method not found: ${method.slice(0, 64)}`)
-    return this.#modern ? { ...answer, status: 404 } : answer
+  methodNotFound(id: RequestId, method: string): RpcReply {
+    const response = fault(id, -32601, `Method not found: ${method.slice(0, 64)}`)
+    return this.#modern ? { ...response, status: 404 } : response
   }
 }
 
@@ -89,7 +89,7 @@ export function fault(
   message: string,
   data?: unknown,
   status = 200,
-): RpcAnswer {
+): RpcReply {
   return {
     status,
     headers: NO_HEADERS,

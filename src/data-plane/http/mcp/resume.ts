@@ -3,7 +3,7 @@ import { andThen } from '../../../shared/call/and-then.ts'
 import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
-import { eventId } from './post-answer.ts'
+import { eventId } from './post-response.ts'
 import { notFound } from './replies.ts'
 import { KEEP_ALIVE, messageEvent } from './sse.ts'
 

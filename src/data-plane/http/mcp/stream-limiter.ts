@@ -13,7 +13,7 @@ export interface StreamLimiterOptions {
 export type StreamRefusal = 'ip' | 'tenant' | 'total' | 'rate'
 
 /** Places for event streams, wherever they are counted. */
-export interface StreamPlaces {
+export interface StreamSlots {
   /** Takes a place. @returns why there is none, or the function that gives it back (once). */
   open(
     ip: string,
@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000
 /** Addresses whose recent openings are remembered; beyond it the oldest are forgotten. */
 const MAX_ADDRESSES = 50_000
 
-export class StreamLimiter implements StreamPlaces {
+export class StreamLimiter implements StreamSlots {
   readonly #options: StreamLimiterOptions
   readonly #byIp = new Map<string, number>()
   readonly #byTenant = new Map<string, number>()

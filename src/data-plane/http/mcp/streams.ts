@@ -130,11 +130,11 @@ export class Streams {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
       if (stream.ended) return
-      const tell = (differs: boolean): void => {
+      const notify = (differs: boolean): void => {
         if (differs) stream.notify('notifications/tools/list_changed')
       }
       const differs = changed(stream.owner, previous, next)
-      return andThen(differs, tell)
+      return andThen(differs, notify)
     })
   }
 

@@ -1,8 +1,8 @@
 /** The OAuth front as one object: what each address answers. Mounting, body limits and CORS of the two POSTs are the router's. */
 import type { Egress } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
-import { type OAuthAnswer, oauthError } from './answer.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'
+import { type OAuthResponse, oauthError } from './oauth-response.ts'
 import { openidConfiguration } from './openid-configuration.ts'
 import type { ProviderAdmin } from './provider-admin.ts'
 import { ProviderEndpoints } from './provider-endpoints.ts'
@@ -21,15 +21,15 @@ export interface OAuthFrontOptions {
 
 export interface OAuthFront {
   /** GET /.well-known/oauth-protected-resource{path}; undefined = 404. */
-  protectedResource(path: string): OAuthAnswer | undefined
+  protectedResource(path: string): OAuthResponse | undefined
   /** GET /.well-known/oauth-authorization-server. */
-  authorizationServer(): OAuthAnswer
+  authorizationServer(): OAuthResponse
   /** GET /.well-known/openid-configuration. */
-  openidConfiguration(): Promise<OAuthAnswer>
+  openidConfiguration(): Promise<OAuthResponse>
   /** POST /oauth/token. */
-  token(request: TokenRequest): Promise<OAuthAnswer>
+  token(request: TokenRequest): Promise<OAuthResponse>
   /** POST /oauth/register. */
-  register(contentType: string, body: Uint8Array): Promise<OAuthAnswer>
+  register(contentType: string, body: Uint8Array): Promise<OAuthResponse>
 }
 
 /** Begins to ask the provider for its addresses; the documents do not wait for the answer. */
@@ -58,7 +58,7 @@ export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAu
   }
 }
 
-function notConfigured(status: 502 | 503): OAuthAnswer {
+function notConfigured(status: 502 | 503): OAuthResponse {
   const error = status === 502 ? 'server_error' : 'temporarily_unavailable'
   return oauthError(status, error, 'No identity provider is configured.')
 }

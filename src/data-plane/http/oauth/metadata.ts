@@ -1,5 +1,5 @@
 /** The discovery documents of the gateway (mcp-wire §3), built from configuration alone, so that they are always up. */
-import { json, type OAuthAnswer } from './answer.ts'
+import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 
 /** `offline_access` is missing on purpose: clients that are told of it ask for it. */
@@ -20,7 +20,7 @@ const RESOURCE_PATHS: ReadonlySet<string> = new Set(['', '/mcp', '/mcp/sse'])
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', 'cache-control', 'public, max-age=300']
 
 /** Answer to the preflight of a document. Browser clients send `MCP-Protocol-Version` even there. */
-export const DOCUMENT_PREFLIGHT: OAuthAnswer = Object.freeze({
+export const DOCUMENT_PREFLIGHT: OAuthResponse = Object.freeze({
   status: 204,
   headers: Object.freeze([
     'access-control-allow-origin',
@@ -45,7 +45,7 @@ export function resourceMetadataUrl(gatewayUrl: string, path: string): string {
  * `/.well-known/oauth-protected-resource` and its variants (RFC 9728 §3.2).
  * @param path what follows the well-known name: '', '/mcp' or '/mcp/sse'; undefined comes back for any other (404).
  */
-export function protectedResource(gatewayUrl: string, path: string): OAuthAnswer | undefined {
+export function protectedResource(gatewayUrl: string, path: string): OAuthResponse | undefined {
   const bare = path.endsWith('/') ? path.slice(0, -1) : path
   if (!RESOURCE_PATHS.has(bare)) return undefined
   return json(
@@ -65,7 +65,7 @@ export function protectedResource(gatewayUrl: string, path: string): OAuthAnswer
  * `/.well-known/oauth-authorization-server` (RFC 8414 §3.2; fixed values of the specification). `issuer` is exactly the gateway:
  * newer clients compare it with the address they asked.
  */
-export function authorizationServer(gatewayUrl: string, provider: ProviderAddresses): OAuthAnswer {
+export function authorizationServer(gatewayUrl: string, provider: ProviderAddresses): OAuthResponse {
   return json(
     200,
     {

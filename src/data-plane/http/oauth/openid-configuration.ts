@@ -1,5 +1,5 @@
 /** `/.well-known/openid-configuration`: the provider's document with the gateway's token and registration endpoints. No cache. */
-import { json, NO_STORE, type OAuthAnswer } from './answer.ts'
+import { json, NO_STORE, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderEndpoints } from './provider-endpoints.ts'
 
 /** Any page may read it, and nobody keeps it: it says what the provider says now. */
@@ -9,7 +9,7 @@ const OPEN: readonly string[] = ['access-control-allow-origin', '*', ...NO_STORE
 export async function openidConfiguration(
   gatewayUrl: string,
   provider: ProviderEndpoints | undefined,
-): Promise<OAuthAnswer> {
+): Promise<OAuthResponse> {
   if (provider === undefined)
     return fault(503, 'temporarily_unavailable', 'No identity provider is configured.')
   const document = await provider.discover()
@@ -26,6 +26,6 @@ export async function openidConfiguration(
   )
 }
 
-function fault(status: number, error: string, description: string): OAuthAnswer {
+function fault(status: number, error: string, description: string): OAuthResponse {
   return json(status, { error, error_description: description }, OPEN)
 }

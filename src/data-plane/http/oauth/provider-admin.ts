@@ -1,6 +1,6 @@
 /** Makes a newly registered client fit for the gateway, through the admin API of Keycloak. It reads and changes nothing else. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
-import { parseObject } from './answer.ts'
+import { parseObject } from './oauth-response.ts'
 
 export interface ProviderAdmin {
   /** Patches one client. Returns why it could not be done, undefined when it is done. Never rejects. */
@@ -35,7 +35,7 @@ const ATTRIBUTES = {
 } as const
 
 const TIMEOUT_MS = 10_000
-const MAX_ANSWER_BYTES = 1024 * 1024
+const MAX_RESPONSE_BYTES = 1024 * 1024
 /** A token is renewed this long before it ends. */
 const RENEW_EARLY_MS = 10_000
 
@@ -59,8 +59,14 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
       client_id: clientId,
       client_secret: clientSecret,
     })
-    const answer = await call('POST', tokenEndpoint, [], form.toString(), 'application/x-www-form-urlencoded')
-    const body = answer?.status === 200 ? parseObject(answer.body) : undefined
+    const response = await call(
+      'POST',
+      tokenEndpoint,
+      [],
+      form.toString(),
+      'application/x-www-form-urlencoded',
+    )
+    const body = response?.status === 200 ? parseObject(response.body) : undefined
     if (typeof body?.access_token !== 'string') return undefined
     const livesMs = typeof body.expires_in === 'number' ? body.expires_in * 1000 : 0
     token = { value: body.access_token, untilMs: nowMs() + livesMs - RENEW_EARLY_MS }
@@ -74,7 +80,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     body?: string,
     contentType = 'application/json',
   ): Promise<EgressResponse | undefined> {
-    const answer = await egress.request({
+    const response = await egress.request({
       method,
       url,
       headers: [
@@ -85,9 +91,9 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
       ],
       ...(body === undefined ? {} : { body }),
       timeoutMs: TIMEOUT_MS,
-      maxResponseBytes: MAX_ANSWER_BYTES,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
     })
-    return answer.kind === 'response' ? answer : undefined
+    return response.kind === 'response' ? response : undefined
   }
 
   /** With the token at hand; once more with a new one when it is not taken (revoked, or the realm's keys changed). */
@@ -96,14 +102,14 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
       const bearer = await tokenNow()
       if (bearer === undefined)
         return 'the admin client got no token; check AUTH_ADMIN_CLIENT_ID and its secret'
-      const answer = await call(
+      const response = await call(
         method,
         `${adminUrl}${path}`,
         ['authorization', `Bearer ${bearer}`],
         body === undefined ? undefined : JSON.stringify(body),
       )
-      if (answer === undefined) return 'the admin API cannot be reached; check AUTH_ADMIN_URL'
-      if (answer.status !== 401 || lastTry) return answer
+      if (response === undefined) return 'the admin API cannot be reached; check AUTH_ADMIN_URL'
+      if (response.status !== 401 || lastTry) return response
       token = undefined
     }
     return 'the admin token is not accepted'

@@ -1,6 +1,6 @@
 /** Where the identity provider's endpoints are: as it says itself, else as a Keycloak realm would have them. It forwards nothing. */
 import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
-import { parseObject } from './answer.ts'
+import { parseObject } from './oauth-response.ts'
 
 export interface ProviderAddresses {
   readonly authorizationEndpoint: string
@@ -56,16 +56,16 @@ export class ProviderEndpoints {
 
   async #fetch(): Promise<DiscoveryDocument | string> {
     this.#triedAt = performance.now()
-    const answer = await this.#egress.request({
+    const response = await this.#egress.request({
       method: 'GET',
       url: `${this.issuer}/.well-known/openid-configuration`,
       headers: ['accept', 'application/json'],
       timeoutMs: TIMEOUT_MS,
       maxResponseBytes: MAX_DOCUMENT_BYTES,
     })
-    if (answer.kind === 'failure') return reasonOf(answer)
-    const document = answer.status === 200 ? parseObject(answer.body) : undefined
-    if (document === undefined) return `it answered ${answer.status} without a discovery document`
+    if (response.kind === 'failure') return reasonOf(response)
+    const document = response.status === 200 ? parseObject(response.body) : undefined
+    if (document === undefined) return `it answered ${response.status} without a discovery document`
     if (document.issuer !== this.issuer) return 'its discovery document names another issuer'
     this.#addresses = correctedBy(document, keycloakAddresses(this.issuer))
     this.#learned = true

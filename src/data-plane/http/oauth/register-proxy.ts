@@ -1,13 +1,13 @@
 /** POST /oauth/register: registers a public PKCE client at the identity provider and has it made fit for the gateway. It keeps nothing. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
-import { json, NO_STORE, type OAuthAnswer, oauthError, parseObject } from './answer.ts'
 import { type Registration, readRegistration } from './client-metadata.ts'
+import { json, NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 import type { ProviderAdmin } from './provider-admin.ts'
 
 /** Bound of the body; the one who mounts this reads no more. */
 export const MAX_REGISTRATION_BYTES = 32 * 1024
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000
 
 export interface RegisterParts {
@@ -24,7 +24,7 @@ export async function registerClient(
   contentType: string,
   body: Uint8Array,
   parts: RegisterParts,
-): Promise<OAuthAnswer> {
+): Promise<OAuthResponse> {
   const parsed =
     /^application\/json\s*(;|$)/i.test(contentType) && body.byteLength <= MAX_REGISTRATION_BYTES
       ? parseObject(body)
@@ -34,27 +34,27 @@ export async function registerClient(
   const wanted = readRegistration(parsed)
   if ('error' in wanted) return oauthError(400, wanted.error, wanted.description)
   if (parts.registrationEndpoint === undefined) return disabled()
-  const answer = await parts.egress.request({
+  const response = await parts.egress.request({
     method: 'POST',
     url: parts.registrationEndpoint,
     headers: ['content-type', 'application/json', 'accept', 'application/json'],
     body: JSON.stringify(wanted.metadata),
     timeoutMs: TIMEOUT_MS,
-    maxResponseBytes: MAX_ANSWER_BYTES,
+    maxResponseBytes: MAX_RESPONSE_BYTES,
   })
-  if (answer.kind === 'failure') return unavailable('it cannot be reached')
-  if (answer.status !== 200 && answer.status !== 201) return refusedBy(answer)
-  const client = parseObject(answer.body)
+  if (response.kind === 'failure') return unavailable('it cannot be reached')
+  if (response.status !== 200 && response.status !== 201) return refusedBy(response)
+  const client = parseObject(response.body)
   if (typeof client?.client_id !== 'string') return unavailable('its answer names no client')
   const fault = await parts.admin?.makePublic(client.client_id)
-  if (fault === undefined) return json(201, answerFor(client, wanted), NO_STORE)
+  if (fault === undefined) return json(201, responseFor(client, wanted), NO_STORE)
   parts.log.error({ reason: fault }, 'a registered client could not be made public; it is removed again')
   await remove(client, parts)
   return unavailable('the new client could not be set up')
 }
 
 /** The specified fields and those that clients insist on. A public client has no secret, so none is handed out. */
-function answerFor(client: Readonly<Record<string, unknown>>, wanted: Registration): object {
+function responseFor(client: Readonly<Record<string, unknown>>, wanted: Registration): object {
   const { metadata, scope } = wanted
   return {
     client_id: client.client_id,
@@ -73,17 +73,17 @@ function answerFor(client: Readonly<Record<string, unknown>>, wanted: Registrati
   }
 }
 
-function refusedBy(answer: EgressResponse): OAuthAnswer {
-  const body = parseObject(answer.body)
+function refusedBy(response: EgressResponse): OAuthResponse {
+  const body = parseObject(response.body)
   const description =
     typeof body?.error_description === 'string' ? body.error_description.slice(0, 500) : undefined
-  if (answer.status === 400) {
+  if (response.status === 400) {
     const error = body?.error === 'invalid_redirect_uri' ? 'invalid_redirect_uri' : 'invalid_client_metadata'
     return oauthError(400, error, description ?? 'The identity provider refused the client metadata.')
   }
-  if (answer.status === 429) return oauthError(429, 'temporarily_unavailable', 'Too many registrations.')
-  if (answer.status >= 401 && answer.status <= 405) return disabled(description)
-  return unavailable(`it answered ${answer.status}`)
+  if (response.status === 429) return oauthError(429, 'temporarily_unavailable', 'Too many registrations.')
+  if (response.status >= 401 && response.status <= 405) return disabled(description)
+  return unavailable(`it answered ${response.status}`)
 }
 
 /** Best effort, with the token the provider gave for this very client (RFC 7592 §2.3): no half-made client stays behind. */
@@ -95,18 +95,18 @@ async function remove(
   // Only under the address that was asked: the answer must not send the gateway elsewhere.
   if (typeof uri !== 'string' || typeof token !== 'string' || !uri.startsWith(`${registrationEndpoint}/`))
     return
-  const answer = await egress.request({
+  const response = await egress.request({
     method: 'DELETE',
     url: uri,
     headers: ['authorization', `Bearer ${token}`],
     timeoutMs: TIMEOUT_MS,
-    maxResponseBytes: MAX_ANSWER_BYTES,
+    maxResponseBytes: MAX_RESPONSE_BYTES,
   })
-  if (answer.kind === 'failure' || answer.status >= 300)
+  if (response.kind === 'failure' || response.status >= 300)
     log.error({ client_id: client.client_id }, 'a client that is not fit for use could not be removed')
 }
 
-function disabled(detail?: string): OAuthAnswer {
+function disabled(detail?: string): OAuthResponse {
   return oauthError(
     403,
     'access_denied',
@@ -114,6 +114,6 @@ function disabled(detail?: string): OAuthAnswer {
   )
 }
 
-function unavailable(why: string): OAuthAnswer {
+function unavailable(why: string): OAuthResponse {
   return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
 }

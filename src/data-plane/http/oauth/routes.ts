@@ -1,9 +1,9 @@
 /** Mounts the OAuth front: documents that any page may read, and the two proxies. What they answer is `front.ts`. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Call } from '../call.ts'
-import type { OAuthAnswer } from './answer.ts'
 import type { OAuthFront } from './front.ts'
 import { DOCUMENT_PREFLIGHT } from './metadata.ts'
+import type { OAuthResponse } from './oauth-response.ts'
 import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
 import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
 
@@ -25,11 +25,11 @@ export function documentPreflight(call: Call): void {
 }
 
 export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
-  const document = (pattern: string, answer: () => OAuthAnswer | Promise<OAuthAnswer>): OAuthRoute => ({
+  const document = (pattern: string, respond: () => OAuthResponse | Promise<OAuthResponse>): OAuthRoute => ({
     method: 'GET',
     pattern,
     endpoint: call =>
-      void Promise.resolve(answer()).then(({ status, body, headers }) =>
+      void Promise.resolve(respond()).then(({ status, body, headers }) =>
         call.sendWithOwnCors(status, body, headers),
       ),
   })
@@ -59,12 +59,16 @@ function register(front: OAuthFront, call: Call): void {
   readBounded(call, MAX_REGISTRATION_BYTES, body => front.register(contentType, body))
 }
 
-function readBounded(call: Call, maxBytes: number, answer: (body: Uint8Array) => Promise<OAuthAnswer>): void {
+function readBounded(
+  call: Call,
+  maxBytes: number,
+  respond: (body: Uint8Array) => Promise<OAuthResponse>,
+): void {
   call.request.readBody(
     maxBytes,
-    bytes => void answer(bytes).then(({ status, body, headers }) => call.answerAs(status, body, headers)),
+    bytes => void respond(bytes).then(({ status, body, headers }) => call.respondAs(status, body, headers)),
     () =>
-      call.answer(413, {
+      call.respond(413, {
         error: 'invalid_request',
         error_description: `The body is larger than ${maxBytes} bytes.`,
       }),

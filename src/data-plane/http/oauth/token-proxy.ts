@@ -2,11 +2,11 @@
 
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
-import { NO_STORE, type OAuthAnswer, oauthError, parseObject } from './answer.ts'
+import { NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 
 /** Bound of the form; the one who mounts this reads no more. */
 export const MAX_TOKEN_FORM_BYTES = 32 * 1024
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000
 
 /** What the authorization-server document promises, and nothing more. */
@@ -29,26 +29,26 @@ export async function forwardToken(
   request: TokenRequest,
   tokenEndpoint: string,
   egress: Egress,
-): Promise<OAuthAnswer> {
+): Promise<OAuthResponse> {
   const fault = faultOf(request)
   if (fault !== undefined) return fault
   const headers = ['content-type', request.contentType, 'accept', 'application/json']
   if (request.authorization !== '') headers.push('authorization', request.authorization)
-  const answer = await egress.request({
+  const response = await egress.request({
     method: 'POST',
     url: tokenEndpoint,
     headers,
     body: request.body,
     timeoutMs: TIMEOUT_MS,
-    maxResponseBytes: MAX_ANSWER_BYTES,
+    maxResponseBytes: MAX_RESPONSE_BYTES,
     ...(request.cancellation === undefined ? {} : { cancellation: request.cancellation }),
   })
-  if (answer.kind === 'failure') return unavailable('it cannot be reached')
-  return relayed(answer, request)
+  if (response.kind === 'failure') return unavailable('it cannot be reached')
+  return relayed(response, request)
 }
 
 /** Form faults are answered here: nothing that is no token request is passed on. */
-function faultOf({ contentType, authorization, body }: TokenRequest): OAuthAnswer | undefined {
+function faultOf({ contentType, authorization, body }: TokenRequest): OAuthResponse | undefined {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType))
     return invalid('Send the body as application/x-www-form-urlencoded.')
   if (body.byteLength > MAX_TOKEN_FORM_BYTES) return invalid('The form is too long.')
@@ -66,25 +66,25 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthAnswe
   return undefined
 }
 
-function relayed(answer: EgressResponse, { authorization }: TokenRequest): OAuthAnswer {
-  const body = parseObject(answer.body)
-  const { status } = answer
-  if (status === 200 && typeof body?.access_token === 'string') return passed(200, answer)
+function relayed(response: EgressResponse, { authorization }: TokenRequest): OAuthResponse {
+  const body = parseObject(response.body)
+  const { status } = response
+  if (status === 200 && typeof body?.access_token === 'string') return passed(200, response)
   // Without an OAuth error it is not the token endpoint that spoke; clients could make nothing of it.
   if (status < 400 || status >= 500 || typeof body?.error !== 'string')
     return unavailable(`it answered ${status} in a form that is not OAuth`)
   if (status === 401) {
     // RFC 6749 §5.2: a client that used the header is told the scheme again.
-    return passed(401, answer, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
+    return passed(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
   }
-  return status === 429 ? passed(429, answer, retryAfter(answer)) : passed(400, answer)
+  return status === 429 ? passed(429, response, retryAfter(response)) : passed(400, response)
 }
 
-function passed(status: number, answer: EgressResponse, headers: readonly string[] = []): OAuthAnswer {
+function passed(status: number, response: EgressResponse, headers: readonly string[] = []): OAuthResponse {
   return {
     status,
     headers: ['content-type', 'application/json', ...NO_STORE, ...headers],
-    body: answer.body,
+    body: response.body,
   }
 }
 
@@ -93,10 +93,10 @@ function retryAfter({ headers }: EgressResponse): readonly string[] {
   return /^\d{1,6}$/.test(seconds) ? ['retry-after', seconds] : []
 }
 
-function invalid(description: string): OAuthAnswer {
+function invalid(description: string): OAuthResponse {
   return oauthError(400, 'invalid_request', description)
 }
 
-function unavailable(why: string): OAuthAnswer {
+function unavailable(why: string): OAuthResponse {
   return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
 }

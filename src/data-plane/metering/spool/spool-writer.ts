@@ -93,8 +93,8 @@ export class SpoolWriter implements Meter {
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
-    if (!this.#hasRoom() && this.#fault === undefined) this.#write()
-    if (this.#closed || !this.#hasRoom()) {
+    if (!this.#hasCapacity() && this.#fault === undefined) this.#write()
+    if (this.#closed || !this.#hasCapacity()) {
       this.counts.dropped++
       return undefined
     }
@@ -129,7 +129,7 @@ export class SpoolWriter implements Meter {
     this.#group?.release()
   }
 
-  #hasRoom(): boolean {
+  #hasCapacity(): boolean {
     return BUFFER_BYTES - this.#filled > MAX_EVENT_BYTES + FRAME_HEADER_BYTES
   }
 

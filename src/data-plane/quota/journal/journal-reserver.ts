@@ -9,7 +9,7 @@ import type { Journal } from './journal.ts'
 /** One unit, and one more for so many that the day has seen: little is at stake for those who call rarely. */
 const SHARE = 32
 /** Most units of one reservation: what a sudden end can cost a consumer. A note takes some 5 µs, so 0.2 µs of each call. */
-export const MOST_RESERVED = 32
+export const MAX_RESERVED = 32
 
 /**
  * Units to reserve at once for a consumer that has used so many: also at most 1 % of a day's or month's limit, an eighth
@@ -21,10 +21,10 @@ export function reservation(limits: PlanLimits, dayCount: number, monthCount = d
   const perMonth = clamp(limits.perMonth)
   const least = Math.min(
     1 + Math.floor(dayCount / SHARE),
-    MOST_RESERVED,
-    perMinute === 0 ? MOST_RESERVED : Math.floor(perMinute / 8),
-    perDay === 0 ? MOST_RESERVED : Math.min(Math.floor(perDay / 100), perDay - dayCount),
-    perMonth === 0 ? MOST_RESERVED : Math.min(Math.floor(perMonth / 100), perMonth - monthCount),
+    MAX_RESERVED,
+    perMinute === 0 ? MAX_RESERVED : Math.floor(perMinute / 8),
+    perDay === 0 ? MAX_RESERVED : Math.min(Math.floor(perDay / 100), perDay - dayCount),
+    perMonth === 0 ? MAX_RESERVED : Math.min(Math.floor(perMonth / 100), perMonth - monthCount),
   )
   return Math.max(1, least)
 }

@@ -9,9 +9,9 @@ const MAGIC = 0x5154_4731
 const FRAME_BYTES = 12
 const FIXED_BYTES = 76
 /** Longest name and most pairs the kernel gives. */
-const MOST_NAME = 255
-const MOST_PAIRS = 81
-export const MOST_NOTE_BYTES = FRAME_BYTES + FIXED_BYTES + MOST_NAME + MOST_PAIRS * 8
+const MAX_NAME = 255
+const MAX_PAIRS = 81
+export const MAX_NOTE_BYTES = FRAME_BYTES + FIXED_BYTES + MAX_NAME + MAX_PAIRS * 8
 
 export interface Note {
   /** Four words of the hashed key. */
@@ -61,7 +61,7 @@ export function encodeNote(note: Note, buffer: Buffer): number {
   buffer.writeUInt32LE(note.fresh, at + 64)
   buffer.writeUInt8(note.past === undefined ? 0 : 1, at + 68)
   buffer.writeUInt8(note.past?.length ?? 0, at + 69)
-  const name = buffer.write(note.name, at + FIXED_BYTES, MOST_NAME, 'utf8')
+  const name = buffer.write(note.name, at + FIXED_BYTES, MAX_NAME, 'utf8')
   buffer.writeUInt8(name, at + 70)
   buffer.writeUInt8(0, at + 71)
   buffer.writeUInt32LE(note.generation, at + 72)
@@ -86,7 +86,7 @@ export function decodeNote(
   if (buffer.length - at < FRAME_BYTES) return 'short'
   if (buffer.readUInt32LE(at) !== MAGIC) return 'damaged'
   const length = buffer.readUInt16LE(at + 4)
-  if (buffer.readUInt16LE(at + 6) !== 0 || length < FIXED_BYTES || length > MOST_NOTE_BYTES - FRAME_BYTES)
+  if (buffer.readUInt16LE(at + 6) !== 0 || length < FIXED_BYTES || length > MAX_NOTE_BYTES - FRAME_BYTES)
     return 'damaged'
   if (buffer.length - at < FRAME_BYTES + length) return 'short'
   const body = buffer.subarray(at + FRAME_BYTES, at + FRAME_BYTES + length)

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { decodeNote, encodeNote, MOST_NOTE_BYTES, type Note } from './note.ts'
+import { decodeNote, encodeNote, MAX_NOTE_BYTES, type Note } from './note.ts'
 
 const NAME = /^notes-(\d+)-(\d+)\.log$/
 const CHUNK_BYTES = 1 << 20
@@ -42,7 +42,7 @@ export class SegmentWriter {
   #dirty = false
   #syncing = false
   #closed = false
-  readonly #buffer = Buffer.alloc(MOST_NOTE_BYTES)
+  readonly #buffer = Buffer.alloc(MAX_NOTE_BYTES)
 
   /** @throws Error of the file system; a segment is never opened twice */
   constructor(dir: string, thread: number, number: number) {

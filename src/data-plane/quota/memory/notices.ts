@@ -13,7 +13,7 @@ export class Notices {
   constructor(name: string) {
     this.name = name
     this.#channel = new BroadcastChannel(name)
-    this.#channel.onmessage = () => this.#tell()
+    this.#channel.onmessage = () => this.#notify()
     // Nobody waits for it: it must not keep the thread alive.
     this.#channel.unref()
   }
@@ -29,7 +29,7 @@ export class Notices {
 
   /** Another instance has said so: tells every thread, this one too. */
   heard(): void {
-    this.#tell()
+    this.#notify()
     this.pass()
   }
 
@@ -37,7 +37,7 @@ export class Notices {
     this.#channel.close()
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener()
   }
 }

@@ -17,7 +17,7 @@ import {
 } from './abi.ts'
 
 /** An index entry has 21 bits for the slot. */
-const MOST_SLOTS = 2 ** 21 - 2
+const MAX_SLOTS = 2 ** 21 - 2
 /** Length, then UTF-8 of the key as far as it fits. */
 export const NAME_BYTES = 128
 /** Header words of the host: Float64, milliseconds; BigUint64, number of the last lease asked for; Uint32, resets so far. */
@@ -128,7 +128,7 @@ function indexEntries(slots: number): number {
 }
 
 function count(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1 || value > MOST_SLOTS)
-    throw new RangeError(`${name} is ${value}; give an integer from 1 to ${MOST_SLOTS}`)
+  if (!Number.isInteger(value) || value < 1 || value > MAX_SLOTS)
+    throw new RangeError(`${name} is ${value}; give an integer from 1 to ${MAX_SLOTS}`)
   return value
 }

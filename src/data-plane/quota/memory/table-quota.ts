@@ -125,7 +125,7 @@ export class TableQuota {
       const reserved = this.reserver!.reserve(request, lacking, since)
       if (reserved instanceof Promise) {
         const begun = since ?? performance.now()
-        return reserved.then(answer => (answer === true ? this.take(request, begun) : answer))
+        return reserved.then(response => (response === true ? this.take(request, begun) : response))
       }
       if (reserved !== true) return reserved
     }

@@ -46,7 +46,7 @@ export class HashedKey implements QuotaKey {
 export type TableHealth = Omit<QuotaHealth, 'store' | 'waited'>
 
 /** Half of the room: the tool needs the other. */
-const MOST_BYTES = MAX_KEY_BYTES / 2
+const MAX_BYTES = MAX_KEY_BYTES / 2
 
 /** Some 0.3 s together: longer than the system puts a running thread aside, short enough not to stop this one for good. */
 const LOCK_SLEEP_MS = 0.1
@@ -187,7 +187,7 @@ export class QuotaTable {
   #writeBytes(text: string, at: number): number {
     const room = at === 0 ? this.#keyBytes : this.#keyBytes.subarray(at)
     const { read, written } = encoder.encodeInto(text, room)
-    if (read === text.length && written <= MOST_BYTES) return written
+    if (read === text.length && written <= MAX_BYTES) return written
     return encoder.encodeInto(`sha256:${createHash('sha256').update(text).digest('hex')}`, room).written
   }
 

@@ -11,7 +11,7 @@ import { LEASE } from './lua-lease.ts'
 import { CLEAR, RESET, STATISTICS, TOOL } from './lua-tool.ts'
 
 /** No call may wait for Redis longer than 50 ms; timers fire late, so the wait ends well before. */
-export const ANSWER_MS = 40
+export const RESPONSE_MS = 40
 const RETRY = { firstRetryMs: 25, maxRetryMs: 250 } as const
 const INSISTED = 8
 
@@ -42,7 +42,7 @@ export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
       return await ask()
     } catch (error) {
       if (attempt === INSISTED) throw error
-      await sleep(ANSWER_MS)
+      await sleep(RESPONSE_MS)
     }
 }
 
@@ -51,7 +51,7 @@ export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
  * @param onFault told of what the library reports, repeated for every attempt
  */
 export function connect(url: string, onFault: (error: Error) => void): Connection {
-  const redis = openConnection(url, { ...RETRY, commandTimeoutMs: ANSWER_MS, onError: onFault })
+  const redis = openConnection(url, { ...RETRY, commandTimeoutMs: RESPONSE_MS, onError: onFault })
   for (const [name, lua, numberOfKeys] of [
     ['quotaBeat', BEAT, 1],
     ['quotaLease', LEASE, 3],

@@ -6,7 +6,7 @@ import { type Clocks, type Lacking, TableQuota } from '../memory/table-quota.ts'
 import type { Quota } from '../quota.ts'
 import { shortKey } from './keys.ts'
 import { storeClocks } from './store-clocks.ts'
-import type { Answer, Caller, Question, Values } from './thread-messages.ts'
+import type { Caller, Question, ThreadReply, Values } from './thread-messages.ts'
 import { ThreadReserver } from './thread-reserver.ts'
 
 export interface JoinRedisOptions extends Pick<Clocks, 'monotonicMs'> {
@@ -26,22 +26,22 @@ export function joinRedisQuota({ share, thread, port, ...clocks }: JoinRedisOpti
     ...storeClocks(() => quota.table),
   })
   const notices = new Notices(share.channel)
-  const waiting = new Map<number, (answer: Answer & { kind: 'answer' }) => void>()
+  const waiting = new Map<number, (response: ThreadReply & { kind: 'answer' }) => void>()
   let asked = 0
   let up = true
 
-  const tell = (question: Question): void => port.postMessage(question)
+  const notify = (question: Question): void => port.postMessage(question)
   const reserver = new ThreadReserver(
     quota,
     (caller: Caller, lacking: Lacking) =>
       ask<'reserve'>(id => ({ kind: 'reserve', id, caller, lacking })).catch(() => undefined),
-    tell,
+    notify,
   )
   quota.reserver = reserver
-  port.on('message', (answer: Answer) => {
-    if (answer.kind === 'answer') waiting.get(answer.id)?.(answer)
-    else if (answer.kind === 'forgive') reserver.forgive(answer.name)
-    else up = answer.up
+  port.on('message', (response: ThreadReply) => {
+    if (response.kind === 'answer') waiting.get(response.id)?.(response)
+    else if (response.kind === 'forgive') reserver.forgive(response.name)
+    else up = response.up
   })
   port.unref()
 
@@ -60,7 +60,7 @@ export function joinRedisQuota({ share, thread, port, ...clocks }: JoinRedisOpti
       waiting.set(id, ({ value, fault }) =>
         end(() => (fault === undefined ? resolve(value as Values[Kind]) : reject(new Error(fault)))),
       )
-      tell(question(id))
+      notify(question(id))
     })
   }
 

@@ -6,7 +6,7 @@ import type { QuotaKey } from '../quota.ts'
 /** Parts that the consumers are spread over; each is recovered by itself, and may live on a node of its own. */
 export const BUCKETS = 8
 /** Longest name that the table lists whole. */
-const MOST_NAME_BYTES = 127
+const MAX_NAME_BYTES = 127
 
 export interface Keys {
   bucketOf(name: string): number
@@ -40,6 +40,6 @@ export function shortKey(key: string | QuotaKey): string | QuotaKey {
 
 /** The name a consumer goes by in Redis and in listings: its own, or a digest of one that is too long to be listed. */
 export function shortName(name: string): string {
-  if (name.length * 3 <= MOST_NAME_BYTES || Buffer.byteLength(name) <= MOST_NAME_BYTES) return name
+  if (name.length * 3 <= MAX_NAME_BYTES || Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
   return `sha256:${createHash('sha256').update(name).digest('hex')}`
 }

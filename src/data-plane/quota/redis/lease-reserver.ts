@@ -13,7 +13,7 @@ import {
   unavailable,
 } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
-import { ANSWER_MS } from './connection.ts'
+import { RESPONSE_MS } from './connection.ts'
 import { ConsumerLease, type Denial, refusalOf } from './consumer-lease.ts'
 import type { Leases } from './leases.ts'
 import type { Membership } from './membership.ts'
@@ -28,8 +28,8 @@ const PREFETCH = 0.4
 const TELL_MS = 1_000
 const FORGET_MS = 5_000
 /** A denial that lasts longer is asked about by the next call after it. */
-const MOST_RENEWAL_MS = 2_000
-const MOST_REMEMBERED = 100_000
+const MAX_RENEWAL_MS = 2_000
+const MAX_CACHED = 100_000
 
 export interface ReserverOptions {
   readonly quota: TableQuota
@@ -71,7 +71,7 @@ export class LeaseReserver implements Reserver {
     }
     if (lease instanceof ConsumerLease && lease.renewal !== undefined)
       return refusalOf({ ...lease.renewal, untilMs: nowMs + 1 }, request, nowMs, quota.unixMs())
-    const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
+    const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
     if (!membership.up || leftMs <= 0) return unavailable('store_unavailable', request)
     if (since === undefined) this.waited++
     lease.pending ??= this.#fetch(lease, lacking)
@@ -125,7 +125,7 @@ export class LeaseReserver implements Reserver {
   }
 
   /** Everything of the process's consumers in a bucket is told; false when something was not taken. */
-  async tellAll(names: Iterable<readonly [string, HashedKey]>): Promise<boolean> {
+  async reportAll(names: Iterable<readonly [string, HashedKey]>): Promise<boolean> {
     const { quota } = this.#options
     let all = true
     let batch: Promise<boolean>[] = []
@@ -133,7 +133,7 @@ export class LeaseReserver implements Reserver {
       const nowMs = quota.monotonicMs()
       const lease = this.consumers.get(name) ?? new ConsumerLease(name, key, {}, nowMs)
       lease.heardMs = Number.NEGATIVE_INFINITY
-      batch.push(this.#tell(lease))
+      batch.push(this.#report(lease))
       if (batch.length < 32) continue
       all = (await Promise.all(batch)).every(Boolean) && all
       batch = []
@@ -158,7 +158,7 @@ export class LeaseReserver implements Reserver {
     ])
   }
 
-  async #tell(lease: ConsumerLease): Promise<boolean> {
+  async #report(lease: ConsumerLease): Promise<boolean> {
     for (let attempt = 0; attempt < 5; attempt++) {
       await lease.pending
       if (await this.#options.leases.ask(lease, 0, 0)) return true
@@ -195,7 +195,7 @@ export class LeaseReserver implements Reserver {
     const { denial } = lease
     if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
     if (nowMs - lease.lastCallMs > QUIET_MS || nowMs >= denial.untilMs) return
-    if (denial.kind === 'burst' || denial.untilMs - nowMs > MOST_RENEWAL_MS) return
+    if (denial.kind === 'burst' || denial.untilMs - nowMs > MAX_RENEWAL_MS) return
     lease.renewal = denial
     const timer = setTimeout(async () => {
       await lease.pending
@@ -230,12 +230,12 @@ export class LeaseReserver implements Reserver {
       if (lease.pending !== undefined || lease.renewal !== undefined || !this.#mayAsk(lease, nowMs)) continue
       const quietMs = nowMs - lease.lastCallMs
       const leftMs = lease.deadlineMs - nowMs
-      const toldMs = nowMs - lease.leasedMs
+      const sinceLeaseMs = nowMs - lease.leasedMs
       if (leftMs > 0 && quietMs > QUIET_MS) this.#ahead(lease, 0, true)
       else if (leftMs > 0 && leftMs < leaseMs * PREFETCH) this.#ahead(lease, lease.wanted(nowMs, leaseMs))
-      else if (lease.share > 0 && toldMs > (quietMs > QUIET_MS ? QUIET_MS : maxCallMs / 4))
+      else if (lease.share > 0 && sinceLeaseMs > (quietMs > QUIET_MS ? QUIET_MS : maxCallMs / 4))
         this.#ahead(lease, 0)
-      else if (lease.asked > 0 && toldMs > TELL_MS) this.#ahead(lease, 0)
+      else if (lease.asked > 0 && sinceLeaseMs > TELL_MS) this.#ahead(lease, 0)
       else if (quietMs > FORGET_MS && lease.share === 0) this.consumers.delete(lease.name)
     }
     for (const [name, lease] of this.#tools) {
@@ -284,7 +284,7 @@ function toolName(name: string, tool: string): string {
 
 /** Makes room by forgetting the oldest that nobody waits for; what it held lapses. */
 function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<string, L>, fresh: L): L {
-  if (map.size < MOST_REMEMBERED) return fresh
+  if (map.size < MAX_CACHED) return fresh
   for (const [name, lease] of map) {
     if (lease.pending !== undefined) continue
     map.delete(name)

@@ -18,7 +18,7 @@ const EARLY_MS = 200
 const KNOWN_MS = 100_000
 const NAMES_KEPT = 4_096
 /** As many as consumers are counted: one that is forgotten would be reset again. */
-const MOST_GENERATIONS = 131_072
+const MAX_GENERATIONS = 131_072
 
 export interface LeaseOptions {
   readonly quota: TableQuota
@@ -179,7 +179,7 @@ export class Leases {
     if ((this.#generations.get(name) ?? 0) >= generation) return
     this.#generations.delete(name)
     this.#generations.set(name, generation)
-    if (this.#generations.size > MOST_GENERATIONS)
+    if (this.#generations.size > MAX_GENERATIONS)
       this.#generations.delete(this.#generations.keys().next().value as string)
     const { quota, journal, onFault } = this.#options
     quota.table.revise()

@@ -27,7 +27,7 @@ export interface MembershipOptions {
   readonly history: boolean
   readonly monotonicMs: () => number
   /** Tells everything that is known of the consumers of a bucket; true when all of it was taken. */
-  readonly tellAll: (bucket: number) => Promise<boolean>
+  readonly reportAll: (bucket: number) => Promise<boolean>
   readonly onReset: (reset: Reset) => void
   /** Told when Redis begins or ceases to answer. */
   readonly onUp: (up: boolean) => void
@@ -40,9 +40,9 @@ interface Bucket {
   state: string
   version: number
   admitted: boolean
-  told: string
+  reported: string
   members: readonly string[]
-  telling: boolean
+  reporting: boolean
 }
 
 export class Membership {
@@ -59,9 +59,9 @@ export class Membership {
       state: '',
       version: 0,
       admitted: false,
-      told: '',
+      reported: '',
       members: [],
-      telling: false,
+      reporting: false,
     }))
     this.#beating = this.#run()
   }
@@ -129,7 +129,7 @@ export class Membership {
         keys.epoch(number),
         instance,
         bucket.epoch,
-        bucket.told,
+        bucket.reported,
         bucket.version,
         history && bucket.epoch === '' ? '1' : '0',
         JSON.stringify(bucket.members),
@@ -147,23 +147,23 @@ export class Membership {
       bucket.admitted = Number(reply[3]) === 1
       bucket.members = list<string>(reply[5])
       for (const reset of list<Reset>(reply[6])) this.#options.onReset(reset)
-      if (bucket.told !== bucket.epoch) void this.#tell(number)
+      if (bucket.reported !== bucket.epoch) void this.#report(number)
     } catch {
       this.failed()
     }
   }
 
-  async #tell(number: number): Promise<void> {
+  async #report(number: number): Promise<void> {
     const bucket = this.#buckets[number]!
-    if (bucket.telling) return
-    bucket.telling = true
+    if (bucket.reporting) return
+    bucket.reporting = true
     const { epoch } = bucket
     try {
-      if (await this.#options.tellAll(number)) bucket.told = epoch
+      if (await this.#options.reportAll(number)) bucket.reported = epoch
     } finally {
-      bucket.telling = false
+      bucket.reporting = false
     }
-    if (bucket.told === bucket.epoch) await this.#beat(number)
+    if (bucket.reported === bucket.epoch) await this.#beat(number)
   }
 }
 

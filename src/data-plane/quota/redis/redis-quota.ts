@@ -75,7 +75,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     history: (restored?.consumers ?? 0) > 0,
     monotonicMs: quota.monotonicMs,
     clock: quota.table,
-    tellAll: (bucket): Promise<boolean> => reserver.tellAll(namesIn(bucket)),
+    reportAll: (bucket): Promise<boolean> => reserver.reportAll(namesIn(bucket)),
     onReset: reset => onReset(reset),
     onUp(up) {
       for (const port of ports) port.postMessage({ kind: 'store', up })

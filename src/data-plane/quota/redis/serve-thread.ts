@@ -2,7 +2,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { LeaseReserver } from './lease-reserver.ts'
-import { type Answer, type Question, type Reserved, requestOf, type Values } from './thread-messages.ts'
+import { type Question, type Reserved, requestOf, type ThreadReply, type Values } from './thread-messages.ts'
 
 /** What only the thread with the connection can do. */
 export interface Serving {
@@ -18,19 +18,19 @@ export function serveThread(port: MessagePort, serving: Serving): void {
   port.on('message', (question: Question) => {
     if (question.kind === 'decided') return note(question.calls)
     const { id } = question
-    answer(question).then(
-      value => tell({ kind: 'answer', id, value }),
-      (error: Error) => tell({ kind: 'answer', id, value: undefined, fault: error.message }),
+    respond(question).then(
+      value => notify({ kind: 'answer', id, value }),
+      (error: Error) => notify({ kind: 'answer', id, value: undefined, fault: error.message }),
     )
   })
   // A thread keeps itself alive by what it does, not by this.
   port.unref()
 
-  function tell(message: Answer): void {
+  function notify(message: ThreadReply): void {
     port.postMessage(message)
   }
 
-  async function answer(question: Exclude<Question, { kind: 'decided' }>): Promise<unknown> {
+  async function respond(question: Exclude<Question, { kind: 'decided' }>): Promise<unknown> {
     if (question.kind === 'statistics') return serving.statistics()
     if (question.kind === 'reset') return serving.reset(question.key)
     if (question.kind === 'clear') return serving.clear()

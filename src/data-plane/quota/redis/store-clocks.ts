@@ -6,11 +6,11 @@ import type { Clocks } from '../memory/table-quota.ts'
 export function storeClocks(
   table: () => QuotaTable | undefined,
 ): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {
-  function told(): number | undefined {
+  function storeMs(): number | undefined {
     const own = table()
     return own === undefined || own.unixOffsetMs === 0
       ? undefined
       : Math.floor(own.nowMs() + own.unixOffsetMs)
   }
-  return { unixMs: () => told() ?? Date.now(), calendarMs: nowMs => told() ?? nowMs }
+  return { unixMs: () => storeMs() ?? Date.now(), calendarMs: nowMs => storeMs() ?? nowMs }
 }

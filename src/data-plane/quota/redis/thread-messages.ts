@@ -36,7 +36,7 @@ export type Question =
   | { readonly kind: 'reset'; readonly id: number; readonly key: string }
   | { readonly kind: 'clear'; readonly id: number }
 
-export type Answer =
+export type ThreadReply =
   /** `value` is what the question asks for; `fault` when it could not be answered. */
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown; readonly fault?: string }
   /** Nothing is known to be used up any more. */

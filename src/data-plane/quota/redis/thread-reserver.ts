@@ -5,7 +5,7 @@
 import type { HashedKey } from '../memory/table.ts'
 import { type Lacking, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
-import { ANSWER_MS } from './connection.ts'
+import { RESPONSE_MS } from './connection.ts'
 import { type Denial, refusalOf } from './consumer-lease.ts'
 import { type Caller, keyData, type Question, type Reserved } from './thread-messages.ts'
 
@@ -16,7 +16,7 @@ const PREFETCH = 0.4
 /** A denial that has ended is being asked about by the other thread; so soon it can be asked again. */
 const AGAIN_MS = 2
 const FORGET_MS = 5_000
-const MOST_REMEMBERED = 100_000
+const MAX_CACHED = 100_000
 
 interface Known {
   caller: Caller
@@ -24,10 +24,10 @@ interface Known {
   refused: number
   /** As of the last grant, and the most since it last rose. */
   unitsLeft: number
-  most: number
+  max: number
   denial: Denial | undefined
   /** The denial that calls have gone on through, as the other thread knows. */
-  told: Denial | undefined
+  reported: Denial | undefined
   pending: Promise<Reserved | undefined> | undefined
   lastCallMs: number
 }
@@ -35,7 +35,7 @@ interface Known {
 export class ThreadReserver implements Reserver {
   readonly #quota: TableQuota
   readonly #ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>
-  readonly #tell: (question: Question) => void
+  readonly #notify: (question: Question) => void
   /** By consumer, and by consumer and tool. */
   readonly #known = new Map<string, Known>()
   readonly #timer: NodeJS.Timeout
@@ -46,11 +46,11 @@ export class ThreadReserver implements Reserver {
   constructor(
     quota: TableQuota,
     ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>,
-    tell: (question: Question) => void,
+    notify: (question: Question) => void,
   ) {
     this.#quota = quota
     this.#ask = ask
-    this.#tell = tell
+    this.#notify = notify
     this.#timer = setInterval(() => this.flush(), TELL_MS)
     this.#timer.unref()
   }
@@ -65,14 +65,14 @@ export class ThreadReserver implements Reserver {
     const { denial } = known
     if (denial !== undefined && nowMs < denial.untilMs) {
       known.refused++
-      this.#tellOnce(known, denial)
+      this.#reportOnce(known, denial)
       return refusalOf(denial, request, nowMs, this.#quota.unixMs())
     }
-    const leftMs = since === undefined ? ANSWER_MS : ANSWER_MS - (performance.now() - since)
+    const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
     if (leftMs <= 0) return unavailable('store_unavailable', request)
     known.pending ??= this.#ask(known.caller, lacking).then(reserved => {
       known.pending = undefined
-      if (reserved !== undefined) this.#remember(known, reserved)
+      if (reserved !== undefined) this.#cache(known, reserved)
       return reserved
     })
     return within(known.pending, leftMs).then(reserved => {
@@ -84,8 +84,8 @@ export class ThreadReserver implements Reserver {
   granted(request: QuotaRequest, unitsLeft: number): void {
     const known = this.#knownOf(request, request.tool !== undefined, this.#quota.monotonicMs())
     known.granted++
-    if (unitsLeft >= known.unitsLeft) known.most = unitsLeft
-    const low = known.most * PREFETCH
+    if (unitsLeft >= known.unitsLeft) known.max = unitsLeft
+    const low = known.max * PREFETCH
     const falls = known.unitsLeft > low && unitsLeft <= low
     known.unitsLeft = unitsLeft
     if (falls || unitsLeft === 0) this.flush()
@@ -107,7 +107,7 @@ export class ThreadReserver implements Reserver {
         known.refused = 0
       } else if (nowMs - known.lastCallMs > FORGET_MS && known.pending === undefined) this.#known.delete(name)
     }
-    if (calls.length > 0) this.#tell({ kind: 'decided', calls })
+    if (calls.length > 0) this.#notify({ kind: 'decided', calls })
   }
 
   close(): void {
@@ -116,16 +116,16 @@ export class ThreadReserver implements Reserver {
   }
 
   /** So that the other thread asks for the next units when the denial ends, before a call has to. */
-  #tellOnce(known: Known, denial: Denial): void {
-    if (known.told === denial) return
-    known.told = denial
+  #reportOnce(known: Known, denial: Denial): void {
+    if (known.reported === denial) return
+    known.reported = denial
     const { caller, granted, refused, unitsLeft } = known
     known.granted = 0
     known.refused = 0
-    this.#tell({ kind: 'decided', calls: [{ caller, granted, refused, unitsLeft }] })
+    this.#notify({ kind: 'decided', calls: [{ caller, granted, refused, unitsLeft }] })
   }
 
-  #remember(known: Known, { outcome, denial }: Reserved): void {
+  #cache(known: Known, { outcome, denial }: Reserved): void {
     const nowMs = this.#quota.monotonicMs()
     known.denial =
       outcome !== true && denial !== undefined && denial.untilMs <= nowMs
@@ -152,13 +152,13 @@ export class ThreadReserver implements Reserver {
           granted: 0,
           refused: 0,
           unitsLeft: 0,
-          most: 0,
+          max: 0,
           denial: undefined,
-          told: undefined,
+          reported: undefined,
           pending: undefined,
           lastCallMs: nowMs,
         }
-        if (this.#known.size >= MOST_REMEMBERED) this.#known.delete(this.#known.keys().next().value as string)
+        if (this.#known.size >= MAX_CACHED) this.#known.delete(this.#known.keys().next().value as string)
         this.#known.set(id, known)
       }
       known.caller = caller

@@ -16,7 +16,7 @@ interface Buffered {
   bytes: number
   /** Position before which events have been dropped. */
   droppedBefore: number
-  forgetAtMs: number
+  evictAtMs: number
   complete: boolean
 }
 
@@ -38,14 +38,14 @@ export class ReplayBuffers {
   append(streamId: string, event: ReplayEvent): void {
     let buffered = this.#streams.get(streamId)
     if (buffered === undefined) {
-      if (this.#streams.size >= MAX_STREAMS) this.#forgetOldest()
-      buffered = { events: [], bytes: 0, droppedBefore: 0, forgetAtMs: 0, complete: false }
+      if (this.#streams.size >= MAX_STREAMS) this.#evictOldest()
+      buffered = { events: [], bytes: 0, droppedBefore: 0, evictAtMs: 0, complete: false }
       this.#streams.set(streamId, buffered)
     }
     buffered.events.push(event)
     buffered.bytes += event.data.length
     this.#totalBytes += event.data.length
-    buffered.forgetAtMs = this.#now() + IDLE_MS
+    buffered.evictAtMs = this.#now() + IDLE_MS
     while (
       buffered.events.length > 1 &&
       (buffered.events.length > MAX_EVENTS || buffered.bytes > MAX_BYTES)
@@ -55,7 +55,7 @@ export class ReplayBuffers {
       this.#totalBytes -= dropped.data.length
       buffered.droppedBefore = dropped.n + 1
     }
-    while (this.#totalBytes > this.#maxTotalBytes && this.#streams.size > 1) this.#forgetOldest()
+    while (this.#totalBytes > this.#maxTotalBytes && this.#streams.size > 1) this.#evictOldest()
   }
 
   /** undefined when the stream is unknown, or when events after `afterN` have been dropped: a gap is worse than a 404. */
@@ -69,15 +69,15 @@ export class ReplayBuffers {
     const buffered = this.#streams.get(streamId)
     if (buffered === undefined) return
     buffered.complete = true
-    buffered.forgetAtMs = this.#now() + GRACE_MS
+    buffered.evictAtMs = this.#now() + GRACE_MS
   }
 
   sweep(): void {
     const nowMs = this.#now()
-    for (const [id, buffered] of this.#streams) if (buffered.forgetAtMs < nowMs) this.#forget(id, buffered)
+    for (const [id, buffered] of this.#streams) if (buffered.evictAtMs < nowMs) this.#forget(id, buffered)
   }
 
-  #forgetOldest(): void {
+  #evictOldest(): void {
     for (const [id, buffered] of this.#streams) return this.#forget(id, buffered)
   }
 

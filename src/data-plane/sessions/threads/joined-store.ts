@@ -16,11 +16,11 @@ import { SignalListeners } from '../signal-listeners.ts'
 
 /** So long a session that was found is taken for alive. Whatever else changes about it is told at once. */
 const REMEMBER_MS = 1000
-const MAX_REMEMBERED = 10_000
+const MAX_CACHED = 10_000
 /** How often the sessions in use are named, so that they do not expire, and those that nobody listens to any more. */
 const TOUCH_EVERY_MS = 500
 
-interface Remembered {
+interface CacheEntry {
   readonly session: Session
   readonly untilMs: number
 }
@@ -28,7 +28,7 @@ interface Remembered {
 export class JoinedSessionStore implements SessionStore {
   readonly #line: PortLine
   readonly #listeners = new SignalListeners()
-  readonly #remembered = new Map<string, Remembered>()
+  readonly #cached = new Map<string, CacheEntry>()
   readonly #used = new Set<string>()
   /** Ids whose signals are sent here; they stay a moment longer than somebody listens, as calls come in rows. */
   readonly #heard = new Set<string>()
@@ -57,7 +57,7 @@ export class JoinedSessionStore implements SessionStore {
   }
 
   find(id: string, nowMs: number): Session | undefined | Promise<Session | undefined> {
-    const known = this.#remembered.get(id)
+    const known = this.#cached.get(id)
     if (known === undefined || known.untilMs <= nowMs) return this.#ask(id, nowMs)
     this.#used.add(id)
     this.#usedAtMs = nowMs
@@ -68,10 +68,9 @@ export class JoinedSessionStore implements SessionStore {
     const epoch = this.#epoch
     const session = await this.#line.ask<Session | undefined>('session.find', id, nowMs)
     if (session !== undefined && epoch === this.#epoch) {
-      this.#remembered.delete(id)
-      if (this.#remembered.size >= MAX_REMEMBERED)
-        this.#remembered.delete(this.#remembered.keys().next().value!)
-      this.#remembered.set(id, { session, untilMs: nowMs + REMEMBER_MS })
+      this.#cached.delete(id)
+      if (this.#cached.size >= MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value!)
+      this.#cached.set(id, { session, untilMs: nowMs + REMEMBER_MS })
     }
     return session
   }
@@ -102,13 +101,13 @@ export class JoinedSessionStore implements SessionStore {
     const id = channelKey(channel)
     if (!this.#heard.has(id)) {
       this.#heard.add(id)
-      this.#line.tell('session.listen', id)
+      this.#line.notify('session.listen', id)
     }
     return this.#listeners.listen(id, listener)
   }
 
   append(stream: StreamRef, event: ReplayEvent): void {
-    this.#line.tell('session.append', stream, event)
+    this.#line.notify('session.append', stream, event)
   }
 
   async replay(stream: StreamRef, afterN: number): Promise<Replay | undefined> {
@@ -116,7 +115,7 @@ export class JoinedSessionStore implements SessionStore {
   }
 
   finish(stream: StreamRef): void {
-    this.#line.tell('session.finish', stream)
+    this.#line.notify('session.finish', stream)
   }
 
   async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {
@@ -137,17 +136,17 @@ export class JoinedSessionStore implements SessionStore {
 
   #forget(id: string): void {
     this.#epoch++
-    this.#remembered.delete(id)
+    this.#cached.delete(id)
   }
 
   #touch(): void {
     for (const id of this.#heard) {
       if (this.#listeners.has(id)) continue
       this.#heard.delete(id)
-      this.#line.tell('session.unlisten', id)
+      this.#line.notify('session.unlisten', id)
     }
     if (this.#used.size === 0) return
-    this.#line.tell('session.touch', [...this.#used], this.#usedAtMs)
+    this.#line.notify('session.touch', [...this.#used], this.#usedAtMs)
     this.#used.clear()
   }
 }

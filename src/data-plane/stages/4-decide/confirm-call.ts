@@ -38,14 +38,14 @@ export function confirmCall(): Stage {
       const questions = { [NAME]: question(obligations.confirm, exchange, operation.arguments) }
       const lacking = lackingCapabilities(client, questions)
       if (client === undefined || lacking.length > 0) return unsupported(lacking)
-      const answer = client.ask({
+      const response = client.ask({
         tool: operation.tool,
         arguments: operation.arguments,
         principal: exchange.principal!,
         questions,
         bound: true,
       })
-      return andThen(answer, outcomeOf)
+      return andThen(response, outcomeOf)
     },
   }
 }
@@ -67,7 +67,7 @@ function question(
 
 function outcomeOf(outcome: InquiryOutcome): Outcome {
   if (outcome === 'pending') return refuse('confirmation_pending')
-  const answer = typeof outcome === 'string' ? undefined : outcome[NAME]
-  const { action, content } = (answer ?? {}) as { action?: unknown; content?: { confirm?: unknown } }
+  const response = typeof outcome === 'string' ? undefined : outcome[NAME]
+  const { action, content } = (response ?? {}) as { action?: unknown; content?: { confirm?: unknown } }
   return action === 'accept' && content?.confirm === true ? undefined : refuse('confirmation_declined')
 }

@@ -8,7 +8,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { ProgressLines } from './progress-lines.ts'
-import { redactedPaths, redactOutcome } from './redact-answer.ts'
+import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 import { toolResult } from './tool-result.ts'
 
@@ -19,7 +19,7 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     const request = tool!.buildRequest(operation.arguments)
     const progress = progressOf(exchange)
     const startedAt = performance.now()
-    const answer = await egress.request({
+    const response = await egress.request({
       method: request.method,
       url: request.url,
       headers: headersOf(request.headers, exchange),
@@ -32,7 +32,9 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
-    return answer.kind === 'response' ? answered(exchange, answer) : failed(answer, tool!.tool.timeoutMs)
+    return response.kind === 'response'
+      ? responded(exchange, response)
+      : failed(response, tool!.tool.timeoutMs)
   }
 
   return {
@@ -41,12 +43,12 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
     run(exchange) {
       if (exchange.operation.action !== 'tools.call') return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
-      const answer = cache.answer(exchange, call)
+      const response = cache.respond(exchange, call)
       const redacted = redactedPaths(exchange)
-      if (redacted === undefined) return answer
-      return answer instanceof Promise
-        ? answer.then(outcome => redactOutcome(outcome, redacted))
-        : redactOutcome(answer, redacted)
+      if (redacted === undefined) return response
+      return response instanceof Promise
+        ? response.then(outcome => redactOutcome(outcome, redacted))
+        : redactOutcome(response, redacted)
     },
   }
 }
@@ -73,13 +75,13 @@ function traceparent(exchange: Exchange): string {
   return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
 }
 
-function answered(exchange: Exchange, answer: EgressResponse): Reply {
-  exchange.responseBytes = answer.body.byteLength
-  const ok = answer.status >= 200 && answer.status < 300
-  const result = toolResult(answer, exchange.tool!.tool.outputSchema !== undefined)
+function responded(exchange: Exchange, response: EgressResponse): Reply {
+  exchange.responseBytes = response.body.byteLength
+  const ok = response.status >= 200 && response.status < 300
+  const result = toolResult(response, exchange.tool!.tool.outputSchema !== undefined)
   return ok
-    ? { kind: 'reply', result, backendStatus: answer.status }
-    : { kind: 'reply', result, backendStatus: answer.status, failure: 'tool_execution_failed' }
+    ? { kind: 'reply', result, backendStatus: response.status }
+    : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' }
 }
 
 const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {
@@ -89,13 +91,13 @@ const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancell
   protocol: 'The backend answered with something that is not HTTP.',
 }
 
-function failed(answer: EgressFailure, timeoutMs: number): Outcome {
-  if (answer.reason === 'cancelled') return refuse('cancelled')
-  const timedOut = answer.reason === 'timeout'
+function failed(response: EgressFailure, timeoutMs: number): Outcome {
+  if (response.reason === 'cancelled') return refuse('cancelled')
+  const timedOut = response.reason === 'timeout'
   const text =
-    answer.reason === 'timeout'
+    response.reason === 'timeout'
       ? `The backend did not answer within ${timeoutMs} ms.`
-      : TEXT_OF_FAILURE[answer.reason]
+      : TEXT_OF_FAILURE[response.reason]
   return {
     kind: 'reply',
     result: { content: [{ type: 'text', text }], isError: true },

@@ -10,7 +10,7 @@ import { listingInput } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
 /** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
-const REMEMBERED_LISTINGS = 1024
+const CACHED_LISTINGS = 1024
 
 export function listTools(): Stage {
   function keep(
@@ -24,7 +24,7 @@ export function listTools(): Stage {
     if (undecided !== undefined) return denial(undecided, exchange.principal!)
     const allowed = entries.filter((_, at) => decisions[at]!.allow)
     const listing: ToolListing = { tools: allowed, forms: new Map() }
-    if (exchange.snapshot.listings.size < REMEMBERED_LISTINGS) exchange.snapshot.listings.set(key, listing)
+    if (exchange.snapshot.listings.size < CACHED_LISTINGS) exchange.snapshot.listings.set(key, listing)
     exchange.listing = listing
     return undefined
   }
@@ -35,9 +35,9 @@ export function listTools(): Stage {
     run(exchange) {
       if (exchange.operation.action !== 'tools.list') return undefined
       const key = subjectKeyOf(exchange)
-      const remembered = exchange.snapshot.listings.get(key)
-      if (remembered !== undefined) {
-        exchange.listing = remembered
+      const cached = exchange.snapshot.listings.get(key)
+      if (cached !== undefined) {
+        exchange.listing = cached
         return undefined
       }
       const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]

@@ -33,19 +33,19 @@ export class ProgressLines {
     if (this.#mode === 'off') return
     const text = this.#decoder.decode(bytes, { stream: true })
     if (this.#mode === 'chunks') {
-      this.#tell(text)
+      this.#notify(text)
       return
     }
     const lines = (this.#rest + text).split('\n')
     // a line longer than its message shows is cut here, so that a backend cannot make us hold one without end
     this.#rest = lines.pop()!.slice(0, 4 * MESSAGE_CHARACTERS)
     for (const line of lines) {
-      if (this.#mode === 'lines') this.#tell(line)
-      else if (line.startsWith('data:')) this.#tell(line.slice(5))
+      if (this.#mode === 'lines') this.#notify(line)
+      else if (line.startsWith('data:')) this.#notify(line.slice(5))
     }
   }
 
-  #tell(text: string): void {
+  #notify(text: string): void {
     const shown = text.trim().slice(0, MESSAGE_CHARACTERS)
     if (shown === '') return
     this.#step++

@@ -9,7 +9,7 @@ import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-interface Remembered {
+interface CacheEntry {
   readonly result: ToolResult
   readonly untilMs: number
   readonly bytes: number
@@ -35,14 +35,14 @@ export class ResultCache {
   /** Of calls of tools that opted in. */
   readonly counts = { hits: 0, misses: 0 }
   /** In order of use: the first was unused longest. */
-  readonly #entries = new Map<string, Remembered>()
+  readonly #entries = new Map<string, CacheEntry>()
   readonly #shared = new Map<string, Shared>()
   #bytes = 0
   readonly #scopes = new WeakMap<Snapshot, Map<string, number>>()
   #lastScope = 0
 
   /** The cached or shared outcome, or the backend's. */
-  answer(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
+  respond(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
     const tool = exchange.tool!
     const ttlMs = tool.tool.cache?.ttlMs ?? 0
     if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
@@ -119,7 +119,7 @@ export class ResultCache {
       own.outcome.then(outcome => {
         done()
         if (outcome?.kind === 'reply' && outcome.failure === undefined)
-          this.#remember(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
+          this.#cache(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
       }, done)
     } else {
       exchange.cacheHit = true
@@ -140,7 +140,7 @@ export class ResultCache {
     }
   }
 
-  #remember(key: string, reply: Reply, untilMs: number, nowMs: number): void {
+  #cache(key: string, reply: Reply, untilMs: number, nowMs: number): void {
     const bytes = 2 * key.length + 2 * JSON.stringify(reply.result).length
     if (bytes > MAX_BYTES / 16) return
     this.#keep(key, { result: reply.result, untilMs, bytes, movedAtMs: nowMs })
@@ -150,12 +150,12 @@ export class ResultCache {
     }
   }
 
-  #keep(key: string, entry: Remembered): void {
+  #keep(key: string, entry: CacheEntry): void {
     this.#entries.set(key, entry)
     this.#bytes += entry.bytes
   }
 
-  #drop(key: string, entry: Remembered): void {
+  #drop(key: string, entry: CacheEntry): void {
     this.#entries.delete(key)
     this.#bytes -= entry.bytes
   }

@@ -2,7 +2,7 @@
 
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
-import { type AnswerPart, boundaryOf, splitParts } from './multipart-answer.ts'
+import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
 
 const decoder = new TextDecoder('utf-8')
 
@@ -10,31 +10,31 @@ const decoder = new TextDecoder('utf-8')
  * 2xx becomes content; any other status a result with `isError` that holds status and body.
  * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
  */
-export function toolResult(answer: EgressResponse, structured: boolean): ToolResult {
-  const ok = answer.status >= 200 && answer.status < 300
-  const contentType = answer.headers.get('content-type')
+export function toolResult(response: EgressResponse, structured: boolean): ToolResult {
+  const ok = response.status >= 200 && response.status < 300
+  const contentType = response.headers.get('content-type')
   const type =
     contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
   if (!ok) {
     const body = isText(type)
-      ? decoder.decode(answer.body)
-      : `(${answer.body.byteLength} bytes of ${type || 'unknown type'})`
+      ? decoder.decode(response.body)
+      : `(${response.body.byteLength} bytes of ${type || 'unknown type'})`
     const text =
       body.trim() === ''
-        ? `The backend answered with status ${answer.status}.`
-        : `The backend answered with status ${answer.status}: ${body}`
+        ? `The backend answered with status ${response.status}.`
+        : `The backend answered with status ${response.status}: ${body}`
     return { content: [{ type: 'text', text }], isError: true }
   }
-  if (answer.body.byteLength === 0)
+  if (response.body.byteLength === 0)
     return {
-      content: [{ type: 'text', text: `Done (status ${answer.status}, no content).` }],
+      content: [{ type: 'text', text: `Done (status ${response.status}, no content).` }],
       isError: false,
     }
-  const content = partsOf(type, contentType, answer.body)?.map(contentOfPart) ?? [
-    contentOf(type, answer.body),
+  const content = partsOf(type, contentType, response.body)?.map(contentOfPart) ?? [
+    contentOf(type, response.body),
   ]
   if (!structured) return { content, isError: false }
-  const value = jsonOf(type, answer.body)
+  const value = jsonOf(type, response.body)
   return value === undefined
     ? { content, isError: false }
     : { content, isError: false, structuredContent: value }
@@ -73,14 +73,14 @@ function contentOf(type: string, body: Uint8Array): Content {
 }
 
 /** The types whose parts stand beside each other; those of `multipart/alternative` say the same thing again. */
-function partsOf(type: string, contentType: string, body: Uint8Array): readonly AnswerPart[] | undefined {
+function partsOf(type: string, contentType: string, body: Uint8Array): readonly ResponsePart[] | undefined {
   if (type !== 'multipart/mixed' && type !== 'multipart/related') return undefined
   const boundary = boundaryOf(contentType)
   return boundary === undefined ? undefined : splitParts(body, boundary)
 }
 
 /** A part that says which URI it is a copy of is a resource; it may be a text one. */
-function contentOfPart({ type, location, body }: AnswerPart): Content {
+function contentOfPart({ type, location, body }: ResponsePart): Content {
   if (location === '') return contentOf(type, body)
   const resource = { uri: location, mimeType: type }
   return isText(type)

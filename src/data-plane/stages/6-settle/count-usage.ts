@@ -13,7 +13,7 @@ export interface SubscriptionUse {
   lastRequestAt: Date
 }
 
-export interface UsageNews {
+export interface UsageDelta {
   readonly usage: readonly SubscriptionUse[]
   readonly keysUsed: readonly { readonly id: string; readonly at: Date }[]
   readonly consumersSeen: readonly { readonly tenant: string; readonly subject: string; readonly at: Date }[]
@@ -46,7 +46,7 @@ export class UsageCounter {
   }
 
   /** What has happened since the last time; it is not given twice. */
-  take(): UsageNews {
+  take(): UsageDelta {
     const news = {
       usage: [...this.#usage.values()],
       keysUsed: [...this.#keysUsed].map(([id, at]) => ({ id, at })),
@@ -61,7 +61,7 @@ export class UsageCounter {
   }
 
   /** Takes over what another counter has counted, of another thread for one. */
-  add({ usage, keysUsed, consumersSeen }: UsageNews): void {
+  add({ usage, keysUsed, consumersSeen }: UsageDelta): void {
     for (const use of usage) {
       const key = `${use.subscriptionId} ${use.day}`
       const known = this.#usage.get(key)

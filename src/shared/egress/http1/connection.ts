@@ -20,7 +20,7 @@ export interface ConnectionOwner {
   /** It is closed, or will be; called once. */
   gone(connection: Connection): void
   /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
-  idleMs(saidMs: number | undefined): number
+  idleMs(declaredMs: number | undefined): number
 }
 
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
@@ -36,7 +36,7 @@ export class Connection implements ResponseSink {
   #handler: ResponseHandler | undefined
   #written = false
   #reusable = false
-  #saidMs: number | undefined
+  #declaredMs: number | undefined
   #gone = false
   #failure: Error | undefined
   #paused = false
@@ -111,7 +111,7 @@ export class Connection implements ResponseSink {
   head(head: ResponseHead): void {
     if (head.status >= 200) {
       this.#reusable = head.keepAlive
-      this.#saidMs = head.keepAliveMs
+      this.#declaredMs = head.keepAliveMs
     }
     this.#handler?.onHeaders(head.status, head, this.#resume)
   }
@@ -125,7 +125,7 @@ export class Connection implements ResponseSink {
     if (handler === undefined) return
     this.#handler = undefined
     const socket = this.#socket!
-    const idleMs = this.#reusable ? this.#owner.idleMs(this.#saidMs) : 0
+    const idleMs = this.#reusable ? this.#owner.idleMs(this.#declaredMs) : 0
     // an answer before the request was written whole leaves bytes on their way that belong to it
     if (idleMs > 0 && socket.writableLength === 0 && this.open) {
       this.idleUntilMs = performance.now() + idleMs

@@ -116,9 +116,11 @@ export class Http1Pool implements ConnectionOwner {
     if (!this.#closed && this.#opening < this.#waiting.length) this.#open()
   }
 
-  idleMs(saidMs: number | undefined): number {
+  idleMs(declaredMs: number | undefined): number {
     const { keepAliveTimeoutMs, keepAliveMaxMs } = this.#options
-    return saidMs === undefined ? keepAliveTimeoutMs : Math.min(saidMs - KEEP_ALIVE_MARGIN_MS, keepAliveMaxMs)
+    return declaredMs === undefined
+      ? keepAliveTimeoutMs
+      : Math.min(declaredMs - KEEP_ALIVE_MARGIN_MS, keepAliveMaxMs)
   }
 
   #sweep(): void {

@@ -19,7 +19,7 @@ const SPECIAL = new Set([
 
 /** Whether a header name, as spelled, is an ordinary one: a gateway sends the same few dozen. Bounded, emptied when full. */
 const verdicts = new Map<string, boolean>()
-const VERDICTS_REMEMBERED = 512
+const VERDICTS_CACHED = 512
 const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,256}$/
 /** Those whose answers are framed like any other (RFC 9110 §9.3); CONNECT is not. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -50,7 +50,7 @@ export function requestHead(
 
 function judge(name: string): boolean {
   const ordinary = TOKEN.test(name) && !SPECIAL.has(name.toLowerCase())
-  if (verdicts.size >= VERDICTS_REMEMBERED) verdicts.clear()
+  if (verdicts.size >= VERDICTS_CACHED) verdicts.clear()
   verdicts.set(name, ordinary)
   return ordinary
 }

@@ -5,7 +5,7 @@ import type { JWK } from 'jose'
 import type { Log } from '../../telemetry/log.ts'
 import { asBehindGateway } from './behind-gateway.ts'
 import { providerConfiguration } from './configuration.ts'
-import { answerInteraction } from './interaction.ts'
+import { respondToInteraction } from './interaction.ts'
 import { loadLibrary, withoutBanners } from './library.ts'
 import { type DevClient, SEEDED_CLIENTS } from './people.ts'
 import { loadSigningKeys } from './signing-key.ts'
@@ -34,10 +34,10 @@ const REALM = '/realms/platform'
 /** @throws Error naming the port and the setting when it is taken. */
 export async function startDevProvider(options: DevProviderOptions): Promise<DevProvider> {
   const keys = await loadSigningKeys(options.dataDir)
-  let answer: (request: IncomingMessage, response: ServerResponse) => void = (_, response) =>
+  let respond: (request: IncomingMessage, response: ServerResponse) => void = (_, response) =>
     void response.writeHead(503).end()
   const server = createServer({ requestTimeout: 30_000, maxHeaderSize: 16 * 1024 }, (request, response) =>
-    answer(request, response),
+    respond(request, response),
   )
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -54,7 +54,7 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
   })
   const { port } = server.address() as AddressInfo
   const issuer = `${options.publicUrl?.replace(/\/+$/, '') ?? `http://localhost:${port}`}${REALM}`
-  answer = await buildHandler(issuer, keys, options)
+  respond = await buildHandler(issuer, keys, options)
   options.log.info({ issuer }, 'the embedded identity provider is running; it is for development only')
   return {
     issuer,
@@ -95,7 +95,7 @@ async function buildHandler(
     mounted.originalUrl = path
     request.url = path.slice(REALM.length)
     if (!request.url.startsWith('/interaction/')) return void handle(request, response)
-    answerInteraction(provider, request, response).catch((error: unknown) =>
+    respondToInteraction(provider, request, response).catch((error: unknown) =>
       failInteraction(error, response, log),
     )
   }

@@ -9,7 +9,7 @@ const MAX_FORM_BYTES = 4096
  * Answers `/interaction/<uid>`: GET shows the page, POST `account=<id>` (form-encoded) signs in and consents in one step, so that
  * a script needs no more than a cookie jar; POST `abort=1` goes back to the client with `access_denied`.
  */
-export async function answerInteraction(
+export async function respondToInteraction(
   provider: Provider,
   request: IncomingMessage,
   response: ServerResponse,

@@ -12,18 +12,18 @@ export function httpSource(address: string, egress: Egress): BundleSource {
   return {
     name,
     async read() {
-      const answer = await egress.request({
+      const response = await egress.request({
         method: 'GET',
         url: address,
         headers: ['accept', 'application/gzip', ...(etag === '' ? [] : ['if-none-match', etag])],
         timeoutMs: TIMEOUT_MS,
         maxResponseBytes: BUNDLE_LIMITS.maxCompressedBytes,
       })
-      if (answer.kind === 'failure') throw new Error(`${name} cannot be read: ${answer.message}`)
-      if (answer.status === 304) return undefined
-      if (answer.status !== 200) throw new Error(`${name} answered with status ${answer.status}`)
-      etag = answer.headers.get('etag')
-      return answer.body
+      if (response.kind === 'failure') throw new Error(`${name} cannot be read: ${response.message}`)
+      if (response.status === 304) return undefined
+      if (response.status !== 200) throw new Error(`${name} answered with status ${response.status}`)
+      etag = response.headers.get('etag')
+      return response.body
     },
   }
 }

@@ -89,9 +89,9 @@ export class LivePolicy {
 
   /** Serves a bundle if it can be served; bundles wait in line. Never rejects. */
   offer(bundle: Uint8Array): Promise<Offered> {
-    const answer = this.#line.then(() => this.#take(bundle))
-    this.#line = answer
-    return answer
+    const response = this.#line.then(() => this.#take(bundle))
+    this.#line = response
+    return response
   }
 
   /** The first half of `offer`, for a caller that swaps several at once. @throws Error that says why the bundle cannot be served */

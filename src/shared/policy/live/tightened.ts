@@ -34,8 +34,8 @@ class TightenedPolicy implements PreparedPolicy {
       : this.#further(first, input, subjectKey, resourceKey)
   }
 
-  get remembered(): number {
-    return this.#each(policy => policy.remembered)
+  get cached(): number {
+    return this.#each(policy => policy.cached)
   }
 
   forget(): number {

@@ -15,8 +15,8 @@ export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserve
       const decision = policy.decide(input, subjectKey, resourceKey)
       return decision instanceof Promise ? decision.then(value => kept(input, value)) : kept(input, decision)
     },
-    get remembered() {
-      return policy.remembered
+    get cached() {
+      return policy.cached
     },
     forget: () => policy.forget(),
     close: () => policy.close(),

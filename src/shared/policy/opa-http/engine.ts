@@ -4,8 +4,8 @@ import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
 import type { Decision, PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { failureReporter } from '../report-failure.ts'
 import { Breaker } from './breaker.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Form, formOf, type PolicyServerForm } from './forms.ts'
-import { Turnstile } from './turnstile.ts'
 
 export interface OpaHttpOptions {
   /** Where decisions are asked for: `http://opa:8181/v1/data/toolgate/decision`, or `…/access/v1/evaluation`. */
@@ -25,7 +25,7 @@ export interface OpaHttpOptions {
   readonly now?: () => number
 }
 
-const MAX_ANSWER_BYTES = 1024 * 1024
+const MAX_RESPONSE_BYTES = 1024 * 1024
 const WAITING_PER_IN_FLIGHT = 100
 const UNKNOWN_REVISION = 'unknown'
 
@@ -40,7 +40,7 @@ export function createOpaHttpEngine(options: OpaHttpOptions): PolicyEngine {
 class OpaHttpPolicy implements PreparedPolicy {
   readonly engine = 'opa-http'
   /** Each answer depends on the moment: what the server decides next, nobody here can know. */
-  readonly remembered = 0
+  readonly cached = 0
   readonly #url: string
   readonly #form: Form
   readonly #egress: Egress
@@ -48,7 +48,7 @@ class OpaHttpPolicy implements PreparedPolicy {
   readonly #timeoutMs: number
   readonly #now: () => number
   readonly #breaker: Breaker
-  readonly #turnstile: Turnstile
+  readonly #concurrencyLimit: ConcurrencyLimit
   readonly #onFailure: OnPolicyFailure
   #revision = UNKNOWN_REVISION
   #closed = false
@@ -61,7 +61,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     this.#now = options.now ?? (() => performance.now())
     this.#breaker = new Breaker({ failures: 5, openMs: 1000, maxOpenMs: 30_000, now: this.#now })
     const maxInFlight = options.maxInFlight ?? 64
-    this.#turnstile = new Turnstile(maxInFlight, maxInFlight * WAITING_PER_IN_FLIGHT)
+    this.#concurrencyLimit = new ConcurrencyLimit(maxInFlight, maxInFlight * WAITING_PER_IN_FLIGHT)
     this.#onFailure = failureReporter(options)
     this.#headers = [
       'content-type',
@@ -80,7 +80,7 @@ class OpaHttpPolicy implements PreparedPolicy {
   async decide(input: PolicyInput): Promise<Decision> {
     if (this.#closed) return this.#fail('closed', 'the policy was closed')
     const askedAt = this.#now()
-    if (!(await this.#turnstile.enter())) {
+    if (!(await this.#concurrencyLimit.enter())) {
       return this.#fail('overtime', 'too many questions wait for the policy server')
     }
     try {
@@ -95,7 +95,7 @@ class OpaHttpPolicy implements PreparedPolicy {
       // an input that is no JSON, for one: a caller of ours is wrong, and still nobody gets in
       return this.#fail('trap', (error as Error).message)
     } finally {
-      this.#turnstile.leave()
+      this.#concurrencyLimit.leave()
     }
   }
 
@@ -114,7 +114,7 @@ class OpaHttpPolicy implements PreparedPolicy {
       headers: this.#headers,
       body,
       timeoutMs,
-      maxResponseBytes: MAX_ANSWER_BYTES,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
     })
   }
 
@@ -129,11 +129,11 @@ class OpaHttpPolicy implements PreparedPolicy {
       return this.#fail('unreachable', `the policy server answered with status ${response.status}`)
     }
     this.#breaker.succeeded()
-    const answer = parsed(response.body)
-    if (answer === undefined) return this.#fail('malformed', 'the answer is no JSON')
-    const document = this.#form.document(answer)
+    const reply = parsed(response.body)
+    if (reply === undefined) return this.#fail('malformed', 'the answer is no JSON')
+    const document = this.#form.document(reply)
     if (document === undefined) return this.#fail('undefined', 'the policy server has no such decision')
-    this.#revision = this.#form.revision(answer) ?? UNKNOWN_REVISION
+    this.#revision = this.#form.revision(reply) ?? UNKNOWN_REVISION
     return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the answer is no decision')
   }
 

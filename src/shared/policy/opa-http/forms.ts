@@ -8,9 +8,9 @@ export interface Form {
   /** Body of the request. */
   request(input: PolicyInput): string
   /** The decision document `{allow, reasons, obligations}`; undefined when the server had no answer. */
-  document(answer: unknown): unknown
+  document(response: unknown): unknown
   /** Revision of the policy that answered; undefined when the server does not say. */
-  revision(answer: unknown): string | undefined
+  revision(response: unknown): string | undefined
 }
 
 export function formOf(url: URL, form: PolicyServerForm | undefined): Form {
@@ -20,10 +20,10 @@ export function formOf(url: URL, form: PolicyServerForm | undefined): Form {
 
 const OPA: Form = {
   request: input => JSON.stringify({ input }),
-  document: answer => (isRecord(answer) ? answer.result : undefined),
-  revision(answer) {
+  document: response => (isRecord(response) ? response.result : undefined),
+  revision(response) {
     // ?provenance=true: one entry per bundle the server runs
-    const provenance = isRecord(answer) ? answer.provenance : undefined
+    const provenance = isRecord(response) ? response.provenance : undefined
     const bundles = isRecord(provenance) ? provenance.bundles : undefined
     if (!isRecord(bundles)) return undefined
     const revisions = Object.values(bundles).flatMap(bundle =>
@@ -37,13 +37,13 @@ const OPA: Form = {
 
 const AUTHZEN: Form = {
   request: input => JSON.stringify(input),
-  document(answer) {
-    if (!isRecord(answer) || answer.decision === undefined) return undefined
-    const context = isRecord(answer.context) ? answer.context : {}
-    return { allow: answer.decision, reasons: context.reasons ?? [], obligations: context.obligations }
+  document(response) {
+    if (!isRecord(response) || response.decision === undefined) return undefined
+    const context = isRecord(response.context) ? response.context : {}
+    return { allow: response.decision, reasons: context.reasons ?? [], obligations: context.obligations }
   },
-  revision(answer) {
-    const context = isRecord(answer) ? answer.context : undefined
+  revision(response) {
+    const context = isRecord(response) ? response.context : undefined
     return isRecord(context) && typeof context.revision === 'string' ? context.revision : undefined
   },
 }

@@ -14,7 +14,7 @@ export interface OpaWasmOptions {
   /** Of one instance. Default 64 MiB. */
   readonly maxMemoryBytes?: number
   /** Default 100,000; the oldest callers' are forgotten beyond it. */
-  readonly maxRemembered?: number
+  readonly maxCached?: number
   /** Told of each decision that could not be made; the decision itself is a denial. */
   readonly onFailure?: OnPolicyFailure
   /** Gets the same, at most once a second. */
@@ -60,7 +60,7 @@ function start(bundle: Bundle, module: WasmModule, options: OpaWasmOptions): Pre
       maxEvaluationMs: options.maxEvaluationMs ?? 5,
       maxMemoryBytes: options.maxMemoryBytes ?? 64 * MIB,
       maxResultBytes: MIB,
-      maxRemembered: options.maxRemembered ?? 100_000,
+      maxCached: options.maxCached ?? 100_000,
       onFailure: failureReporter(options),
     })
   } catch (error) {

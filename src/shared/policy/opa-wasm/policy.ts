@@ -11,14 +11,14 @@ export interface OpaWasmLimits {
   readonly maxEvaluationMs: number
   readonly maxMemoryBytes: number
   readonly maxResultBytes: number
-  readonly maxRemembered: number
+  readonly maxCached: number
   readonly onFailure: OnPolicyFailure
 }
 
 /** Answers repeat: most are one of a few texts. */
 const KEPT_ANSWERS = 256
 /** Longer answers are parsed anew each time. */
-const KEPT_ANSWER_CHARACTERS = 4096
+const KEPT_RESPONSE_CHARACTERS = 4096
 /** V8 compiles lazily: without these, the first caller would wait for it, maybe for too long. */
 const WARM_UP_EVALUATIONS = 20
 /** Runs of one evaluation, of which one must keep the limit. */
@@ -37,7 +37,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
   readonly #module: WasmModule
   readonly #limits: OpaWasmLimits
   readonly #cache: DecisionCache
-  readonly #rememberable: boolean
+  readonly #cacheable: boolean
   readonly #encode: (input: PolicyInput) => string
   readonly #unavailable: Decision
   /** Codes of rules that look at arguments. */
@@ -52,8 +52,8 @@ export class OpaWasmPolicy implements PreparedPolicy {
     this.#bundle = bundle
     this.#module = module
     this.#limits = limits
-    this.#cache = new DecisionCache(bundle.reads, limits.maxRemembered)
-    this.#rememberable = bundle.reads.rememberable
+    this.#cache = new DecisionCache(bundle.reads, limits.maxCached)
+    this.#cacheable = bundle.reads.cacheable
     this.#encode = bundle.readsFound === undefined ? JSON.stringify : inputEncoder(bundle.readsFound)
     this.#unavailable = unavailable(bundle.revision)
     const looking = bundle.rules.filter(rule => rule.readsArguments === true).map(rule => rule.code)
@@ -62,14 +62,14 @@ export class OpaWasmPolicy implements PreparedPolicy {
   }
 
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision {
-    if (!this.#rememberable) {
+    if (!this.#cacheable) {
       const decision = this.#evaluate(input)
       return decision.allow || this.#argumentCodes.size === 0 ? decision : this.#ifKnown(input, decision)
     }
-    const remembered = this.#cache.find(input, subjectKey, resourceKey)
-    if (remembered !== undefined) return remembered
+    const cached = this.#cache.find(input, subjectKey, resourceKey)
+    if (cached !== undefined) return cached
     const decision = this.#evaluate(input)
-    this.#cache.remember(input, subjectKey, resourceKey, decision)
+    this.#cache.cache(input, subjectKey, resourceKey, decision)
     return decision
   }
 
@@ -81,7 +81,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     return Object.freeze({ ...decision, allow: true, reasons: [] })
   }
 
-  get remembered(): number {
+  get cached(): number {
     return this.#cache.size
   }
 
@@ -158,7 +158,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     if (document === undefined) return this.#fail('undefined', `"${this.#bundle.entrypoint}" is undefined`)
     const decision = decisionOf(document, this.revision)
     if (decision === undefined) return this.#fail('malformed', `"${this.#bundle.entrypoint}" is no decision`)
-    if (text.length <= KEPT_ANSWER_CHARACTERS) {
+    if (text.length <= KEPT_RESPONSE_CHARACTERS) {
       if (this.#answers.size >= KEPT_ANSWERS) this.#answers.clear()
       this.#answers.set(text, decision)
     }

@@ -30,7 +30,7 @@ export interface Built {
   readonly revision: string
   readonly reads: readonly string[]
   /** False: it reads arguments or time, and each call is evaluated. */
-  readonly rememberable: boolean
+  readonly cacheable: boolean
 }
 
 /** @throws Error with what opa says, or what the entrypoint reads without declaring it, or why no gateway could load the bundle. */
@@ -52,12 +52,12 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const revision = revisionOf(sources)
     const coded = rules.coded.map(rule => withArguments(rule, sources))
     const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: coded })
-    const { declared, rememberable } = checkReads(pack(contents), reads)
+    const { declared, cacheable } = checkReads(pack(contents), reads)
     await options.trial(pack(contents))
     if (options.signingKey !== undefined)
       await sign(contents, join(work, 'signed'), options.signingKey, options)
     const archive = pack(contents)
-    return { archive, revision, reads: declared, rememberable }
+    return { archive, revision, reads: declared, cacheable }
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
@@ -130,7 +130,7 @@ function readsFound(output: string): string[] {
 function checkReads(
   archive: Buffer,
   found: readonly string[],
-): { readonly declared: readonly string[]; readonly rememberable: boolean } {
+): { readonly declared: readonly string[]; readonly cacheable: boolean } {
   const { reads } = readBundle(archive)
   const missing = uncovered(found, reads.paths)
   if (missing.length > 0) {
@@ -139,7 +139,7 @@ function checkReads(
       `"${DEFAULT_ENTRYPOINT}" reads of its input what it does not declare. Add to custom.reads in its METADATA:\n${lines}`,
     )
   }
-  return { declared: reads.paths, rememberable: reads.rememberable }
+  return { declared: reads.paths, cacheable: reads.cacheable }
 }
 
 /** Only what serving needs, with the revision in the manifest and what was found out in its metadata. */

@@ -99,8 +99,8 @@ function write(dir: string, sources: readonly Source[], coded: readonly BundleRu
 
 async function operationsOf(dir: string, opa: RunOpa): Promise<readonly string[]> {
   const ran = await opa(dir, ['eval', '-b', '.', '-f', 'json', 'object.keys(data.toolgate.operations)'])
-  const answer = parsed(ran) as { result?: { expressions?: { value?: string[] }[] }[] } | undefined
-  return answer?.result?.[0]?.expressions?.[0]?.value ?? []
+  const response = parsed(ran) as { result?: { expressions?: { value?: string[] }[] }[] } | undefined
+  return response?.result?.[0]?.expressions?.[0]?.value ?? []
 }
 
 async function residueOf(
@@ -123,13 +123,13 @@ function parsed({ exitCode, stdout }: Ran): unknown {
 
 /** undefined: some input makes it deny, as far as can be seen. */
 function whyNever(residue: Residue, code: string, operations: readonly string[]): string | undefined {
-  const told = JSON.stringify(code)
+  const encoded = JSON.stringify(code)
   const rules = (residue.modules ?? []).flatMap(module => module.rules ?? [])
-  const own = rules.filter(rule => JSON.stringify(rule.head).includes(told))
+  const own = rules.filter(rule => JSON.stringify(rule.head).includes(encoded))
   if (own.length === 0) {
     // a code that is computed stands nowhere; a rule without conditions stands in the query itself
     const elsewhere =
-      JSON.stringify(residue.queries ?? []).includes(told) || JSON.stringify(rules).includes(told)
+      JSON.stringify(residue.queries ?? []).includes(encoded) || JSON.stringify(rules).includes(encoded)
     return elsewhere ? undefined : 'with the data as it is, its conditions do not hold for any input'
   }
   let why: string | undefined

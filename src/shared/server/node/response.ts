@@ -3,8 +3,8 @@
  * requests.
  */
 import type { ServerResponse } from 'node:http'
-import { checkHeaders, isBodiless, joined, statusLine } from '../answer-head.ts'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
+import { checkHeaders, isBodiless, joined, statusLine } from '../response-head.ts'
 import type { NodeTurn } from './turn.ts'
 
 /** Node skips an unread body of this size; with a larger one the connection ends. */
@@ -44,7 +44,7 @@ export class NodeResponse implements HttpResponse {
       turn.endAndClose(status, lines, sent)
       return
     }
-    turn.markAnswered()
+    turn.markResponded()
     this.#writeHead(status, lines)
     turn.response.end(sent)
     if (turn.response.writableLength > 0) turn.watchReader()
@@ -58,7 +58,7 @@ export class NodeResponse implements HttpResponse {
     const hasBody = !turn.isHead && !isBodiless(status) && contentLength !== 0
     this.#writeHead(status, lines)
     if (!hasBody) {
-      turn.markAnswered()
+      turn.markResponded()
       turn.response.end()
     }
     return new NodeStream(turn, contentLength, hasBody)
@@ -154,7 +154,7 @@ class NodeStream implements ResponseStream {
   }
 
   #complete(): void {
-    this.#turn.markAnswered()
+    this.#turn.markResponded()
     this.#response.end()
     if (this.#response.writableLength > 0) this.#turn.watchReader()
   }

@@ -45,7 +45,7 @@ export class NodeTurn implements Watched {
   readonly contentLength: number
   /** `reading` once the handler has asked for the body and until its last piece. */
   body: 'complete' | 'unread' | 'reading'
-  #state: 'open' | 'answered' | 'gone' = 'open'
+  #state: 'open' | 'responded' | 'gone' = 'open'
   #abortListeners: (() => void)[] = []
   #isWatched = false
 
@@ -73,8 +73,8 @@ export class NodeTurn implements Watched {
     return this.#state !== 'open'
   }
 
-  markAnswered(): void {
-    this.#state = 'answered'
+  markResponded(): void {
+    this.#state = 'responded'
     this.#abortListeners = []
   }
 
@@ -96,7 +96,7 @@ export class NodeTurn implements Watched {
 
   /** Answers and closes, at the latest when the linger time is over. */
   endAndClose(status: number, headers: readonly string[], body: string | Uint8Array): void {
-    this.markAnswered()
+    this.markResponded()
     const { response, message } = this
     this.context.closing.add(message.socket)
     response.writeHead(status, [...headers, 'connection', 'close'])

@@ -14,11 +14,11 @@
  * request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
  */
 import { isMainThread } from 'node:worker_threads'
-import { renderHead } from '../answer-head.ts'
 import { Deadlines } from '../deadlines.ts'
 import { checkHead, statusOf } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions } from '../listener.ts'
+import { renderHead } from '../response-head.ts'
 import type { NativeApp, NativeModule, NativeRequest, NativeResponse } from './native.ts'
 import { UwsRequest } from './request.ts'
 import { UwsResponse } from './response.ts'

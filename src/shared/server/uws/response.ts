@@ -2,8 +2,9 @@
  * Answers of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds
  * nothing native; the turn does.
  */
-import { isBodiless, joined, renderHead } from '../answer-head.ts'
+
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
+import { isBodiless, joined, renderHead } from '../response-head.ts'
 import type { NativeResponse } from './native.ts'
 import { UwsStream } from './stream.ts'
 import type { UwsTurn } from './turn.ts'
@@ -125,7 +126,7 @@ function deliver(
   body: string | Uint8Array,
   rest?: Uint8Array,
 ): void {
-  turn.markAnswered()
+  turn.markResponded()
   turn.write(native => {
     const status = native.writeStatus(head)
     if (rest === undefined) {

@@ -64,7 +64,7 @@ export class UwsStream implements ResponseStream {
   end(lastChunk?: string | Uint8Array): void {
     if (lastChunk !== undefined) this.write(lastChunk)
     if (this.#turn.closed) return
-    this.#turn.markAnswered()
+    this.#turn.markResponded()
     this.#ending = true
     if (!this.#blocked) this.#finish()
   }

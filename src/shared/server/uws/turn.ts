@@ -4,9 +4,10 @@
  * is closed or the abort callback runs; `#native` is emptied in that same step, so nothing can touch it
  * afterwards. It decides nothing about a request and renders no answer but 408 and 500.
  */
-import { renderHead } from '../answer-head.ts'
+
 import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
+import { renderHead } from '../response-head.ts'
 import type { NativeResponse } from './native.ts'
 
 /** What the turns of one listener share. */
@@ -44,7 +45,7 @@ export class UwsTurn implements Watched {
   #native: NativeResponse | undefined
   /** True while uWS runs one of our callbacks; the socket is corked then. */
   #inCallback = true
-  #state: 'open' | 'answered' | 'gone' = 'open'
+  #state: 'open' | 'responded' | 'gone' = 'open'
   #abortListeners: (() => void)[] | undefined
   /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */
   #stalledSinceMs: number = NOT_WATCHED
@@ -63,14 +64,14 @@ export class UwsTurn implements Watched {
   }
 
   /** The handler has said its last word; what is still buffered is ours to deliver. */
-  markAnswered(): void {
-    this.#state = 'answered'
+  markResponded(): void {
+    this.#state = 'responded'
     this.#abortListeners = undefined
   }
 
   /** The last byte was handed over: the native response is not ours any more. */
   release(): void {
-    this.markAnswered()
+    this.markResponded()
     this.#native = undefined
     this.context.bodies.forget(this)
   }
@@ -116,7 +117,7 @@ export class UwsTurn implements Watched {
    * still be run, while an unanswered turn makes uWS close on it.
    */
   endAndClose(head: string | Uint8Array, body: string | Uint8Array): void {
-    this.markAnswered()
+    this.markResponded()
     const end = (): void => {
       const native = this.#native
       if (native === undefined) return
@@ -134,7 +135,7 @@ export class UwsTurn implements Watched {
    * while uWS takes it for begun, so that no other request is run.
    */
   endBodilessAndClose(head: string | Uint8Array): void {
-    this.markAnswered()
+    this.markResponded()
     this.write(native => {
       native.writeStatus(head)
     })
@@ -210,7 +211,7 @@ export class UwsTurn implements Watched {
       const listeners = this.#abortListeners
       this.endAndClose(renderHead(408, []), '')
       this.#state = 'gone'
-      this.#tell(listeners)
+      this.#notify(listeners)
     } else this.destroy()
   }
 
@@ -251,10 +252,10 @@ export class UwsTurn implements Watched {
     const listeners = this.#abortListeners
     this.#state = 'gone'
     this.#abortListeners = undefined
-    this.#tell(listeners)
+    this.#notify(listeners)
   }
 
-  #tell(listeners: readonly (() => void)[] | undefined): void {
+  #notify(listeners: readonly (() => void)[] | undefined): void {
     if (listeners !== undefined) for (const listener of listeners) this.attempt(listener)
   }
 }

@@ -47,15 +47,15 @@ async function writeEvents(response: ServerResponse): Promise<void> {
 describe('an event stream', () => {
   it('gives the response to the request, whatever comes before it, to demo and doctor', async () => {
     const url = await serving('text/event-stream; charset=utf-8', response => void writeEvents(response))
-    const { answer } = await exchange({ method: 'POST', url, headers: {}, body: REQUEST })
-    expect(answer).toEqual(RESULT)
+    const { response: reply } = await exchange({ method: 'POST', url, headers: {}, body: REQUEST })
+    expect(reply).toEqual(RESULT)
     expect((await ask(url, { body: REQUEST })).json).toEqual(RESULT)
   })
 
   it('gives the text when it ends without a response', async () => {
     const url = await serving('text/event-stream', response => response.end(EVENTS[1]))
-    const { answer } = await exchange({ method: 'POST', url, headers: {}, body: REQUEST })
-    expect(answer).toBe(EVENTS[1])
+    const { response: reply } = await exchange({ method: 'POST', url, headers: {}, body: REQUEST })
+    expect(reply).toBe(EVENTS[1])
   })
 
   it('is bounded', async () => {

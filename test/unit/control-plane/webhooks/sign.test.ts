@@ -22,8 +22,8 @@ describe('the specified signature', () => {
   it('agrees with openssl over arbitrary bytes', () => {
     const body = Buffer.from([0, 255, 13, 10, 0xc3, 0x28, 34])
     const secret = 'thirty-two characters of a secret'
-    const told = execFileSync('openssl', ['dgst', '-sha256', '-hmac', secret], { input: body }).toString()
-    expect(platformSignature(secret, body)).toBe(`sha256=${told.trim().split('= ')[1]}`)
+    const reported = execFileSync('openssl', ['dgst', '-sha256', '-hmac', secret], { input: body }).toString()
+    expect(platformSignature(secret, body)).toBe(`sha256=${reported.trim().split('= ')[1]}`)
   })
 })
 

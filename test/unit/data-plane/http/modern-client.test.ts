@@ -1,6 +1,6 @@
 /** States that a client carries from a question to the repeated call, and what it can and cannot make of them. */
 import { describe, expect, it } from 'vitest'
-import { verdictOn } from '../../../../src/data-plane/http/mcp/client-answers.ts'
+import { verdictOn } from '../../../../src/data-plane/http/mcp/elicitation-results.ts'
 import { InquiryStates } from '../../../../src/data-plane/http/mcp/inquiry-states.ts'
 import { ModernClient } from '../../../../src/data-plane/http/mcp/modern-client.ts'
 import type { Inquiry, Question } from '../../../../src/data-plane/pipeline/inquiry.ts'
@@ -120,8 +120,8 @@ describe('answers', () => {
   const model: Question = { method: 'sampling/createMessage', params: {} }
   const roots: Question = { method: 'roots/list', params: {} }
   it.each([
-    [FORM, YES, 'answered'],
-    [FORM, { ...YES, more: 1 }, 'answered'],
+    [FORM, YES, 'accepted'],
+    [FORM, { ...YES, more: 1 }, 'accepted'],
     [FORM, { action: 'decline' }, 'declined'],
     [FORM, { action: 'cancel' }, 'declined'],
     [FORM, { action: 'accept', content: {} }, 'unusable'],
@@ -129,9 +129,9 @@ describe('answers', () => {
     [FORM, { action: 'maybe' }, 'unusable'],
     [FORM, 12345, 'unusable'],
     [FORM, undefined, 'unusable'],
-    [model, { role: 'assistant', content: { type: 'text', text: 'x' } }, 'answered'],
+    [model, { role: 'assistant', content: { type: 'text', text: 'x' } }, 'accepted'],
     [model, { role: 'assistant' }, 'unusable'],
-    [roots, { roots: [] }, 'answered'],
+    [roots, { roots: [] }, 'accepted'],
     [roots, {}, 'unusable'],
-  ] as const)('%#', (question, answer, verdict) => expect(verdictOn(question, answer)).toBe(verdict))
+  ] as const)('%#', (question, response, verdict) => expect(verdictOn(question, response)).toBe(verdict))
 })

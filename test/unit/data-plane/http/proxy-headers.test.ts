@@ -38,21 +38,21 @@ describe('headers for an upstream', () => {
   }
 
   it('tell what the gateway saw, not what a caller claims', () => {
-    const told = forwarded(spoofed, false)
+    const reported = forwarded(spoofed, false)
     expect([
-      told.get('x-forwarded-for'),
-      told.get('x-forwarded-proto'),
-      told.get('x-forwarded-host'),
+      reported.get('x-forwarded-for'),
+      reported.get('x-forwarded-proto'),
+      reported.get('x-forwarded-host'),
     ]).toEqual(['10.0.0.1', 'https', 'gw.example'])
-    expect(told.get('x-forwarded-prefix')).toBe('/t/acme/echo')
+    expect(reported.get('x-forwarded-prefix')).toBe('/t/acme/echo')
   })
 
   it('go on with the chain of a trusted proxy', () => {
-    const told = forwarded({ ...spoofed, 'x-forwarded-host': 'public.example' }, true)
+    const reported = forwarded({ ...spoofed, 'x-forwarded-host': 'public.example' }, true)
     expect([
-      told.get('x-forwarded-for'),
-      told.get('x-forwarded-proto'),
-      told.get('x-forwarded-host'),
+      reported.get('x-forwarded-for'),
+      reported.get('x-forwarded-proto'),
+      reported.get('x-forwarded-host'),
     ]).toEqual(['6.6.6.6, 10.0.0.1', 'http', 'public.example'])
     expect(forwarded({ host: 'a', 'x-forwarded-proto': 'gopher' }, true).get('x-forwarded-proto')).toBe(
       'https',
@@ -71,14 +71,14 @@ describe('headers for an upstream', () => {
 
   it('take along what belongs to the trace, and nothing that only looks like it', () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
-    const told = forwarded({ traceparent, tracestate: 'a=1', baggage: 'b=2' }, false)
-    expect([told.get('tracestate'), told.get('baggage')]).toEqual(['a=1', 'b=2'])
+    const reported = forwarded({ traceparent, tracestate: 'a=1', baggage: 'b=2' }, false)
+    expect([reported.get('tracestate'), reported.get('baggage')]).toEqual(['a=1', 'b=2'])
     const broken = forwarded({ traceparent: 'nonsense', tracestate: 'a=1', baggage: 'b 2' }, false)
     expect([broken.has('tracestate'), broken.has('baggage')]).toEqual([false, false])
   })
 
   it('leave out credentials, and what belongs to one connection', () => {
-    const told = forwarded(
+    const reported = forwarded(
       {
         authorization: 'Bearer x',
         'x-api-key': 'k',
@@ -92,7 +92,7 @@ describe('headers for an upstream', () => {
       false,
     )
     for (const name of ['authorization', 'x-api-key', 'cookie', 'connection', 'x-hop', 'te', 'upgrade'])
-      expect(told.has(name), name).toBe(false)
-    expect(told.get('x-kept')).toBe('1')
+      expect(reported.has(name), name).toBe(false)
+    expect(reported.get('x-kept')).toBe('1')
   })
 })

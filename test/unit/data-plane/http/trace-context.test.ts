@@ -153,9 +153,9 @@ describe('a call', () => {
 
   it('believes its headers before its body, also when they say nothing that can be read', () => {
     const texts = traceTextsOf({ traceparent: VALID, tracestate: 'a=1' })
-    const told = callWith({ traceparent: OTHER, tracestate: 'h=1' })
-    told.adoptTrace(texts)
-    expect([told.traceId, told.traceHeaders]).toEqual([OTHER.slice(3, 35), ['tracestate', 'h=1']])
+    const reported = callWith({ traceparent: OTHER, tracestate: 'h=1' })
+    reported.adoptTrace(texts)
+    expect([reported.traceId, reported.traceHeaders]).toEqual([OTHER.slice(3, 35), ['tracestate', 'h=1']])
     const broken = callWith({ traceparent: 'nonsense', tracestate: 'h=1' })
     broken.adoptTrace(texts)
     expect(broken.traceId).not.toBe(TRACE)

@@ -18,7 +18,7 @@ import {
   TAKE_GRANTED,
   TAKE_REFUSED,
 } from '../../../../src/data-plane/quota/memory/abi.ts'
-import { mostInWindow } from './window/oracle.ts'
+import { maxInWindow } from './window/oracle.ts'
 import { type Limits, NOON, smallTable } from './window/region.ts'
 
 const SECOND = 0
@@ -215,8 +215,8 @@ describe('tool bucket', () => {
             }
           }
           for (const lengthMs of [1, 1000, 10_000, 60_000]) {
-            const most = toolBurst + (toolRate * lengthMs) / 60_000
-            expect(mostInWindow(admitted, lengthMs)).toBeLessThanOrEqual(most + 1e-9)
+            const max = toolBurst + (toolRate * lengthMs) / 60_000
+            expect(maxInWindow(admitted, lengthMs)).toBeLessThanOrEqual(max + 1e-9)
           }
         },
       ),

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { OUT_SLOT, TAKE_GRANTED, TAKE_REFUSED } from '../../../../src/data-plane/quota/memory/abi.ts'
-import { countAfter, mostInWindow } from './window/oracle.ts'
+import { countAfter, maxInWindow } from './window/oracle.ts'
 import { NOON, smallTable } from './window/region.ts'
 
 const SOAK = process.env.SOAK === '1'
@@ -56,7 +56,7 @@ describe.each(WINDOWS)('rolling $name', ({ field, lengthMs }) => {
             expect(recent).toBeGreaterThanOrEqual(limit - (quantum - 1))
           }
         }
-        expect(mostInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)
+        expect(maxInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)
       }),
       { numRuns: SOAK ? 1500 : 400 },
     )
@@ -78,7 +78,7 @@ describe.each(WINDOWS)('rolling $name', ({ field, lengthMs }) => {
           // the call ends at once: what is in flight has a bound of its own, far below this limit
           kernel.quotaRelease(out[OUT_SLOT / 4]!)
         }
-      expect(mostInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)
+      expect(maxInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)
       // The first window is full at once; the rest comes back sub-window by sub-window.
       expect(admitted.length).toBeGreaterThanOrEqual(
         Math.floor(limit * (1 + (windows - 1) * (1 - 1 / 60))) - (windows - 1),

@@ -19,10 +19,10 @@ interface Job {
   readonly consumers?: number
 }
 
-interface Answer {
+interface WorkerReply {
   readonly granted: number[]
   readonly statuses: number[]
-  readonly most: number
+  readonly max: number
 }
 
 const workers: Worker[] = []
@@ -39,7 +39,7 @@ async function run(job: Job) {
   words[0] = 1_000_000
   const answers = workers.slice(0, job.threads).map(
     (worker, i) =>
-      new Promise<Answer>(resolve => {
+      new Promise<WorkerReply>(resolve => {
         worker.once('message', resolve)
         const { memory, base } = made.region
         worker.postMessage({
@@ -64,7 +64,7 @@ async function run(job: Job) {
   const statuses = [0, 1, 2, 3, 4, 5].map(status =>
     all.reduce((sum, { statuses }) => sum + statuses[status]!, 0),
   )
-  return { made, spans, statuses, most: Math.max(...all.map(({ most }) => most)), endMs: words[0]! }
+  return { made, spans, statuses, max: Math.max(...all.map(({ max }) => max)), endMs: words[0]! }
 }
 
 describe('threads on one table', () => {
@@ -138,7 +138,7 @@ describe('threads on one table', () => {
   })
 
   test('calls in flight never exceed the burst, and all come back', async () => {
-    const { made, most, statuses } = await run({
+    const { made, max, statuses } = await run({
       threads: 8,
       ops: 20_000,
       keys: ['a'],
@@ -149,7 +149,7 @@ describe('threads on one table', () => {
       holding: 5,
     })
     expect(statuses[TAKE_GRANTED]).toBeGreaterThan(1000)
-    expect(most).toBeLessThanOrEqual(7)
+    expect(max).toBeLessThanOrEqual(7)
     expect(made.kernel.quotaRead(0, 1_000_000, NOON)).toBe(1)
     expect(made.out[READ_IN_FLIGHT / 4]).toBe(0)
   })

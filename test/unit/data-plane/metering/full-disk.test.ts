@@ -42,7 +42,7 @@ async function record(count: number): Promise<State> {
 }
 
 /** The disk has room again. */
-function makeRoom(): void {
+function evictForSpace(): void {
   const { status } = spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'])
   if (status !== 0) throw new Error('prlimit (util-linux) could not raise the limit')
 }
@@ -66,7 +66,7 @@ describe('a full disk', () => {
     await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', dropped: 0, ready: true })
     const full = await record(10_000)
     expect(full.dropped).toBeGreaterThan(0)
-    makeRoom()
+    evictForSpace()
     await expect.poll(async () => (await record(0)).fault, SOON).toBeUndefined()
     const after = await record(10)
     expect(after.dropped).toBe(full.dropped)
@@ -85,7 +85,7 @@ describe('a full disk', () => {
     await expect.poll(async () => (await record(0)).released, SOON).toBe(20)
     await record(200)
     await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', ready: false, released: 20 })
-    makeRoom()
+    evictForSpace()
     await expect.poll(() => record(0), SOON).toMatchObject({ ready: true, released: 220, dropped: 0 })
     await close()
     expect(drain(aReader(directory))).toHaveLength(220)
@@ -97,7 +97,7 @@ describe('a full disk', () => {
     const state = await record(5)
     await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', dropped: 0 })
     expect(state.startedMs).toBeLessThan(2000)
-    makeRoom()
+    evictForSpace()
     await expect.poll(async () => (await record(0)).fault, SOON).toBeUndefined()
     await close()
     expect(drain(aReader(directory))).toHaveLength(5)

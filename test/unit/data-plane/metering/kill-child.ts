@@ -7,7 +7,7 @@ const origin = anOrigin()
 const writer = aWriter(directory!, { durability: durability as 'batch' | 'sync', segmentBytes: 200_000 })
 
 /** The pipe is read by nobody who could be late: what is written before the kill arrives. */
-function tell(id: number): void {
+function notify(id: number): void {
   writeSync(1, `${id}\n`)
 }
 
@@ -16,8 +16,8 @@ function turn(): void {
   for (let count = 0; count < 5; count++) {
     const own = ++id
     const held = writer.record(origin, aCall({ requestId: String(own) }))
-    if (held === undefined) tell(own)
-    else void held.then(() => tell(own))
+    if (held === undefined) notify(own)
+    else void held.then(() => notify(own))
   }
   setTimeout(turn, 0)
 }

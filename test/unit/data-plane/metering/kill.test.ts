@@ -35,12 +35,12 @@ describe.each(['sync', 'batch'])('a kill with `%s`', durability => {
     let all = 0
     for (let round = 0; round < ROUNDS; round++) {
       const directory = spoolDirectory()
-      const told = await killed(directory, durability, round)
+      const reported = await killed(directory, durability, round)
       adoptSegments(directory)
       const kept = new Set(drain(aReader(directory)).map(bytes => decodeEvent(bytes).request_id))
-      expect(told.length).toBeGreaterThan(50)
-      expect(told.filter(id => !kept.has(id))).toEqual([])
-      all += told.length
+      expect(reported.length).toBeGreaterThan(50)
+      expect(reported.filter(id => !kept.has(id))).toEqual([])
+      all += reported.length
     }
     if (ROUNDS > 2) process.stdout.write(`${durability}: 0 of ${all} lost in ${ROUNDS} kills\n`)
   })

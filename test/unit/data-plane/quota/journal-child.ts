@@ -8,9 +8,9 @@ const limits = { perDay: Number(perDay), perMonth: Number(perDay) * 10 }
 
 function load(): void {
   for (let i = 0; i < 20; i++) {
-    const answer = quota.take({ key: 'tenant/consumer', limits, nowMs: Date.now() })
-    if (!answer.granted) return
-    answer.release()
+    const response = quota.take({ key: 'tenant/consumer', limits, nowMs: Date.now() })
+    if (!response.granted) return
+    response.release()
     say('.')
   }
   setImmediate(load)

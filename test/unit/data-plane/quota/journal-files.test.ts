@@ -26,9 +26,9 @@ function notesOf(dir: string): string[] {
 
 function take(quota: ReturnType<typeof openJournalQuota>, key: string, calls: number): void {
   for (let i = 0; i < calls; i++) {
-    const answer = quota.take({ key, limits, nowMs: Date.now() })
-    expect(answer.granted).toBe(true)
-    if (answer.granted) answer.release()
+    const response = quota.take({ key, limits, nowMs: Date.now() })
+    expect(response.granted).toBe(true)
+    if (response.granted) response.release()
   }
 }
 
@@ -92,20 +92,20 @@ describe('size', () => {
   test('the files stay bounded however much is counted', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL, segmentBytes: 16_384 })
-    let most = 0
+    let max = 0
     for (let round = 0; round < 60; round++) {
       for (let i = 0; i < 20; i++) {
         quota.reset(`consumer-${i}`)
         take(quota, `consumer-${i}`, 30)
       }
       await new Promise(resolve => setImmediate(resolve))
-      most = Math.max(
-        most,
+      max = Math.max(
+        max,
         notesOf(dir).reduce((sum, path) => sum + statSync(path).size, 0),
       )
     }
-    expect(most).toBeGreaterThan(16_384)
-    expect(most).toBeLessThan(8 * 16_384)
+    expect(max).toBeGreaterThan(16_384)
+    expect(max).toBeLessThan(8 * 16_384)
     const again = openJournalQuota({ dir: crashed(dir), ...SMALL })
     for (let i = 0; i < 20; i++) expect(again.statisticsOf(`consumer-${i}`)?.dailyCount).toBe(30)
     await again.close()
@@ -148,8 +148,12 @@ describe('threads', () => {
     const two = joinJournalQuota({ dir, share: one.share, thread: 1 })
     let granted = 0
     for (let i = 0; i < 3000; i++) {
-      const answer = (i % 2 === 0 ? one : two).take({ key: 'a', limits: { perDay: 2500 }, nowMs: Date.now() })
-      if (answer.granted) granted++
+      const response = (i % 2 === 0 ? one : two).take({
+        key: 'a',
+        limits: { perDay: 2500 },
+        nowMs: Date.now(),
+      })
+      if (response.granted) granted++
     }
     expect(granted).toBe(2500)
     expect(notesOf(dir)).toHaveLength(2)

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
-import { MOST_RESERVED, reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
-import { mostInWindow } from '../kernel/window/oracle.ts'
+import { MAX_RESERVED, reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
+import { maxInWindow } from '../kernel/window/oracle.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
@@ -30,10 +30,10 @@ type Opened = ReturnType<ReturnType<typeof machine>['open']>
 function takeMany(quota: Opened, key: string, limits: object, nowMs: number, calls: number): number {
   let granted = 0
   for (let i = 0; i < calls; i++) {
-    const answer = quota.take({ key, limits, nowMs })
-    if (!answer.granted) break
+    const response = quota.take({ key, limits, nowMs })
+    if (!response.granted) break
     granted++
-    answer.release()
+    response.release()
   }
   return granted
 }
@@ -96,14 +96,14 @@ describe('after an orderly end', () => {
     takeMany(first, 'a', { perDay: 500 }, wall.ms, 4)
     const copy = crashed(dir)
     await first.close()
-    for (const [left, most] of [
+    for (const [left, max] of [
       [dir, 4],
       [copy, 4 + 5],
     ] as const) {
       const second = open(left)
       const { dailyCount, monthlyCount } = second.statisticsOf('a')!
       expect(dailyCount).toBeGreaterThanOrEqual(4)
-      expect(dailyCount).toBeLessThanOrEqual(most)
+      expect(dailyCount).toBeLessThanOrEqual(max)
       expect(monthlyCount).toBe(dailyCount)
       await second.close()
     }
@@ -192,8 +192,8 @@ describe('after a crash', () => {
             quota = open(dir)
           }
           await quota.close()
-          expect(mostInWindow(admitted, 1000)).toBeLessThanOrEqual(second)
-          expect(mostInWindow(admitted, 60_000)).toBeLessThanOrEqual(minute)
+          expect(maxInWindow(admitted, 1000)).toBeLessThanOrEqual(second)
+          expect(maxInWindow(admitted, 60_000)).toBeLessThanOrEqual(minute)
         },
       ),
       { numRuns: 25 },
@@ -218,7 +218,7 @@ describe('after a crash', () => {
   test('a reservation is small, and smaller under small limits', () => {
     expect(reservation({}, 0)).toBe(1)
     expect(reservation({}, 320)).toBe(11)
-    expect(reservation({}, 1e9)).toBe(MOST_RESERVED)
+    expect(reservation({}, 1e9)).toBe(MAX_RESERVED)
     expect(reservation({ perDay: 2_000 }, 1_500)).toBe(20)
     expect(reservation({ perDay: 10_000 }, 9_990)).toBe(10)
     expect(reservation({ perDay: 50 }, 40)).toBe(1)

@@ -44,10 +44,10 @@ describe('windows', () => {
     let refusals = 0
     for (let i = 0; i < 400; i++) {
       pass(i % 7)
-      const answer = take('a', { perSecond: 3, perMinute: 20 })
-      if (answer.granted) continue
+      const response = take('a', { perSecond: 3, perMinute: 20 })
+      if (response.granted) continue
       refusals++
-      pass(answer.retryAfterSecs * 1000 + 13)
+      pass(response.retryAfterSecs * 1000 + 13)
       expect(take('a', { perSecond: 3, perMinute: 20 }).granted).toBe(true)
     }
     expect(refusals).toBeGreaterThan(20)

@@ -91,7 +91,7 @@ function tenantOf({ tenant, suspended, apis, keys, tool }: Drawn): TenantShare {
 }
 
 /** Everything a request could ask of a snapshot. */
-function told(snapshot: Snapshot) {
+function reported(snapshot: Snapshot) {
   const ids = TENANTS.flatMap(name => SLOTS.map(at => `api_${name}_${at}`))
   const without = (id: string) => {
     const { index: _, ...api } = snapshot.apiOf(id) ?? { index: 0 }
@@ -130,7 +130,7 @@ describe('a compiler that remembers', () => {
   it('serves what one without a memory would, whatever changed before', () => {
     fc.assert(
       fc.property(fc.array(drawn, { minLength: 1, maxLength: 12 }), changes => {
-        const remembering = new SnapshotCompiler(prepare)
+        const caching = new SnapshotCompiler(prepare)
         let control: ControlShare = EMPTY_SHARE
         for (const [at, change] of changes.entries()) {
           const id = `ten_${TENANTS[change.tenant]}`
@@ -142,8 +142,8 @@ describe('a compiler that remembers', () => {
             ...(change.plan === undefined ? {} : { plans: [planOf(change.plan)] }),
           })
           const document = seal({ ...EMPTY_CONTENT, control })
-          const snapshot = remembering.compile(document, policy)
-          expect(told(snapshot)).toEqual(told(compile(document, { policy, prepare })))
+          const snapshot = caching.compile(document, policy)
+          expect(reported(snapshot)).toEqual(reported(compile(document, { policy, prepare })))
           const numbers = snapshot.apis.map(api => api.index)
           expect(new Set(numbers).size).toBe(numbers.length)
         }

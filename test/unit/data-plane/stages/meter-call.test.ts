@@ -101,16 +101,16 @@ describe('the meter stage', () => {
     const run = compose([admit, settle], error => {
       throw error
     })
-    const answer = run(ended(undefined))
-    expect(answer).toBeInstanceOf(Promise)
+    const response = run(ended(undefined))
+    expect(response).toBeInstanceOf(Promise)
     let left = false
-    void Promise.resolve(answer).then(() => {
+    void Promise.resolve(response).then(() => {
       left = true
     })
     await new Promise(resolve => setTimeout(resolve, 20))
     expect(left).toBe(false)
     release()
-    await answer
+    await response
     recorder.held = undefined
     recorder.ready = false
     expect(await run(ended(undefined))).toMatchObject({ kind: 'refusal', reason: 'overloaded' })

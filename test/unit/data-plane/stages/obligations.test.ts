@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { limitDecision } from '../../../../src/data-plane/stages/4-decide/limit-decision.ts'
-import { redactResult } from '../../../../src/data-plane/stages/5-invoke/redact-answer.ts'
+import { redactResult } from '../../../../src/data-plane/stages/5-invoke/redact-result.ts'
 import { obligationsOf } from '../../../../src/data-plane/stages/shared/obligations.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
@@ -102,7 +102,7 @@ describe('limit', () => {
 
 describe('redact', () => {
   const paths = [['card'], ['lines', '*', 'price'], ['tags', '1'], ['notes', '*']]
-  const answer = {
+  const response = {
     card: '4111',
     lines: [{ price: 1, n: 2 }, { price: 3 }],
     tags: ['a', 'b', 'c'],
@@ -113,8 +113,8 @@ describe('redact', () => {
 
   it('takes paths out of text and structured content, and leaves the original whole', () => {
     const result = {
-      content: [{ type: 'text', text: JSON.stringify(answer) } as const],
-      structuredContent: answer,
+      content: [{ type: 'text', text: JSON.stringify(response) } as const],
+      structuredContent: response,
       isError: false,
     }
     const before = JSON.stringify(result)

@@ -55,7 +55,7 @@ describe('the result cache', () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend()
     for (const args of [{ id: 1, size: 10 }, { size: 10, id: 1.0 }, { id: 1 }]) {
-      expect(await cache.answer(call(args), ask)).toMatchObject({
+      expect(await cache.respond(call(args), ask)).toMatchObject({
         result: { content: [{ text: 'answer 1' }] },
       })
     }
@@ -66,17 +66,17 @@ describe('the result cache', () => {
   it('asks anew for other arguments, another class of callers, and after the TTL', async () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend()
-    await cache.answer(call({ id: 1 }), ask)
-    await cache.answer(call({ id: 2 }), ask)
-    await cache.answer(call({ id: 1 }, { scopes: ['read'] }), ask)
-    await cache.answer(call({ id: 1 }, { atMs: 1001 }), ask)
+    await cache.respond(call({ id: 1 }), ask)
+    await cache.respond(call({ id: 2 }), ask)
+    await cache.respond(call({ id: 1 }, { scopes: ['read'] }), ask)
+    await cache.respond(call({ id: 1 }, { atMs: 1001 }), ask)
     expect(seen.calls).toBe(4)
   })
 
   it('shares one backend call among concurrent callers', async () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend()
-    const all = await Promise.all(Array.from({ length: 20 }, () => cache.answer(call({ id: 1 }), ask)))
+    const all = await Promise.all(Array.from({ length: 20 }, () => cache.respond(call({ id: 1 }), ask)))
     expect(seen.calls).toBe(1)
     expect(new Set(all.map(outcome => JSON.stringify(outcome))).size).toBe(1)
   })
@@ -88,8 +88,8 @@ describe('the result cache', () => {
     ]) {
       const { seen, call: ask } = backend()
       const cache = new ResultCache()
-      await cache.answer(call({ id: 1 }, { tool }), ask)
-      await cache.answer(call({ id: 1 }, { tool }), ask)
+      await cache.respond(call({ id: 1 }, { tool }), ask)
+      await cache.respond(call({ id: 1 }, { tool }), ask)
       expect(seen.calls).toBe(2)
     }
   })
@@ -101,9 +101,9 @@ describe('the result cache', () => {
         ? { kind: 'reply', failure: 'backend_timeout', result: { content: [], isError: true } }
         : refuse('cancelled'),
     )
-    await cache.answer(call({ id: 1 }), ask)
-    await cache.answer(call({ id: 1 }), ask)
-    await cache.answer(call({ id: 1 }), ask)
+    await cache.respond(call({ id: 1 }), ask)
+    await cache.respond(call({ id: 1 }), ask)
+    await cache.respond(call({ id: 1 }), ask)
     expect(seen.calls).toBe(3)
   })
 
@@ -119,8 +119,8 @@ describe('the result cache', () => {
       })
     const [one, two] = [new Cancellation(), new Cancellation()]
     const both = [
-      cache.answer(call({ id: 1 }, { cancellation: one }), ask),
-      cache.answer(call({ id: 1 }, { cancellation: two }), ask),
+      cache.respond(call({ id: 1 }, { cancellation: one }), ask),
+      cache.respond(call({ id: 1 }, { cancellation: two }), ask),
     ]
     one.cancel()
     expect(cancelled).toBe(0)
@@ -132,8 +132,8 @@ describe('the result cache', () => {
   it('says how much it forgot', async () => {
     const cache = new ResultCache()
     const { call: ask } = backend()
-    await cache.answer(call({ id: 1 }), ask)
-    await cache.answer(call({ id: 2 }), ask)
+    await cache.respond(call({ id: 1 }), ask)
+    await cache.respond(call({ id: 2 }), ask)
     expect(cache.clear()).toBe(2)
     expect(cache.clear()).toBe(0)
   })

@@ -27,8 +27,8 @@ import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../..
 
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
 
-function tokens(answer: Principal | Refusal): TokenVerifier {
-  return { verify: () => answer, ready: true, forget: () => 0, close() {} }
+function tokens(reply: Principal | Refusal): TokenVerifier {
+  return { verify: () => reply, ready: true, forget: () => 0, close() {} }
 }
 
 function withCredentials(authorization: string, tenant = '', apiKey = ''): Exchange {
@@ -108,12 +108,12 @@ describe('resolve-tool', () => {
 })
 
 describe('take-quota', () => {
-  function quota(answer: QuotaRefusal | undefined, seen: QuotaRequest[] = []): Quota {
+  function quota(reply: QuotaRefusal | undefined, seen: QuotaRequest[] = []): Quota {
     return {
       key: name => ({ name }),
       take(request) {
         seen.push(request)
-        return answer ?? { granted: true, standing: undefined, release() {} }
+        return reply ?? { granted: true, standing: undefined, release() {} }
       },
       statistics: () => [],
       usage: () => [],
@@ -295,11 +295,11 @@ describe('validate-arguments', () => {
 })
 
 describe('invoke-tool', () => {
-  function backend(answer: EgressResponse | EgressFailure, seen: EgressRequest[] = []): Egress {
+  function backend(reply: EgressResponse | EgressFailure, seen: EgressRequest[] = []): Egress {
     return {
       async request(request) {
         seen.push(request)
-        return answer
+        return reply
       },
       stream: () => Promise.reject(new Error('not used')),
       close: async () => {},
@@ -315,7 +315,7 @@ describe('invoke-tool', () => {
     }
   }
   async function invoke(
-    answer: EgressResponse | EgressFailure,
+    reply: EgressResponse | EgressFailure,
     tool = aTool(),
     seen: EgressRequest[] = [],
   ): Promise<Reply | Refusal> {
@@ -324,7 +324,7 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(answer, seen), 1000, new ResultCache()).run(x)) as Reply | Refusal
+    return (await invokeTool(backend(reply, seen), 1000, new ResultCache()).run(x)) as Reply | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {

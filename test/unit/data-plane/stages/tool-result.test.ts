@@ -1,16 +1,16 @@
 /** What a backend answers becomes the content of a tool result, part by part. */
 import { describe, expect, it } from 'vitest'
-import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-answer.ts'
+import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-response.ts'
 import { toolResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
 import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
 
-function answer(type: string, body: string | Uint8Array, status = 200): EgressResponse {
+function respond(type: string, body: string | Uint8Array, status = 200): EgressResponse {
   const headers = { get: (name: string) => (name === 'content-type' ? type : ''), raw: [] }
   return { kind: 'response', status, headers, body: typeof body === 'string' ? Buffer.from(body) : body }
 }
 
 function contentOf(type: string, body: string | Uint8Array): unknown {
-  return toolResult(answer(type, body), false).content
+  return toolResult(respond(type, body), false).content
 }
 
 const MIXED = 'multipart/mixed; boundary="b o-1"'

@@ -37,13 +37,13 @@ async function sent(parameter: object, value: unknown): Promise<Echo> {
   const tool = onlyTool(document, { baseURL: base })
   const { validate, buildRequest } = prepareTool(tool)
   expect(validate({ color: value })).toEqual([])
-  const answer = await egress.request({
+  const response = await egress.request({
     ...buildRequest({ color: value }),
     timeoutMs: 5000,
     maxResponseBytes: 100_000,
   })
-  if (answer.kind !== 'response') throw new Error(answer.message)
-  return JSON.parse(new TextDecoder().decode(answer.body)) as Echo
+  if (response.kind !== 'response') throw new Error(response.message)
+  return JSON.parse(new TextDecoder().decode(response.body)) as Echo
 }
 
 const STRING = 'blue'

@@ -14,7 +14,7 @@ describe('a circuit', () => {
   it('opens after failures in a row only', () => {
     const breaker = new CircuitBreaker(OPTIONS)
     failing(breaker, 2, 0)
-    breaker.settle(A, breaker.admit(A, 0), 'answered', 0)
+    breaker.settle(A, breaker.admit(A, 0), 'succeeded', 0)
     failing(breaker, 2, 0)
     expect(breaker.admit(A, 0)).toEqual({ state: 'closed' })
     failing(breaker, 1, 0)
@@ -28,7 +28,7 @@ describe('a circuit', () => {
     const probe = breaker.admit(A, 1_000)
     expect(probe.state).toBe('probe')
     expect(breaker.admit(A, 1_001).state).toBe('open')
-    breaker.settle(A, probe, 'answered', 1_002)
+    breaker.settle(A, probe, 'succeeded', 1_002)
     expect(breaker.admit(A, 1_003)).toEqual({ state: 'closed' })
     expect(breaker.open).toBe(0)
   })

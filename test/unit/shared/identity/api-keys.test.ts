@@ -175,20 +175,20 @@ describe('verifying a key', () => {
 
   it('does not bring back a key that was forgotten while its lookup ran', async () => {
     const entry = known()
-    let answer: (record: ApiKeyRecord | undefined) => void = () => {}
+    let respond: (record: ApiKeyRecord | undefined) => void = () => {}
     const answers: (ApiKeyRecord | undefined)[] = [entry.record, undefined]
     const verifier = createApiKeyVerifier({
       lookup: () =>
         new Promise(resolve => {
-          answer = () => resolve(answers.shift())
+          respond = () => resolve(answers.shift())
         }),
     })
     const running = verifier.verify(entry.key, 0)
     verifier.forget()
-    answer(undefined)
+    respond(undefined)
     expect(await running).toMatchObject({ kind: 'api_key' })
     const next = verifier.verify(entry.key, 1)
-    answer(undefined)
+    respond(undefined)
     expect(await next).toMatchObject({ reason: 'api_key_invalid' })
   })
 

@@ -277,11 +277,11 @@ describe('the memory of verified tokens', () => {
     expect(await verifier.verify(short, (nowSecs() + 200) * 1000)).toMatchObject({ reason: 'token_expired' })
 
     const long = await sign(rs256, { ...claims(), exp: nowSecs() + 3600 })
-    const remembered = await verifier.verify(long, now)
-    expect(verifier.verify(long, now + 299_000)).toBe(remembered)
+    const cached = await verifier.verify(long, now)
+    expect(verifier.verify(long, now + 299_000)).toBe(cached)
     const again = await verifier.verify(long, now + 301_000)
-    expect(again).not.toBe(remembered)
-    expect(again).toEqual(remembered)
+    expect(again).not.toBe(cached)
+    expect(again).toEqual(cached)
   })
 
   it('is emptied by forget, which counts', async () => {

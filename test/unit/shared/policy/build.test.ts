@@ -26,7 +26,7 @@ describe('the committed bundle', () => {
 
   it('declares what it reads, and its decisions are remembered', () => {
     const { reads, readsFound, rules } = readBundle(readFileSync(SHIPPED))
-    expect(reads.rememberable).toBe(true)
+    expect(reads.cacheable).toBe(true)
     expect(readsFound?.paths).toEqual(reads.paths)
     expect(rules.map(rule => rule.code)).toContain('insufficient_scope')
   })

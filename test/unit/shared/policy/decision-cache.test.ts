@@ -22,9 +22,9 @@ const ALL_BUT_THE_CHANGING = INPUT_PATHS.filter(
 )
 
 /** Remembers for the first input, asks for the second under the same keys. */
-function foundFor(reads: readonly string[], remembered: InputParts, asked: InputParts): boolean {
+function foundFor(reads: readonly string[], cached: InputParts, asked: InputParts): boolean {
   const cache = new DecisionCache(readsOf(reads), 100)
-  cache.remember(inputOf(remembered), 'caller', 7, YES)
+  cache.cache(inputOf(cached), 'caller', 7, YES)
   return cache.find(inputOf(asked), 'caller', 7) === YES
 }
 
@@ -35,7 +35,7 @@ describe('a remembered decision', () => {
 
   it('is not found for another caller or another resource', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
-    cache.remember(inputOf(), 'caller', 7, YES)
+    cache.cache(inputOf(), 'caller', 7, YES)
     expect(cache.find(inputOf(), 'other', 7)).toBeUndefined()
     expect(cache.find(inputOf(), 'caller', 8)).toBeUndefined()
   })
@@ -95,7 +95,7 @@ describe('nothing is remembered', () => {
 
   it('of a decision that was none', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
-    cache.remember(inputOf(), 'caller', 7, unavailable('r'))
+    cache.cache(inputOf(), 'caller', 7, unavailable('r'))
     expect(cache.size).toBe(0)
   })
 
@@ -109,7 +109,7 @@ describe('the number of remembered decisions', () => {
   it('stays within its bound, and the oldest caller’s go first', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
     for (let caller = 0; caller < 7; caller++) {
-      for (let tool = 0; tool < 3; tool++) cache.remember(inputOf(), `caller ${caller}`, tool, YES)
+      for (let tool = 0; tool < 3; tool++) cache.cache(inputOf(), `caller ${caller}`, tool, YES)
       expect(cache.size).toBeLessThanOrEqual(10)
     }
     expect(cache.find(inputOf(), 'caller 0', 0)).toBeUndefined()
@@ -119,7 +119,7 @@ describe('the number of remembered decisions', () => {
   it('holds for one caller with many tools', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
     for (let tool = 0; tool < 35; tool++) {
-      cache.remember(inputOf(), 'caller', tool, YES)
+      cache.cache(inputOf(), 'caller', tool, YES)
       expect(cache.size).toBeLessThanOrEqual(10)
       expect(cache.find(inputOf(), 'caller', tool)).toBe(YES)
     }
@@ -127,8 +127,8 @@ describe('the number of remembered decisions', () => {
 
   it('is told when they are forgotten, and then there are none', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
-    for (let tool = 0; tool < 4; tool++) cache.remember(inputOf(), 'caller', tool, YES)
-    cache.remember(inputOf(), 'caller', 0, YES)
+    for (let tool = 0; tool < 4; tool++) cache.cache(inputOf(), 'caller', tool, YES)
+    cache.cache(inputOf(), 'caller', 0, YES)
     expect(cache.forget()).toBe(4)
     expect(cache.size).toBe(0)
     expect(cache.find(inputOf(), 'caller', 0)).toBeUndefined()

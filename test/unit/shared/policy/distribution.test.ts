@@ -1,7 +1,7 @@
 /** A bundle is swapped in all threads or in none: real engines on both ends of real message ports. It starts no gateway. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, it } from 'vitest'
-import { policyElsewhere, servePolicy } from '../../../../src/app/main/workers/policy-elsewhere.ts'
+import { policyInMainThread, servePolicy } from '../../../../src/app/main/workers/policy-in-main-thread.ts'
 import { BundleDistribution } from '../../../../src/shared/policy/live/distribution.ts'
 import { PLATFORM, PolicyFollower } from '../../../../src/shared/policy/live/follower.ts'
 import { LivePolicy } from '../../../../src/shared/policy/live/live-policy.ts'
@@ -44,7 +44,7 @@ async function start() {
     })
     let left = refusals
     let follower: PolicyFollower | undefined
-    const elsewhere = policyElsewhere(new PortLine(port2), epoch)
+    const elsewhere = policyInMainThread(new PortLine(port2), epoch)
     const { bundles } = await elsewhere.join({
       async prepare(change) {
         if (left-- > 0) throw new Error('no memory at the moment')

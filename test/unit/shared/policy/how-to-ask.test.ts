@@ -19,8 +19,8 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} and regal (npm run policy:test
   it('ask the client: asked before, and judged by what was answered', { timeout: 60_000 }, async () => {
     author.follow('ask-the-client')
     expect(await author.faults()).toEqual([])
-    const { archive, rememberable } = await author.build()
-    expect(rememberable).toBe(false)
+    const { archive, cacheable } = await author.build()
+    expect(cacheable).toBe(false)
     const policy = await createOpaWasmEngine({ maxEvaluationMs: 500 }).prepare(archive)
     const decide = (context: object) =>
       policy.decide(

@@ -24,12 +24,12 @@ describe.skipIf(missing)(
     /** Builds what the author has, and asks it. */
     async function built(): Promise<{
       ask: (parts: InputParts) => Promise<Decision>
-      rememberable: boolean
+      cacheable: boolean
     }> {
-      const { archive, rememberable } = await author.build()
+      const { archive, cacheable } = await author.build()
       const policy = await createOpaWasmEngine({ maxEvaluationMs: 500 }).prepare(archive)
       return {
-        rememberable,
+        cacheable,
         ask: async parts => policy.decide(inputOf(parts), JSON.stringify(parts.caller ?? {}), 1),
       }
     }
@@ -47,8 +47,8 @@ describe.skipIf(missing)(
     it('restrict a tool: it is restricted, and the decision remembered', async () => {
       author.follow('restrict-a-tool')
       expect(await author.faults()).toEqual([])
-      const { ask, rememberable } = await built()
-      expect(rememberable).toBe(true)
+      const { ask, cacheable } = await built()
+      expect(cacheable).toBe(true)
       const payroll = { resource: { tags: ['payroll'] } }
       expect(await ask(payroll)).toMatchObject({ allow: false, reasons: [{ code: 'payroll_only' }] })
       expect(await ask({ ...payroll, caller: { roles: ['hr'] } })).toMatchObject({ allow: true })
@@ -58,8 +58,8 @@ describe.skipIf(missing)(
     it('limit by argument: limited when called, and the tool still listed', async () => {
       author.follow('limit-by-argument')
       expect(await author.faults()).toEqual([])
-      const { ask, rememberable } = await built()
-      expect(rememberable).toBe(false)
+      const { ask, cacheable } = await built()
+      expect(cacheable).toBe(false)
       const refund = (amount?: number) =>
         ask({ id: 'refund_order', context: amount === undefined ? {} : { arguments: { amount } } })
       expect(await refund(501)).toMatchObject({ allow: false, reasons: [{ code: 'refund_too_large' }] })
@@ -104,8 +104,8 @@ describe.skipIf(missing)(
     it('per tenant: closed for that one only', async () => {
       author.follow('per-tenant')
       expect(await author.faults()).toEqual([])
-      const { ask, rememberable } = await built()
-      expect(rememberable).toBe(true)
+      const { ask, cacheable } = await built()
+      expect(cacheable).toBe(true)
       const asked = { id: 'shop_deleteOrder' }
       expect(await ask(asked)).toMatchObject({ allow: false, reasons: [{ code: 'suspended_for_tenant' }] })
       expect(await ask({ ...asked, caller: { tenant: 'globex' } })).toMatchObject({ allow: true })

@@ -35,10 +35,10 @@ describe('a live policy', () => {
   it('serves another bundle once it is prepared, and tells of it', async () => {
     const policy = await open()
     const before = policy.current
-    const told: string[] = []
-    policy.onSwap(next => told.push(next.revision))
+    const reported: string[] = []
+    policy.onSwap(next => reported.push(next.revision))
     expect(await policy.offer(named('second'))).toBe('swapped')
-    expect(told).toEqual(['second'])
+    expect(reported).toEqual(['second'])
     expect(policy.current.policy.decide(inputOf(), 'k', 0)).toMatchObject({ allow: true, revision: 'second' })
     // calls that began with the one before still end with it
     expect(before.policy.decide(inputOf(), 'k', 0)).toMatchObject({ allow: true, revision: before.revision })

@@ -9,7 +9,7 @@ import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { createOpaHttpEngine, type OpaHttpOptions } from '../../../../src/shared/policy/opa-http/engine.ts'
 import { inputOf } from '../../../fixtures/policy/inputs.ts'
 
-interface Answer {
+interface OpaResponse {
   readonly status?: number
   readonly body: string
   readonly delayMs?: number
@@ -17,20 +17,20 @@ interface Answer {
 
 let server: Server
 let egress: Egress
-let answer: Answer
+let reply: OpaResponse
 let asked: { readonly url: string; readonly headers: IncomingMessage['headers']; readonly body: string }[]
 let failures: PolicyFailure[]
 
 beforeEach(async () => {
   asked = []
   failures = []
-  answer = { body: '{"result":{"allow":true,"reasons":[]}}' }
+  reply = { body: '{"result":{"allow":true,"reasons":[]}}' }
   server = createServer((request, response) => {
     let body = ''
     request.on('data', chunk => (body += String(chunk)))
     request.on('end', () => {
       asked.push({ url: request.url ?? '', headers: request.headers, body })
-      const { status = 200, body: text, delayMs = 0 } = answer
+      const { status = 200, body: text, delayMs = 0 } = reply
       setTimeout(() => response.writeHead(status, { 'content-type': 'application/json' }).end(text), delayMs)
     })
   })
@@ -61,7 +61,7 @@ function prepared(
 describe('asked in OPA’s form', () => {
   it('sends the whole input and asks which revision answers', async () => {
     const policy = await prepared()
-    answer = {
+    reply = {
       body: JSON.stringify({
         result: { allow: true, reasons: [], obligations: { redact: ['/card'] } },
         provenance: { version: '1', bundles: { b: { revision: 'r2' }, a: { revision: 'r1' } } },
@@ -81,7 +81,7 @@ describe('asked in OPA’s form', () => {
 
   it('hands reasons on', async () => {
     const reasons = [{ code: 'insufficient_scope', message: 'x', scopes: ['read'] }]
-    answer = { body: JSON.stringify({ result: { allow: false, reasons } }) }
+    reply = { body: JSON.stringify({ result: { allow: false, reasons } }) }
     expect(await (await prepared()).decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, reasons })
     expect(failures).toEqual([])
   })
@@ -91,17 +91,17 @@ describe('asked in AuthZEN’s form', () => {
   it('sends subject, action, resource and context, and reads the decision', async () => {
     const policy = await prepared('/access/v1/evaluation')
     const reasons = [{ code: 'closed', message: 'Closed.' }]
-    answer = { body: JSON.stringify({ decision: false, context: { reasons, revision: '7' } }) }
+    reply = { body: JSON.stringify({ decision: false, context: { reasons, revision: '7' } }) }
     expect(await policy.decide(inputOf(), 'caller', 1)).toEqual({ allow: false, reasons, revision: '7' })
     expect(asked[0]?.url).toBe('/access/v1/evaluation')
     expect(JSON.parse(asked[0]!.body)).toEqual(inputOf())
-    answer = { body: '{"decision":true}' }
+    reply = { body: '{"decision":true}' }
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
   })
 })
 
 describe('a server that does not give a decision denies', () => {
-  it.each<[string, Answer, PolicyFailure]>([
+  it.each<[string, OpaResponse, PolicyFailure]>([
     ['when it has none', { body: '{}' }, 'undefined'],
     ['when it answers no JSON', { body: 'allow' }, 'malformed'],
     ['when allow is no boolean', { body: '{"result":{"allow":"true"}}' }, 'malformed'],
@@ -110,7 +110,7 @@ describe('a server that does not give a decision denies', () => {
     ['when it sends elsewhere', { status: 302, body: '' }, 'unreachable'],
     ['when it answers too much', { body: `"${'x'.repeat(1_100_000)}"` }, 'too_large'],
   ])('%s', async (_, given, failure) => {
-    answer = given
+    reply = given
     const decision = await (await prepared()).decide(inputOf(), 'caller', 1)
     expect(decision).toMatchObject({
       allow: false,
@@ -121,7 +121,7 @@ describe('a server that does not give a decision denies', () => {
   })
 
   it('when it takes too long', async () => {
-    answer = { body: '{"result":{"allow":true}}', delayMs: 400 }
+    reply = { body: '{"result":{"allow":true}}', delayMs: 400 }
     const policy = await prepared(undefined, { timeoutMs: 100 })
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
     expect(failures).toEqual(['overtime'])
@@ -146,7 +146,7 @@ describe('a server that keeps failing', () => {
     let nowMs = 0
     const policy = await prepared(undefined, { now: () => nowMs })
     const ask = async () => (await policy.decide(inputOf(), 'caller', 1)).allow
-    answer = { status: 503, body: '' }
+    reply = { status: 503, body: '' }
     for (let i = 0; i < 8; i++) expect(await ask()).toBe(false)
     expect(asked).toHaveLength(5)
     nowMs = 1001
@@ -156,7 +156,7 @@ describe('a server that keeps failing', () => {
     nowMs = 2500
     expect(await ask()).toBe(false)
     expect(asked, 'the second wait is longer').toHaveLength(6)
-    answer = { body: '{"result":{"allow":true}}' }
+    reply = { body: '{"result":{"allow":true}}' }
     nowMs = 3100
     expect(await ask()).toBe(true)
     expect(await ask()).toBe(true)
@@ -167,22 +167,22 @@ describe('a server that keeps failing', () => {
 describe('many questions at once', () => {
   it('are all answered, no more than allowed on their way together', async () => {
     let inside = 0
-    let most = 0
+    let max = 0
     server.on('request', (_, response) => {
-      most = Math.max(most, ++inside)
+      max = Math.max(max, ++inside)
       response.on('close', () => inside--)
     })
-    answer = { body: '{"result":{"allow":true}}', delayMs: 5 }
+    reply = { body: '{"result":{"allow":true}}', delayMs: 5 }
     const policy = await prepared(undefined, { maxInFlight: 4 })
     const decisions = await Promise.all(
       Array.from({ length: 60 }, () => policy.decide(inputOf(), 'caller', 1)),
     )
     expect(decisions.every(decision => decision.allow)).toBe(true)
-    expect(most).toBeLessThanOrEqual(4)
+    expect(max).toBeLessThanOrEqual(4)
   })
 
   it('are denied when too many wait already', async () => {
-    answer = { body: '{"result":{"allow":true}}', delayMs: 10 }
+    reply = { body: '{"result":{"allow":true}}', delayMs: 10 }
     const policy = await prepared(undefined, { maxInFlight: 1 })
     const decisions = await Promise.all(
       Array.from({ length: 120 }, () => policy.decide(inputOf(), 'caller', 1)),

@@ -107,7 +107,7 @@ describe('a bundle without what policy:build adds', () => {
     })
     const policy = await prepared(plain)
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true, revision: '' })
-    expect(policy.remembered).toBe(1)
+    expect(policy.cached).toBe(1)
   })
 
   it('remembers nothing when it does not declare what it reads', async () => {
@@ -118,7 +118,7 @@ describe('a bundle without what policy:build adds', () => {
     })
     const policy = await prepared(undeclared)
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
-    expect(policy.remembered).toBe(0)
+    expect(policy.cached).toBe(0)
   })
 })
 
@@ -193,7 +193,7 @@ describe('a policy that is closed', () => {
     await policy.decide(inputOf(), 'caller', 1)
     policy.close()
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
-    expect(policy.remembered).toBe(0)
+    expect(policy.cached).toBe(0)
   })
 })
 

@@ -30,14 +30,14 @@ describe('reads', () => {
     ['context.arguments.amount'],
     ['context'],
     [''],
-  ])('of %j are not remembered', path => expect(readsOf([path]).rememberable).toBe(false))
+  ])('of %j are not remembered', path => expect(readsOf([path]).cacheable).toBe(false))
 
   it('of everything else are remembered', () => {
     const paths = INPUT_PATHS.filter(
       path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
     )
-    expect(readsOf(paths).rememberable).toBe(true)
-    expect(READS_ALL.rememberable).toBe(false)
+    expect(readsOf(paths).cacheable).toBe(true)
+    expect(READS_ALL.cacheable).toBe(false)
   })
 
   it('refuse a path that the input does not have', () => {

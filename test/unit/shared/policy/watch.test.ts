@@ -36,7 +36,7 @@ describe.skipIf(missing)(
       expect(await policy(['new', 'payments', '--dir', author.dir])).toBe(0)
       expect(out).toContain('toolgate/rules/payments/payments_test.rego')
       expect(await author.faults()).toEqual([])
-      expect((await author.build()).rememberable).toBe(true)
+      expect((await author.build()).cacheable).toBe(true)
       vi.spyOn(process.stderr, 'write').mockImplementation(() => true)
       expect(await policy(['new', 'payments', '--dir', author.dir])).toBe(1)
       expect(await policy(['new', '../evil', '--dir', author.dir])).toBe(1)

@@ -25,11 +25,13 @@ async function inProcess(prelude: string, env: Record<string, string> = {}): Pro
 
 describe('createListener', () => {
   it('takes node and refuses uws with a reason where no native build exists', async () => {
-    const answer = (await inProcess(
+    const response = (await inProcess(
       `Object.defineProperty(process, 'platform', { value: 'plan9' })`,
     )) as Record<string, unknown>
-    expect(answer).toMatchObject({ support: { kinds: ['node'] }, auto: 'node', node: 'node' })
-    expect(answer.uws).toMatch(/HTTP_SERVER=uws cannot run here: .*uws_plan9_.* set HTTP_SERVER=auto or node/)
+    expect(response).toMatchObject({ support: { kinds: ['node'] }, auto: 'node', node: 'node' })
+    expect(response.uws).toMatch(
+      /HTTP_SERVER=uws cannot run here: .*uws_plan9_.* set HTTP_SERVER=auto or node/,
+    )
   })
 
   it.skipIf(!listenerSupport().kinds.includes('uws'))(

@@ -7,7 +7,7 @@ import { HistogramSeries } from '../../../../src/shared/telemetry/histogram.ts'
 import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
 import { LibraryMetrics } from '../../../fixtures/library-metrics.ts'
 
-type Told =
+type Finding =
   | readonly ['call', ...Parameters<CallMetrics['call']>]
   | readonly ['stage', ...Parameters<CallMetrics['stage']>]
   | readonly ['quotaRefused', boolean]
@@ -17,7 +17,7 @@ const seconds = fc.oneof(
   fc.constantFrom(0, 0.0005, 0.0025, 0.5, 1, 2.5, 30, 1e9),
   fc.integer({ min: 0, max: 2 ** 22 }).map(parts => parts / 2 ** 16),
 )
-const told = fc.oneof(
+const reported = fc.oneof(
   fc
     .record({
       consumer: fc.constantFrom('', 'a', 'demo-agent', 'with "quotes"\n'),
@@ -27,12 +27,12 @@ const told = fc.oneof(
       seconds,
       backend: fc.oneof(fc.constant(-0.001), seconds),
     })
-    .map((x): Told => ['call', x.consumer, x.status, x.outcome, x.action, x.seconds, x.backend]),
+    .map((x): Finding => ['call', x.consumer, x.status, x.outcome, x.action, x.seconds, x.backend]),
   fc.tuple(fc.constant('stage' as const), fc.constantFrom('authenticate', 'authorize'), seconds),
   fc.tuple(fc.constant('quotaRefused' as const), fc.boolean()),
 )
 
-function tell(metrics: CallMetrics, all: readonly Told[]): void {
+function notify(metrics: CallMetrics, all: readonly Finding[]): void {
   for (const one of all) {
     if (one[0] === 'call') metrics.call(one[1], one[2], one[3], one[4], one[5], one[6])
     else if (one[0] === 'stage') metrics.stage(one[1], one[2])
@@ -52,11 +52,11 @@ function linesOf(text: string): string[] {
 
 it('says what the library says, line by line, whatever was counted', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(told, { maxLength: 60 }), async all => {
+    fc.asyncProperty(fc.array(reported, { maxLength: 60 }), async all => {
       const ours = new Metrics(100)
       const library = new LibraryMetrics()
-      tell(ours, all)
-      tell(library, all)
+      notify(ours, all)
+      notify(library, all)
       const text = await ours.registry.metrics()
       expect(linesOf(text)).toEqual(linesOf(await library.registry.metrics()))
       // a scrape counts nothing and forgets nothing
@@ -69,18 +69,18 @@ it('says what the library says, line by line, whatever was counted', async () =>
 it('merges threads as the library does, also when what they say was posted', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.array(told, { maxLength: 20 }), { minLength: 2, maxLength: 4 }),
+      fc.array(fc.array(reported, { maxLength: 20 }), { minLength: 2, maxLength: 4 }),
       async threads => {
         const [first, ...others] = threads.map(all => {
           const metrics = new Metrics(100)
-          tell(metrics, all)
+          notify(metrics, all)
           return metrics
         })
         first!.gather(() => Promise.all(others.map(async other => structuredClone(await other.json()))))
         const library = await Promise.all(
           threads.map(all => {
             const metrics = new LibraryMetrics()
-            tell(metrics, all)
+            notify(metrics, all)
             return metrics.registry.getMetricsAsJSON()
           }),
         )

@@ -1,6 +1,6 @@
 /** The authorization request as far as it goes without a person, and the token endpoint asked with a code that nobody gave. */
 import { createHash, randomBytes } from 'node:crypto'
-import { type Answer, ask, describeAnswer, objectOf } from '../ask.ts'
+import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'
 
@@ -36,25 +36,25 @@ export const authorization: Step = {
       if (value !== '') url.searchParams.set(name, value)
     const landed = await follow(url, client.redirectUris[0])
     if (!('searchParams' in landed)) return page(landed)
-    return answered(visit, landed)
+    return responded(visit, landed)
   },
 }
 
 /** Redirects with their cookies, as a browser follows them. @returns the redirect back to the client, or a page */
-async function follow(url: URL, redirectUri: string): Promise<URL | Answer> {
+async function follow(url: URL, redirectUri: string): Promise<URL | FetchedResponse> {
   const cookies = new Map<string, string>()
   let at = url
   for (let hop = 0; hop < MAX_HOPS; hop++) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await ask(at.href, {
+    const response = await ask(at.href, {
       headers: { accept: 'text/html', ...(cookie === '' ? {} : { cookie }) },
     })
-    for (const line of answer.headers.getSetCookie()) {
+    for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? []
       if (name !== undefined && at.origin === url.origin) cookies.set(name, value!)
     }
-    const location = answer.headers.get('location')
-    if (answer.status < 300 || answer.status >= 400 || location === null) return answer
+    const location = response.headers.get('location')
+    if (response.status < 300 || response.status >= 400 || location === null) return response
     if (location.startsWith(redirectUri)) return new URL(location)
     at = new URL(location, at)
   }
@@ -64,18 +64,18 @@ async function follow(url: URL, redirectUri: string): Promise<URL | Answer> {
   )
 }
 
-function page(answer: Answer) {
+function page(response: FetchedResponse) {
   demand(
-    answer.status === 200,
-    `${describeAnswer(answer)}.`,
-    answer.status >= 500
+    response.status === 200,
+    `${describeResponse(response)}.`,
+    response.status >= 500
       ? 'The identity provider is not well; its log says why.'
       : 'The identity provider does not take the request of the registered client: its log says which parameter it refuses.',
   )
   return { facts: ['The login page opens.'] }
 }
 
-function answered(visit: Visit, landed: URL) {
+function responded(visit: Visit, landed: URL) {
   const error = landed.searchParams.get('error')
   const detail = landed.searchParams.get('error_description') ?? ''
   demand(
@@ -98,7 +98,7 @@ export const token: Step = {
   id: 'token',
   async run({ server, registered, client, url }) {
     if (server === undefined || registered === undefined) return OPEN
-    const answer = await ask(server.tokenEndpoint, {
+    const response = await ask(server.tokenEndpoint, {
       headers: { accept: 'application/json' },
       body: new URLSearchParams({
         grant_type: 'authorization_code',
@@ -109,11 +109,11 @@ export const token: Step = {
         resource: url,
       }),
     })
-    const error = objectOf(answer)?.error
+    const error = objectOf(response)?.error
     demand(
-      answer.status < 500 && typeof error === 'string',
-      `${describeAnswer(answer)}.`,
-      answer.status >= 500
+      response.status < 500 && typeof error === 'string',
+      `${describeResponse(response)}.`,
+      response.status >= 500
         ? 'The gateway cannot reach the token endpoint of the identity provider: check AUTH_ISSUER and the network.'
         : 'The token endpoint must answer faults with the JSON of RFC 6749 §5.2; check what the proxy in front does.',
     )

@@ -1,9 +1,9 @@
 /** The conversation after the login: initialize, the stream for notifications, the list. Without a token as far as a server lets anybody. */
-import { ask, describeAnswer, objectOf } from '../ask.ts'
+import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { headersOf, send, initialize as sendInitialize } from '../rpc.ts'
 import type { ListedTool, Step } from '../visit.ts'
-import { mendOfToken } from './token-fault.ts'
+import { fixOfToken } from './token-fault.ts'
 
 const NEEDS_TOKEN = { skipped: 'Needs a token: give one with --token.' }
 const KNOWN_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
@@ -12,17 +12,17 @@ const MAX_PAGES = 100
 export const initialize: Step = {
   id: 'initialize',
   async run(visit) {
-    const answer = await sendInitialize(visit, true)
-    if (answer.status === 401 && visit.token === undefined) return NEEDS_TOKEN
+    const response = await sendInitialize(visit, true)
+    if (response.status === 401 && visit.token === undefined) return NEEDS_TOKEN
     demand(
-      answer.status !== 401,
-      `${describeAnswer(answer)}.`,
-      mendOfToken(visit.token ?? '', answer.headers.get('www-authenticate') ?? ''),
+      response.status !== 401,
+      `${describeResponse(response)}.`,
+      fixOfToken(visit.token ?? '', response.headers.get('www-authenticate') ?? ''),
     )
-    const result = objectOf(answer)?.result as { protocolVersion?: unknown } | undefined
+    const result = objectOf(response)?.result as { protocolVersion?: unknown } | undefined
     demand(
-      answer.status === 200 && result !== undefined,
-      `${describeAnswer(answer)}.`,
+      response.status === 200 && result !== undefined,
+      `${describeResponse(response)}.`,
       'initialize must be answered 200 with a result; the log of the gateway says what went wrong.',
     )
     const version = result.protocolVersion
@@ -32,11 +32,11 @@ export const initialize: Step = {
       `${visit.client.title} knows ${KNOWN_VERSIONS.join(', ')}; serve one of them (MCP_VERSIONS).`,
     )
     visit.protocolVersion = version
-    visit.sessionId = answer.headers.get('mcp-session-id') ?? undefined
+    visit.sessionId = response.headers.get('mcp-session-id') ?? undefined
     const ready = await send(visit, 'notifications/initialized')
     demand(
       ready.status >= 200 && ready.status < 300,
-      `notifications/initialized: ${describeAnswer(ready)}.`,
+      `notifications/initialized: ${describeResponse(ready)}.`,
       "It must be answered 202. Behind a load balancer, all instances need the same REDIS_URL to know each other's sessions.",
     )
     const session = visit.sessionId === undefined ? 'without a session' : 'with a session'
@@ -49,22 +49,23 @@ export const stream: Step = {
   async run(visit) {
     if (visit.protocolVersion === undefined) return NEEDS_TOKEN
     const headers = { ...headersOf(visit), accept: 'text/event-stream' }
-    const answer = await ask(visit.url, { headers, headOnly: true })
-    if (answer.status === 405) return { facts: ['No stream for notifications: the client goes on without.'] }
-    if (answer.status === 429) {
+    const response = await ask(visit.url, { headers, headOnly: true })
+    if (response.status === 405)
+      return { facts: ['No stream for notifications: the client goes on without.'] }
+    if (response.status === 429) {
       throw new Fault(
-        `The stream is refused with 429, to be tried again after ${answer.headers.get('retry-after') ?? '?'} s.`,
+        `The stream is refused with 429, to be tried again after ${response.headers.get('retry-after') ?? '?'} s.`,
         'Too many streams from this address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN; behind a proxy, list it in SSE_TRUSTED_PROXIES.',
       )
     }
     demand(
-      answer.status !== 401 || visit.token !== undefined,
+      response.status !== 401 || visit.token !== undefined,
       'The stream without a token is refused with 401.',
       'Answer 405: with a 401 on this request clients begin a second login.',
     )
     demand(
-      answer.status === 200 && (answer.headers.get('content-type') ?? '').startsWith('text/event-stream'),
-      `${describeAnswer(answer)}.`,
+      response.status === 200 && (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),
+      `${describeResponse(response)}.`,
       'GET must be answered with an event stream or 405; with anything else clients come back every second. The proxy in front must not buffer event streams.',
     )
     return { facts: ['The stream for notifications opens.'] }
@@ -78,22 +79,22 @@ export const list: Step = {
     const tools: ListedTool[] = []
     let cursor: unknown
     for (let page = 0; page < MAX_PAGES; page++) {
-      const answer = await send(visit, 'tools/list', cursor === undefined ? {} : { cursor })
+      const response = await send(visit, 'tools/list', cursor === undefined ? {} : { cursor })
       demand(
-        answer.status !== 401,
-        `${describeAnswer(answer)}.`,
-        mendOfToken(visit.token ?? '', answer.headers.get('www-authenticate') ?? ''),
+        response.status !== 401,
+        `${describeResponse(response)}.`,
+        fixOfToken(visit.token ?? '', response.headers.get('www-authenticate') ?? ''),
       )
-      const error = objectOf(answer)?.error as { code?: unknown } | undefined
+      const error = objectOf(response)?.error as { code?: unknown } | undefined
       demand(
-        answer.status !== 429 && error?.code !== 429,
-        `${describeAnswer(answer)}.`,
+        response.status !== 429 && error?.code !== 429,
+        `${describeResponse(response)}.`,
         'The quota of this consumer is used up: wait for Retry-After, or give it a larger plan.',
       )
-      const result = objectOf(answer)?.result as { tools?: unknown; nextCursor?: unknown } | undefined
+      const result = objectOf(response)?.result as { tools?: unknown; nextCursor?: unknown } | undefined
       demand(
-        answer.status === 200 && Array.isArray(result?.tools),
-        `${describeAnswer(answer)}.`,
+        response.status === 200 && Array.isArray(result?.tools),
+        `${describeResponse(response)}.`,
         'tools/list must be answered with a list; the log of the gateway says what went wrong.',
       )
       for (const tool of result!.tools as unknown[]) tools.push(usable(tool))

@@ -1,5 +1,5 @@
 /** Discovery: the protected resource (RFC 9728), then its authorization server (RFC 8414), checked as the official clients check them. */
-import { type Answer, ask, describeAnswer, objectOf } from '../ask.ts'
+import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { isLocal, type Step, type Visit } from '../visit.ts'
 
@@ -108,26 +108,26 @@ function serverAddresses(issuer: string): readonly string[] {
 }
 
 /** The first that is not a 4xx. @throws Fault on a 5xx, as clients do not go on then, and when there is none */
-async function firstOf(addresses: readonly string[]): Promise<Answer> {
-  let last: Answer | undefined
+async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
+  let last: FetchedResponse | undefined
   for (const address of addresses) {
     last = await ask(address, ACCEPT)
     if (last.status < 400) return last
     if (last.status >= 500) break
   }
   throw new Fault(
-    `${describeAnswer(last!)}.`,
+    `${describeResponse(last!)}.`,
     last!.status >= 500
       ? 'A client that gets a 5xx here gives up: the document must be served although the identity provider is away.'
       : `None of ${addresses.join(', ')} is there; the proxy in front must let /.well-known through to the gateway.`,
   )
 }
 
-function documentOf(answer: Answer, what: string): Readonly<Record<string, unknown>> {
-  const document = answer.status === 200 ? objectOf(answer) : undefined
+function documentOf(response: FetchedResponse, what: string): Readonly<Record<string, unknown>> {
+  const document = response.status === 200 ? objectOf(response) : undefined
   demand(
     document !== undefined,
-    `${describeAnswer(answer)}, which is not ${what}.`,
+    `${describeResponse(response)}, which is not ${what}.`,
     'The proxy in front must let /.well-known through to the gateway, without a redirect or a page of its own.',
   )
   return document

@@ -1,5 +1,5 @@
 /** The first request of every client: is there an MCP endpoint, and does it ask for a token in the way clients understand? */
-import { type Answer, describeAnswer, objectOf } from '../ask.ts'
+import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { initialize, send } from '../rpc.ts'
 import { isLocal, type Outcome, type Step, type Visit } from '../visit.ts'
@@ -7,30 +7,30 @@ import { isLocal, type Outcome, type Step, type Visit } from '../visit.ts'
 export const reach: Step = {
   id: 'reach',
   async run(visit) {
-    const answer = await initialize(visit, false)
-    const { status } = answer
+    const response = await initialize(visit, false)
+    const { status } = response
     if (status >= 300 && status < 400) {
       throw new Fault(
-        `${visit.url} redirects to ${answer.headers.get('location') ?? 'nowhere'}.`,
+        `${visit.url} redirects to ${response.headers.get('location') ?? 'nowhere'}.`,
         'Clients do not follow a POST to another address: configure the address it redirects to, or serve it without a redirect.',
       )
     }
     demand(
       status !== 404 && status !== 405,
-      `${describeAnswer(answer)}.`,
+      `${describeResponse(response)}.`,
       'There is no MCP endpoint at this address; the gateway serves /mcp and /mcp/sse.',
     )
     demand(
       status === 200 || status === 401,
-      `${describeAnswer(answer)}.`,
+      `${describeResponse(response)}.`,
       status === 403
         ? 'The request was refused before authentication: check CORS_ORIGINS, and that the proxy in front keeps the Host header.'
         : 'initialize must be answered 200, or 401 with a challenge; the log of the gateway says what went wrong.',
     )
-    const message = objectOf(answer)
+    const message = objectOf(response)
     demand(
       status === 401 || message !== undefined,
-      `${describeAnswer(answer)}, which is no JSON-RPC answer.`,
+      `${describeResponse(response)}, which is no JSON-RPC answer.`,
       'Something else than the gateway answers at this address: check the path and the proxy in front.',
     )
     const warnings: string[] = []
@@ -53,22 +53,22 @@ function nameOf(message: Readonly<Record<string, unknown>> | undefined): string 
 export const challenge: Step = {
   id: 'challenge',
   async run(visit) {
-    const answer = await send(visit, 'tools/list', {}, false)
-    if (answer.status === 200 && objectOf(answer)?.result !== undefined) {
+    const response = await send(visit, 'tools/list', {}, false)
+    if (response.status === 200 && objectOf(response)?.result !== undefined) {
       visit.guarded = false
       return { facts: ['The list is open to everybody: no client will ask for a login.'] }
     }
     demand(
-      answer.status === 401,
-      `Without a token, ${describeAnswer(answer)}.`,
+      response.status === 401,
+      `Without a token, ${describeResponse(response)}.`,
       'A request without a token must be answered 401: only that makes a client begin its login.',
     )
-    return challenged(visit, answer)
+    return challenged(visit, response)
   },
 }
 
-function challenged(visit: Visit, answer: Answer): Outcome {
-  const header = answer.headers.get('www-authenticate') ?? ''
+function challenged(visit: Visit, response: FetchedResponse): Outcome {
+  const header = response.headers.get('www-authenticate') ?? ''
   demand(
     /^bearer\s/i.test(header),
     header === ''

@@ -1,5 +1,5 @@
 /** Dynamic client registration (RFC 7591) with the client's own redirect addresses, and how it is taken back (RFC 7592). */
-import { ask, describeAnswer, objectOf } from '../ask.ts'
+import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'
 
@@ -8,7 +8,7 @@ export const registration: Step = {
   async run(visit) {
     if (visit.server === undefined) return { skipped: 'The server asks for no token.' }
     const { client, server } = visit
-    const answer = await ask(server.registrationEndpoint, {
+    const response = await ask(server.registrationEndpoint, {
       headers: { accept: 'application/json' },
       body: {
         client_name: client.title,
@@ -19,13 +19,13 @@ export const registration: Step = {
         ...(visit.scope === '' ? {} : { scope: visit.scope }),
       },
     })
-    const body = objectOf(answer)
-    if (answer.status !== 201 && answer.status !== 200)
-      throw new Fault(`${describeAnswer(answer)}.`, mendOf(answer.status, body?.error, visit))
+    const body = objectOf(response)
+    if (response.status !== 201 && response.status !== 200)
+      throw new Fault(`${describeResponse(response)}.`, fixOf(response.status, body?.error, visit))
     const id = body?.client_id
     demand(
       typeof id === 'string' && id !== '',
-      `${describeAnswer(answer)}, without a client_id.`,
+      `${describeResponse(response)}, without a client_id.`,
       'The registration endpoint must answer as RFC 7591 §3.2.1 says.',
     )
     const { registration_client_uri: uri, registration_access_token: token } = body!
@@ -49,7 +49,7 @@ export const registration: Step = {
   },
 }
 
-function mendOf(status: number, error: unknown, { client }: Visit): string {
+function fixOf(status: number, error: unknown, { client }: Visit): string {
   const hosts = client.redirectUris
     .map(uri => new URL(uri))
     .map(uri => (uri.protocol.startsWith('http') ? uri.host : uri.protocol))

@@ -1,7 +1,7 @@
 /** Why a token was refused, from what it says itself: expired, for somebody else, not yet valid. It verifies nothing and shows no token. */
 
 /** @param challenge the WWW-Authenticate header of the 401 */
-export function mendOfToken(token: string, challenge: string): string {
+export function fixOfToken(token: string, challenge: string): string {
   const description = /error_description="([^"]*)"/.exec(challenge)?.[1]
   const claims = claimsOf(token)
   if (claims === undefined)

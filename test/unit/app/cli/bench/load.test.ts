@@ -15,8 +15,8 @@ afterEach(async () => {
   await new Promise(resolve => server.close(resolve))
 })
 
-async function drive(answer: RequestListener, connections = 4): Promise<Load> {
-  server = createServer(answer)
+async function drive(respond: RequestListener, connections = 4): Promise<Load> {
+  server = createServer(respond)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   load = startLoad({ url, request: REQUEST, connections })
@@ -26,11 +26,11 @@ async function drive(answer: RequestListener, connections = 4): Promise<Load> {
 it('sends the whole request over and over, one at a time on each connection', async () => {
   const bodies = new Set<string>()
   const inFlight = new Map<unknown, number>()
-  let most = 0
+  let max = 0
   const running = await drive((request, response) => {
     const here = (inFlight.get(request.socket) ?? 0) + 1
     inFlight.set(request.socket, here)
-    most = Math.max(most, here)
+    max = Math.max(max, here)
     let body = ''
     request.on('data', chunk => {
       body += chunk
@@ -45,7 +45,7 @@ it('sends the whole request over and over, one at a time on each connection', as
   })
   await vi.waitUntil(() => running.answers() > 50, { timeout: 20_000 })
   expect([...bodies]).toEqual([`POST /mcp Bearer t0ken ${REQUEST.body}`])
-  expect([inFlight.size, most]).toEqual([4, 1])
+  expect([inFlight.size, max]).toEqual([4, 1])
   running.stop()
   await running.ended
 })
@@ -66,8 +66,8 @@ it.each([
     200,
     /got 200 \{"isError":true\}/,
   ],
-])('ends at the first answer with %s, and says so', async (_, answer, status, message) => {
-  const [code, body] = answer(status)
+])('ends at the first answer with %s, and says so', async (_, respond, status, message) => {
+  const [code, body] = respond(status)
   const running = await drive((request, response) => {
     request.resume()
     response.writeHead(code).end(body)

@@ -160,7 +160,7 @@ describe('the OpenID configuration', () => {
     closers.push(provider.close)
     const made = front(provider.issuer)
     const answers = await Promise.all(Array.from({ length: 50 }, () => made.openidConfiguration()))
-    expect(new Set(answers.map(answer => answer.status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(response => response.status))).toEqual(new Set([200]))
     expect(provider.received.length).toBeLessThanOrEqual(2)
   })
 })

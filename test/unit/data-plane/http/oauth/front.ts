@@ -1,8 +1,8 @@
 /** The OAuth front over a real egress client, in front of whatever provider a test starts. No mocks, no assertions. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { OAuthAnswer } from '../../../../../src/data-plane/http/oauth/answer.ts'
 import { createOAuthFront, type OAuthFrontOptions } from '../../../../../src/data-plane/http/oauth/front.ts'
+import type { OAuthResponse } from '../../../../../src/data-plane/http/oauth/oauth-response.ts'
 import { createEgress } from '../../../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
 
@@ -30,16 +30,16 @@ export interface Read {
 }
 
 /** Headers as an object (a repeated one would show as a list), body parsed. */
-export function read(answer: OAuthAnswer | undefined): Read {
-  if (answer === undefined) throw new Error('no answer')
+export function read(reply: OAuthResponse | undefined): Read {
+  if (reply === undefined) throw new Error('no answer')
   const headers: Record<string, string> = {}
-  for (let at = 0; at < answer.headers.length; at += 2) {
-    const name = answer.headers[at]!
+  for (let at = 0; at < reply.headers.length; at += 2) {
+    const name = reply.headers[at]!
     if (name in headers) throw new Error(`header ${name} stands twice`)
-    headers[name] = answer.headers[at + 1]!
+    headers[name] = reply.headers[at + 1]!
   }
-  const text = Buffer.from(answer.body).toString()
-  return { status: answer.status, headers, body: text === '' ? undefined : JSON.parse(text) }
+  const text = Buffer.from(reply.body).toString()
+  return { status: reply.status, headers, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 export interface Provider {
@@ -50,7 +50,7 @@ export interface Provider {
 
 /** A provider that answers what a test says, for the cases a well-behaved one never shows. */
 export async function providerThat(
-  answer: (
+  respond: (
     request: { method: string; url: string; body: string; issuer: string },
     response: ServerResponse,
   ) => void,
@@ -67,7 +67,7 @@ export async function providerThat(
         body: Buffer.concat(chunks).toString('latin1'),
       }
       received.push(seen)
-      answer({ ...seen, issuer }, response)
+      respond({ ...seen, issuer }, response)
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

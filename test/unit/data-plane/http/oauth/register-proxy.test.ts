@@ -181,11 +181,11 @@ describe('metadata', () => {
 
 /** A provider that knows no admin API and answers registrations with what it was sent. */
 async function registrar(
-  answer?: (response: { writeHead(status: number): { end(text: string): void } }) => void,
+  reply?: (response: { writeHead(status: number): { end(text: string): void } }) => void,
 ): Promise<Provider> {
   const provider = await providerThat(({ url, body }, response) => {
     if (url.endsWith('/.well-known/openid-configuration')) return void response.writeHead(503).end()
-    if (answer !== undefined) return answer(response)
+    if (reply !== undefined) return reply(response)
     response.writeHead(201).end(
       JSON.stringify({
         ...JSON.parse(body || '{}'),

@@ -89,8 +89,8 @@ describe('what is passed on', () => {
     const odd =
       'grant_type=authorization_code&code=%41b+c%2b&resource=a&resource=b&redirect_uri=http%3a%2f%2fx&\u00e9=%E9&empty='
     const contentType = 'application/x-www-form-urlencoded; charset=UTF-8'
-    const answer = await front(provider.issuer).token(form(odd, 'Basic YTpi', contentType))
-    expect(answer.status).toBe(200)
+    const reply = await front(provider.issuer).token(form(odd, 'Basic YTpi', contentType))
+    expect(reply.status).toBe(200)
     const seen = provider.received.find(one => one.method === 'POST')!
     expect(seen.url).toBe('/realms/x/protocol/openid-connect/token')
     expect(seen.body).toBe(odd)
@@ -161,14 +161,14 @@ describe('what comes back', () => {
         .end(text)
     })
     closers.push(provider.close)
-    const answer = await front(provider.issuer).token(form(AGENT))
-    const { status, headers, body } = read(answer)
+    const reply = await front(provider.issuer).token(form(AGENT))
+    const { status, headers, body } = read(reply)
     expect(status).toBe(expected)
     expect(headers['cache-control']).toBe('no-store')
     for (const stray of ['set-cookie', 'location', 'www-authenticate'])
       expect(headers).not.toHaveProperty(stray)
     if (expected === 502) expect(body.error).toBe('server_error')
-    else expect(Buffer.from(answer.body).toString()).toBe(text)
+    else expect(Buffer.from(reply.body).toString()).toBe(text)
     if (expected === 429) expect(headers['retry-after']).toBe('7')
   })
 

@@ -1,14 +1,14 @@
 /** A plain log of what was admitted, and what may be concluded from it. It shares no arithmetic with the kernel. */
 
 /** Most entries of ascending `times` that any half-open window of `lengthMs` holds. */
-export function mostInWindow(times: readonly number[], lengthMs: number): number {
-  let most = 0
+export function maxInWindow(times: readonly number[], lengthMs: number): number {
+  let max = 0
   let first = 0
   for (let last = 0; last < times.length; last++) {
     while (times[last]! - times[first]! >= lengthMs) first++
-    most = Math.max(most, last - first + 1)
+    max = Math.max(max, last - first + 1)
   }
-  return most
+  return max
 }
 
 /** Entries later than `afterMs`. */
@@ -28,7 +28,7 @@ export interface Span {
 export function mostSurelyInside(spans: readonly Span[], lengthMs: number): number {
   const byEnd = [...spans].sort((a, b) => a.to - b.to)
   const starts = [...new Set(spans.map(span => span.from))].sort((a, b) => a - b)
-  let most = 0
+  let max = 0
   let first = 0
   for (const start of starts) {
     // A span that ends before the window begins does so for every later window too.
@@ -36,7 +36,7 @@ export function mostSurelyInside(spans: readonly Span[], lengthMs: number): numb
     let count = 0
     for (let at = first; at < byEnd.length && byEnd[at]!.to < start + lengthMs; at++)
       if (byEnd[at]!.from >= start) count++
-    most = Math.max(most, count)
+    max = Math.max(max, count)
   }
-  return most
+  return max
 }

@@ -44,14 +44,14 @@ function readOurs(pieces: readonly Buffer[], method = 'GET'): (Read & { readonly
 function readNode(bytes: Buffer, method = 'GET'): Promise<Read | undefined> {
   return new Promise(resolve => {
     const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
-    const asked = nodeRequest({ method, createConnection: () => socket as never }, answer => {
+    const asked = nodeRequest({ method, createConnection: () => socket as never }, response => {
       const chunks: Buffer[] = []
-      answer.on('data', chunk => chunks.push(chunk))
-      answer.on('error', () => resolve(undefined))
-      answer.on('end', () =>
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', () => resolve(undefined))
+      response.on('end', () =>
         resolve({
-          status: answer.statusCode!,
-          headers: answer.rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text)),
+          status: response.statusCode!,
+          headers: response.rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text)),
           body: Buffer.concat(chunks).toString('latin1'),
         }),
       )
@@ -106,8 +106,8 @@ const mutated = fc
     fc.array(mutation, { maxLength: 3 }),
     fc.array(fc.nat(), { maxLength: 5 }),
   )
-  .map(([answer, mutations, cuts]) => {
-    let text = answer
+  .map(([response, mutations, cuts]) => {
+    let text = response
     for (const { at, remove, insert } of mutations) {
       const from = at % (text.length + 1)
       text = text.slice(0, from) + insert + text.slice(from + remove)
@@ -116,8 +116,8 @@ const mutated = fc
   })
 
 describe('an answer over HTTP/1.1', () => {
-  test.each(ANSWERS)('is read as Node reads it, in whatever pieces it comes: %j', async answer => {
-    const bytes = Buffer.from(answer, 'latin1')
+  test.each(ANSWERS)('is read as Node reads it, in whatever pieces it comes: %j', async response => {
+    const bytes = Buffer.from(response, 'latin1')
     const expected = await readNode(bytes)
     expect(expected).toBeDefined()
     expect(readOurs([bytes])).toMatchObject(expected!)
@@ -170,7 +170,7 @@ describe('an answer over HTTP/1.1', () => {
       'trailers without end',
       `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'a: b\r\n'.repeat(3000)}`,
     ],
-  ])('is refused when it holds %s', (_, answer) => {
-    expect(readOurs([Buffer.from(answer, 'latin1')])).toBeUndefined()
+  ])('is refused when it holds %s', (_, response) => {
+    expect(readOurs([Buffer.from(response, 'latin1')])).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 /** Lets a bounded number through at once, and a bounded number wait in order. It keeps no time. */
 
-export class Turnstile {
+export class ConcurrencyLimit {
   readonly #maxWaiting: number
   readonly #waiting: (() => void)[] = []
   #free: number

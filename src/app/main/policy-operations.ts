@@ -1,14 +1,14 @@
 /** What operators are told about the policy of this gateway: its state, and why a decision came out as it did. It changes nothing but by a promotion. */
-import type { PolicyDesk } from '../../data-plane/http/admin-policy.ts'
+import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import type { LivePolicy } from '../../shared/policy/live/live-policy.ts'
 import { explain } from '../../shared/policy/log/explain.ts'
 import type { DecisionRecorder } from '../../shared/policy/log/recorder.ts'
-import type { Ground } from './ground.ts'
+import type { AppContext } from './app-context.ts'
 import { NO_CANDIDATE } from './policy-candidate.ts'
 import type { PlanePolicy, PolicyOwner } from './policy-served.ts'
 
-export interface DeskParts {
-  readonly ground: Ground
+export interface PolicyOperationsParts {
+  readonly context: AppContext
   readonly recorder: DecisionRecorder
   readonly plane: PlanePolicy
   /** undefined with a policy server: it has its bundles to itself. */
@@ -16,13 +16,19 @@ export interface DeskParts {
   readonly owner: PolicyOwner | undefined
 }
 
-export function policyDesk({ ground, recorder, plane, live, owner }: DeskParts): PolicyDesk {
-  const { engine } = ground.settings.policy
+export function policyOperations({
+  context,
+  recorder,
+  plane,
+  live,
+  owner,
+}: PolicyOperationsParts): PolicyOperations {
+  const { engine } = context.settings.policy
   return {
     async status() {
       const owned = await owner?.status()
-      const { revision, remembered } = plane.current()
-      return { engine, revision, remembered, ...owned }
+      const { revision, cached } = plane.current()
+      return { engine, revision, remembered: cached, ...owned }
     },
     async explain(id) {
       const entry = await recorder.find(id)

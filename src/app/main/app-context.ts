@@ -12,7 +12,7 @@ import { Conditions } from './conditions.ts'
 
 export const MAX_BODY_BYTES = 1024 * 1024
 
-export interface Ground {
+export interface AppContext {
   readonly settings: Settings
   readonly log: Log
   readonly closers: Closers
@@ -37,7 +37,7 @@ export interface OpenListener {
   handle(handler: HttpHandler): void
 }
 
-export function layGround(settings: Settings, log: Log, closers: Closers): Ground {
+export function createContext(settings: Settings, log: Log, closers: Closers): AppContext {
   const egress = createEgress({
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
@@ -55,8 +55,8 @@ export function layGround(settings: Settings, log: Log, closers: Closers): Groun
 }
 
 /** The port comes first: with port 0 only an open listener knows its own address. */
-export async function openListener(ground: Ground, where: Where): Promise<OpenListener> {
-  const { settings, metrics, closers } = ground
+export async function openListener(context: AppContext, where: Where): Promise<OpenListener> {
+  const { settings, metrics, closers } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const listener = createListener(settings.httpServer, {
     host: where.host,

@@ -1,6 +1,6 @@
 /** Splits a `multipart/*` backend answer into its parts (RFC 2046 §5.1). It decodes no part and knows nothing of tools. */
 
-export interface AnswerPart {
+export interface ResponsePart {
   /** Media type without parameters, lower case; `text/plain` when the part names none (RFC 2046 §5.1). */
   readonly type: string
   /** `Content-Location` (RFC 2557 §4.2): the URI the part is a copy of; '' when absent. */
@@ -20,13 +20,13 @@ export function boundaryOf(contentType: string): string | undefined {
 }
 
 /** @returns the parts in order; undefined when the body is not well-formed or has none or too many of them. */
-export function splitParts(body: Uint8Array, boundary: string): readonly AnswerPart[] | undefined {
+export function splitParts(body: Uint8Array, boundary: string): readonly ResponsePart[] | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   // the first delimiter may stand at the very start, without the line break that belongs to the others
   const atStart = bytes.indexOf(delimiter.subarray(2)) === 0
   let at = atStart ? delimiter.length - 2 : endOf(bytes, delimiter, 0)
-  const parts: AnswerPart[] = []
+  const parts: ResponsePart[] = []
   while (at !== undefined) {
     if (bytes.toString('latin1', at, at + 2) === '--') return parts.length === 0 ? undefined : parts
     const start = endOfLine(bytes, at)
@@ -53,7 +53,7 @@ function endOfLine(bytes: Buffer, from: number): number | undefined {
     : end + 2
 }
 
-function readPart(bytes: Buffer): AnswerPart | undefined {
+function readPart(bytes: Buffer): ResponsePart | undefined {
   const bare = bytes.indexOf('\r\n') === 0
   const end = bare ? 0 : bytes.indexOf('\r\n\r\n')
   if (end < 0 || end > MAX_HEADER_BYTES) return undefined

@@ -11,7 +11,7 @@ import type {
 
 type StreamKind = 'legacy' | 'standalone'
 
-export class SessionDesk {
+export class SessionThreadServer {
   readonly #store: SessionStore
   readonly #lines = new Set<PortLine>()
 
@@ -52,7 +52,7 @@ export class SessionDesk {
         if (!listening.has(id))
           listening.set(
             id,
-            store.listen(id, signal => line.tell('session.signal', id, signal)),
+            store.listen(id, signal => line.notify('session.signal', id, signal)),
           )
       },
       'session.unlisten': (id: string) => {

@@ -1,19 +1,21 @@
 /** What counts as an answer to a question, and what as a no. It knows no era and no policy. */
 import type { Question } from '../../pipeline/inquiry.ts'
 
-export type Verdict = 'answered' | 'declined' | 'unusable'
+export type Verdict = 'accepted' | 'declined' | 'unusable'
 
 /** Kinds of answers by question (MCP: ElicitResult, CreateMessageResult, ListRootsResult). Members nobody asked for are left alone. */
-export function verdictOn(question: Question, answer: unknown): Verdict {
-  if (!isObject(answer)) return 'unusable'
-  if (question.method === 'roots/list') return Array.isArray(answer.roots) ? 'answered' : 'unusable'
+export function verdictOn(question: Question, response: unknown): Verdict {
+  if (!isObject(response)) return 'unusable'
+  if (question.method === 'roots/list') return Array.isArray(response.roots) ? 'accepted' : 'unusable'
   if (question.method === 'sampling/createMessage')
-    return typeof answer.role === 'string' && typeof answer.content === 'object' && answer.content !== null
-      ? 'answered'
+    return typeof response.role === 'string' &&
+      typeof response.content === 'object' &&
+      response.content !== null
+      ? 'accepted'
       : 'unusable'
-  if (answer.action === 'decline' || answer.action === 'cancel') return 'declined'
-  if (answer.action !== 'accept') return 'unusable'
-  return fits(question.params.requestedSchema, answer.content) ? 'answered' : 'unusable'
+  if (response.action === 'decline' || response.action === 'cancel') return 'declined'
+  if (response.action !== 'accept') return 'unusable'
+  return fits(question.params.requestedSchema, response.content) ? 'accepted' : 'unusable'
 }
 
 /** Forms are flat (MCP 2025-06-18, elicitation, "Requested Schema"): required fields are there, and what is there has its type. */

@@ -1,6 +1,6 @@
 /** What the OAuth room hands to whoever mounts it: plain answers, and their common forms. It touches no request and no socket. */
 
-export interface OAuthAnswer {
+export interface OAuthResponse {
   readonly status: number
   /** Flat: name, value, name, value … lower case names; `content-type` included. */
   readonly headers: readonly string[]
@@ -10,7 +10,7 @@ export interface OAuthAnswer {
 /** RFC 6749 §5.1: whatever carries a token or a credential must not be kept by anybody on the way. */
 export const NO_STORE: readonly string[] = ['cache-control', 'no-store', 'pragma', 'no-cache']
 
-export function json(status: number, body: object, headers: readonly string[] = []): OAuthAnswer {
+export function json(status: number, body: object, headers: readonly string[] = []): OAuthResponse {
   return { status, headers: ['content-type', 'application/json', ...headers], body: JSON.stringify(body) }
 }
 
@@ -20,7 +20,7 @@ export function oauthError(
   error: string,
   description: string,
   headers: readonly string[] = [],
-): OAuthAnswer {
+): OAuthResponse {
   return json(status, { error, error_description: description }, [...NO_STORE, ...headers])
 }
 

@@ -86,9 +86,9 @@ onEachListener('answers', kind => {
       }
       response.send(200, [], 'still whole')
     })
-    const answer = await fetch(url)
-    expect(await answer.text()).toBe('still whole')
-    expect(answer.headers.get('x-evil')).toBeNull()
+    const reply = await fetch(url)
+    expect(await reply.text()).toBe('still whole')
+    expect(reply.headers.get('x-evil')).toBeNull()
     expect(thrown.map(error => (error as Error).message)).toHaveLength(2)
     expect((thrown[0] as Error).message).toMatch(/header/)
   })
@@ -202,9 +202,9 @@ onEachListener('answers', kind => {
     const { url } = await openListener(kind, (_request, response) =>
       response.send(200, [], body.subarray(0, cut), body.subarray(cut)),
     )
-    const answer = await new Promise<IncomingMessage>(resolve => get(url, resolve))
+    const reply = await new Promise<IncomingMessage>(resolve => get(url, resolve))
     const chunks: Buffer[] = []
-    for await (const chunk of answer) {
+    for await (const chunk of reply) {
       if (chunks.push(chunk as Buffer) % 20 === 0) await pause(2)
     }
     expect(Buffer.concat(chunks).equals(body)).toBe(true)
@@ -238,10 +238,10 @@ onEachListener('answers', kind => {
   })
 
   it('lets a client that reads nothing hold at most one answer', async () => {
-    let answered = 0
+    let responded = 0
     const body = Buffer.alloc(64 << 10)
     const { port } = await openListener(kind, (_request, response) => {
-      answered++
+      responded++
       response.send(200, [], body)
     })
     const client = new RawClient(port)
@@ -251,19 +251,19 @@ onEachListener('answers', kind => {
       client.send(request.repeat(10))
       await pause(10)
     }
-    const inKernel = answered * body.length
+    const inKernel = responded * body.length
     await pause(100)
     client.send(request.repeat(10))
     await pause(100)
     // What was answered fits what the two kernels hold; after that no further request is run.
-    expect(answered * body.length).toBe(inKernel)
+    expect(responded * body.length).toBe(inKernel)
     expect(inKernel).toBeLessThan(16 << 20)
   })
 
   it('lets a client that reads nothing pipeline answers without body only so long', async () => {
-    let answered = 0
+    let responded = 0
     const { port } = await openListener(kind, (_request, response) => {
-      answered++
+      responded++
       response.send(204, [])
     })
     const client = new RawClient(port)
@@ -275,6 +275,6 @@ onEachListener('answers', kind => {
       if (client.socket.destroyed) break
     }
     // 200,000 requests were offered; 100 bytes of answer each, 4 MB of kernel buffer and 256 KiB of ours.
-    expect(answered).toBeLessThan(150_000)
+    expect(responded).toBeLessThan(150_000)
   })
 })

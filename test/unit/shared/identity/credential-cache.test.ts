@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Principal, principal } from '../../../../src/model/principal.ts'
-import { CredentialMemory } from '../../../../src/shared/identity/credential-memory.ts'
+import { CredentialMemory } from '../../../../src/shared/identity/credential-cache.ts'
 
 const somebody = (subject: string): Principal =>
   principal({

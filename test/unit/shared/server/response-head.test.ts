@@ -1,7 +1,7 @@
 /** Heads of answers: rendered exactly, and never with a line that the handler did not mean. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { checkHeaders, isBodiless, renderHead } from '../../../../src/shared/server/answer-head.ts'
+import { checkHeaders, isBodiless, renderHead } from '../../../../src/shared/server/response-head.ts'
 
 it('renders status, headers in order and the lines of the listener', () => {
   expect(renderHead(200, [])).toBe('200 OK')

@@ -1,12 +1,12 @@
 /** Counts the event streams of all threads of the process, and gives back what a thread held when it ends. It opens none. */
-import type { StreamPlaces, StreamRefusal } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 
-export class StreamPlacesDesk {
-  readonly #places: StreamPlaces
+export class StreamSlotOwner {
+  readonly #places: StreamSlots
   #taken = 0
 
-  constructor(places: StreamPlaces) {
+  constructor(places: StreamSlots) {
     this.#places = places
   }
 

@@ -25,13 +25,13 @@ const get = async (path: string, token: string) =>
   read(await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${token}` } }))
 
 async function denied(): Promise<{ decision_id: string; policy_revision: string }> {
-  const answer = await gateway.post(
+  const response = await gateway.post(
     '/mcp/v1/tools/invoke',
     { name: 'shop_placeOrder', arguments: { customer: 'Ada', password: 'hunter2', items: [] } },
     viewer,
   )
-  expect(answer.status).toBe(403)
-  return answer.json
+  expect(response.status).toBe(403)
+  return response.json
 }
 
 describe('a denial', () => {
@@ -42,18 +42,18 @@ describe('a denial', () => {
       clientInfo: { name: 't', version: '1' },
     })
     const opened = await gateway.post('/mcp', initialize, viewer)
-    const answer = await gateway.post(
+    const response = await gateway.post(
       '/mcp',
       rpc('tools/call', { name: 'shop_placeOrder', arguments: {} }),
       viewer,
       { 'mcp-session-id': opened.headers.get('mcp-session-id')! },
     )
-    expect(answer.status).toBe(403)
-    const { data: told } = answer.json.error
-    expect(told.reasons[0]).toMatchObject({ code: 'insufficient_scope', scopes: ['execute'] })
-    expect(told.decision_id).toMatch(/^[0-9a-f-]{36}$/)
-    expect(told.policy_revision).toMatch(/^[0-9a-f]{32}$/)
-    expect(JSON.stringify(told)).not.toContain('.rego')
+    expect(response.status).toBe(403)
+    const { data: reported } = response.json.error
+    expect(reported.reasons[0]).toMatchObject({ code: 'insufficient_scope', scopes: ['execute'] })
+    expect(reported.decision_id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(reported.policy_revision).toMatch(/^[0-9a-f]{32}$/)
+    expect(JSON.stringify(reported)).not.toContain('.rego')
   })
 
   it('is explained to an admin: masked input, rule with file and line, the scopes that would be enough', async () => {
@@ -114,8 +114,8 @@ describe('the log of a running gateway', () => {
 
 it('holds what the control plane decided, too', async () => {
   const api = gateway.running.addresses.api_url
-  const answer = await fetch(`${api}/v1/tenants`, { headers: { authorization: `Bearer ${viewer}` } })
-  expect(answer.status).toBe(403)
+  const response = await fetch(`${api}/v1/tenants`, { headers: { authorization: `Bearer ${viewer}` } })
+  expect(response.status).toBe(403)
   await vi.waitFor(() => {
     const entries = lastDecisions(join(data, 'decisions'), 1000)
     const denials = entries.filter(entry => entry.input.action.name === 'control.tenants.list')
@@ -126,13 +126,13 @@ it('holds what the control plane decided, too', async () => {
 it('names its revision in every answer of a call', async () => {
   const { revision, engine } = (await get('/admin/policy', admin)).json
   expect(engine).toBe('opa-wasm')
-  const answer = await gateway.post(
+  const response = await gateway.post(
     '/mcp/v1/tools/invoke',
     { name: 'shop_listProducts', arguments: {} },
     viewer,
   )
-  expect([answer.status, answer.headers.get('x-policy-revision') ?? answer.json.policy_revision]).toEqual([
-    answer.status,
-    revision,
-  ])
+  expect([
+    response.status,
+    response.headers.get('x-policy-revision') ?? response.json.policy_revision,
+  ]).toEqual([response.status, revision])
 })

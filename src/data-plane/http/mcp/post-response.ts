@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
-import type { RpcAnswer } from './result.ts'
+import type { RpcReply } from './result.ts'
 import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
@@ -13,7 +13,7 @@ const TICK_MS = 100
 const KEEP_ALIVE_MS = 15_000
 const RETRY_MS = 1000
 
-export interface PostAnswerOptions {
+export interface PostResponseOptions {
   /** The client takes event streams (`Accept`). */
   readonly streams: boolean
   /** Where events are kept, and for which session; undefined when the stream cannot be resumed. */
@@ -22,21 +22,21 @@ export interface PostAnswerOptions {
   readonly priming: boolean
 }
 
-const pending = new Ticker<PostAnswer>(TICK_MS, (answer, nowMs) => answer.tick(nowMs))
+const pending = new Ticker<PostResponse>(TICK_MS, (response, nowMs) => response.tick(nowMs))
 
-export class PostAnswer implements Ticked {
+export class PostResponse implements Ticked {
   ticking = false
   previous: Ticked | undefined
   next: Ticked | undefined
   readonly #call: Call
-  readonly #options: PostAnswerOptions
+  readonly #options: PostResponseOptions
   #stream: ResponseStream | undefined
   #streamId = ''
   #n = 0
   #ended = false
   #lastWriteMs: number
 
-  constructor(call: Call, options: PostAnswerOptions) {
+  constructor(call: Call, options: PostResponseOptions) {
     this.#call = call
     this.#options = options
     this.#lastWriteMs = call.receivedAtMs
@@ -59,16 +59,16 @@ export class PostAnswer implements Ticked {
     this.#event(json, false)
   }
 
-  finish(answer: RpcAnswer): void {
+  finish(response: RpcReply): void {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)
-    const { status, headers, body, pieces } = answer
+    const { status, headers, body, pieces } = response
     if (this.#stream === undefined)
       return pieces === undefined
-        ? this.#call.answer(status, body, headers)
-        : this.#call.answerJoined(status, pieces.start, pieces.rest, headers)
-    this.#event(answer.body, true)
+        ? this.#call.respond(status, body, headers)
+        : this.#call.respondToJoined(status, pieces.start, pieces.rest, headers)
+    this.#event(response.body, true)
     this.#stream.end()
   }
 
@@ -77,7 +77,7 @@ export class PostAnswer implements Ticked {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)
-    if (this.#stream === undefined) return this.#call.answer(202, undefined)
+    if (this.#stream === undefined) return this.#call.respond(202, undefined)
     const { replay } = this.#options
     if (replay !== undefined) {
       const ref = this.#ref(replay.sessionId)

@@ -2,7 +2,7 @@
 import type { Side } from './child.ts'
 import type { LoadRequest } from './requests.ts'
 
-export interface Shot {
+export interface LoopResult {
   readonly perSecond: number
   readonly requests: number
   readonly p50Ms: number
@@ -10,7 +10,7 @@ export interface Shot {
   readonly p999Ms: number
 }
 
-export interface ShotOptions {
+export interface LoopOptions {
   readonly url: string
   readonly request: LoadRequest
   readonly connections: number

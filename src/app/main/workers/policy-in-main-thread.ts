@@ -18,7 +18,7 @@ export function servePolicy(line: PortLine, owner: OpenPolicyOwner): void {
   const member: Member = {
     prepare: change => unlessEnded(line.ask('policy.prepare', change)),
     activate: () => unlessEnded(line.ask('policy.activate')),
-    discard: () => line.tell('policy.discard'),
+    discard: () => line.notify('policy.discard'),
     recent: () => line.ask('policy.recent'),
     shadow: () => line.ask('policy.shadow'),
   }
@@ -35,7 +35,7 @@ export function servePolicy(line: PortLine, owner: OpenPolicyOwner): void {
 }
 
 /** In a thread that serves calls. @param shared counts the changes that are active in the process */
-export function policyElsewhere(line: PortLine, shared: SharedArrayBuffer): PolicyOwner {
+export function policyInMainThread(line: PortLine, shared: SharedArrayBuffer): PolicyOwner {
   const epoch = new Int32Array(shared)
   let seen = 0
   let member: Member | undefined
