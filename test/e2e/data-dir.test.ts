@@ -129,7 +129,7 @@ describe('DATA_DIR', () => {
   }, 120_000)
 
   it.skipIf(process.geteuid?.() !== 0)(
-    'is used as it is, with a warning, when it belongs to somebody else, as a volume of Kubernetes does',
+    'is used as it is, with a warning, when it belongs to someone else, as a volume of Kubernetes does',
     async () => {
       const dataDir = join(root, 'volume')
       await copyTemplate(join(dataDir, 'postgres'))

@@ -1,5 +1,5 @@
 /**
- * Every address that somebody may hand us — webhook, callback, upstream of an API, document, base and endpoint of tools — in every hostile
+ * Every address that a caller can supply — webhook, callback, upstream of an API, document, base and endpoint of tools — in every hostile
  * spelling, against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling;
  * with SOAK=1 all of them. (The guard itself meets all of them in test/contract/egress.)
  */
@@ -17,7 +17,7 @@ import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/de
 /** The identity provider's address, the only one that is allowed; none of the hostile ones. */
 const PROVIDER_HOST = '127.0.0.77'
 const SPELLINGS = HOSTILE_URLS.filter((_, index) => process.env.SOAK === '1' || index % 4 === 0)
-/** Some are no addresses at all, and refused before they are kept. */
+/** Some are not addresses at all, and are rejected before they are stored. */
 const KEPT = Math.floor(SPELLINGS.length * 0.6)
 /** Addresses that are called at once. */
 const AT_ONCE = 20

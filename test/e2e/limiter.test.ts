@@ -93,7 +93,7 @@ describe('as specified', () => {
     expectRefused(await open('127.0.0.1'), /within a minute/)
   })
 
-  it('never refuses what is no stream of a GET', async () => {
+  it('never rejects a request that does not open a stream', async () => {
     await openMany(5, () => '192.0.2.5')
     const headers = { 'x-forwarded-for': '192.0.2.5', accept: 'application/json, text/event-stream' }
     for (let at = 0; at < 10; at++) {
@@ -131,7 +131,7 @@ describe('as specified', () => {
   })
 })
 
-describe('with room for many new connections', () => {
+describe('with capacity for many new connections', () => {
   afterAll(() => gateway?.stop())
 
   it('MAX_PER_IP 10, MAX_PER_TENANT 100, MAX_TOTAL: each at its border, and free again when one closes', async () => {

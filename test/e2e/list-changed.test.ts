@@ -63,7 +63,7 @@ async function subscribed(): Promise<EventReader> {
   return events
 }
 
-it('tells legacy, HTTP+SSE and modern clients that see the change, and nobody else', async () => {
+it('notifies legacy, HTTP+SSE and modern clients that see the change, and no others', async () => {
   const [own, foreign, legacy, modern] = [
     await standalone('acme'),
     await standalone('other'),

@@ -1,5 +1,5 @@
 /**
- * Malformed bodies and header combinations at the MCP endpoint of a deployment in a process of its own: it never fails,
+ * Malformed bodies and header combinations at the MCP endpoint of a deployment in its own process: it never fails,
  * never falls, and keeps nothing. 3,000 cases by default; SOAK=1 sends 100,000. FUZZ_SEED repeats a run.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -19,18 +19,18 @@ const CASES = SOAK ? 100_000 : 3_000
 const WARM_UP = SOAK ? 10_000 : 1_000
 const SEED = Number(process.env.FUZZ_SEED ?? 20260728)
 const AT_ONCE = 16
-/** A stream that is not answered is read for so long. */
+/** How long a stream without a response is read. */
 const STREAM_MS = 30
 const MAX_GROWTH = 1.1
 /** Sessions and what is kept for resuming live for seconds here; a heap that has not fallen for so long has settled. */
 const STILL_MS = SOAK ? 70_000 : 4_000
-/** Each has limits of its own, so that calls get as far as the backend. */
+/** Each has its own limits, so that calls get as far as the backend. */
 const CONSUMERS = SOAK ? 512 : 64
 
 const dataDir = mkdtempSync(join(tmpdir(), 'fuzz-'))
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
 const sessions: string[] = []
-/** Calls that came back with a backend's answer. */
+/** Calls that came back with a backend's response. */
 let called = 0
 let gateway: GatewayProcess
 let tokens: string[]
@@ -71,10 +71,10 @@ async function mintTokens(): Promise<string[]> {
   )
 }
 
-/** What a bug in the gateway answers, whatever status it goes with. */
+/** The response body of a bug in the gateway, with any status. */
 const BUG = '"code":-32603,"message":"Internal error."'
 
-/** @returns status; 0 when the connection ended without one, 500 for an internal error in the answer */
+/** @returns status; 0 when the connection ended without one, 500 for an internal error in the response */
 function send(one: FuzzCase): Promise<number> {
   const { method, path, headers, body } = one
   return new Promise(resolve => {
@@ -126,7 +126,7 @@ function sendRaw(bytes: Buffer): Promise<number> {
 
 interface Tally {
   readonly statuses: Map<number, number>
-  /** Cases with a 5xx, or whole requests without any answer. */
+  /** Cases with a 5xx, or whole requests without any response. */
   readonly faults: string[]
 }
 
@@ -192,7 +192,7 @@ it(
     const after = await settledHeap(before * MAX_GROWTH)
     const statuses = [...tally.statuses].sort(([a], [b]) => a - b).map(([status, n]) => `${status}: ${n}`)
     console.info(
-      `seed ${SEED}, ${perSecond.toFixed(0)} a second; ${statuses.join(', ')}; ${called} calls answered; heap ${before} → ${after} bytes (${(after / before).toFixed(3)})`,
+      `seed ${SEED}, ${perSecond.toFixed(0)} a second; ${statuses.join(', ')}; ${called} calls got a response; heap ${before} → ${after} bytes (${(after / before).toFixed(3)})`,
     )
     expect(tally.faults.slice(0, 5), `${tally.faults.length} faults`).toEqual([])
     expect(tally.statuses.get(200)).toBeGreaterThan(CASES / 20)

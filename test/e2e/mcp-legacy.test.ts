@@ -53,7 +53,7 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     expect(response.headers.get('mcp-session-id')).toMatch(/^[\x21-\x7e]+$/)
   })
 
-  it('answers ping without a token, and nothing to a notification', async () => {
+  it('responds to ping without a token, and not to a notification', async () => {
     expect((await gateway.post(path, rpc('ping'))).json.result).toEqual({})
     const notified = await gateway.post(path, { jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([notified.status, notified.text]).toEqual([202, ''])
@@ -89,7 +89,7 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     ['an empty batch', [], 400, -32600, /empty/],
     ['initialize in a batch', [initialize('2025-03-26')], 400, -32600, /initialize/],
     ['a batch of 101', Array.from({ length: 101 }, () => rpc('ping')), 400, -32600, /100/],
-  ])('answers %s', async (_, body, status, code, message) => {
+  ])('responds with %s', async (_, body, status, code, message) => {
     const response = await gateway.post(path, body, admin)
     expect([response.status, response.json.error.code]).toEqual([status, code])
     expect(response.json.error.message).toMatch(message)
@@ -125,7 +125,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('of notifications alone has no answer, and exists in no later version', async () => {
+  it('of notifications alone has no response, and exists in no later version', async () => {
     expect(
       (await gateway.post('/mcp', [{ jsonrpc: '2.0', method: 'notifications/initialized' }])).status,
     ).toBe(202)
@@ -146,7 +146,7 @@ describe('refusals over JSON-RPC', () => {
     expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
   })
 
-  it('tell the model what was wrong with its arguments from 2025-11-25 on', async () => {
+  it('name to the model what was wrong with its arguments from 2025-11-25 on', async () => {
     const bad = rpc('tools/call', { name: 'shop_getProduct', arguments: { productId: {} } })
     expect((await gateway.post('/mcp', bad, admin)).json.error.code).toBe(-32602)
     const late = await gateway.post('/mcp', bad, admin, { 'mcp-protocol-version': '2025-11-25' })
@@ -185,7 +185,7 @@ describe('a session', () => {
     expect((await fetch(`${gateway.url}/mcp/sse`, { method: 'DELETE', headers: bearer() })).status).toBe(400)
   })
 
-  it('named in the query answers in the POST while it has no stream (the specification’s use)', async () => {
+  it('named in the query responds in the POST while it has no stream (the specification’s use)', async () => {
     const id = await open('/mcp/sse', '2025-03-26')
     expect(
       (await gateway.post(`/mcp/sse?sessionId=${id}`, rpc('tools/list'), admin)).json.result.tools.length,
@@ -228,7 +228,7 @@ describe('GET', () => {
 })
 
 describe.each(['/mcp/sse', '/mcp'])('HTTP+SSE at %s', path => {
-  it('names its endpoint first, answers on the stream, and dies with it', async () => {
+  it('names its endpoint first, responds on the stream, and ends with it', async () => {
     const events = await stream(path, bearer())
     const endpoint = (await events.message())!
     expect(endpoint.event).toBe('endpoint')
@@ -261,7 +261,7 @@ describe('a client of both eras over HTTP+SSE', () => {
     'mcp-method': method,
   })
 
-  it.each(['/mcp/sse', '/mcp'])('is told on the stream of %s to fall back to initialize', async path => {
+  it.each(['/mcp/sse', '/mcp'])('is notified on the stream of %s to fall back to initialize', async path => {
     const events = await stream(path, bearer())
     const address = (await events.message())!.data
     const probe = rpc('server/discover', { _meta: envelope }) as { id: number }
@@ -304,7 +304,7 @@ describe('a client of both eras over HTTP+SSE', () => {
 describe('progress and resume', () => {
   const SLOW = { name: 'shop_runSalesReport', arguments: {} }
 
-  it('tells progress of a streaming backend on the stream of the POST', async () => {
+  it('reports progress of a streaming backend on the stream of the POST', async () => {
     const id = await open('/mcp', '2025-06-18')
     const body = rpc('tools/call', { ...SLOW, _meta: { progressToken: 'p' } })
     const response = await fetch(`${gateway.url}/mcp`, {
@@ -376,7 +376,7 @@ describe('progress and resume', () => {
     await unknown.close()
   })
 
-  it('cancels the call at the backend and sends no answer', async () => {
+  it('cancels the call at the backend and sends no response', async () => {
     const id = await open('/mcp', '2025-06-18')
     const headers = { ...bearer(), accept: BOTH, 'content-type': 'application/json', 'mcp-session-id': id }
     const body = rpc('tools/call', { ...SLOW, _meta: { progressToken: 1 } }) as { id: number }

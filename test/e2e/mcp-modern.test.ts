@@ -130,7 +130,7 @@ describe('the ladder', () => {
       200,
       -32602,
     ],
-  ])('answers %s', async (_, body, headers, status, code) => {
+  ])('responds with %s', async (_, body, headers, status, code) => {
     const response = await send(body(), admin, headers)
     expect([response.status, response.json.error.code]).toEqual([status, code])
     expect(response.json.id).toBeDefined()
@@ -147,7 +147,7 @@ describe('the ladder', () => {
     expect((await send(call(), admin, { 'mcp-name': name })).json.result.isError).toBe(false)
   })
 
-  it('accepts and drops a notification, and refuses a batch and a posted answer', async () => {
+  it('accepts and drops a notification, and refuses a batch and a posted response', async () => {
     const { id: _, ...notification } = modern('notifications/x')
     expect((await send(notification)).status).toBe(202)
     expect((await gateway.post('/mcp', [modern('tools/list')], admin)).status).toBe(400)
@@ -170,7 +170,7 @@ describe('streams', () => {
       }),
     )
 
-  it('have no ids, tell progress and end with the result', async () => {
+  it('have no ids, report progress and end with the result', async () => {
     const body = modern('tools/call', { name: 'shop_runSalesReport', arguments: {} }, { progressToken: 'p' })
     const events = await open(body)
     expect(events.response.headers.get('x-accel-buffering')).toBe('no')

@@ -91,7 +91,7 @@ describe.each([
   [MODERN, modernCall],
 ] as const)('%s', (_, start) => {
   it.each(FORMS)(
-    'tells at least three steps of a backend that streams %s, then the whole answer',
+    'reports at least three steps of a backend that streams %s, then the whole response',
     async form => {
       const { events } = await start(`stream_${form}`, 4)
       const steps: number[] = []

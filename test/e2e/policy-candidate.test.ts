@@ -36,7 +36,7 @@ const status = async () =>
   (await read(await fetch(`${gateway.url}/admin/policy`, { headers: { authorization: `Bearer ${admin}` } })))
     .json
 const promote = () => gateway.post('/admin/policy/promote', {}, admin)
-/** The plans of these callers take five a second, which a quick machine uses up: then it waits as it is told. */
+/** The plans of these callers take five a second, which a quick machine uses up: then it waits for `Retry-After`. */
 async function product(token: string): Promise<ReadResponse> {
   const call = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
   const response = await gateway.post('/mcp/v1/tools/invoke', call, token)
@@ -115,7 +115,7 @@ describe('a candidate', { timeout: 60_000 }, () => {
     expect(readBundle(readFileSync(live)).revision).toBe('careful')
   })
 
-  it('is nobody’s to promote but an admin’s', async () => {
+  it('can be promoted by an administrator only', async () => {
     expect((await gateway.post('/admin/policy/promote', {}, agent)).status).toBe(403)
   })
 })
@@ -123,7 +123,7 @@ describe('a candidate', { timeout: 60_000 }, () => {
 describe('the bundle of a tenant', { timeout: 60_000 }, () => {
   const own = join(tenants, 'acme.tar.gz')
 
-  it('denies its callers more, and nobody else', async () => {
+  it('denies its own callers more, and no others', async () => {
     writeFileSync(
       own,
       changed('strict', ({ operations }) => {

@@ -46,7 +46,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} (npm run policy:test installs 
   const call = (name: string, args: object): Promise<ReadResponse> =>
     gateway.post('/mcp/v1/tools/invoke', { name, arguments: args }, token)
 
-  it('redact: the paths leave the answer, over REST and JSON-RPC', async () => {
+  it('redact: the paths leave the response, over REST and JSON-RPC', async () => {
     const order = {
       'Idempotency-Key': 'redact-1',
       customerId: 'K-1',
@@ -78,7 +78,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} (npm run policy:test installs 
     }
   })
 
-  it('redact: an answer that is no JSON is withheld', async () => {
+  it('redact: a response that is not JSON is withheld', async () => {
     const { json } = await call('shop_getOrder', { orderId: 'O-404404' })
     expect(JSON.stringify(json)).toContain('withheld')
   })
@@ -97,7 +97,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} (npm run policy:test installs 
     const quotas = await fetch(`${gateway.url}/admin/quotas`, {
       headers: { authorization: `Bearer ${token}` },
     })
-    // what the policy limits is no consumer of its own
+    // the policy limits calls of a consumer; it does not make a second consumer
     expect(((await quotas.json()) as { consumer_id: string }[]).map(row => row.consumer_id)).toEqual([
       'demo-admin',
     ])

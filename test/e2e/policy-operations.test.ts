@@ -1,4 +1,4 @@
-/** What operators learn about the policy of a running gateway: why a call was denied, and what the log of its decisions tells. */
+/** What operators learn about the policy of a running gateway: why a call was denied, and what the decision log holds. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ async function denied(): Promise<{ decision_id: string; policy_revision: string 
 }
 
 describe('a denial', () => {
-  it('tells the agent the safe half, over JSON-RPC in error.data', async () => {
+  it('gives the agent the safe half, over JSON-RPC in error.data', async () => {
     const initialize = rpc('initialize', {
       protocolVersion: '2025-06-18',
       capabilities: {},
@@ -76,7 +76,7 @@ describe('a denial', () => {
     expect(json.reasons[0].rules[0].line).toBeGreaterThan(1)
   })
 
-  it('is explained to nobody else, and an id that is none is no search', async () => {
+  it('is explained to no one else, and an invalid id starts no search', async () => {
     const { decision_id } = await denied()
     expect((await get(`/admin/policy/decisions/${decision_id}`, viewer)).status).toBe(403)
     for (const id of ['00000000-0000-4000-8000-000000000000', 'x', '..%2f..%2fetc'])
@@ -123,7 +123,7 @@ it('holds what the control plane decided, too', async () => {
   }, 15_000)
 })
 
-it('names its revision in every answer of a call', async () => {
+it('names its revision in every response of a call', async () => {
   const { revision, engine } = (await get('/admin/policy', admin)).json
   expect(engine).toBe('opa-wasm')
   const response = await gateway.post(

@@ -1,5 +1,5 @@
 /**
- * Bundles that take each other's place under load: every answer is right for the revision it names, and none is an error.
+ * Bundles that take each other's place under load: every response is right for the revision it names, and none is an error.
  * 30 swaps in the usual run; SOAK=1 swaps 200 times under 2,000 requests per second and prints the counts.
  */
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ interface Counts {
   readonly seconds: number
 }
 
-/** Revisions are `open-N` and `shut-N`; the second kind asks for a scope that nobody has. */
+/** Revisions are `open-N` and `shut-N`; the second kind asks for a scope that no one has. */
 function bundle(revision: string): Buffer {
   const data = JSON.parse(
     Buffer.from(unpack(readFileSync(SHIPPED), BUNDLE_LIMITS).get('data.json')!).toString(),
@@ -100,7 +100,7 @@ it(`${SWAPS} swaps under load: no error, no wrong decision`, { timeout: 300_000 
   const { byRevision, ...counts } = await counted
   if (SOAK)
     console.log(
-      `${SWAPS} swaps, ${counts.responded} answers in ${counts.seconds.toFixed(1)} s (${Math.round(counts.responded / counts.seconds)}/s) under ${Object.keys(byRevision).length} revisions`,
+      `${SWAPS} swaps, ${counts.responded} responses in ${counts.seconds.toFixed(1)} s (${Math.round(counts.responded / counts.seconds)}/s) under ${Object.keys(byRevision).length} revisions`,
     )
   expect(counts).toMatchObject({ errors: 0, wrong: 0, unnamed: 0, examples: [] })
   // both kinds were seen, and most of the revisions

@@ -49,7 +49,7 @@ afterAll(async () => {
 const POLL = { timeout: 60_000, interval: 50 }
 const many = <T>(count: number, what: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, what))
-/** Of a connection of its own, so that every thread is asked in the course of several. */
+/** On its own connection, so that repeated requests reach every thread. */
 async function revision(): Promise<string> {
   const response = await fresh(`${gateway.url}/mcp/v1/tools`, { method: 'POST', token, body: {} })
   if (response.status !== 200) throw new Error(`${response.status} ${response.text}`)

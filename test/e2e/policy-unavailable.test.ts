@@ -18,7 +18,7 @@ const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 
 describe.each<[string, Record<string, string>]>([
   ['that is too slow', { POLICY_BUNDLE: bundle }],
-  ['whose server is away', { POLICY_ENGINE: 'opa-http', POLICY_URL: NO_SERVER }],
+  ['whose server is unavailable', { POLICY_ENGINE: 'opa-http', POLICY_URL: NO_SERVER }],
 ])('a policy %s', { timeout: 60_000 }, (_, env) => {
   let gateway: Deployment
   let admin: string

@@ -21,7 +21,7 @@ const commands = [...walk.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(block =>
 )
 const snippets = [...walk.matchAll(/```rego\n([\s\S]*?)```/g)].map(match => match[1]!)
 
-/** A clone, as far as the walk touches it: policies of its own, the rest by reference. */
+/** A clone, as far as the walk touches it: its own policies, the rest by reference. */
 const clone = mkdtempSync(join(tmpdir(), 'policy-walk-'))
 let gateway: Deployment
 

@@ -1,4 +1,4 @@
-/** The specification's table of quotas over HTTP: each row as REST, JSON-RPC and item of a batch tell it; midnight and the end of a month. */
+/** The specification's table of quotas over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a month. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
 import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 
 const DAY_MS = 86_400_000
-/** One plan for each row; consumers are named for their plan, so that each test has counters of its own. */
+/** One plan for each row; consumers are named for their plan, so that each test has its own counters. */
 const PLANS = {
   second: { perSecond: 2 },
   minute: { perMinute: 3 },
@@ -141,7 +141,7 @@ const monthAfter = (ms: number) => Date.UTC(new Date(ms).getUTCFullYear(), new D
 
 describe.each(FORMS)('as %s', (name, form) => {
   const to = (row: Row) => token(`${row}-${name}`)
-  /** An item of a batch has no headers of its own. */
+  /** An item of a batch has no headers. */
   const inHeaders = (reported: Finding, check: (headers: Headers) => void) => {
     if (name !== 'batch') check(reported.headers)
   }
@@ -230,7 +230,7 @@ describe.each(FORMS)('as %s', (name, form) => {
 })
 
 describe('every success', () => {
-  it('tells of the tightest window', async () => {
+  it('reports the tightest window', async () => {
     const bearer = await token('day-turn')
     const { headers } = await FORMS[0]![1](bearer)
     expect(headers.get('x-ratelimit-limit')).toBe('4')

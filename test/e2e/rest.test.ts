@@ -98,7 +98,7 @@ describe('tool call', () => {
     ],
     ['a missing name', { arguments: {} }, 400, 'invalid_request', /name/],
     [
-      'arguments that are no object',
+      'arguments that are not an object',
       { name: 'shop_listProducts', arguments: [] },
       400,
       'invalid_arguments',
@@ -121,7 +121,7 @@ describe('tool call', () => {
     expect(response.status).toBe(413)
   })
 
-  it('answers 500 with the result when the backend fails', async () => {
+  it('responds with 500 and the result when the backend fails', async () => {
     const response = await gateway.post(
       '/mcp/tools/call',
       { name: 'shop_getProduct', arguments: { productId: 'P-9999' } },
@@ -210,7 +210,7 @@ describe('discovery and health', () => {
     ])
   })
 
-  it('tells the same capabilities at GET /mcp/capabilities as initialize does', async () => {
+  it('reports the same capabilities at GET /mcp/capabilities as initialize does', async () => {
     const document = (await get('/mcp/capabilities')).json
     const initialized = (
       await gateway.post(
@@ -236,7 +236,7 @@ describe('discovery and health', () => {
     })
   })
 
-  it('answers 404 for an address it does not know and 405 with Allow for a wrong method', async () => {
+  it('responds with 404 for an address it does not know and 405 with Allow for a wrong method', async () => {
     expect((await get('/nothing/here')).status).toBe(404)
     const wrong = await get('/mcp/tools/call')
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST'])

@@ -1,4 +1,4 @@
-/** `Server-Timing` on request, over REST, JSON-RPC and proxied calls: who is told, and what. */
+/** `Server-Timing` on request, over REST, JSON-RPC and proxied calls: who gets it, and what it holds. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -74,7 +74,7 @@ describe.each([
   ['REST', rest, 'invoke-tool'],
   ['JSON-RPC', jsonRpc, 'invoke-tool'],
 ])('%s', (_, call, invoke) => {
-  it('tells an administrator every stage, the upstream and the total', async () => {
+  it('gives an administrator every stage, the upstream and the total', async () => {
     const { status, headers } = await call(admin, ASKS)
     expect(status).toBe(200)
     const entries = entriesOf(headers)
@@ -87,7 +87,7 @@ describe.each([
     expect(entries.get('total')! + 0.05).toBeGreaterThanOrEqual(stages)
   })
 
-  it('tells nobody who did not ask, and nobody else who did', async () => {
+  it('is absent without the request header, and for callers who may not see it', async () => {
     expect((await call(admin, {})).headers.get('server-timing')).toBeNull()
     expect((await call(admin, { 'x-debug-timing': 'false' })).headers.get('server-timing')).toBeNull()
     const agent = await call(await gateway.token('demo-agent'), ASKS)
@@ -99,7 +99,7 @@ describe.each([
   })
 })
 
-it('tells of a refusal how far it came', async () => {
+it('reports how far a refused call came', async () => {
   const response = await gateway.post('/mcp/tools/call', { name: 'nobody_has_this' }, admin, ASKS)
   expect(response.status).toBe(404)
   const names = [...entriesOf(response.headers).keys()]
@@ -119,7 +119,7 @@ it('sums up a batch', async () => {
 })
 
 describe('a proxied call', () => {
-  it('tells what is known when its head leaves, and keeps the question from the upstream', async () => {
+  it('reports what is known when its head leaves, and keeps the question from the upstream', async () => {
     const { status, headers, text } = await proxied(admin, ASKS)
     expect([status, text]).toEqual([200, 'proxied'])
     const entries = entriesOf(headers)
@@ -131,7 +131,7 @@ describe('a proxied call', () => {
     expect(seen.every(value => value === undefined)).toBe(true)
   })
 
-  it('tells nobody else', async () => {
+  it('is given to no one else', async () => {
     for (const [token, headers] of [
       [admin, {}],
       [viewer, ASKS],

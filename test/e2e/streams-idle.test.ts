@@ -89,7 +89,7 @@ async function costOf(what: () => Promise<void>): Promise<{ heap: number; rss: n
   return { heap: Math.round(each('heapBytes') + each('externalBytes')), rss: Math.round(each('rssBytes')) }
 }
 
-/** What the change of the list costs when nobody is told of it. */
+/** What the change of the list costs when no one is notified of it. */
 async function reloadWithoutStreams(): Promise<ChildLoop> {
   const tools = async () => /^platform_tools (\d+)$/m.exec(await gateway.metrics())?.[1]
   let reported: ChildLoop | undefined
@@ -129,7 +129,7 @@ it(`keeps ${COUNT} idle streams in at most 3 KiB each`, async () => {
   expect(cost.heap).toBeLessThanOrEqual(MAX_STREAM_BYTES)
 }, 120_000)
 
-it('tells all of them of a changed list within a second', async () => {
+it('notifies all of them of a changed list within a second', async () => {
   const rounds: { readonly spreadMs: number; readonly heldMs: number; readonly activeMs: number }[] = []
   for (let round = 0; round < ROUNDS; round++) {
     streams.watchFor('notifications/tools/list_changed')

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 
-/** An answer this large goes out on the stream for each ping. */
+/** A response this large goes out on the stream for each ping. */
 const ID_CHARACTERS = 200_000
 
 const advance = (by: string) => post(`${gateway.running.addresses.api_url}/test/clock`, { advance: by })
@@ -29,7 +29,7 @@ const advance = (by: string) => post(`${gateway.running.addresses.api_url}/test/
 const ping = (address: string, id: string) =>
   gateway.post(address, { jsonrpc: '2.0', id, method: 'ping' }, admin)
 
-/** Opens an HTTP+SSE stream, takes the address it tells, and reads nothing more. */
+/** Opens an HTTP+SSE stream, takes the address it names, and reads nothing more. */
 function openWithoutReading(): Promise<{ socket: Socket; address: string }> {
   const { hostname, port, host } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
@@ -78,7 +78,7 @@ describe('GET /admin/sessions/stats', () => {
   const use = async (session: string) =>
     (await gateway.post('/mcp', rpc('ping'), admin, { 'mcp-session-id': session })).status
 
-  it('counts sessions, zombies after 10 of 30 minutes, and forgets after 30', async () => {
+  it('counts sessions, zombies after 10 of 30 minutes, and removes them after 30', async () => {
     expect((await statistics()).json).toEqual({ active_sessions: 0, zombie_sessions: 0, total_created: 0 })
     const [used, streaming, idle] = [await open(), await open(), await open()]
     const stream = await openStream(gateway.url, {

@@ -1,4 +1,4 @@
-/** What a deployment tells of its calls: traces that join the caller's, metrics, log lines; and that no secret is in any of them. */
+/** What a deployment reports about its calls: traces that join the caller's, metrics, log lines; and that no secret is in any of them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -159,7 +159,7 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
   expect(resources.join()).toContain('gateway-of-the-test')
 })
 
-describe('an MCP request that speaks of its trace in _meta', () => {
+describe('an MCP request that names its trace in _meta', () => {
   const OF_BODY = TRACE.replace('0af7', 'b0d7')
   const KEY = 'io.modelcontextprotocol'
   let name: string
@@ -239,7 +239,7 @@ describe('an MCP request that speaks of its trace in _meta', () => {
   })
 })
 
-it('makes no span of a trace that its caller does not record, and begins one of its own without a caller', async () => {
+it('makes no span of a trace that its caller does not record, and begins its own trace without a caller', async () => {
   const silent = TRACE.replace('0af7', 'ffff')
   const response = await invoke({ name: 'nothing' }, { traceparent: `00-${silent}-${PARENT}-00` })
   expect(response.headers.get('x-trace-id')).toBe(silent)
@@ -275,7 +275,7 @@ it('writes one line for each call, with ids, caller, tool, outcome and timings',
   })
 })
 
-it('keeps tokens, keys, secrets and arguments out of log, metrics, events, traces and answers', async () => {
+it('keeps tokens, keys, secrets and arguments out of log, metrics, events, traces and responses', async () => {
   const said: string[] = []
   const tools = await post(`${addresses.gateway_url}/mcp/v1/tools`, {}, token)
   const names = (tools.json.tools as { name: string }[]).map(tool => tool.name).slice(0, 10)
@@ -288,7 +288,7 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   said.push(
     (await post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, `{"name":"${CANARY_ARGUMENT}`, token)).text,
   )
-  // a name that no tool has is told to its caller, and to nobody else
+  // only its caller sees a name that no tool has
   const odd = await invoke({ name: CANARY_TOOL, arguments: { id: CANARY_ARGUMENT } })
   const failing = await invoke({ name: names[0] }, { baggage: `secret=${CANARY_ARGUMENT}` })
   for (const { headers } of [odd, failing])

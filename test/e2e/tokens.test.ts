@@ -1,4 +1,4 @@
-/** Every token that must be refused gets the specified answer at the gateway, over REST and JSON-RPC. */
+/** Every token that must be refused gets the specified response at the gateway, over REST and JSON-RPC. */
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

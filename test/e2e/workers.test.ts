@@ -69,7 +69,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
   }
 
-  it('answers calls on every connection, and counts them all', async () => {
+  it('responds to calls on every connection, and counts them all', async () => {
     expect(await metric('platform_workers')).toBe(THREADS)
     const before = await metric('platform_requests_total{consumer="demo-admin",status="200"}')
     const answers = await many(60, () => call())
@@ -137,7 +137,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
     await expect.poll(() => metric('platform_streams'), { timeout: 20_000 }).toBe(0)
   })
 
-  it('forgets what an administrator clears, on all threads', async () => {
+  it('clears what an administrator clears, on all threads', async () => {
     await many(20, () => call())
     const post = (path: string) => fresh(gateway.url + path, { method: 'POST', token })
     expect((await post('/admin/cache/clear')).json).toMatchObject({ status: 'ok' })

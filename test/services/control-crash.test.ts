@@ -25,7 +25,7 @@ const WRITERS = 4
 const CHILD = join(import.meta.dirname, '../contract/control/crash-child.ts')
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 
-/** What a client was told: it must be there afterwards. */
+/** What was acknowledged to a client: it must be there afterwards. */
 interface Acknowledged {
   readonly tenants: Set<string>
   readonly apis: Map<string, string>
@@ -156,7 +156,7 @@ describe.each([
           const writers = Array.from({ length: WRITERS }, (_, writer) =>
             write(running.url, reported, round, writer),
           )
-          // On a busy machine too, each round kills in the midst of writes that were answered before.
+          // On a busy machine too, each round kills in the midst of writes that were acknowledged before.
           const before = reported.tenants.size
           for (let waitedMs = 0; reported.tenants.size < before + 2 && waitedMs < 20_000; waitedMs += 10)
             await sleep(10)

@@ -1,4 +1,4 @@
-/** Schemathesis against the served document: no 5xx and no undeclared answer, in generated cases of every operation. SOAK=1 runs the long form. */
+/** Schemathesis against the served document: no 5xx and no undeclared response, in generated cases of every operation. SOAK=1 runs the long form. */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const hint = missing ? ' (skipped: scripts/services.sh schemathesis)' : ''
 
 describe.skipIf(missing)(`schemathesis${hint}`, () => {
   it(`finds nothing in ${FORM.minCases} cases`, async () => {
-    // it leaves a folder of its own where it runs
+    // it leaves a folder where it runs
     const cwd = mkdtempSync(join(tmpdir(), 'toolgate-schemathesis-'))
     const plane = await openPlane()
     await populate(plane)

@@ -150,7 +150,7 @@ describe.skipIf(missing)(`pages that call from a browser${hint}`, () => {
         expect(called).toEqual({ status: 200, text: expect.stringContaining('P-1001') })
       })
 
-      it('lets it speak MCP: session, list, event stream', async () => {
+      it('lets it use MCP: session, list, event stream', async () => {
         expect(await allowed.run(speakMcp, gateway)).toEqual({
           initialized: 200,
           sessionId: expect.stringMatching(/.{16}/),

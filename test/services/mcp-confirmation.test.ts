@@ -93,14 +93,14 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
       ['declines', { action: 'decline' }],
       ['closes the question', { action: 'cancel' }],
       ['accepts without saying yes', { action: 'accept', content: { confirm: false } }],
-    ])('whose user %s does not reach the backend, and the model is told', async (_name, response) => {
+    ])('whose user %s does not reach the backend, and the model gets the reason', async (_name, response) => {
       client = await connect(() => response)
       const result = await client.call(DESTROY, { message: 'row 7' })
       expect(result).toMatchObject({ isError: true, content: [{ text: 'The call was not confirmed.' }] })
       expect(reached).toEqual([])
     })
 
-    it('without the capability is refused, and told which one it lacks', async () => {
+    it('without the capability is rejected, and learns which one it lacks', async () => {
       client = await connect()
       const called = client.call(DESTROY, { message: 'row 7' })
       // the modern era has an error for it (-32021); before, a refused call is a result
@@ -113,7 +113,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
       expect(reached).toEqual([])
     })
 
-    it('answers the questions of a policy, one after the other, before the call', async () => {
+    it('responds to the questions of a policy, one after the other, before the call', async () => {
       const seen: string[] = []
       client = await connect(({ message, requestedSchema }) => {
         seen.push(message)
@@ -129,7 +129,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
 
   // in the modern era no call is open while the user thinks
   it.each(clients.slice(0, 3))(
-    '%s that takes the call back while its user thinks leaves nobody waiting',
+    '%s that takes the call back while its user thinks leaves no one waiting',
     async (_, connect) => {
       const stop = new AbortController()
       client = await connect(() => {

@@ -52,7 +52,7 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
         [PYTHON, CLIENT, `${proxy.url}${path}`, token, kind, 'life'],
         (line, child) => {
           if (line.cancelled !== true) return
-          // the client waits with its connections open until it is told
+          // the client waits with its connections open until it is notified
           letGo = vi.waitFor(() => expect(reports.count).toBe(0), 1000).finally(() => child.stdin.end('\n'))
           letGo.catch(() => undefined)
         },

@@ -27,7 +27,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
     let planes: Planes
     let upstream: Server
     let echo: Published
-    /** Request ids whose whole answer we saw. */
+    /** Request ids whose whole response we saw. */
     const responded = new Set<string>()
     let peakRssMib = 0
 
@@ -59,7 +59,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       upstream.close()
     })
 
-    /** @returns the status, 0 when there was no whole answer */
+    /** @returns the status, 0 without a complete response */
     async function call(id: string): Promise<number> {
       try {
         const headers = { 'x-api-key': echo.key, 'x-request-id': id }
@@ -72,7 +72,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       }
     }
 
-    /** As many answered calls; one that got no answer is followed by another. */
+    /** That many calls with a response; a call without one is followed by another. */
     async function load(): Promise<void> {
       const began = performance.now()
       let next = 0
@@ -116,7 +116,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       return messages.map(({ value }) => readEvent(value))
     }
 
-    /** Answered, and without an event. */
+    /** Calls with a response and without an event. */
     const missing = (events: readonly MeteringEvent[]): string[] => {
       const there = new Set(events.map(event => event.request_id))
       return [...responded].filter(id => !there.has(id))
@@ -141,7 +141,7 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       const byId = new Map(events.map(event => [event.event_id, event]))
       const lost = missing(events)
       process.stdout.write(
-        `${durability}: ${responded.size} answered, ${events.length} messages, ${byId.size} events, ${lost.length} missing, peak ${Math.round(peakRssMib)} MiB\n`,
+        `${durability}: ${responded.size} responded, ${events.length} messages, ${byId.size} events, ${lost.length} missing, peak ${Math.round(peakRssMib)} MiB\n`,
       )
       // `batch` may lose 5 ms when the machine ends; what has been written outlives a process whenever it ends
       expect(lost).toEqual([])

@@ -106,7 +106,7 @@ describe.skipIf(!hasKeycloak())(
       expect(redirect?.searchParams.get('resource')).toBe(serverUrl)
     })
 
-    it('leaves a public client with S256 behind in Keycloak, and the answer without iss', async () => {
+    it('leaves a public client with S256 behind in Keycloak, and the response without iss', async () => {
       const [client, ...others] = await keycloak.clientsNamed('Desktop client')
       expect(others).toEqual([])
       expect(client).toMatchObject({
@@ -129,7 +129,7 @@ describe.skipIf(!hasKeycloak())(
       expect(await listTools()).not.toEqual([])
     })
 
-    it('refreshes without asking anybody', async () => {
+    it('refreshes without asking anyone', async () => {
       const before = desktop.held!
       expect(await auth(desktop, { serverUrl })).toBe('AUTHORIZED')
       expect(desktop.held!.access_token).not.toBe(before.access_token)

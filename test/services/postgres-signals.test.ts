@@ -66,7 +66,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`signals over PostgreSQL${POSTGRES_HINT}`, () 
   })
 })
 
-it('names DATABASE_URL, and no password, when the server does not answer', async () => {
+it('names DATABASE_URL, and no password, when the server does not respond', async () => {
   const url = 'postgres://user:hunter2@127.0.0.1:1/nothing'
   const opening = openStore({ url, dataDir: '.', now: Date.now, onFault: () => {} })
   await expect(opening).rejects.toThrow(

@@ -59,7 +59,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane without its PostgreSQL${POSTG
       .filter(response => !isPermitted(response))
       .map(({ status, headers, text }) => [status, headers.get('retry-after'), text])
 
-  /** Creates tenants until told to stop; a refused call is repeated under the same Idempotency-Key. @returns name → id of what was acknowledged */
+  /** Creates tenants until instructed to stop; a refused call is repeated under the same Idempotency-Key. @returns name → id of what was acknowledged */
   async function write(writer: string, stopped: () => boolean): Promise<Map<string, string>> {
     const acknowledged = new Map<string, string>()
     for (let step = 0; !stopped(); step++) {

@@ -61,7 +61,7 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
 })
 
 describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
-  test('after a reset neither brings the counts of before back nor forgets those since', async () => {
+  test('after a reset neither restores earlier counts nor loses later ones', async () => {
     const server = await RedisServer.start()
     const dir = mkdtempSync(join(tmpdir(), 'quota-restart-'))
     const key = 'tenant/consumer'
@@ -75,13 +75,13 @@ describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
       for (let i = 0; i < calls; i++) {
         const response = await quota.take({ key, limits: { perDay: 20 }, nowMs: Date.now() })
         if (response.granted) count++
-        // Redis did not answer in time, on a busy machine
+        // Redis did not respond in time, on a busy machine
         else if (response.cause !== undefined) i--
       }
       return count
     }
 
-    /** What is leased but was not told of in time comes back later: until so many are granted. */
+    /** What is leased but was not reported in time comes back later: until so many are granted. */
     async function spend(quota: RedisQuota, units: number): Promise<void> {
       let left = units
       await expect

@@ -1,4 +1,4 @@
-/** Redis killed, paused, emptied, an instance killed with it, all in mid-load: never above a limit, nobody waits, and it goes on within five seconds. */
+/** Redis killed, paused, emptied, an instance killed with it, all in mid-load: never above a limit, no one waits, and it goes on within five seconds. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { PlanLimits } from '../../src/model/plan.ts'
@@ -11,7 +11,7 @@ const SOAK = process.env.SOAK === '1'
 const LONGEST_MS = 50
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
 
-// Each has a server of its own, and they mostly wait: side by side they take as long as the longest.
+// Each has its own server, and they mostly wait: side by side they take as long as the longest.
 const beside = SOAK ? test : test.concurrent
 
 describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => {

@@ -1,4 +1,4 @@
-/** Two gateways behind one Redis: one quota for both, what an administrator orders at one holds at the other at once, and health tells when Redis is away. */
+/** Two gateways behind one Redis: one quota for both, what an administrator changes at one applies at the other at once, and health reports when Redis is unavailable. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -79,7 +79,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
   const health = async (gateway: GatewayProcess) =>
     (await read(await fetch(`${gateway.url}/mcp/health`))).json
 
-  /** A busy machine may keep Redis from answering in time; such a call counts nothing and is asked again. */
+  /** A busy machine may keep Redis from responding in time; such a call counts nothing and is asked again. */
   async function decided(gateway: GatewayProcess): Promise<ReadResponse> {
     for (let attempt = 0; ; attempt++) {
       const response = await call(gateway)

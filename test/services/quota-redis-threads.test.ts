@@ -65,7 +65,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
       const used = grants.length / (200 * seconds)
       if (tries > 1 && (used < 0.97 || alone < 0.85)) continue
       expect(used).toBeGreaterThanOrEqual(0.97)
-      // All threads of the machine share its few processors here: how few wait on instances of their own is shown by the load test.
+      // All threads of the machine share its few processors here: how few wait on their own instances is shown by the load test.
       expect(alone).toBeGreaterThanOrEqual(0.85)
       return
     }
@@ -103,7 +103,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
     expect(reports.map(({ cleared }) => cleared)).toEqual([1, 0])
   }, 60_000)
 
-  test('while Redis is away nothing is granted beyond what is held, and nobody waits for it', async () => {
+  test('while Redis is unavailable nothing is granted beyond what is held, and no one waits for it', async () => {
     const job = { key: 'a/away', limits: { perSecond: 100 }, seconds: 1, atOnce: 2, everyMs: 4 }
     await server.kill()
     const reports = await inThreads(job)

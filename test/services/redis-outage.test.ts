@@ -104,7 +104,7 @@ describe.skipIf(!hasRedis())(`a link to Redis that fails and comes back (${REDIS
 
     beforeAll(async () => {
       const [sessions, quota] = await subscribed()
-      // every thread has sessions of its own; the quota store is held by the first one
+      // every thread has its own sessions; the quota store is held by the first one
       allSubscribed = [sessions + workers, quota + 1]
       link = await startFaultyLink(redis.port)
       one = await startGatewayProcess({

@@ -95,7 +95,7 @@ for (const [name, env, needsRedis] of STORES) {
       return first.id!
     }
 
-    /** All that can be told apart in a refusal, but for the id of the request. */
+    /** Everything in a refusal except the id of the request. */
     async function refusalOf(response: Response): Promise<object> {
       const { status, headers, text } = await read(response)
       const seen = ['content-type', 'mcp-session-id', 'www-authenticate'].map(header => headers.get(header))
@@ -106,7 +106,7 @@ for (const [name, env, needsRedis] of STORES) {
       return refusalOf(await get('/mcp', { ...headersOf(token, session), 'last-event-id': eventId }))
     }
 
-    it('gives the events of a stream to its owner through its session, and to nobody else', async () => {
+    it('gives the events of a stream to its owner through its session, and to no one else', async () => {
       const session = await initialize(victim)
       const eventId = await cutCall(session)
       const [streamId] = eventId.split(/_\d+$/)
@@ -138,7 +138,7 @@ for (const [name, env, needsRedis] of STORES) {
         expect(await resumeAs(token, session, eventId), who).toMatchObject({ status: 404 })
     }, 60_000)
 
-    it('lets nobody else open a stream of a session, end it, or cancel and answer in it', async () => {
+    it('lets no one else open a stream of a session, end it, or cancel and respond in it', async () => {
       const session = await initialize(victim)
       const running = new EventReader(await post('/mcp', report('kept', 100), headersOf(victim, session)))
       await running.message(20_000)
@@ -166,7 +166,7 @@ for (const [name, env, needsRedis] of STORES) {
       expect(message).toMatchObject({ id: 'kept', result: { isError: false } })
     }, 60_000)
 
-    it('lets nobody else write to the HTTP+SSE stream of a session, or change the session', async () => {
+    it('lets no one else write to the HTTP+SSE stream of a session, or change the session', async () => {
       const stream = new EventReader(await get('/mcp/sse', { authorization: `Bearer ${victim}` }))
       const address = (await stream.message(20_000))!.data
       const owner = { authorization: `Bearer ${victim}` }

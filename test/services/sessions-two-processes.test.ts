@@ -1,5 +1,5 @@
 /**
- * Two gateways in processes of their own behind one Redis, with a load balancer in front that takes them in turn: a
+ * Two gateways in their own processes behind one Redis, with a load balancer in front that takes them in turn: a
  * session, a stream and a resume belong to both, and the death of one takes no session with it.
  */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -206,7 +206,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     for (const gateway of [one, other]) expect((await send(gateway, session, rpc('ping'))).status).toBe(404)
   })
 
-  it('tells the streams of both of a changed list', async () => {
+  it('notifies the streams of both of a changed list', async () => {
     const streams = await Promise.all(
       [one, other].map(async gateway => stream(gateway, headersOf(await initialize(gateway)))),
     )
@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     await Promise.all(streams.map(events => events.close()))
   })
 
-  it('counts sessions once, whomever is asked', async () => {
+  it('counts sessions once, at any instance', async () => {
     const counts = await Promise.all(
       [one, other].map(async gateway => {
         const response = await fetch(`${gateway.listenerUrl}/admin/sessions/stats`, {

@@ -114,7 +114,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
       await eventually(() => gateway.tools.some(tool => tool.description === 'By hand.'), 'the edit again')
     })
 
-    it('stay when the source is away at the start of an instance that knows nothing yet', async () => {
+    it('stay when the source is unavailable at the start of an instance without saved state', async () => {
       const document = JSON.parse(inline('a').openAPISpec.inline) as object
       const server = await serve((_, response) => response.end(JSON.stringify(document)))
       await applied(toolSet('shop', { openAPISpec: { url: server.url } }))
@@ -278,7 +278,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     }
   }, 60_000)
 
-  describe('an API server that is away', () => {
+  describe('an API server that is unavailable', () => {
     it('takes no tool away, and what changed meanwhile is seen when it is back', async () => {
       await applied(toolSet('shop', inline('a')))
       const gateway = await start('one')
@@ -289,7 +289,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
         log: SILENT,
       })
       await kube.stopServer()
-      // One that starts meanwhile waits: an empty list is no answer.
+      // An instance that starts meanwhile waits: an empty list is not a valid state.
       const late: (readonly Tool[])[] = []
       const starting = createKubernetesSource({
         ...{

@@ -80,7 +80,7 @@ async function call(url: string, method: string, path: string, body?: object) {
   return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : {} }
 }
 
-/** `kind subscription`, once a client was told that it happened. */
+/** `kind subscription`, once a client got the confirmation. */
 type Finding = Set<string>
 
 interface Run {
@@ -103,9 +103,9 @@ async function write(instances: readonly Instance[], run: Run, writer: number): 
       const id: string = (await call(url, 'POST', `${base}/subscriptions`, body)).body.id
       run.reported.add(`subscription.created ${id}`)
       const again = await call(url, 'POST', `${base}/subscriptions`, body)
-      if (again.status !== 409) throw new Error(`a duplicate was answered ${again.status}`)
+      if (again.status !== 409) throw new Error(`a duplicate got response ${again.status}`)
       const approved = await call(url, 'POST', `${base}/subscriptions/${id}/approve`, {})
-      if (approved.status !== 200) throw new Error(`approve was answered ${approved.status}`)
+      if (approved.status !== 200) throw new Error(`approve got response ${approved.status}`)
       run.reported.add(`subscription.approved ${id}`)
       if (step % 3 === 0) {
         await call(url, 'DELETE', `${base}/subscriptions/${id}`)
@@ -182,7 +182,7 @@ describe.each(SCENARIOS)('$instances control plane(s) on $name', scenario => {
     })
 
     it(
-      'lose no event, tell of nothing that was rolled back, and repeat with the same identity',
+      'lose no event, report nothing that was rolled back, and repeat with the same identity',
       async () => {
         const first = instances[0]!.url
         const tenant = (await call(first, 'POST', '/v1/tenants', { name: 'acme', tier: 'enterprise' })).body

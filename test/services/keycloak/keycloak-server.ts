@@ -1,4 +1,4 @@
-/** A Keycloak of its own for a suite, started by scripts/keycloak.mjs, and its admin API as a test sees it. No assertions. */
+/** A Keycloak for one suite, started by scripts/keycloak.mjs, and its admin API as a test sees it. No assertions. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createInterface } from 'node:readline'

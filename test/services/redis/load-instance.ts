@@ -1,4 +1,4 @@
-/** An instance under load: waits for `go`, calls for one consumer as fast as told, prints what was granted and when. */
+/** An instance under load: waits for `go`, calls for one consumer as fast as requested, prints what was granted and when. */
 import type { QuotaGrant, QuotaRefusal } from '../../../src/data-plane/quota/quota.ts'
 import { openRedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
 import type { LoadJob, LoadReport } from './load.ts'
