@@ -77,7 +77,7 @@ describe('a healthy gateway', () => {
     expect(code).toBe(0)
   })
 
-  it('is told in words, with what was left out and without the token', async () => {
+  it('is reported in words, with what was skipped and without the token', async () => {
     const { code, out } = await run('--url', `${front.url}/mcp`, '--client', 'cursor')
     expect(code).toBe(0)
     expect(out).toContain('Cursor can connect; 2 steps were skipped.')
@@ -198,13 +198,13 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
   ],
   [
     'registration',
-    'a provider that is away',
+    'an unavailable provider',
     at('/oauth/register', becomes(502, '{"error":"server_error"}', { 'content-type': 'application/json' })),
     /AUTH_ISSUER/,
   ],
   [
     'registration',
-    'an answer without redirect_uris',
+    'a response without redirect_uris',
     at('/oauth/register', reply => json(reply, document => void delete document.redirect_uris)),
     /repeat redirect_uris/,
   ],
@@ -216,7 +216,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
   ],
   [
     'token',
-    'a provider that is away',
+    'an unavailable provider',
     at('/oauth/token', becomes(502, '{"error":"server_error"}', { 'content-type': 'application/json' })),
     /cannot reach the token endpoint/,
   ],
@@ -234,7 +234,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
   ],
   [
     'initialize',
-    'a version nobody knows',
+    'an unknown version',
     withToken(
       onMethod('initialize', reply =>
         json(reply, document =>
@@ -271,7 +271,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
   ['list', 'a quota that is used up', withToken(onMethod('tools/list', becomes(429))), /plan/],
   [
     'list',
-    'a schema that is no object',
+    'a schema that is not an object',
     tools(list => set('inputSchema', { type: 'array' })(list[0]!)),
     /whole list/,
   ],

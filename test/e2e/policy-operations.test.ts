@@ -7,7 +7,7 @@ import { policy } from '../../src/app/cli/policy.ts'
 import { lastDecisions } from '../../src/shared/policy/log/tail.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
-const data = mkdtempSync(join(tmpdir(), 'policy-desk-'))
+const data = mkdtempSync(join(tmpdir(), 'policy-operations-'))
 let gateway: Deployment
 let admin: string
 let viewer: string

@@ -149,8 +149,8 @@ describe.each(FORMS)('as %s', (name, form) => {
   it('per second: rolling, over after one second', async () => {
     const bearer = await to('second')
     await form(bearer)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => form(bearer)))
-    const refused = answers.find(reported => !reported.granted)!
+    const responses = await Promise.all(Array.from({ length: 8 }, () => form(bearer)))
+    const refused = responses.find(reported => !reported.granted)!
     expect(refused.body).toEqual({
       error: 'quota_exceeded',
       message: 'Per-second limit of 2 requests exceeded.',

@@ -152,14 +152,14 @@ describe('tool call', () => {
     const burst = async () => {
       await pause(1100)
       const startedAt = performance.now()
-      const answers = await Promise.all(Array.from({ length: 9 }, call))
-      return { answers, tookMs: performance.now() - startedAt }
+      const responses = await Promise.all(Array.from({ length: 9 }, call))
+      return { responses, tookMs: performance.now() - startedAt }
     }
-    let { answers, tookMs } = await burst()
+    let { responses, tookMs } = await burst()
     // where nine calls take longer than a second, the last ones belong to the next
-    for (let again = 0; again < 4 && tookMs > 1000; again++) ({ answers, tookMs } = await burst())
-    expect(answers.filter(response => response.status === 200)).toHaveLength(5)
-    const refused = answers.find(response => response.status === 429)!
+    for (let again = 0; again < 4 && tookMs > 1000; again++) ({ responses, tookMs } = await burst())
+    expect(responses.filter(response => response.status === 200)).toHaveLength(5)
+    const refused = responses.find(response => response.status === 429)!
     expect(refused.json).toEqual({
       error: 'quota_exceeded',
       message: expect.stringMatching(/Per-second limit of 5/),

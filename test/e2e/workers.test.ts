@@ -72,16 +72,16 @@ describe(`a gateway of ${THREADS} threads`, () => {
   it('responds to calls on every connection, and counts them all', async () => {
     expect(await metric('platform_workers')).toBe(THREADS)
     const before = await metric('platform_requests_total{consumer="demo-admin",status="200"}')
-    const answers = await many(60, () => call())
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const responses = await many(60, () => call())
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
     expect(await metric('platform_requests_total{consumer="demo-admin",status="200"}')).toBe(before + 60)
     expect(await metric('platform_tools')).toBe(30)
   })
 
   it('admits exactly the limit, whichever thread is asked', async () => {
     const agent = await tokenOf('limited-agent')
-    const answers = await many(3 * PER_MINUTE, () => call(agent))
-    const statuses = answers.map(({ status }) => status)
+    const responses = await many(3 * PER_MINUTE, () => call(agent))
+    const statuses = responses.map(({ status }) => status)
     expect(statuses.filter(status => status === 200)).toHaveLength(PER_MINUTE)
     expect(statuses.filter(status => status === 429)).toHaveLength(2 * PER_MINUTE)
   })

@@ -1,5 +1,5 @@
 /**
- * Loaded into a gateway that is measured (`node --import`): answers its parent's questions about what only the process itself can tell.
+ * Loaded into a gateway that is measured (`node --import`): responds to its parent's questions about what only the process itself can tell.
  * It changes nothing of the gateway, and watches nothing before it is asked to.
  */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
@@ -21,14 +21,14 @@ function loop() {
   }
   const { active } = performance.eventLoopUtilization(utilization)
   const { user, system } = process.cpuUsage()
-  const told = {
+  const reported = {
     heldMs: Math.max(0, delay.max / 1e6 - GRAIN_MS),
     activeMs: active,
     cpuUs: user + system,
   }
   delay.reset()
   utilization = performance.eventLoopUtilization()
-  return told
+  return reported
 }
 
 let pauses
@@ -61,16 +61,16 @@ function heapFloor() {
     setInterval(() => {
       floorBytes = Math.min(floorBytes, getHeapStatistics().used_heap_size)
     }, FLOOR_EVERY_MS).unref()
-  const told = floorBytes ?? getHeapStatistics().used_heap_size
+  const reported = floorBytes ?? getHeapStatistics().used_heap_size
   floorBytes = Number.POSITIVE_INFINITY
-  return Number.isFinite(told) ? told : getHeapStatistics().used_heap_size
+  return Number.isFinite(reported) ? reported : getHeapStatistics().used_heap_size
 }
 
-const ANSWERS = { loop, heapFloor, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
+const QUESTIONS = { loop, heapFloor, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
 
 if (isMainThread && process.channel !== undefined) {
   process.on('message', async ({ question, about }) => {
-    process.send({ answer: await ANSWERS[question](about) })
+    process.send({ response: await QUESTIONS[question](about) })
   })
   process.channel.unref()
   // a run that was killed cannot say so
