@@ -8,7 +8,7 @@ describe('every refusal', () => {
   it.each(reasons)('%s has a message of complete sentences', reason => {
     const { message } = REFUSALS[reason]
     expect(message).toMatch(/^[A-Z].*\.$/)
-    expect(message.length).toBeLessThanOrEqual(160)
+    expect(message.length).toBeLessThanOrEqual(200)
   })
 
   it.each(reasons)('%s has a challenge if and only if a credential or a scope would help', reason => {
