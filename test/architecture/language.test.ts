@@ -1,0 +1,55 @@
+/** Everything that people read, against the banned words of `docs/glossary.md`. It judges words, not sentences. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { BANNED, bannedWords, type TextFile } from './language.ts'
+
+const ROOT = new URL('../../', import.meta.url).pathname
+
+const READ = /\.(ts|mjs|py|go|lua|sh|md|rego|proto)$|^\.ci\/run$/
+/** Generated files, documents and bundles of others, and the two files that hold the words themselves. */
+const EXEMPT =
+  /\.generated\.ts$|^bench\/results\/|^test\/fixtures\/(openapi|policy\/endless|policy\/misbehaving|policy\/costly)\/|^docs\/glossary\.md$|^test\/architecture\/language/
+
+function trackedFiles(): TextFile[] {
+  return execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+    .split('\0')
+    .filter(path => READ.test(path) && !EXEMPT.test(path) && existsSync(ROOT + path))
+    .map(path => ({ path, text: readFileSync(ROOT + path, 'utf8') }))
+}
+
+describe('the words', () => {
+  it('are read from the glossary', () => {
+    expect(BANNED.length).toBeGreaterThan(20)
+  })
+
+  it('do not occur in any file', () => {
+    const files = trackedFiles()
+    expect(files.length).toBeGreaterThan(500)
+    expect(files.flatMap(bannedWords)).toEqual([])
+  })
+
+  it.each([
+    'const x = 1 // whoever calls',
+    'const remembered = 1',
+    'function tellThem() {}',
+    'const MOST_BYTES = 1',
+    '/** It is no stage. */',
+    'the backend is away',
+    'has a thread of its own',
+  ])('are found in %j', text => {
+    expect(bannedWords({ path: 'src/x.ts', text })).toHaveLength(1)
+  })
+
+  it.each([
+    'there is no such tool',
+    'it is no longer served',
+    'const doorway = 1',
+    'read input.context.answers',
+  ])('are not found in %j', text => {
+    expect(bannedWords({ path: 'src/x.ts', text })).toEqual([])
+  })
+})
