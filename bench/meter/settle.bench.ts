@@ -2,7 +2,6 @@
 import { mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { encodeEvent } from '../../src/data-plane/metering/event-codec.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../../src/data-plane/metering/event-encoder.ts'
 import { newWriterName } from '../../src/data-plane/metering/event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../../src/data-plane/metering/meter.ts'
@@ -15,6 +14,7 @@ import { Metrics } from '../../src/shared/telemetry/metrics.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../test/fixtures/exchange.ts'
 import { LibraryMetrics } from '../../test/fixtures/library-metrics.ts'
 import { aCall, anOrigin } from '../../test/fixtures/metering.ts'
+import { encodeWithLibrary } from '../../test/oracles/event-proto.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const PER_RUN = 256
@@ -144,7 +144,7 @@ async function cases(): Promise<readonly BenchCase[]> {
       prepare: freshCalls,
       run() {
         let bytes = 0
-        for (const call of calls) bytes += encodeEvent(whole(call)).byteLength
+        for (const call of calls) bytes += encodeWithLibrary(whole(call)).byteLength
         check(bytes)
       },
     },

@@ -1,61 +1,80 @@
-/** Events in protobuf and JSON, for whoever reads them again. The hot path writes protobuf itself (`event-encoder.ts`), checked against this. */
-
+/** Reads metering events back, in protobuf and JSON. It writes none: `event-encoder.ts` does. */
+import { Reader } from 'protobufjs/minimal.js'
 import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
-import { MeteringEvent as Message } from './event.generated.ts'
 
-/** What the generated code reads: 64-bit numbers as objects of `long`, absent fields as defaults of the prototype. */
-type Wide = number | { toNumber(): number }
-type Decoded = Omit<MeteringEvent, 'occurred_at' | 'access' | 'outcome'> & {
-  readonly occurred_at: { readonly seconds: Wide; readonly nanos: number } | null
-  readonly access: number
-  readonly outcome: number
+type Read = (reader: Reader) => unknown
+
+const text: Read = reader => reader.string()
+const flag: Read = reader => reader.bool()
+/** Numbers up to 2^53 − 1; protobufjs gives 64-bit numbers as an object of `long` where that package is installed. */
+const number: Read = reader => Number(reader.uint64())
+
+function enumOf(names: readonly string[]): Read {
+  return reader => names[reader.uint32() - 1] ?? 'unspecified'
 }
 
-/** @throws Error when the bytes are no MeteringEvent */
-export function decodeEvent(bytes: Uint8Array): MeteringEvent {
-  const raw = Message.decode(bytes) as Decoded
-  if (raw.event_id === '' || raw.occurred_at === null) throw new Error('not a metering event')
-  const ms = wide(raw.occurred_at.seconds) * 1000 + Math.trunc(raw.occurred_at.nanos / 1_000_000)
-  const backend = (raw as { backend_latency_us: Wide | null }).backend_latency_us
-  return {
-    event_id: raw.event_id,
-    occurred_at: new Date(ms).toISOString(),
-    sequence: wide(raw.sequence),
-    request_id: raw.request_id,
-    tenant_id: raw.tenant_id,
-    consumer_id: raw.consumer_id,
-    subscription_id: raw.subscription_id,
-    api_id: raw.api_id,
-    tool: raw.tool,
-    toolset: raw.toolset,
-    access: ACCESSES[raw.access - 1] ?? 'unspecified',
-    outcome: OUTCOMES[raw.outcome - 1] ?? 'unspecified',
-    status_code: raw.status_code,
-    latency_us: wide(raw.latency_us),
-    ...(backend === null ? undefined : { backend_latency_us: wide(backend) }),
-    request_bytes: wide(raw.request_bytes),
-    response_bytes: wide(raw.response_bytes),
-    tokens_saved_bytes: wide(raw.tokens_saved_bytes),
-    cache_hit: raw.cache_hit,
-    counted: raw.counted,
-    policy_revision: raw.policy_revision,
-    decision_id: raw.decision_id,
-    gateway: raw.gateway,
+/** google.protobuf.Timestamp as RFC 3339 with milliseconds. */
+function time(reader: Reader): string {
+  const end = reader.uint32() + reader.pos
+  let seconds = 0
+  let nanos = 0
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    if (tag >>> 3 === 1) seconds = Number(reader.int64())
+    else if (tag >>> 3 === 2) nanos = reader.int32()
+    else reader.skipType(tag & 7)
   }
+  return new Date(seconds * 1000 + Math.trunc(nanos / 1_000_000)).toISOString()
 }
 
-/** The event with the generated code: for tests, and as what the hand-written encoder is measured against. */
-export function encodeEvent(event: MeteringEvent): Uint8Array {
-  const ms = Date.parse(event.occurred_at)
-  return Message.encode({
-    ...event,
-    occurred_at: { seconds: Math.floor(ms / 1000), nanos: (ms % 1000) * 1_000_000 },
-    access: ACCESSES.indexOf(event.access as never) + 1,
-    outcome: OUTCOMES.indexOf(event.outcome as never) + 1,
-  }).finish()
+const LENGTH_DELIMITED = 2
+const VARINT = 0
+
+/** The fields of event.proto in the order of their numbers, from 1: name, reader, wire type, default (undefined: absent). */
+const FIELDS: readonly (readonly [keyof MeteringEvent, Read, number, unknown])[] = [
+  ['event_id', text, LENGTH_DELIMITED, ''],
+  ['occurred_at', time, LENGTH_DELIMITED, ''],
+  ['sequence', number, VARINT, 0],
+  ['request_id', text, LENGTH_DELIMITED, ''],
+  ['tenant_id', text, LENGTH_DELIMITED, ''],
+  ['consumer_id', text, LENGTH_DELIMITED, ''],
+  ['subscription_id', text, LENGTH_DELIMITED, ''],
+  ['api_id', text, LENGTH_DELIMITED, ''],
+  ['tool', text, LENGTH_DELIMITED, ''],
+  ['toolset', text, LENGTH_DELIMITED, ''],
+  ['access', enumOf(ACCESSES), VARINT, 'unspecified'],
+  ['outcome', enumOf(OUTCOMES), VARINT, 'unspecified'],
+  ['status_code', number, VARINT, 0],
+  ['latency_us', number, VARINT, 0],
+  ['backend_latency_us', number, VARINT, undefined],
+  ['request_bytes', number, VARINT, 0],
+  ['response_bytes', number, VARINT, 0],
+  ['tokens_saved_bytes', number, VARINT, 0],
+  ['cache_hit', flag, VARINT, false],
+  ['counted', flag, VARINT, false],
+  ['policy_revision', text, LENGTH_DELIMITED, ''],
+  ['decision_id', text, LENGTH_DELIMITED, ''],
+  ['gateway', text, LENGTH_DELIMITED, ''],
+]
+
+/** Unknown fields are skipped (protobuf, "Updating a message type"). @throws Error when the bytes are not a MeteringEvent */
+export function decodeEvent(bytes: Uint8Array): MeteringEvent {
+  const reader = Reader.create(bytes)
+  const values = FIELDS.map(field => field[3])
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32()
+    const field = FIELDS[(tag >>> 3) - 1]
+    if (field === undefined || field[2] !== (tag & 7)) reader.skipType(tag & 7)
+    else values[(tag >>> 3) - 1] = field[1](reader)
+  }
+  const event = Object.fromEntries(
+    FIELDS.flatMap(([name], index) => (values[index] === undefined ? [] : [[name, values[index]]])),
+  ) as unknown as MeteringEvent
+  if (event.event_id === '' || event.occurred_at === '') throw new Error('not a metering event')
+  return event
 }
 
-/** An event from the topic, in whichever format it was written. @throws Error when it is in neither */
+/** An event from the topic, in either format. @throws Error when it is in neither */
 export function readEvent(bytes: Uint8Array): MeteringEvent {
   // 0x7b is `{`; in protobuf it would begin field 15 as a group, which the event does not have
   if (bytes[0] !== 0x7b) return decodeEvent(bytes)
@@ -65,8 +84,4 @@ export function readEvent(bytes: Uint8Array): MeteringEvent {
   if (typeof event.event_id !== 'string' || Number.isNaN(Date.parse(event.occurred_at)))
     throw new Error('not a metering event')
   return event
-}
-
-function wide(value: Wide): number {
-  return typeof value === 'number' ? value : value.toNumber()
 }

@@ -2,7 +2,6 @@
 
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'
-import { MeteringEvent } from './event.generated.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
 import type { CallOrigin, MeteredCall } from './meter.ts'
 
@@ -86,18 +85,21 @@ export class EventEncoder {
 
 /** Fields may stand in any order (protobuf encoding, "Field order"): those of the origin come last. */
 function encodeOrigin(origin: CallOrigin, gateway: string): Uint8Array {
-  const cut = (value: string): string => value.slice(0, MAX_TEXT)
-  return MeteringEvent.encode({
-    tenant_id: cut(origin.tenantId),
-    consumer_id: cut(origin.consumerId),
-    subscription_id: cut(origin.subscriptionId),
-    api_id: cut(origin.apiId),
-    tool: cut(origin.tool),
-    toolset: cut(origin.toolset),
-    access: ACCESSES.indexOf(origin.access) + 1,
-    policy_revision: cut(origin.policyRevision),
-    gateway: cut(gateway),
-  }).finish()
+  const into = Buffer.alloc(MAX_EVENT_BYTES)
+  let at = 0
+  const field = (tagOfField: number, value: string): void => {
+    at = text(into, at, tagOfField, value.slice(0, MAX_TEXT))
+  }
+  field(tag(5, 2), origin.tenantId)
+  field(tag(6, 2), origin.consumerId)
+  field(tag(7, 2), origin.subscriptionId)
+  field(tag(8, 2), origin.apiId)
+  field(tag(9, 2), origin.tool)
+  field(tag(10, 2), origin.toolset)
+  at = number(into, at, tag(11, 0), ACCESSES.indexOf(origin.access) + 1)
+  field(tag(21, 2), origin.policyRevision)
+  field(tag(23, 2), gateway)
+  return new Uint8Array(into.subarray(0, at))
 }
 
 /** google.protobuf.Timestamp. */
