@@ -1,4 +1,4 @@
-/** The pages in docs/ against the code: refusals, settings, paths, headings. It judges no wording. */
+/** The pages against the code: refusals, settings, paths, headings, commands. It judges no wording. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -7,6 +7,7 @@ import { REFUSALS } from '../../src/shared/call/refusal.ts'
 const ROOT = new URL('../../', import.meta.url).pathname
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const pages = [
+  'README.md',
   'CONTRIBUTING.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter(path => path.endsWith('.md'))
@@ -47,18 +48,40 @@ describe('docs/reference/http.md', () => {
 })
 
 describe('docs/reference/settings.md', () => {
-  const settingsIn = (page: string): string[] =>
-    read(page)
-      .split('## Settings')[1]!
-      .split('\n## ')[0]!
-      .split('\n')
-      .filter(line => line.startsWith('| `'))
-      .map(line => line.split('|')[1]!.trim())
+  const settings = [
+    read('src/app/settings.ts'),
+    ...readdirSync(join(ROOT, 'src/app/settings')).map(name => read(`src/app/settings/${name}`)),
+  ].join('\n')
+  const rows = read('docs/reference/settings.md')
+    .split('## Settings')[1]!
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter(line => line.startsWith('| `'))
 
-  it('names the settings of the README', () => {
-    const named = settingsIn('README.md')
-    // the README may point here instead of having the table
-    if (named.length > 0) expect(settingsIn('docs/reference/settings.md')).toEqual(named)
+  it('names exactly the settings that are read', () => {
+    const taken = [...settings.matchAll(/read\.(?!fault)\w+\(\s*'([A-Z_]+)'/g)].map(match => match[1]!)
+    const named = rows.flatMap(row =>
+      [...row.split('|')[1]!.matchAll(/`([A-Z_]+)`/g)].map(match => match[1]!),
+    )
+    expect(taken.length).toBeGreaterThan(20)
+    expect(named.sort()).toEqual([...new Set(taken)].sort())
+  })
+
+  it('gives the defaults that are read, where they are written as texts', () => {
+    const wrong = [...settings.matchAll(/read\.(?:text|durationMs|list)\(\s*'([A-Z_]+)',\s*'([^']+)'/g)]
+      .map(([, name, fallback]) => ({
+        name,
+        fallback,
+        row: rows.find(row => row.split('|')[1]!.includes(`\`${name}\``)),
+      }))
+      .filter(({ row, fallback }) => row === undefined || !row.split('|')[2]!.includes(fallback!))
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('README.md', () => {
+  it('fits on a screen', () => {
+    expect(read('README.md').split('\n').length).toBeLessThan(70)
   })
 })
 
@@ -72,8 +95,13 @@ describe.each(pages)('%s', page => {
       ),
     ]
     const missing = paths.map(match => match[1]!).filter(path => !existsSync(join(ROOT, path)))
-    // made by another change of the same release
-    expect(missing.filter(path => path !== 'test/integration')).toEqual([])
+    expect(missing).toEqual([])
+  })
+
+  it('calls npm scripts that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    const called = [...text.matchAll(/npm run ([a-z:]+)/g)].map(match => match[1]!)
+    expect(called.filter(name => scripts[name] === undefined)).toEqual([])
   })
 
   it('links to pages and headings that exist', () => {
