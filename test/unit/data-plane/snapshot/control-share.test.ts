@@ -283,4 +283,18 @@ describe('tools', () => {
     expect([...third.toolsOf('acme').keys()]).toEqual(['alpha', 'get_order'])
     expect(prepared).toEqual(['alpha', 'beta', 'get_order'])
   })
+
+  it('of one tenant change while all other lists stay', () => {
+    const serve = compiler()
+    const globex = tenant({ name: 'globex', tools: [aTool({ name: 'theirs', tenant: 'globex' })] })
+    const names = ['first', 'second'].map(name => {
+      const acme = tenant({ tools: [aTool({ name, tenant: 'acme' })] })
+      return [
+        ...serve({ control: control([globex, acme]) })
+          .toolsOf('acme')
+          .keys(),
+      ]
+    })
+    expect(names).toEqual([['first'], ['second']])
+  })
 })
