@@ -52,7 +52,7 @@ export const FOLDERS = {
     },
     'policy-log': {
       mutate: ['src/shared/policy/log/**/*.ts'],
-      tests: ['test/unit/shared/policy/{log,cli}.test.ts'],
+      tests: ['test/unit/shared/policy/{recorder,log}.test.ts'],
     },
     'policy-engines': {
       mutate: ['src/shared/policy/opa-{http,wasm}/**/*.ts', '!src/shared/policy/opa-wasm/trial-worker.ts'],

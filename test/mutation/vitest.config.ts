@@ -20,8 +20,8 @@ export default defineConfig({
     include: [...tests],
     setupFiles: ['test/mutation/setup.ts'],
     sequence: { sequencer: Listed },
-    testTimeout: 10_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     expect: { poll: { timeout: 5_000 } },
   },
 })
