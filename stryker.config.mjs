@@ -1,4 +1,5 @@
 /** Mutation testing of one part of a folder; `npm run test:mutation` starts it for each part (test/mutation/run.mjs). */
+import { delimiter, resolve } from 'node:path'
 import { PARTS } from './test/mutation/folders.mjs'
 
 const name = process.env.MUTATION_PART
@@ -7,6 +8,9 @@ if (part === undefined)
   throw new Error(
     `MUTATION_PART is ${JSON.stringify(name)}; set it to one of ${Object.keys(PARTS).join(', ')}`,
   )
+
+// the sandbox is a copy without the tools folder: tests find `opa` on the path
+process.env.PATH = `${process.env.PATH}${delimiter}${resolve('.tools/bin')}`
 
 export default {
   testRunner: 'vitest',
