@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { fileKeyRing } from '../../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../../src/data-plane/sessions/memory/store.ts'
 import { openSessions } from '../../../../src/data-plane/sessions/open.ts'
+import { mintSessionId, readSessionId } from '../../../../src/data-plane/sessions/session-id.ts'
 import type { SessionFacts } from '../../../../src/data-plane/sessions/session-store.ts'
 import { SILENT } from '../../../../src/shared/telemetry/log.ts'
 
@@ -71,6 +72,29 @@ describe('a session in memory', () => {
     store.setStreaming(id, 'standalone', true)
     store.setStreaming(id, 'legacy', false)
     expect(store.find(id, T0)).toBeUndefined()
+  })
+
+  it('of a stream goes on while a stream of the other kind is opened and closed', () => {
+    const { store } = open()
+    const { id } = store.create({ ...FACTS, origin: 'stream' })
+    for (const isOpen of [true, true, false]) {
+      store.setStreaming(id, 'standalone', isOpen)
+      expect(store.find(id, T0)).toBeDefined()
+    }
+  })
+
+  it('with a stream is not the one that goes when the store is full', () => {
+    const { store } = open(2)
+    const { id } = store.create(FACTS)
+    store.setStreaming(id, 'standalone', true)
+    store.create(FACTS)
+    store.create(FACTS)
+    expect(store.statistics(T0 + 10 * TTL_MS).active_sessions).toBe(1)
+  })
+
+  it.each(['', 'aabbccddeeff0000', '0000aabbccddeeff'])('says in its id that it belongs to %j', owner => {
+    const ring = fileKeyRing(join(dir, `owner-${owner}.json`), () => T0)
+    expect(readSessionId(mintSessionId({ ...FACTS, owner }, ring), ring)).toEqual({ ...FACTS, owner })
   })
 
   it('that is not known can be neither claimed nor changed nor ended', () => {
