@@ -10,7 +10,7 @@ import type { CpuProfile } from '../../src/app/cli/bench/call-tree.ts'
 import type { ProfileReport } from '../../src/app/cli/bench/profile-report.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 
-const BUILT = join(import.meta.dirname, '../../dist/cli/index.js')
+const BUILT = join(import.meta.dirname, '../../dist/app/cli/index.js')
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const browser = BROWSERS.find(path => existsSync(path))
 const missing = browser === undefined && process.env.REQUIRE_SERVICES !== '1'

@@ -94,6 +94,38 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     expect((await store.find(session.id, clock.nowMs))?.owner).toBe('00112233445566ff')
   })
 
+  it('keeps an owner whose hash ends or begins with zeros', async () => {
+    for (const owner of ['aabbccddeeff0000', '0000aabbccddeeff']) {
+      const { id } = await store.create({ ...FACTS, owner, createdAtMs: clock.nowMs })
+      expect((await store.find(id, clock.nowMs))?.owner).toBe(owner)
+    }
+  })
+
+  it('keeps what initialize settles, whatever it was before', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    for (const settled of [
+      { protocolVersion: '2025-03-26', elicitation: false },
+      { protocolVersion: '2025-11-25', elicitation: true },
+    ]) {
+      await store.update(id, settled)
+      expect(await store.find(id, clock.nowMs)).toMatchObject(settled)
+    }
+  })
+
+  it('goes on when one of its streams is closed', async () => {
+    for (const [origin, kinds] of [
+      ['initialize', ['legacy']],
+      ['initialize', ['standalone']],
+      ['stream', ['legacy', 'legacy']],
+      ['stream', ['legacy', 'standalone']],
+    ] as const) {
+      const { id } = await store.create({ ...FACTS, origin, createdAtMs: clock.nowMs })
+      for (const kind of kinds) await store.setStreaming(id, kind, true)
+      await store.setStreaming(id, kinds.at(-1)!, false)
+      expect([kinds, (await store.find(id, clock.nowMs))?.id]).toEqual([kinds, id])
+    }
+  })
+
   it('ends once, for good, and tells its listeners', async () => {
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     const seen: SessionSignal[] = []
@@ -128,6 +160,18 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     stop()
     await store.signal('a', { kind: 'cancel', requestId: 8 })
     expect(seen).toEqual(['a cancel'])
+  })
+
+  it('delivers a signal to each listener of a session, and to those left when one stops', async () => {
+    const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
+    const seen: string[] = []
+    const stops = ['one', 'two', 'three'].map(name => store.listen(id, () => seen.push(name)))
+    await store.signal(id, { kind: 'cancel', requestId: 1 })
+    await expect.poll(() => seen, { timeout: 15_000 }).toEqual(['one', 'two', 'three'])
+    stops[1]!()
+    await store.signal(id, { kind: 'cancel', requestId: 2 })
+    await expect.poll(() => seen.slice(3), { timeout: 15_000 }).toEqual(['one', 'three'])
+    for (const stop of stops) stop()
   })
 
   it('replays what came after an event, and knows when a stream is complete', async () => {

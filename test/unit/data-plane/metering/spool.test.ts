@@ -88,6 +88,28 @@ describe('writing and reading', () => {
     writer.close()
   })
 
+  it('writes at close what is still in memory, and releases the calls that wait for it', async () => {
+    const directory = spoolDirectory()
+    const writer = aWriter(directory, { durability: 'sync' })
+    const held = [1, 2, 3].map(number => writer.record(origin, aCall({ requestId: String(number) })))
+    writer.close()
+    expect(ids(drain(aReader(directory)))).toEqual(numbers(1, 3))
+    expect(await Promise.all(held)).toEqual([undefined, undefined, undefined])
+    expect(writer.counts).toEqual({ events: 3, dropped: 0, unsynced: 0 })
+    expect(segments(directory)).toHaveLength(1)
+  })
+
+  it('releases at close also the calls that came while the disk was busy', async () => {
+    const directory = spoolDirectory()
+    const writer = aWriter(directory, { durability: 'sync' })
+    const first = writer.record(origin, aCall({ requestId: '1' }))
+    await new Promise(resolve => setImmediate(resolve))
+    const second = writer.record(origin, aCall({ requestId: '2' }))
+    writer.close()
+    await Promise.all([first, second])
+    expect(ids(drain(aReader(directory)))).toEqual(numbers(1, 2))
+  }, 5_000)
+
   it('goes on in a new segment, and removes those that were read after the cursor says so', async () => {
     const directory = await writtenInSegments(60, 2000)
     const before = segments(directory)
@@ -202,6 +224,24 @@ describe('retention', () => {
     expect(drain(reader)).toHaveLength(57 - dropped)
     expect(reader.counts.damaged).toBe(0)
     expect(retention.enforce()).toBe(0)
+  })
+
+  it('never deletes the segment that is being written, however little space there is', async () => {
+    const directory = spoolDirectory()
+    const writer = aWriter(directory)
+    for (let index = 1; index <= 100; index++)
+      await writer.record(origin, aCall({ requestId: String(index) }))
+    const reader = aReader(directory)
+    const retention = new Retention({ directory, maxBytes: 0, spareBytes: 0, reader })
+    expect(retention.enforce()).toBe(0)
+    expect(retention.counts).toMatchObject({ dropped: 0, segments: 1 })
+    expect(retention.counts.bytes).toBeGreaterThan(100)
+    writer.record(origin, aCall({ requestId: '101' }))
+    expect(ids(drain(reader))).toEqual(numbers(1, 101))
+    writer.close()
+    // it does not grow any more
+    expect(retention.enforce()).toBe(0)
+    expect(retention.counts).toEqual({ dropped: 0, bytes: 0, segments: 0 })
   })
 })
 

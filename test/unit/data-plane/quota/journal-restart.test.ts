@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { MAX_RESERVED, reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
+import { listSegments, readSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
 import { maxInWindow } from '../kernel/window/oracle.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
@@ -36,6 +37,11 @@ function takeMany(quota: Opened, key: string, limits: object, nowMs: number, cal
     response.release()
   }
   return granted
+}
+
+/** Units that the last note leaves reserved and not spent. */
+function pendingIn(dir: string): number {
+  return [...readSegments(listSegments(dir), { notes: 0, skippedBytes: 0 })].at(-1)!.pending
 }
 
 describe('after an orderly end', () => {
@@ -214,6 +220,34 @@ describe('after a crash', () => {
     await second.close()
     await first.close()
   })
+
+  test.each([
+    ['in the middle of a day', NOON, 10],
+    ['when a new month has begun since', Date.UTC(2026, 2, 1) - 5 * 61_000 - 62_000, 2_000],
+  ])(
+    'reserved units may have been spent just before it, and count in the minute, %s',
+    async (_, startMs, downMs) => {
+      const { wall, open } = machine()
+      wall.ms = startMs
+      const dir = newDirectory()
+      const limits = { perMinute: 400 }
+      const first = open(dir)
+      for (let minute = 0; minute < 5; minute++, wall.ms += 61_000)
+        expect(takeMany(first, 'a', limits, wall.ms, 300)).toBe(300)
+      wall.ms += 61_000
+      const pending = pendingIn(dir)
+      expect(pending).toBeGreaterThan(5)
+      expect(takeMany(first, 'a', limits, wall.ms, 5)).toBe(5)
+      // no note says that five of them are spent
+      expect(pendingIn(dir)).toBe(pending)
+      const left = crashed(dir)
+      wall.ms += downMs
+      const second = open(left)
+      expect(takeMany(second, 'a', limits, wall.ms, 1000)).toBe(400 - pending)
+      await second.close()
+      await first.close()
+    },
+  )
 
   test('a reservation is small, and smaller under small limits', () => {
     expect(reservation({}, 0)).toBe(1)

@@ -32,3 +32,38 @@ it('counts nothing any more once all is forgotten', () => {
   buffers.sweep()
   expect(buffers.totalBytes).toBe(0)
 })
+
+it('keeps exactly 256 events and 256 KiB of a stream', () => {
+  const buffers = new ReplayBuffers(() => 0)
+  for (let n = 0; n < 256; n++) buffers.append('many', { n, data: 'x' })
+  expect(buffers.replay('many', -1)?.events).toHaveLength(256)
+  buffers.append('many', { n: 256, data: 'x' })
+  expect(buffers.replay('many', -1)).toBeUndefined()
+  expect(buffers.replay('many', 0)?.events).toHaveLength(256)
+  for (let n = 0; n < 4; n++) buffers.append('wide', { n, data: 'x'.repeat(64 * KIB) })
+  expect(buffers.replay('wide', -1)?.events).toHaveLength(4)
+  buffers.append('wide', { n: 4, data: 'x' })
+  expect(buffers.replay('wide', -1)).toBeUndefined()
+  expect(buffers.replay('wide', 0)?.events).toHaveLength(4)
+})
+
+it('keeps a finished stream for a minute, and another for ten without an event', () => {
+  let nowMs = 0
+  const buffers = new ReplayBuffers(() => nowMs)
+  for (const stream of ['done', 'open']) buffers.append(stream, { n: 0, data: 'x' })
+  buffers.finish('done')
+  buffers.finish('unknown')
+  expect(buffers.replay('unknown', -1)).toBeUndefined()
+  const kept = (afterMs: number) => {
+    nowMs = afterMs
+    buffers.sweep()
+    return ['done', 'open'].map(stream => buffers.replay(stream, -1) !== undefined)
+  }
+  expect([60_000, 60_001, 600_000, 600_001].map(kept)).toEqual([
+    [true, true],
+    [false, true],
+    [false, true],
+    [false, false],
+  ])
+  expect(buffers.totalBytes).toBe(0)
+})

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { SnapshotHolder } from '../../../../src/data-plane/snapshot/holder.ts'
 import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
-import { aSnapshot, aTool } from '../../../fixtures/exchange.ts'
+import { aPolicy, aSnapshot, aTool } from '../../../fixtures/exchange.ts'
 
 describe('seal', () => {
   it('gives the same version to the same content, whatever the order of its keys', () => {
@@ -67,5 +67,30 @@ describe('SnapshotHolder', () => {
     holder.publish(first)
     holder.publish(seal({ ...EMPTY_CONTENT, tools: [aTool()] }))
     expect(swaps).toEqual([undefined, first.version])
+  })
+
+  it('acknowledges the version that it serves already', () => {
+    const holder = new SnapshotHolder(document => aSnapshot(document))
+    const document = seal(EMPTY_CONTENT)
+    holder.publish(document)
+    expect(holder.publish(document)).toEqual({ kind: 'ack', version: document.version })
+  })
+
+  it('adopts a policy for the document it serves, and lists nothing that the other policy has listed', () => {
+    const holder = new SnapshotHolder(document => aSnapshot(document))
+    const versions: (string | undefined)[] = []
+    holder.onSwap((next, previous) => versions.push(next.version, previous?.version))
+    const policy = aPolicy()
+    holder.adopt(policy)
+    expect(holder.current).toBeUndefined()
+    const document = seal({ ...EMPTY_CONTENT, tools: [aTool()] })
+    holder.publish(document)
+    const before = holder.current!
+    before.listings.set('x', { tools: [], tail: '' } as never)
+    holder.adopt(policy)
+    expect(holder.current).toMatchObject({ version: document.version, toolCount: 1, policy })
+    expect(holder.current!.listings.size).toBe(0)
+    expect(holder.current!.toolsOf('acme')).toBe(before.toolsOf('acme'))
+    expect(versions).toEqual([document.version, undefined, document.version, document.version])
   })
 })

@@ -134,4 +134,32 @@ describe('the number of remembered decisions', () => {
     expect(cache.find(inputOf(), 'caller', 0)).toBeUndefined()
     expect(cache.forget()).toBe(0)
   })
+
+  it.each(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint', 'title'])(
+    'is not found for a thing whose %s has changed alone',
+    hint => {
+      const cache = new DecisionCache(readsOf(['resource.properties.annotations']), 100)
+      const annotations = {
+        readOnlyHint: true,
+        destructiveHint: true,
+        idempotentHint: true,
+        openWorldHint: true,
+      }
+      const input = (more: object) =>
+        inputOf({ resource: { annotations: { ...annotations, title: 'a', ...more } as never } })
+      const decision: Decision = { allow: true, reasons: [], revision: 'r' }
+      cache.cache(input({}), 'k', 0, decision)
+      expect(cache.find(input({}), 'k', 0)).toBe(decision)
+      expect(cache.find(input({ [hint]: hint === 'title' ? 'b' : false }), 'k', 0)).toBeUndefined()
+    },
+  )
+
+  it.each(['tags', 'toolSet'])('is not found for a thing whose %s alone is read and has changed', name => {
+    const cache = new DecisionCache(readsOf([`resource.properties.${name}`]), 100)
+    const input = (resource: object) => inputOf({ resource })
+    const decision: Decision = { allow: true, reasons: [], revision: 'r' }
+    cache.cache(input({}), 'k', 0, decision)
+    expect(cache.find(input({}), 'k', 0)).toBe(decision)
+    expect(cache.find(input({ [name]: name === 'tags' ? ['b'] : 'b' }), 'k', 0)).toBeUndefined()
+  })
 })

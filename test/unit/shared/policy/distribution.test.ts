@@ -128,3 +128,24 @@ it('is offered again though the source has not changed, until it is taken', asyn
   await expect.poll(() => attempts, { timeout: 30_000 }).toEqual([1, 2, 3])
   await expect.poll(() => watching.retry).toBeUndefined()
 })
+
+it('of a tenant that is removed is not active any more, and is not given to a thread that joins', async () => {
+  const { distribution } = await start()
+  const slot = 'tenant acme'
+  const activated: string[] = []
+  const member = {
+    prepare: async () => {},
+    activate: () => void activated.push('there'),
+    discard: () => {},
+    recent: () => [],
+    shadow: () => undefined,
+  }
+  await distribution.join(member)
+  for (const bundle of [costly({}, 'a1'), null, undefined]) {
+    await distribution.swap({ slot, bundle }, () => void activated.push('here'))
+    expect(distribution.isActive(slot)).toBe(bundle !== undefined)
+  }
+  const { bundles, epoch } = await distribution.join({ ...member })
+  expect([[...bundles.keys()], epoch]).toEqual([[PLATFORM], 3])
+  expect(activated).toEqual(['here', 'there', 'here', 'there', 'here', 'there'])
+})

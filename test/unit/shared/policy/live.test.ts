@@ -104,4 +104,131 @@ describe('a live policy', () => {
     expect(offered).toEqual(['swapped', 'swapped', 'swapped'])
     expect(policy.current.revision).toBe('c')
   })
+
+  it('counts a bad bundle once, however often it is offered, and each bad one', async () => {
+    const policy = await open()
+    const [one, other] = [shipped.subarray(0, 1000), shipped.subarray(0, 2000)]
+    for (const bundle of [one, Buffer.from(one), other, other]) await policy.offer(bundle)
+    expect(policy.status.rejected).toBe(2)
+    expect(logged).toHaveLength(4)
+  })
+
+  it('has no fault any more when the bundle that serves is offered again', async () => {
+    const policy = await open()
+    await policy.offer(shipped.subarray(0, 1000))
+    expect(policy.status.fault).toBeDefined()
+    await policy.offer(Buffer.from(shipped))
+    expect(policy.status).toMatchObject({ fault: undefined, swaps: 0 })
+  })
+
+  it('logs that no bundle can be read once, until the reason changes', async () => {
+    const policy = await open()
+    for (const reason of ['the disk is full', 'the disk is full', 'the host is down'])
+      policy.unreachable(reason)
+    expect(logged).toHaveLength(2)
+    expect(policy.status.fault).toBe('the host is down')
+  })
+
+  it('tries the first bundle only when told to', async () => {
+    const trial = () => Promise.reject(new Error('it took too long'))
+    await (await open({ trial })).close()
+    await expect(open({ trial, trialFirst: true })).rejects.toThrow('it took too long')
+    await expect(open({ trial, trialFirst: false })).resolves.toBeInstanceOf(LivePolicy)
+  })
+
+  it('serves what is prepared when it is activated, once, and not what was discarded', async () => {
+    const policy = await open()
+    const { revision } = policy.current
+    await policy.prepare(named('second'))
+    expect(policy.current.revision).toBe(revision)
+    policy.discard()
+    policy.activate()
+    expect(policy.status).toMatchObject({ revision, swaps: 0 })
+    await policy.prepare(named('third'))
+    policy.activate()
+    policy.activate()
+    expect(policy.status).toMatchObject({ revision: 'third', swaps: 1 })
+  })
+
+  it('closes what was prepared and will not serve', async () => {
+    const closed: string[] = []
+    const policy = await open({
+      async prepare(bundle) {
+        const prepared = await engine.prepare(bundle)
+        return {
+          ...prepared,
+          revision: prepared.revision,
+          decide: prepared.decide.bind(prepared),
+          close() {
+            closed.push(prepared.revision)
+            prepared.close()
+          },
+        }
+      },
+    })
+    await policy.prepare(named('a'))
+    await policy.prepare(named('b'))
+    expect(closed).toEqual(['a'])
+    policy.discard()
+    expect(closed).toEqual(['a', 'b'])
+    await policy.offer(named('c'))
+    await policy.prepare(named('d'))
+    const first = closed.length
+    await policy.close()
+    expect(closed.slice(first).sort()).toHaveLength(3)
+    expect(closed.slice(first)).toEqual(expect.arrayContaining(['c', 'd']))
+  })
+
+  it('takes no bundle that another thread cannot take, and one that all have taken', async () => {
+    let fails = true
+    const policy = await open({
+      async together(_, activate) {
+        if (fails) throw new Error('thread 2 refuses it')
+        activate()
+      },
+    })
+    const { revision } = policy.current
+    expect(await policy.offer(named('second'))).toBe('rejected')
+    expect(policy.status).toMatchObject({ revision, fault: 'thread 2 refuses it' })
+    fails = false
+    expect(await policy.offer(named('second'))).toBe('swapped')
+    expect(policy.status).toMatchObject({ revision: 'second', fault: undefined })
+  })
+
+  it('knows the rules of sixteen revisions, and those of the current one for all others', async () => {
+    const policy = await open()
+    const { revision, rules } = policy.current
+    const second = manifestWith(content => {
+      content.revision = 'rev-0'
+      content.metadata = { toolgate: { rules: [] } }
+    })
+    await policy.offer(altered({ '.manifest': second }))
+    for (let at = 1; at <= 14; at++) await policy.offer(named(`rev-${at}`))
+    expect(policy.rulesOf('rev-0')).toEqual([])
+    // the first and these fifteen are sixteen; one more is the end of the first, another that of the second
+    await policy.offer(altered({ '.manifest': second }))
+    await policy.offer(named('rev-15'))
+    expect(policy.rulesOf('rev-0')).toEqual([])
+    for (let at = 16; at <= 30; at++) await policy.offer(named(`rev-${at}`))
+    expect(policy.rulesOf('rev-0')).toEqual(policy.current.rules)
+    expect(policy.rulesOf('unknown')).toBe(policy.current.rules)
+    expect(policy.rulesOf(revision)).toEqual(rules)
+  })
+
+  it('rejects whatever comes after close', async () => {
+    const policy = await open()
+    const { current } = policy
+    await policy.close()
+    expect(await policy.offer(named('second'))).toBe('rejected')
+    expect(policy.current).toBe(current)
+    expect(current.policy.decide(inputOf(), 'k', 0)).toMatchObject({ allow: false, unavailable: true })
+  })
+
+  it('closes at close what had been replaced shortly before', async () => {
+    const policy = await open()
+    const before = policy.current
+    await policy.offer(named('second'))
+    await policy.close()
+    expect(before.policy.decide(inputOf(), 'k', 0)).toMatchObject({ unavailable: true })
+  })
 })

@@ -136,4 +136,34 @@ describe('the encoded input', () => {
     encode(inputOf({ caller: { scopes: frozen } }))
     expect(encode(inputOf({ caller: { scopes: ['read'] } }))).toBe(first)
   })
+
+  it('never gives one caller as another, though they share their frozen lists', () => {
+    const roles = Object.freeze(['viewer'])
+    const scopes = Object.freeze(['read'])
+    const other = { roles: Object.freeze(['viewer']), scopes: Object.freeze(['read']) }
+    const first = { subject: { type: 'token', id: 'a' }, caller: { roles, scopes, tenant: 'acme' } } as const
+    const encode = inputEncoder(READS_ALL)
+    for (const parts of [
+      first,
+      { ...first, subject: { type: 'token', id: 'b' } },
+      { ...first, subject: { type: 'api_key', id: 'a' } },
+      { ...first, caller: { ...first.caller, tenant: 'globex' } },
+      { ...first, caller: { ...first.caller, consumer: 'b' } },
+      { ...first, caller: { ...first.caller, roles: Object.freeze(['admin']) } },
+      { ...first, caller: { ...first.caller, scopes: Object.freeze(['write']) } },
+      { ...first, caller: { ...first.caller, ...other } },
+    ] as const) {
+      for (const input of [inputOf(first), inputOf(parts), inputOf(parts)])
+        expect(JSON.parse(encode(input)).subject).toEqual(input.subject)
+    }
+  })
+
+  it('sees a list that changes although it is the same object', () => {
+    const roles = ['viewer']
+    const encode = inputEncoder(READS_ALL)
+    const input = inputOf({ caller: { roles, scopes: Object.freeze([]) } })
+    encode(input)
+    roles[0] = 'admin'
+    expect(JSON.parse(encode(input)).subject.properties.roles).toEqual(['admin'])
+  })
 })

@@ -1,7 +1,7 @@
 /** A candidate in the shadow: it counts what would flip, in the background, and stands in nobody's way. */
 import { describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
-import { ShadowPolicy } from '../../../../src/shared/policy/live/shadow.ts'
+import { joinedStatus, ShadowPolicy } from '../../../../src/shared/policy/live/shadow.ts'
 import { aPolicy } from '../../../fixtures/exchange.ts'
 import { inputOf } from '../../../fixtures/policy/inputs.ts'
 
@@ -47,5 +47,27 @@ describe('a candidate', () => {
     shadow.close()
     await new Promise(resolve => setTimeout(resolve, 20))
     expect(shadow.status.compared).toBe(0)
+  })
+
+  it('in several threads has one status: the sums, and the flips of one kind together', () => {
+    const flip = { action: 'tools.call', direction: 'allow→deny', rule: 'new', resource: 'closed', consumer: 'app' } as const
+    const status = (count: number, resource = 'closed') => ({
+      revision: 'next',
+      compared: 10,
+      flipped: count,
+      failed: 1,
+      skipped: 2,
+      flips: [{ ...flip, resource, count, examples: [] }],
+    })
+    expect(joinedStatus([])).toBeUndefined()
+    expect(joinedStatus([status(3)])).toEqual(status(3))
+    expect(joinedStatus([status(3), status(2, 'open'), status(4)])).toEqual({
+      revision: 'next',
+      compared: 30,
+      flipped: 9,
+      failed: 3,
+      skipped: 6,
+      flips: [...status(7).flips, ...status(2, 'open').flips],
+    })
   })
 })

@@ -79,6 +79,20 @@ describe('a tenant with a bundle of its own', () => {
       { limit: { per_minute: 2 } },
       { limit: { per_minute: 2 } },
     ],
+    [
+      'a limit that is not a number limits to nothing known',
+      { limit: { per_minute: 5 } },
+      { limit: { per_minute: '2' } },
+      { limit: {} },
+    ],
+    ['whichever it is', { limit: {} }, { limit: { per_minute: 2 } }, { limit: {} }],
+    ['the same obligation stays once', { fly: { n: 1 } }, { fly: { n: 1 } }, { fly: { n: 1 } }],
+    [
+      'what is not a list is kept for the gateway to refuse',
+      { redact: { paths: '/a' } },
+      { redact: null },
+      { redact: { paths: ['/a', undefined] } },
+    ],
     ['one more obligation comes on top', { log: true }, { confirm: {} }, { log: true, confirm: {} }],
     [
       'none is taken back',
@@ -93,10 +107,9 @@ describe('a tenant with a bundle of its own', () => {
       { confirm: { message: 'A' } },
     ],
   ])('obligations: %s', (_, platform, tenant, both) => {
-    expect(decide({ obligations: platform }, { acme: { obligations: tenant } })).toMatchObject({
-      allow: true,
-      obligations: both,
-    })
+    const decision = decide({ obligations: platform }, { acme: { obligations: tenant } })
+    expect(decision.allow).toBe(true)
+    expect(decision.obligations).toEqual(both)
   })
 
   it('obligations that contradict each other deny', () => {
@@ -146,5 +159,33 @@ describe('a tenant with a bundle of its own', () => {
       allow: false,
       reasons: [{ code: 'later' }],
     })
+  })
+
+  it('asks once where caller and thing are of the same tenant', () => {
+    const same = inputOf({ caller: { tenant: 'acme' }, resource: { tenant: 'acme' } })
+    expect(decide({}, { acme: {} }, same).revision).toBe('platform+acme')
+  })
+
+  it('counts and forgets what all its parts remember', () => {
+    let forgotten = 0
+    const part = (cached: number): PreparedPolicy => ({
+      ...says({}),
+      cached,
+      forget: () => {
+        forgotten++
+        return cached
+      },
+    })
+    const policy = tightened(
+      part(1),
+      new Map([
+        ['acme', part(10)],
+        ['globex', null],
+        ['initech', part(100)],
+      ]),
+    )
+    expect(policy.cached).toBe(111)
+    expect(policy.forget()).toBe(111)
+    expect(forgotten).toBe(3)
   })
 })

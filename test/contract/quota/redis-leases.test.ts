@@ -1,0 +1,40 @@
+/** Units leased from a real Redis: spent while the lease lasts, also without Redis, and never after it. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openRedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+
+const LEASE_MS = 2_000
+const limits = { perDay: 1_000 }
+
+describe.skipIf(!hasRedis())(`leases from Redis (${REDIS_HINT})`, () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+  afterAll(() => server.stop())
+
+  /** An instance whose clock stands still unless a test moves it: nothing is given back or leased ahead meanwhile. */
+  async function instance() {
+    const clock = { ms: 1_000_000 }
+    const quota = openRedisQuota({
+      url: server.url,
+      consumers: 16,
+      toolBuckets: 16,
+      leaseMs: LEASE_MS,
+      monotonicMs: () => clock.ms,
+    })
+    await quota.ready
+    return { quota, clock, take: () => quota.take({ key: 'acme/app', limits, nowMs: Date.now() }) }
+  }
+
+  test('units of an expired lease are not spent', async () => {
+    const { quota, clock, take } = await instance()
+    expect(await take()).toMatchObject({ granted: true })
+    await server.stop()
+    clock.ms += LEASE_MS / 2
+    expect(await take()).toMatchObject({ granted: true })
+    clock.ms += LEASE_MS / 2
+    expect(await take()).toMatchObject({ granted: false, cause: 'store_unavailable' })
+    await quota.close()
+  })
+})

@@ -1,0 +1,68 @@
+/** The folders under mutation testing, in parts: which files Stryker changes, and which tests have to notice. It runs nothing. */
+
+/**
+ * A part runs by itself, so that a mutant meets only the tests that concern it, the quick ones first. What the tests of a
+ * folder cannot switch to a mutant is left out: Stryker activates one in the thread of the test, so code that runs in a
+ * worker thread or a child process keeps its original form.
+ */
+export const FOLDERS = {
+  snapshot: {
+    snapshot: {
+      mutate: ['src/data-plane/snapshot/**/*.ts'],
+      tests: [
+        'test/unit/data-plane/snapshot/{snapshot,control-share,incremental}.test.ts',
+        'test/unit/data-plane/stages/{stages,whole-pipeline}.test.ts',
+      ],
+    },
+  },
+  identity: {
+    identity: { mutate: ['src/shared/identity/**/*.ts'], tests: ['test/unit/shared/identity/**/*.test.ts'] },
+  },
+  sessions: {
+    sessions: {
+      mutate: ['src/data-plane/sessions/**/*.ts'],
+      tests: ['test/unit/data-plane/sessions/**/*.test.ts', 'test/contract/sessions/**/*.test.ts'],
+    },
+  },
+  quota: {
+    'quota-local': {
+      mutate: ['src/data-plane/quota/*.ts', 'src/data-plane/quota/{memory,journal}/**/*.ts'],
+      tests: [
+        'test/unit/data-plane/quota/{plans,memory-quota,journal-files,journal-restart}*.test.ts',
+        'test/unit/data-plane/kernel/window-{lease,decide}.test.ts',
+        'test/contract/quota/local.test.ts',
+      ],
+    },
+    'quota-redis': {
+      mutate: ['src/data-plane/quota/redis/**/*.ts'],
+      tests: ['test/contract/quota/redis-*.test.ts', 'test/services/quota-redis-contract.test.ts'],
+    },
+  },
+  policy: {
+    'policy-core': {
+      mutate: ['src/shared/policy/*.ts'],
+      tests: [
+        'test/unit/shared/policy/{decision-cache,schema,reads,signatures,archive,live}.test.ts',
+        'test/unit/shared/policy/{opa-http,log,opa-wasm}.test.ts',
+      ],
+    },
+    'policy-live': {
+      mutate: ['src/shared/policy/live/**/*.ts'],
+      tests: ['test/unit/shared/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts'],
+    },
+    'policy-log': {
+      mutate: ['src/shared/policy/log/**/*.ts'],
+      tests: ['test/unit/shared/policy/{recorder,log}.test.ts'],
+    },
+    'policy-engines': {
+      mutate: ['src/shared/policy/opa-{http,wasm}/**/*.ts', '!src/shared/policy/opa-wasm/trial-worker.ts'],
+      tests: ['test/unit/shared/policy/{opa-http,evaluation-time,opa-wasm,trial}.test.ts'],
+    },
+    'policy-workshop': {
+      mutate: ['src/shared/policy/workshop/**/*.ts'],
+      tests: ['test/unit/shared/policy/{cli,never,build}.test.ts'],
+    },
+  },
+}
+
+export const PARTS = Object.assign({}, ...Object.values(FOLDERS))

@@ -1,0 +1,157 @@
+/** All stages in their order over real parts: what a call that is rejected leaves behind, and who is served at all. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { compose, type Pipeline } from '../../../../src/data-plane/pipeline/compose.ts'
+import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
+import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
+import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
+import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
+import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
+import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
+import { stages } from '../../../../src/data-plane/stages/index.ts'
+import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
+import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
+import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
+import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { generateApiKey } from '../../../../src/shared/identity/api-key-format.ts'
+import { createApiKeyVerifier } from '../../../../src/shared/identity/api-keys.ts'
+import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
+import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
+import { aPolicy, aTool, exchange } from '../../../fixtures/exchange.ts'
+import { aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
+
+const { key: apiKey, digest } = generateApiKey()
+const BURST_1 = { slug: 'one', name: 'One at a time', burst: 1 }
+
+function acme(fields: Partial<TenantShare> = {}): TenantShare {
+  const subscription = {
+    id: 'sub_1',
+    apiId: 'api_1',
+    application: 'app',
+    plan: 'one',
+    rateLimit: null,
+    quota: null,
+    expiresAtMs: null,
+  }
+  return {
+    id: 'ten_acme',
+    name: 'acme',
+    suspended: false,
+    plans: [BURST_1],
+    apis: [
+      {
+        id: 'api_1',
+        path: '/',
+        upstreamUrl: 'http://127.0.0.1:1',
+        authRequired: true,
+        requestsPerHour: null,
+      },
+    ],
+    subscriptions: [subscription],
+    keys: [{ id: 'key_1', subscriptionId: 'sub_1', ...digest, expiresAtMs: null }],
+    consumers: [],
+    tools: [aTool({ apiId: 'api_1', toolSet: 'api' })],
+    ...fields,
+  }
+}
+
+const meter = aWriter(spoolDirectory())
+const egress = createEgress({ allow: [], allowLoopback: true })
+let quota: ReturnType<typeof createMemoryQuota>
+const compiler = new SnapshotCompiler(prepareTool)
+const policy = aPolicy()
+let version = 0
+let snapshot: Snapshot
+let pipeline: Pipeline
+
+function serve(tenant: TenantShare): void {
+  const update = { version: `${++version}`, base: null, tenants: [tenant], removed: [] }
+  snapshot = compiler.compile(seal({ ...EMPTY_CONTENT, control: applyUpdate(EMPTY_SHARE, update) }), policy)
+}
+
+function call(args: { readonly [name: string]: unknown }): ReturnType<Pipeline> {
+  return pipeline(
+    exchange({
+      snapshot,
+      operation: { action: 'tools.call', tool: 'get_order', arguments: args },
+      credentials: { authorization: '', apiKey, tenant: '' },
+    }),
+  )
+}
+
+beforeAll(() => {
+  quota = createMemoryQuota({ consumers: 16, toolBuckets: 16 })
+})
+beforeEach(() => {
+  pipeline = compose(
+    stages({
+      tokens: NO_TOKENS,
+      apiKeys: createApiKeyVerifier({ lookup: keyLookup(() => snapshot) }),
+      quota,
+      egress,
+      admission: admitWithinBounds(10),
+      maxResponseBytes: 1000,
+      results: new ResultCache(),
+      usage: new UsageCounter().stage,
+      meter,
+      metrics: new Metrics(10),
+      accessLog: { wanted: false, write: () => {} },
+    }),
+    error => {
+      throw error
+    },
+  )
+})
+afterAll(async () => {
+  meter.close()
+  await Promise.all([egress.close(), quota.close()])
+})
+
+describe('a plan of one call in flight', () => {
+  it('has its slot free again after a later stage has rejected the call', async () => {
+    serve(acme())
+    for (let calls = 0; calls < 3; calls++)
+      expect(await call({ id: 7 })).toMatchObject({ reason: 'invalid_arguments' })
+  })
+
+  it('has it free again after a call that failed', async () => {
+    serve(acme())
+    for (let calls = 0; calls < 3; calls++)
+      expect(await call({ id: '7' })).toMatchObject({ kind: 'reply', failure: 'backend_unreachable' })
+  })
+})
+
+describe('a blocked consumer', () => {
+  it('is rejected before anything is counted for it', async () => {
+    serve(acme({ consumers: [{ subject: 'app', plan: null, blocked: true }] }))
+    expect(await call({ id: '7' })).toMatchObject({ reason: 'consumer_blocked' })
+    const before = quota.statistics()
+    await call({ id: '7' })
+    expect(quota.statistics()).toEqual(before)
+  })
+
+  it('does not keep others of its tenant from calling', async () => {
+    serve(acme({ consumers: [{ subject: 'other', plan: null, blocked: true }] }))
+    expect(await call({ id: 7 })).toMatchObject({ reason: 'invalid_arguments' })
+  })
+})
+
+describe('a suspended tenant', () => {
+  it('has no API, no key and no tool', async () => {
+    serve(acme())
+    serve(acme({ suspended: true }))
+    expect(snapshot.apis).toEqual([])
+    expect(snapshot.apiOf('api_1')).toBeUndefined()
+    expect(snapshot.keyOf(digest.prefix)).toBeUndefined()
+    expect(snapshot.toolsOf('acme').size).toBe(0)
+    expect(await call({ id: '7' })).toMatchObject({ reason: 'api_key_invalid' })
+  })
+
+  it('has them again when it is active again', () => {
+    serve(acme({ suspended: true }))
+    serve(acme())
+    expect(snapshot.apis.map(({ prefix }) => prefix)).toEqual(['/t/acme'])
+    expect(snapshot.keyOf(digest.prefix)).toBeDefined()
+    expect(snapshot.toolsOf('acme').size).toBe(1)
+  })
+})

@@ -1,0 +1,124 @@
+/** The policy of one plane, made of the bundles it is given: prepared, then active, or discarded. */
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import {
+  type ActiveBundles,
+  CANDIDATE,
+  PLATFORM,
+  PolicyFollower,
+  slotOfTenant,
+} from '../../../../src/shared/policy/live/follower.ts'
+import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
+import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { costly, inputOf } from '../../../fixtures/policy/inputs.ts'
+
+const engine = createOpaWasmEngine({ maxEvaluationMs: 500 })
+const options = { prepare: (bundle: Uint8Array) => engine.prepare(bundle), log: SILENT }
+const ACME = slotOfTenant('acme')
+let follower: PolicyFollower
+afterEach(() => follower.close())
+
+async function open(...more: (readonly [string, Uint8Array | null])[]): Promise<PolicyFollower> {
+  const bundles: ActiveBundles = new Map([[PLATFORM, costly({}, 'p1')], ...more])
+  follower = await PolicyFollower.open(bundles, options)
+  return follower
+}
+
+const decide = (tenant = 'acme') =>
+  follower.current.decide(inputOf({ caller: { tenant } }), tenant, 0) as Decision
+
+describe('a follower', () => {
+  it('begins with the bundles that are active', async () => {
+    await open([ACME, costly({}, 'a1')], [slotOfTenant('globex'), null])
+    expect(decide().revision).toBe('p1+a1')
+    expect(decide('initech').revision).toBe('p1')
+    expect(decide('globex')).toMatchObject({ allow: false, unavailable: true })
+    expect(follower.shadow).toBeUndefined()
+  })
+
+  it('decides by what is prepared when it is activated, and tells its listeners', async () => {
+    await open()
+    const told: string[] = []
+    follower.onSwap(policy => told.push((policy.decide(inputOf(), 'acme', 0) as Decision).revision))
+    for (const change of [
+      { slot: PLATFORM, bundle: costly({}, 'p2') },
+      { slot: ACME, bundle: costly({}, 'a1') },
+      { slot: ACME, bundle: costly({}, 'a2') },
+      { slot: ACME, bundle: undefined },
+    ]) {
+      const before = decide().revision
+      await follower.prepare(change)
+      expect(decide().revision).toBe(before)
+      follower.activate()
+      follower.activate()
+    }
+    expect(told).toEqual(['p2', 'p2+a1', 'p2+a2', 'p2'])
+    await follower.prepare({ slot: ACME, bundle: null })
+    follower.activate()
+    expect(decide()).toMatchObject({ allow: false, unavailable: true })
+    await follower.prepare({ slot: ACME, bundle: costly({}, 'a3') })
+    follower.activate()
+    expect(decide().revision).toBe('p2+a3')
+  })
+
+  it('does not activate what was discarded, also while it was being prepared', async () => {
+    await open([ACME, costly({}, 'a1')])
+    for (const slot of [PLATFORM, ACME, slotOfTenant('globex'), CANDIDATE]) {
+      await follower.prepare({ slot, bundle: costly({}, 'x') })
+      follower.discard()
+      follower.activate()
+      const preparing = follower.prepare({ slot, bundle: costly({}, 'x') })
+      follower.discard()
+      await preparing
+      follower.activate()
+    }
+    expect([decide().revision, decide('globex').revision, follower.shadow]).toEqual([
+      'p1+a1',
+      'p1',
+      undefined,
+    ])
+  })
+
+  it('activates the last of two that are prepared at once', async () => {
+    await open()
+    await Promise.all(
+      ['p2', 'p3'].map(name => follower.prepare({ slot: PLATFORM, bundle: costly({}, name) })),
+    )
+    follower.activate()
+    expect(decide().revision).toBe('p3')
+  })
+
+  it('says why a bundle cannot be served, and takes the next', async () => {
+    await open()
+    await expect(follower.prepare({ slot: ACME, bundle: Buffer.from('x') })).rejects.toThrow()
+    follower.activate()
+    await follower.prepare({ slot: PLATFORM, bundle: costly({}, 'p2') })
+    follower.activate()
+    expect(decide().revision).toBe('p2')
+  })
+
+  it('shows a candidate what the policy decides, and forgets its counts when it is replaced', async () => {
+    await open()
+    const candidate = async (revision: string | undefined) => {
+      const bundle = revision === undefined ? undefined : costly({}, revision)
+      await follower.prepare({ slot: CANDIDATE, bundle })
+      follower.activate()
+    }
+    follower.observe(inputOf(), decide())
+    await candidate('c1')
+    expect(follower.shadow).toMatchObject({ revision: 'c1', compared: 0 })
+    follower.observe(inputOf(), decide())
+    await expect.poll(() => follower.shadow?.compared).toBe(1)
+    await candidate('c2')
+    expect(follower.shadow).toMatchObject({ revision: 'c2', compared: 0 })
+    await candidate(undefined)
+    expect(follower.shadow).toBeUndefined()
+  })
+
+  it('closes everything it has prepared', async () => {
+    await open([ACME, costly({}, 'a1')])
+    const { current } = follower
+    await follower.close()
+    expect(current.decide(inputOf(), 'k', 1)).toMatchObject({ allow: false, unavailable: true })
+  })
+})

@@ -1,0 +1,259 @@
+/** Decisions kept as they are made: which of them, and how one is found again in memory, in a file or at the end of the log. */
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import { entryOf, type KeepArguments } from '../../../../src/shared/policy/log/entry.ts'
+import { findDecision } from '../../../../src/shared/policy/log/find.ts'
+import { countFlip, type FlipKinds, sortedFlips } from '../../../../src/shared/policy/log/flips.ts'
+import { filesOf, parsed } from '../../../../src/shared/policy/log/reader.ts'
+import { recordedPolicy } from '../../../../src/shared/policy/log/recorded-policy.ts'
+import { DecisionRecorder, type RecorderOptions } from '../../../../src/shared/policy/log/recorder.ts'
+import { lastDecisions } from '../../../../src/shared/policy/log/tail.ts'
+import { createDecisionLog } from '../../../../src/shared/policy/log/writer.ts'
+import { aPolicy } from '../../../fixtures/exchange.ts'
+import { inputOf } from '../../../fixtures/policy/inputs.ts'
+
+const ALLOWED: Decision = { allow: true, reasons: [], revision: 'r' }
+const DENIED: Decision = { allow: false, reasons: [{ code: 'closed', message: 'x' }], revision: 'r' }
+
+/** Longer than what is kept of a text. */
+const LONG = 'x'.repeat(5_000)
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'recorder-'))
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const recorder = (options: Partial<RecorderOptions> = {}) =>
+  new DecisionRecorder({ log: undefined, dir, sampleAllowed: 0, keepArguments: 'masked', ...options })
+
+describe('what is kept', () => {
+  const kept = (options: Partial<RecorderOptions>, decision: Decision) =>
+    recorder(options).decided(inputOf(), decision, 1) !== undefined
+
+  it('is every denial, and of the allowed decisions the share that is set', () => {
+    expect(kept({ sampleAllowed: 0, random: () => 0 }, DENIED)).toBe(true)
+    expect(kept({ sampleAllowed: 0, random: () => 0 }, ALLOWED)).toBe(false)
+    expect(kept({ sampleAllowed: 1, random: () => 1 }, ALLOWED)).toBe(true)
+    expect([0.49, 0.5].map(x => kept({ sampleAllowed: 0.5, random: () => x }, ALLOWED))).toEqual([
+      true,
+      false,
+    ])
+    const random = recorder({ sampleAllowed: 0.5 })
+    const ids = Array.from({ length: 200 }, () => random.decided(inputOf(), ALLOWED, 1))
+    expect(ids.filter(id => id === undefined).length).toBeGreaterThan(20)
+    expect(ids.filter(id => id !== undefined).length).toBeGreaterThan(20)
+  })
+
+  it('is also what the policy obliges to log', () => {
+    const obliged = (log: unknown) => kept({}, { ...ALLOWED, obligations: { log } } as Decision)
+    expect([true, {}, false, undefined].map(obliged)).toEqual([true, true, false, false])
+  })
+
+  it('is told to the other observer whether it is kept or not', () => {
+    const told: boolean[] = []
+    const both = recorder({ also: (_, decision) => told.push(decision.allow) })
+    both.decided(inputOf(), ALLOWED, 1)
+    both.decided(inputOf(), DENIED, 1)
+    expect(told).toEqual([true, false])
+  })
+
+  it.each<[KeepArguments, unknown, unknown, boolean | undefined]>([
+    ['all', { n: LONG }, { sure: 'yes' }, undefined],
+    ['masked', { n: '[masked]' }, undefined, true],
+    ['none', undefined, undefined, true],
+  ])('of arguments and answers with %s', (keep, args, answers, masked) => {
+    const context = { arguments: { n: LONG }, answers: { sure: 'yes' } } as never
+    const entry = entryOf('i', 1, inputOf({ context }), DENIED, keep)
+    expect([entry.input.context.arguments, entry.input.context.answers, entry.masked]).toEqual([
+      args,
+      answers,
+      masked,
+    ])
+    const only = entryOf('i', 1, inputOf({ context: { answers: { sure: 'yes' } } as never }), DENIED, keep)
+    expect(only.masked).toBe(masked)
+    expect('arguments' in only.input.context).toBe(false)
+  })
+})
+
+describe('arguments that are masked', () => {
+  const masked = (given: { readonly [name: string]: unknown }) =>
+    entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked').input.context.arguments!
+
+  it('keep texts of 256 characters, and nothing of longer ones', () => {
+    const [kept, longer] = ['x'.repeat(256), 'x'.repeat(257)]
+    expect(masked({ kept, longer, none: null, n: 1, pin: 1234 })).toEqual({
+      kept,
+      longer: '[masked]',
+      none: null,
+      n: 1,
+      pin: '[masked]',
+    })
+  })
+
+  it('keep two hundred fields and items in all', () => {
+    const items = (count: number): number[] => Array.from({ length: count }, () => 1)
+    const fields = (count: number) => Object.fromEntries(items(count).map((one, at) => [`f${at}`, one]))
+    for (const part of [items, fields]) {
+      expect(masked({ a: part(199) }).a).toEqual(part(199))
+      expect(masked({ a: part(200) }).a).toBe('[masked]')
+      expect(masked({ a: part(100), b: part(98) }).b).toEqual(part(98))
+      expect(masked({ a: part(100), b: part(99) })).toEqual({ a: part(100), b: '[masked]' })
+    }
+  })
+})
+
+describe('what was kept', () => {
+  it('is found in memory: the last five hundred, newest first', async () => {
+    const memory = recorder()
+    expect(memory.recent(5)).toEqual([])
+    const ids = Array.from({ length: 510 }, (_, at) => memory.decided(inputOf(), DENIED, at)!)
+    expect(memory.recent(3).map(entry => entry.at)).toEqual([509, 508, 507])
+    expect(memory.recent(1000)).toHaveLength(500)
+    expect((await memory.find(ids.at(-1)!))?.at).toBe(509)
+    expect(await memory.find(ids[0]!)).toBeUndefined()
+  })
+
+  it('is found in the log after it has left the memory', async () => {
+    const log = createDecisionLog({ dir })
+    const both = recorder({ log })
+    const ids = Array.from({ length: 510 }, (_, at) => both.decided(inputOf(), DENIED, at)!)
+    expect((await both.find(ids[0]!))?.at).toBe(0)
+    expect(await both.find('unknown')).toBeUndefined()
+    await log.close()
+  })
+
+  it('is found wherever it stands in the files, newest file first', async () => {
+    const line = (id: string, at: number) =>
+      `${JSON.stringify(entryOf(id, at, inputOf(), DENIED, 'masked'))}\n`
+    const filler = line('filler', 0)
+    writeFileSync(join(dir, 'decisions.1.ndjson'), line('both', 1) + line('old', 2))
+    const lines = Math.ceil((2.5 * 1024 * 1024) / filler.length)
+    writeFileSync(join(dir, 'decisions.ndjson'), line('first', 3) + filler.repeat(lines) + line('both', 4))
+    appendFileSync(join(dir, 'decisions.ndjson'), line('last', 5).trimEnd())
+    for (const [id, at] of [
+      ['first', 3],
+      ['both', 4],
+      ['last', 5],
+      ['old', 2],
+    ] as const)
+      expect((await findDecision(dir, id))?.at).toBe(at)
+    expect(await findDecision(dir, 'las')).toBeUndefined()
+    expect(await findDecision(join(dir, 'none'), 'last')).toBeUndefined()
+    expect((await findDecision(join(dir, 'decisions.1.ndjson'), 'both'))?.at).toBe(1)
+    // no beginning of a line is missed where one chunk ends and the next begins
+    for (let shift = 0; shift < 40; shift += 3) {
+      const pad = `${'x'.repeat(1024 * 1024 - shift)}\n`
+      writeFileSync(join(dir, 'shifted.ndjson'), pad + line('cut', 6))
+      expect((await findDecision(join(dir, 'shifted.ndjson'), 'cut'))?.at).toBe(6)
+    }
+  })
+
+  it('is read from the end of the log, oldest first', () => {
+    const line = (at: number) => `${JSON.stringify(entryOf(`id-${at}`, at, inputOf(), DENIED, 'masked'))}\n`
+    writeFileSync(join(dir, 'decisions.1.ndjson'), line(1) + line(2))
+    writeFileSync(join(dir, 'decisions.ndjson'), line(3) + line(4) + line(5))
+    const last = (count: number) => lastDecisions(dir, count).map(entry => entry.at)
+    expect([last(1), last(3), last(4), last(9)]).toEqual([[5], [3, 4, 5], [2, 3, 4, 5], [1, 2, 3, 4, 5]])
+    expect(lastDecisions(join(dir, 'none'), 3)).toEqual([])
+    expect(lastDecisions(join(dir, 'decisions.1.ndjson'), 9)).toHaveLength(2)
+    // a file larger than what is read begins in the middle of a line
+    writeFileSync(join(dir, 'decisions.ndjson'), `${line(6)}${'x'.repeat(9 * 1024 * 1024)}\n${line(7)}`)
+    expect(lastDecisions(join(dir, 'decisions.ndjson'), 9).map(entry => entry.at)).toEqual([7])
+  })
+
+  it('has to be a whole entry', () => {
+    const entry = entryOf('i', 1, inputOf(), DENIED, 'masked')
+    expect(parsed(JSON.stringify(entry))).toEqual(entry)
+    const { subject, resource, context, action } = entry.input
+    for (const damaged of [
+      null,
+      { ...entry, id: 1 },
+      { ...entry, allow: 'no' },
+      { ...entry, input: undefined },
+      { ...entry, input: { subject, resource, context } },
+      { ...entry, input: { subject, resource, action } },
+      { ...entry, input: { subject, context, action } },
+      { ...entry, input: { subject, resource: {}, context, action } },
+      { ...entry, input: { subject: {}, resource, context, action } },
+      { ...entry, input: { resource, context, action } },
+    ])
+      expect([damaged, parsed(JSON.stringify(damaged))]).toEqual([damaged, undefined])
+    expect(parsed('{"id":')).toBeUndefined()
+  })
+
+  it('is in files that are named as such, or in none', () => {
+    expect(() => filesOf(join(dir, 'none'))).toThrow(/no decision log at/)
+    writeFileSync(join(dir, 'other.ndjson'), '')
+    expect(() => filesOf(dir)).toThrow(/no decision log in/)
+    expect(filesOf(join(dir, 'other.ndjson'))).toEqual([join(dir, 'other.ndjson')])
+    for (const name of [
+      'decisions.ndjson',
+      'decisions.10.ndjson',
+      'decisions-2.9.ndjson',
+      'decisions.ndjson.bak',
+    ])
+      writeFileSync(join(dir, name), '')
+    expect(filesOf(dir)).toEqual(
+      ['decisions.10.ndjson', 'decisions-2.9.ndjson', 'decisions.ndjson'].map(name => join(dir, name)),
+    )
+  })
+})
+
+describe('a recorded policy', () => {
+  it.each([
+    ['at once', () => ({ allow: false })],
+    ['later', async () => ({ allow: false })],
+  ])('decides as the policy does, %s, and tells of it', async (_, decide) => {
+    const seen: unknown[] = []
+    let closed = false
+    const policy = { ...aPolicy(decide), cached: 3, forget: () => 3, close: () => (closed = true) }
+    const recorded = recordedPolicy(policy as never, {
+      decided(input, decision, atMs) {
+        seen.push([input.resource.id, decision.allow, atMs])
+        return undefined
+      },
+    })
+    const decision = recorded.decide(inputOf(), 'k', 0)
+    expect(decision instanceof Promise).toBe(policy.decide(inputOf(), 'k', 0) instanceof Promise)
+    expect(await decision).toMatchObject({ allow: false })
+    expect(seen).toEqual([['get_order', false, inputOf().context.time]])
+    expect([recorded.engine, recorded.revision, recorded.cached, recorded.forget()]).toEqual([
+      'opa-wasm',
+      'test',
+      3,
+      3,
+    ])
+    recorded.close()
+    expect(closed).toBe(true)
+  })
+})
+
+describe('flips', () => {
+  it('beyond the number of kinds are counted together, with three examples each', () => {
+    const kinds: FlipKinds = new Map()
+    const reasons = ['b', 'a', 'b'].map(code => ({ code, message: code }))
+    for (let at = 0; at < 5; at++)
+      countFlip(kinds, 1, { id: `id-${at}`, input: inputOf() }, ALLOWED, { allow: false, reasons })
+    for (let at = 0; at < 2; at++)
+      countFlip(kinds, 1, { id: '', input: inputOf({ id: `tool-${at}` }) }, DENIED, ALLOWED)
+    for (let at = 0; at < 9; at++)
+      countFlip(kinds, 1, { id: 'x', input: inputOf({ id: 'z' }) }, ALLOWED, DENIED)
+    expect(
+      sortedFlips(kinds).map(({ count, rule, resource, direction, examples }) => [
+        count,
+        rule,
+        resource,
+        direction,
+        examples,
+      ]),
+    ).toEqual([
+      [9, '…', '…', 'allow→deny', ['x']],
+      [5, 'a+b', 'get_order', 'allow→deny', ['id-0', 'id-1', 'id-2']],
+      [2, '…', '…', 'deny→allow', []],
+    ])
+  })
+})
