@@ -1,5 +1,6 @@
 /** Reads untrusted resource fields against a closed shape and gathers every fault: field, reason, mend. It knows no kind of resource. */
-import { type Dict, isDict, own } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, own } from '../compile/dict.ts'
 
 /** One thing wrong with a resource, for the one who wrote it. */
 export interface FieldFault {
@@ -117,7 +118,7 @@ export class Fields {
   object(name: string): Fields | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    if (isDict(value)) return new Fields(this.at(name), value, this.#faults)
+    if (isObject(value)) return new Fields(this.at(name), value, this.#faults)
     this.fault(name, 'is not an object', 'write its fields below it')
     return undefined
   }
