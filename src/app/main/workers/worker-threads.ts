@@ -94,7 +94,7 @@ class Threads implements WorkerThreads {
     })
     closers.add('threads', () => this.#end(Date.now() + settings.drainTimeoutMs))
     metrics.gather(() => this.#metrics())
-    metrics.gauge('platform_workers', 'Threads that serve calls.', () => this.#threads.size)
+    metrics.read('platform_workers', () => this.#threads.size)
   }
 
   #openSessions() {
