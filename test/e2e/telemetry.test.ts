@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Addresses } from '../../src/app/main.ts'
+import { METRICS, type MetricDefinition } from '../../src/shared/telemetry/metric-table.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { post, read, rpc } from '../fixtures/deployment.ts'
 
@@ -273,6 +274,14 @@ it('writes one line for each call, with ids, caller, tool, outcome and timings',
     duration_ms: expect.any(Number),
     stages: { authenticate: expect.any(Number) },
   })
+})
+
+it('shows only metrics of the table, with their types', async () => {
+  const text = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
+  const shown = [...text.matchAll(/^# TYPE (platform_\w+) (\w+)$/gm)].map(([, name, type]) => [name!, type])
+  const table: Readonly<Record<string, MetricDefinition>> = METRICS
+  expect(shown.length).toBeGreaterThan(30)
+  expect(shown).toEqual(shown.map(([name]) => [name, table[name!]?.type]))
 })
 
 it('keeps tokens, keys, secrets and arguments out of log, metrics, events, traces and responses', async () => {

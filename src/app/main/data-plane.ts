@@ -193,31 +193,14 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   policy.onSwap(next => holder.adopt(next))
   server.handle(router.handler)
 
-  metrics.gauge(
-    'platform_tools',
-    'Tools in the snapshot that is served.',
-    () => holder.current?.toolCount ?? 0,
-    'max',
-  )
+  metrics.read('platform_tools', () => holder.current?.toolCount ?? 0)
   showSessions(context, sessions)
-  metrics.counter(
-    'platform_result_cache_hits_total',
-    'Calls answered with a result that was remembered, or shared with a call under way.',
-    () => results.counts.hits,
-  )
-  metrics.counter(
-    'platform_result_cache_misses_total',
-    'Calls whose result could have been remembered and was not.',
-    () => results.counts.misses,
-  )
-  metrics.gauge('platform_results_remembered', 'Tool results in the cache.', () => results.size)
-  metrics.gauge(
-    'platform_decisions_remembered',
-    'Policy decisions in the cache.',
-    () => policy.current().cached,
-  )
-  metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
-  metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())
+  metrics.read('platform_result_cache_hits_total', () => results.counts.hits)
+  metrics.read('platform_result_cache_misses_total', () => results.counts.misses)
+  metrics.read('platform_results_remembered', () => results.size)
+  metrics.read('platform_decisions_remembered', () => policy.current().cached)
+  metrics.read('platform_streams', () => mcp.openStreams)
+  metrics.read('platform_calls_in_flight', () => admission.inFlight())
 
   return {
     workers: 1,

@@ -76,17 +76,9 @@ export function openMeter(context: AppContext): SpoolWriter {
     },
   })
   closers.add('meter', () => writer.close())
-  metrics.counter('platform_metering_events_total', 'Metering events made.', () => writer.counts.events)
-  metrics.counter(
-    'platform_metering_dropped_total',
-    'Metering events lost before they were written, because the disk took none.',
-    () => writer.counts.dropped,
-  )
-  metrics.counter(
-    'platform_metering_unsynced_total',
-    'Answers that did not wait any longer for their metering event (METERING_DURABILITY=sync).',
-    () => writer.counts.unsynced,
-  )
+  metrics.read('platform_metering_events_total', () => writer.counts.events)
+  metrics.read('platform_metering_dropped_total', () => writer.counts.dropped)
+  metrics.read('platform_metering_unsynced_total', () => writer.counts.unsynced)
   return writer
 }
 
@@ -146,29 +138,13 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
       log,
     })
     closers.add('delivery of metering events', () => sink.close())
-    metrics.counter(
-      'platform_metering_delivered_total',
-      'Metering events delivered.',
-      () => sink.counts.taken,
-    )
-    metrics.counter(
-      'platform_metering_delivery_failures_total',
-      'Batches of metering events that were not taken, and given again.',
-      () => sink.counts.failures,
-    )
+    metrics.read('platform_metering_delivered_total', () => sink.counts.taken)
+    metrics.read('platform_metering_delivery_failures_total', () => sink.counts.failures)
   }
-  metrics.counter(
-    'platform_metering_spool_dropped_total',
-    'Metering events dropped unread, because the spool had grown to METERING_SPOOL_MAX.',
-    () => retention.counts.dropped,
-  )
-  metrics.counter(
-    'platform_metering_damaged_total',
-    'Metering events in the spool that could not be read any more.',
-    () => reader.counts.damaged,
-  )
-  metrics.gauge('platform_metering_spool_bytes', 'Size of the spool.', () => retention.counts.bytes)
-  metrics.gauge('platform_metering_spool_segments', 'Files of the spool.', () => retention.counts.segments)
+  metrics.read('platform_metering_spool_dropped_total', () => retention.counts.dropped)
+  metrics.read('platform_metering_damaged_total', () => reader.counts.damaged)
+  metrics.read('platform_metering_spool_bytes', () => retention.counts.bytes)
+  metrics.read('platform_metering_spool_segments', () => retention.counts.segments)
 }
 
 async function toKafka(context: AppContext): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
@@ -212,14 +188,6 @@ async function foldFromKafka(context: AppContext, store: Store): Promise<void> {
     },
   })
   closers.add('metering consumer', () => consumer.close())
-  metrics.counter(
-    'platform_metering_consumed_total',
-    'Metering events read from Kafka.',
-    () => consumer.counts.taken,
-  )
-  metrics.counter(
-    'platform_metering_unreadable_total',
-    'Messages of the topic that are no metering event.',
-    () => consumer.counts.unreadable,
-  )
+  metrics.read('platform_metering_consumed_total', () => consumer.counts.taken)
+  metrics.read('platform_metering_unreadable_total', () => consumer.counts.unreadable)
 }

@@ -26,29 +26,11 @@ export async function openQuota(context: AppContext, threads = 0): Promise<Joina
   closers.add('quota', () => quota.close())
   clock.onAdvance(ms => quota.advance(ms))
   metrics.quotaUsage(() => usageOf(quota.usage()))
-  metrics.gauge('platform_quota_store_up', 'Whether the store behind the quotas answers, 1 or 0.', () =>
-    quota.health().store === 'down' ? 0 : 1,
-  )
-  metrics.gauge(
-    'platform_quota_consumers',
-    'Consumers that have a place in the table.',
-    () => quota.health().used,
-  )
-  metrics.gauge(
-    'platform_quota_evicted',
-    'Idle consumers and tool buckets whose place was given to others, since the start.',
-    () => quota.health().evicted,
-  )
-  metrics.gauge(
-    'platform_quota_turned_away',
-    'Calls refused because no place in the table was free, since the start.',
-    () => quota.health().turnedAway,
-  )
-  metrics.gauge(
-    'platform_quota_waited',
-    'Calls that waited for the store behind the quotas, since the start.',
-    () => quota.health().waited,
-  )
+  metrics.read('platform_quota_store_up', () => (quota.health().store === 'down' ? 0 : 1))
+  metrics.read('platform_quota_consumers', () => quota.health().used)
+  metrics.read('platform_quota_evicted', () => quota.health().evicted)
+  metrics.read('platform_quota_turned_away', () => quota.health().turnedAway)
+  metrics.read('platform_quota_waited', () => quota.health().waited)
   return joinable
 }
 

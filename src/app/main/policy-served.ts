@@ -144,16 +144,8 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
   closers.add('watching of the policy', () => watching.stop())
   if (tenants !== undefined) watchTenants(context, tenants, report)
   const candidate = openCandidate({ context, live, options, distribution })
-  metrics.counter(
-    'platform_policy_swaps_total',
-    'Policy bundles that took the place of another.',
-    () => live.status.swaps,
-  )
-  metrics.counter(
-    'platform_policy_bundles_rejected_total',
-    'Policy bundles that could not be served.',
-    () => live.status.rejected,
-  )
+  metrics.read('platform_policy_swaps_total', () => live.status.swaps)
+  metrics.read('platform_policy_bundles_rejected_total', () => live.status.rejected)
   return {
     plane: { current: () => current, onSwap: listener => void listeners.push(listener) },
     epoch,

@@ -101,16 +101,8 @@ async function follow(
 
 function showCandidate({ settings, metrics }: AppContext, follower: PolicyFollower): void {
   if (settings.policy.shadow === undefined) return
-  metrics.gauge(
-    'platform_policy_shadow_compared',
-    'Decisions that the candidate policy made beside the live one.',
-    () => follower.shadow?.compared ?? 0,
-  )
-  metrics.gauge(
-    'platform_policy_shadow_flips',
-    'Decisions of the candidate policy that came out otherwise.',
-    () => follower.shadow?.flipped ?? 0,
-  )
+  metrics.read('platform_policy_shadow_compared', () => follower.shadow?.compared ?? 0)
+  metrics.read('platform_policy_shadow_flips', () => follower.shadow?.flipped ?? 0)
 }
 
 function openRecorder(
@@ -121,7 +113,7 @@ function openRecorder(
   const dir = join(settings.dataDir, 'decisions')
   const file = keep === 'off' ? undefined : createDecisionLog({ dir, thread: threadId, log })
   if (file !== undefined) closers.add('decision log', () => file.close())
-  metrics.gauge('platform_decisions_dropped', 'Decisions the log had to leave out.', () => file?.dropped ?? 0)
+  metrics.read('platform_decisions_dropped', () => file?.dropped ?? 0)
   return new DecisionRecorder({
     log: file,
     dir,

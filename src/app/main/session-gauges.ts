@@ -12,16 +12,6 @@ export function showSessions({ metrics, clock }: AppContext, sessions: SessionSt
     })
     return asked
   }
-  metrics.gauge(
-    'platform_sessions',
-    'MCP sessions that are alive; with REDIS_URL those of all instances.',
-    async () => (await statistics()).active_sessions,
-    'max',
-  )
-  metrics.gauge(
-    'platform_sessions_zombie',
-    'MCP sessions without a stream that have been idle for more than a third of their time to live.',
-    async () => (await statistics()).zombie_sessions,
-    'max',
-  )
+  metrics.read('platform_sessions', async () => (await statistics()).active_sessions)
+  metrics.read('platform_sessions_zombie', async () => (await statistics()).zombie_sessions)
 }

@@ -10,20 +10,8 @@ export function openUpstreams({ egress, metrics }: AppContext): Upstreams {
     onRetry: () => retries++,
     onRefused: () => refused++,
   })
-  metrics.gauge(
-    'platform_upstream_circuits_open',
-    'Upstreams that are not tried because they failed several times in a row.',
-    () => upstreams.openCircuits,
-  )
-  metrics.counter(
-    'platform_upstream_refused_total',
-    'Proxied calls refused because the upstream is not tried.',
-    () => refused,
-  )
-  metrics.counter(
-    'platform_upstream_retries_total',
-    'Proxied calls tried a second time because the first never reached the upstream.',
-    () => retries,
-  )
+  metrics.read('platform_upstream_circuits_open', () => upstreams.openCircuits)
+  metrics.read('platform_upstream_refused_total', () => refused)
+  metrics.read('platform_upstream_retries_total', () => retries)
   return upstreams
 }

@@ -56,35 +56,11 @@ export async function sendWebhooks(context: AppContext, store: Store): Promise<W
     onFault: (message, error) => log.error({ err: error }, message),
   })
   closers.add('webhooks', () => webhooks.close())
-  metrics.counter(
-    'platform_webhook_delivered_total',
-    'Webhook deliveries that arrived.',
-    () => outcomes.success,
-  )
-  metrics.counter(
-    'platform_webhook_retries_total',
-    'Attempts at a webhook delivery that failed and are followed by another.',
-    () => outcomes.retry,
-  )
-  metrics.counter(
-    'platform_webhook_failed_total',
-    'Webhook deliveries given up after the last attempt.',
-    () => outcomes.failed,
-  )
-  metrics.gauge(
-    'platform_webhook_queue_depth',
-    'Webhook deliveries that wait for an attempt.',
-    () => webhooks.depth.waiting,
-  )
-  metrics.gauge(
-    'platform_webhook_oldest_due_seconds',
-    'How long the oldest webhook delivery has been due.',
-    () => webhooks.depth.oldestDueMs / 1000,
-  )
-  metrics.gauge(
-    'platform_webhook_in_flight',
-    'Webhook deliveries this instance is sending.',
-    () => webhooks.inFlight,
-  )
+  metrics.read('platform_webhook_delivered_total', () => outcomes.success)
+  metrics.read('platform_webhook_retries_total', () => outcomes.retry)
+  metrics.read('platform_webhook_failed_total', () => outcomes.failed)
+  metrics.read('platform_webhook_queue_depth', () => webhooks.depth.waiting)
+  metrics.read('platform_webhook_oldest_due_seconds', () => webhooks.depth.oldestDueMs / 1000)
+  metrics.read('platform_webhook_in_flight', () => webhooks.inFlight)
   return webhooks
 }

@@ -1,7 +1,8 @@
-/** The Prometheus registry with the specification's names. Label sets are bounded here and nowhere else. */
+/** The Prometheus registry of a thread, filled from the table of metrics; it bounds the number of consumer labels. It defines no metric. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { CallCounts } from './call-counts.ts'
 import type { Histogram } from './histogram.ts'
+import { METRICS, type MetricDefinition, type MetricName } from './metric-table.ts'
 import { scrapedHistogram } from './scraped-histogram.ts'
 
 /** How much of a calendar quota a consumer has used; above 1 after a limit was lowered. */
@@ -32,80 +33,30 @@ export class Metrics {
   constructor(maxConsumers: number) {
     const calls = new CallCounts(maxConsumers)
     this.#calls = calls
-    const registers = [this.registry]
     new Counter({
-      name: 'platform_requests_total',
-      help: 'Calls by consumer and status.',
-      labelNames: ['consumer', 'status'],
-      registers,
+      ...this.#labelled('platform_requests_total'),
       collect() {
         this.reset()
         for (const { consumer, status, calls: n } of calls.requests()) this.inc({ consumer, status }, n)
       },
     })
     new Counter({
-      name: 'platform_outcomes_total',
-      help: 'Calls by action and outcome.',
-      labelNames: ['action', 'outcome'],
-      registers,
+      ...this.#labelled('platform_outcomes_total'),
       collect() {
         this.reset()
         for (const { action, outcome, calls: n } of calls.outcomes()) this.inc({ action, outcome }, n)
       },
     })
-    this.counter(
-      'platform_rate_limited_total',
-      'Calls refused by a window of a second or a minute, by burst or by the rate of a tool.',
-      () => this.#rateLimited,
-    )
-    this.counter(
-      'platform_quota_exceeded_total',
-      'Calls refused by a daily or monthly quota.',
-      () => this.#quotaExceeded,
-    )
-    this.#histogram(
-      'platform_request_duration_seconds',
-      'Time in the pipeline, backend included.',
-      'action',
-      calls.duration,
-    )
-    this.#histogram('platform_backend_duration_seconds', 'Time the backend took.', undefined, calls.backend)
-    this.#connectionsRefused = new Counter({
-      name: 'platform_connections_refused_total',
-      help: 'Connections closed before a request was taken.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.#streamsRefused = new Counter({
-      name: 'platform_streams_refused_total',
-      help: 'Event streams the limiter did not open.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.#streamsEnded = new Counter({
-      name: 'platform_streams_ended_total',
-      help: 'Event streams by why they ended.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.#histogram(
-      'platform_stage_duration_seconds',
-      'Time in a stage, of the calls that are sampled for it (STAGE_TIMING_SAMPLE).',
-      'stage',
-      calls.stages,
-    )
-    this.#bugs = new Counter({
-      name: 'platform_internal_errors_total',
-      help: 'Exceptions caught by the pipeline.',
-      labelNames: ['stage'],
-      registers,
-    })
-    this.#policyFailures = new Counter({
-      name: 'platform_policy_failures_total',
-      help: 'Decisions the policy could not make; each was a denial.',
-      labelNames: ['failure'],
-      registers,
-    })
+    this.read('platform_rate_limited_total', () => this.#rateLimited)
+    this.read('platform_quota_exceeded_total', () => this.#quotaExceeded)
+    this.#histogram('platform_request_duration_seconds', calls.duration)
+    this.#histogram('platform_backend_duration_seconds', calls.backend)
+    this.#connectionsRefused = new Counter(this.#labelled('platform_connections_refused_total'))
+    this.#streamsRefused = new Counter(this.#labelled('platform_streams_refused_total'))
+    this.#streamsEnded = new Counter(this.#labelled('platform_streams_ended_total'))
+    this.#histogram('platform_stage_duration_seconds', calls.stages)
+    this.#bugs = new Counter(this.#labelled('platform_internal_errors_total'))
+    this.#policyFailures = new Counter(this.#labelled('platform_policy_failures_total'))
   }
 
   /** See `CallMetrics` in the record-metrics stage. */
@@ -129,10 +80,7 @@ export class Metrics {
   quotaUsage(read: () => Iterable<QuotaUsage>): void {
     const calls = this.#calls
     new Gauge({
-      name: 'platform_quota_usage_ratio',
-      help: 'Used share of a quota, 0.0 to 1.0.',
-      labelNames: ['consumer', 'type'],
-      registers: [this.registry],
+      ...this.#labelled('platform_quota_usage_ratio'),
       collect() {
         this.reset()
         const fullest = new Map<string, QuotaUsage>()
@@ -174,47 +122,42 @@ export class Metrics {
     this.#policyFailures.inc({ failure })
   }
 
-  #histogram(name: string, help: string, label: string | undefined, histogram: Histogram): void {
-    this.registry.registerMetric(scrapedHistogram(name, help, label, histogram))
+  #labelled(name: MetricName) {
+    const { help, labels } = METRICS[name]
+    return { name, help, labelNames: labels, registers: [this.registry] }
   }
 
-  /** Counts that are kept elsewhere and read when scraped. */
-  counter(name: string, help: string, read: () => number): void {
-    new Counter({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
+  #histogram(name: MetricName, histogram: Histogram): void {
+    const { help, labels } = METRICS[name]
+    this.registry.registerMetric(scrapedHistogram(name, help, labels[0], histogram))
   }
 
   /**
-   * Gauges that are read when scraped.
-   * @param read where it rejects, what it said last stands
-   * @param threads `max` where every thread knows the same, instead of its share
+   * Registers a metric whose value is kept elsewhere and read by each scrape.
+   * @param value a rejection keeps the value of the scrape before
    */
-  gauge(
-    name: string,
-    help: string,
-    read: () => number | Promise<number>,
-    threads: 'sum' | 'max' = 'sum',
-  ): void {
-    new Gauge({
-      name,
-      help,
-      aggregator: threads,
-      registers: [this.registry],
-      async collect() {
-        try {
-          this.set(await read())
-        } catch {
-          // one that cannot be asked must not cost the scrape all others
-        }
-      },
-    })
+  read(name: MetricName, value: () => number | Promise<number>): void {
+    const { type, help, threads }: MetricDefinition = METRICS[name]
+    const options = { name, help, registers: [this.registry] }
+    if (type === 'counter')
+      new Counter({
+        ...options,
+        async collect() {
+          const current = await valueOrNone(value)
+          if (current === undefined) return
+          this.reset()
+          this.inc(current)
+        },
+      })
+    else
+      new Gauge({
+        ...options,
+        aggregator: threads ?? 'sum',
+        async collect() {
+          const current = await valueOrNone(value)
+          if (current !== undefined) this.set(current)
+        },
+      })
   }
 
   /** Where other threads count too, and are asked when scraped. */
@@ -235,6 +178,15 @@ export class Metrics {
         ? this.registry
         : AggregatorRegistry.aggregate([await this.json(), ...others] as object[])
     return `${await all.metrics()}\n${await this.#process.metrics()}`
+  }
+}
+
+/** One source that fails must not fail the whole scrape. */
+async function valueOrNone(value: () => number | Promise<number>): Promise<number | undefined> {
+  try {
+    return await value()
+  } catch {
+    return undefined
   }
 }
 
