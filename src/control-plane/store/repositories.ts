@@ -1,5 +1,5 @@
 /** The repositories of a transaction, one interface for each kind of row. No query lives here. */
-import type { UsageCount } from '../../link/report.ts'
+import type { UsageCount } from '../../link/usage-count.ts'
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'

@@ -1,4 +1,5 @@
-/** What a subscription has used of its plan, from the counts that gateways report. It enforces nothing. */
+/** Usage of a subscription against the limits of its plan, from the counts that gateways report. It enforces no limit. */
+import { usageDay } from '../../../link/usage-count.ts'
 import { limitsOf, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 
@@ -21,17 +22,17 @@ export interface Usage {
   readonly lastRequestAt: Date | null
 }
 
-/** The current calendar month in UTC, as quotas count (specification, "Quotas per consumer"). */
+/** Usage in the current UTC calendar month and day, the windows of the quotas. */
 export async function usageOf(tx: Transaction, subscription: Subscription): Promise<Usage> {
   const { now } = tx
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const periodStart = new Date(Date.UTC(year, month, 1))
   const periodEnd = new Date(Date.UTC(year, month + 1, 1))
   const tomorrow = new Date(Date.UTC(year, month, date + 1))
-  const today = dayOf(now)
+  const today = usageDay(now)
   const plan = await tx.plans.bySlug(subscription.plan)
   const limits = limitsOf(subscription, plan ?? {})
-  const inMonth = await tx.usage.sum(subscription.id, dayOf(periodStart), today)
+  const inMonth = await tx.usage.sum(subscription.id, usageDay(periodStart), today)
   const inDay = await tx.usage.sum(subscription.id, today, today)
   return {
     periodStart,
@@ -48,9 +49,4 @@ export async function usageOf(tx: Transaction, subscription: Subscription): Prom
 function windowOf(count: number, limit: number, resetsAt: Date): Window {
   if (limit === 0) return { count, limit: null, remaining: null, resetsAt }
   return { count, limit, remaining: Math.max(0, limit - count), resetsAt }
-}
-
-/** `YYYY-MM-DD` in UTC. */
-export function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10)
 }

@@ -1,6 +1,6 @@
 /** Counts: requests of a subscription by day, and requests of a tenant on the control plane by hour. It enforces no limit of the data plane. */
 import { sql } from 'kysely'
-import type { UsageCount } from '../../../link/report.ts'
+import type { UsageCount } from '../../../link/usage-count.ts'
 import type { TierUsageRepository, UsageRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { Session } from './session.ts'
