@@ -3,7 +3,7 @@ import { usageDay } from '../../../link/usage-count.ts'
 import { limitsOf, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 
-interface Window {
+interface UsageWindow {
   readonly count: number
   /** null = no limit. */
   readonly limit: number | null
@@ -17,13 +17,13 @@ export interface Usage {
   readonly requests: number
   readonly errors: number
   readonly limits: ReturnType<typeof limitsOf>
-  readonly daily: Window
-  readonly monthly: Window
+  readonly daily: UsageWindow
+  readonly monthly: UsageWindow
   readonly lastRequestAt: Date | null
 }
 
 /** Usage in the current UTC calendar month and day, the windows of the quotas. */
-export async function usageOf(tx: Transaction, subscription: Subscription): Promise<Usage> {
+export async function currentUsage(tx: Transaction, subscription: Subscription): Promise<Usage> {
   const { now } = tx
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const periodStart = new Date(Date.UTC(year, month, 1))
@@ -46,7 +46,7 @@ export async function usageOf(tx: Transaction, subscription: Subscription): Prom
   }
 }
 
-function windowOf(count: number, limit: number, resetsAt: Date): Window {
+function windowOf(count: number, limit: number, resetsAt: Date): UsageWindow {
   if (limit === 0) return { count, limit: null, remaining: null, resetsAt }
   return { count, limit, remaining: Math.max(0, limit - count), resetsAt }
 }
