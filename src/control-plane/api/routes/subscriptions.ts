@@ -208,6 +208,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     body: approval,
     bodyOptional: true,
     success: {
+      status: 200,
       description: 'The subscription, with its key when one was created',
       schema: shownSubscription,
     },

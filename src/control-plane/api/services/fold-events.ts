@@ -2,8 +2,8 @@
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { addUsage, type UsageCount, usageDay, usageKey } from '../../../link/usage-count.ts'
 import { bucketOf } from '../../../model/latency-histogram.ts'
-import type { MeteredHour, MeteredLatency } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
+import type { MeteredHour, MeteredLatency } from '../../store/usage-repositories.ts'
 
 /** `MeteringMark.source` of the spool of this process. */
 export const SPOOL_SOURCE = 'spool'

@@ -1,7 +1,7 @@
 /** Metrics of a tenant or API by hour, day or month, with latencies from merged histograms. It counts no event. */
 import { quantile } from '../../../model/latency-histogram.ts'
-import type { Granularity, MeteredPeriod } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
+import type { Granularity, MeteredPeriod } from '../../store/usage-repositories.ts'
 import { invalidField } from '../http/problem.ts'
 
 /** Periods in one response. */
