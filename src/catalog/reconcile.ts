@@ -4,7 +4,7 @@ import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextLedger } from './sync/definitions.ts'
-import { type Entry, type Made, madeFrom, newEntry, phaseOf, written } from './sync/entry.ts'
+import { type Entry, type Made, madeFrom, newEntry, phaseOf } from './sync/entry.ts'
 import { type ManualTool, NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, statusOf } from './sync/status.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
@@ -69,7 +69,7 @@ export class Reconciler {
     // Names are admitted in order only after the first round: which document arrives first must not decide.
     this.#ready = true
     this.#settle()
-    await Promise.all([...this.#entries.values()].map(written))
+    await Promise.all([...this.#entries.values()].map(entry => entry.writes.drain()))
   }
 
   /** Synchronizes every tool-set whose document or credential, read from the source itself (files, ConfigMaps, Secrets), changed. */
@@ -94,7 +94,7 @@ export class Reconciler {
     this.#closed = true
     const entries = [...this.#entries.values()]
     await Promise.all(entries.map(entry => entry.sync?.close()))
-    await Promise.all(entries.map(written))
+    await Promise.all(entries.map(entry => entry.writes.drain()))
   }
 
   async #removeOthers(wanted: ReadonlySet<string>): Promise<void> {
@@ -102,7 +102,7 @@ export class Reconciler {
       if (wanted.has(key)) continue
       this.#entries.delete(key)
       await entry.sync?.close()
-      await written(entry)
+      await entry.writes.drain()
       await this.#parts.documents.remove(entry.namespace, entry.name)
       await this.#parts.definitions.remove(entry.namespace, entry.name)
       await this.#parts.statuses.remove(entry).catch(error => this.#logFailure(entry, error))
@@ -139,8 +139,8 @@ export class Reconciler {
   /** What its tools meant when the process last ended. One never seen is told Pending; of others the last status stands until there is news. */
   #load(entry: Entry): void {
     const { namespace, name } = entry
-    entry.writing = entry.writing
-      .then(async () => {
+    void entry.writes
+      .run(async () => {
         entry.ledger = await this.#parts.definitions.read(namespace, name)
         if (entry.ledger === undefined) await this.#parts.statuses.write(entry, PENDING)
       })
@@ -232,8 +232,8 @@ export class Reconciler {
   /** Compares the tools now served with those before, and keeps what they mean; the status tells it afterwards. */
   #compare(entry: Entry, served: Made): void {
     const { namespace, name } = entry
-    entry.writing = entry.writing
-      .then(async () => {
+    void entry.writes
+      .run(async () => {
         const accepted = entry.sync?.toolSet.acceptedSpecHash === served.specHash
         const ledger = await nextLedger(entry.ledger, served.definitions, accepted)
         if (ledger === undefined) return
@@ -267,8 +267,8 @@ export class Reconciler {
 
   #write(entry: Entry): void {
     const { status } = entry
-    entry.writing = entry.writing
-      .then(() => this.#parts.statuses.write(entry, status))
+    void entry.writes
+      .run(() => this.#parts.statuses.write(entry, status))
       .catch(error_ => this.#logFailure(entry, error_))
   }
 

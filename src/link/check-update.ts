@@ -1,4 +1,5 @@
 /** The form of an update as it comes from the control plane: what is wrong with it, if anything. It applies nothing and verifies no version. */
+import { isObject } from '../model/is-object.ts'
 
 /** A digest; see `versionOfContent`. */
 const VERSION = /^[0-9a-f]{64}$/
@@ -74,10 +75,6 @@ export function updateFault(update: unknown): string | undefined {
 
 function isVersion(value: unknown): boolean {
   return typeof value === 'string' && VERSION.test(value)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function objectFault(value: unknown, shape: Shape, path: string): string | undefined {

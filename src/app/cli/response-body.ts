@@ -1,4 +1,5 @@
 /** The body of a response to one of the commands, bounded in size: JSON, text, or a JSON-RPC response on an event stream. It sends nothing. */
+import { isObject } from '../../model/is-object.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
@@ -55,7 +56,7 @@ export function requestIdOf(body: object | undefined): unknown {
 
 /** Notifications and requests of the server come before the response (same section). */
 function isResponseTo(requestId: unknown, message: unknown): boolean {
-  if (typeof message !== 'object' || message === null || requestId === undefined) return false
+  if (!isObject(message) || requestId === undefined) return false
   return 'id' in message && message.id === requestId && ('result' in message || 'error' in message)
 }
 

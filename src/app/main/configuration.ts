@@ -1,7 +1,9 @@
 /** Puts the parts of the configuration together and hands each change to the data plane. It makes none of the parts. */
+
 import { applyChange, type ContentChange, type SnapshotChange } from '../../link/change.ts'
 import { type ControlShare, wholeShare } from '../../link/control-share.ts'
 import { type SnapshotContent, seal } from '../../link/document.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 /** Serves a change on every thread. @returns why one of them could not */
@@ -16,7 +18,7 @@ export class Configuration {
   #held: ContentChange = {}
   readonly #deliver: Deliver
   readonly #log: Log
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #changes = new SerialQueue()
 
   constructor(options: {
     readonly content: SnapshotContent
@@ -41,9 +43,7 @@ export class Configuration {
    * @returns why it is not served: the configuration is then as it was before
    */
   change(change: ContentChange): Promise<string | undefined> {
-    const done = this.#work.then(() => this.#carryOut(change))
-    this.#work = done
-    return done
+    return this.#changes.run(() => this.#carryOut(change))
   }
 
   async #carryOut(change: ContentChange): Promise<string | undefined> {

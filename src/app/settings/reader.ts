@@ -1,5 +1,7 @@
 /** Reads single values out of an environment and gathers every fault. It knows no setting by name. */
+
 import { readFileSync } from 'node:fs'
+import { parseDurationMs } from '../../model/duration.ts'
 
 export interface SettingFault {
   readonly name: string
@@ -12,16 +14,6 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
   MiB: 2 ** 20,
   GiB: 2 ** 30,
   TiB: 2 ** 40,
-}
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** Milliseconds of a duration such as `500ms`, `30s`, `1m10s`, `24h`; undefined when it is none. */
-export function parseDurationMs(text: string): number | undefined {
-  if (!/^(\d+(ms|s|m|h|d))+$/.test(text)) return undefined
-  let totalMs = 0
-  for (const [, count, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g))
-    totalMs += Number(count) * UNIT_MS[unit!]!
-  return Number.isSafeInteger(totalMs) ? totalMs : undefined
 }
 
 export class Reader {

@@ -1,7 +1,8 @@
 /** Parameters and body → the flat arguments of a tool, and the bindings back. Naming follows one stable rule; nothing is sent here. */
+import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding, ParameterBinding } from '../../model/tool.ts'
 import type { ReadBody } from './body.ts'
-import { isDict, own, put } from './dict.ts'
+import { own, put } from './dict.ts'
 import { argumentName } from './names.ts'
 import type { ReadParameter } from './parameters.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
@@ -147,10 +148,10 @@ function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
   }
   const converted = converter.convert(body.node)
   const properties = own(converted.schema, 'properties')
-  if (isDict(properties)) {
+  if (isObject(properties)) {
     for (const name of Object.keys(body.encoding)) {
       const property = own(properties, name)
-      if (body.encoding[name]?.binary === true && isDict(property)) markBinary(property as Draft)
+      if (body.encoding[name]?.binary === true && isObject(property)) markBinary(property as Draft)
     }
   }
   return converted
@@ -164,7 +165,7 @@ function textBody(body: ReadBody, converter: SchemaConverter, description: strin
 
 /** Bytes travel as base64 in JSON arguments; the wire has them as they are. */
 function markBinary(schema: Draft): void {
-  const target = isDict(schema.items) ? (schema.items as Draft) : schema
+  const target = isObject(schema.items) ? (schema.items as Draft) : schema
   delete target.format
   delete target.contentMediaType
   if (target.type === undefined) target.type = 'string'

@@ -1,6 +1,7 @@
 /** The request body of an operation: in which media type it is sent, whole or field by field. It names no argument. */
+import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
-import { type Dict, isDict, own } from './dict.ts'
+import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { type Fields, fieldsOf } from './fields.ts'
 import { type BodyKind, byPreference, concrete, essence, isJson, kindOfBody } from './media-types.ts'
@@ -32,17 +33,17 @@ export function readBody(
       : document.follow(own(operation, 'requestBody'))
   const declared = document.dialect === '2.0' ? given : own(operation, 'requestBody')
   if (declared === undefined || declared === null) return undefined
-  if (!isDict(given)) return 'the request body refers to something that is not in the document'
+  if (!isObject(given)) return 'the request body refers to something that is not in the document'
   // RFC 9110 §9.3.2 gives a body of HEAD no meaning, and clients do not send one.
   if (raw.method === 'HEAD') return undefined
   const content = own(given, 'content')
-  const types = isDict(content) ? Object.keys(content).filter(key => essence(key) !== undefined) : []
-  if (!isDict(content) || types.length === 0) {
+  const types = isObject(content) ? Object.keys(content).filter(key => essence(key) !== undefined) : []
+  if (!isObject(content) || types.length === 0) {
     return own(given, 'required') === true ? 'the request body names no media type' : undefined
   }
   const choice = [...types].sort((a, b) => byPreference(essence(a)!, essence(b)!))[0]!
   const media = document.follow(content[choice])
-  return readMedia(document, essence(choice)!, isDict(media) ? media : {}, given)
+  return readMedia(document, essence(choice)!, isObject(media) ? media : {}, given)
 }
 
 function readMedia(document: OpenDocument, type: string, media: Dict, body: Dict): ReadBody {
@@ -65,18 +66,18 @@ function readMedia(document: OpenDocument, type: string, media: Dict, body: Dict
 function kindFor(document: OpenDocument, type: string, node: unknown): BodyKind {
   const kind = kindOfBody(type)
   const schema = document.follow(node)
-  if (!isDict(schema)) return type === '*/*' ? 'json' : kind
+  if (!isObject(schema)) return type === '*/*' ? 'json' : kind
   if (isBinary(document, schema) && !isJson(type) && kind !== 'form' && kind !== 'multipart') return 'binary'
   const types = typesOf(schema, document.dialect)
   const structured =
-    isDict(own(schema, 'properties')) || types?.includes('object') || types?.includes('array')
+    isObject(own(schema, 'properties')) || types?.includes('object') || types?.includes('array')
   return structured && (kind === 'binary' || kind === 'text') && !/[/+]xml$|yaml/.test(type) ? 'json' : kind
 }
 
 /** True for text that stands for bytes: `format: binary`, 2.0 `file`, 3.1 `contentMediaType` without `contentEncoding`. */
 export function isBinary(document: OpenDocument, node: unknown): boolean {
   const schema = document.follow(node)
-  if (!isDict(schema)) return false
+  if (!isObject(schema)) return false
   if (own(schema, 'format') === 'binary' || own(schema, 'type') === 'file') return true
   const mediaType = own(schema, 'contentMediaType')
   return (
@@ -97,12 +98,12 @@ function encodingOf(
 ): NonNullable<BodyBinding['encoding']> {
   const given = own(media, 'encoding')
   const schema = document.follow(node)
-  const properties = fields?.properties ?? mapOf(isDict(schema) ? own(schema, 'properties') : undefined)
+  const properties = fields?.properties ?? mapOf(isObject(schema) ? own(schema, 'properties') : undefined)
   const encoding = new Map<string, PropertyEncoding>()
   for (const [name, property] of properties) {
-    const entry = isDict(given) ? readEncoding(own(given, name)) : {}
+    const entry = isObject(given) ? readEncoding(own(given, name)) : {}
     const target = document.follow(property)
-    const item = isDict(target) ? own(target, 'items') : undefined
+    const item = isObject(target) ? own(target, 'items') : undefined
     const binary = isBinary(document, property) || (item !== undefined && isBinary(document, item))
     if (binary) encoding.set(name, { ...entry, binary })
     else if (Object.keys(entry).length > 0) encoding.set(name, entry)
@@ -111,13 +112,13 @@ function encodingOf(
 }
 
 function mapOf(properties: unknown): ReadonlyMap<string, unknown> {
-  return new Map(isDict(properties) ? Object.entries(properties) : [])
+  return new Map(isObject(properties) ? Object.entries(properties) : [])
 }
 
 const STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as const
 
 function readEncoding(given: unknown): PropertyEncoding {
-  if (!isDict(given)) return {}
+  if (!isObject(given)) return {}
   // Several types may be listed (`image/png, image/jpeg`): the first is sent.
   const first = String(own(given, 'contentType') ?? '').split(',', 1)[0]!
   const contentType = essence(first)

@@ -1,5 +1,6 @@
 /** Brings the definitions a schema refers to: written in place where they are small, under `$defs` where they recur. It converts nothing. */
-import { isDict, put } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { put } from './dict.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
 
@@ -92,7 +93,7 @@ export class Bundler {
   /** The node with its small definitions (all of them, when `everything`) written in place. */
   #rewrite(node: unknown, everything: boolean): unknown {
     if (Array.isArray(node)) return node.map(child => this.#rewrite(child, everything))
-    if (!isDict(node)) return node
+    if (!isObject(node)) return node
     const name = definitionName(node)
     if (name === undefined || !(everything || this.#length(name) <= SMALL_CHARS)) {
       return this.#rewriteKeys(node, everything)
@@ -141,7 +142,7 @@ function definitionName(node: { readonly [key: string]: unknown }): string | und
 
 function namesIn(node: unknown, into = new Set<string>()): Set<string> {
   if (Array.isArray(node)) for (const child of node) namesIn(child, into)
-  else if (isDict(node)) {
+  else if (isObject(node)) {
     const name = definitionName(node)
     if (name !== undefined) into.add(name)
     for (const key of Object.keys(node)) namesIn(node[key], into)

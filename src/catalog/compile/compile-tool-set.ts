@@ -1,8 +1,9 @@
 /** OpenAPI document + ToolSet → tools. Pure: no file, no clock, no network; one bad operation never costs the others. */
 
+import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import { type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
-import { isDict, own, strings, text } from './dict.ts'
+import { own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
@@ -80,7 +81,7 @@ function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: Skipped
   const chosen: Chosen[] = []
   for (const raw of open.operations()) {
     const { method, path } = raw
-    if (!isDict(raw.operation)) {
+    if (!isObject(raw.operation)) {
       skipped.push({ operation: `${method} ${path}`, reason: 'the operation is not an object' })
       continue
     }

@@ -2,10 +2,6 @@
 
 export type Dict = { readonly [key: string]: unknown }
 
-export function isDict(value: unknown): value is Dict {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
-
 /** The own property, undefined when there is none (`constructor` and `__proto__` included). */
 export function own(dict: Dict, key: string): unknown {
   return Object.hasOwn(dict, key) ? dict[key] : undefined

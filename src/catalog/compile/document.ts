@@ -1,5 +1,6 @@
 /** An OpenAPI document opened for reading: its dialect, its references, its operations one by one. It changes nothing and fetches nothing. */
-import { type Dict, isDict, list, own, text } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, list, own, text } from './dict.ts'
 
 export type Dialect = '2.0' | '3.0' | '3.1'
 
@@ -32,15 +33,15 @@ export class OpenDocument {
 
   /** @throws DocumentError when the value is not an OpenAPI 2.0, 3.0, 3.1 or 3.2 document. */
   constructor(value: unknown) {
-    if (!isDict(value)) {
+    if (!isObject(value)) {
       throw new DocumentError(`the document is ${kindOf(value)}, not an object: give an OpenAPI document`)
     }
     this.root = value
     this.dialect = dialectOf(value)
     const info = own(value, 'info')
-    this.title = (isDict(info) && text(info.title)) || 'the API'
+    this.title = (isObject(info) && text(info.title)) || 'the API'
     const paths = own(value, 'paths')
-    if (paths !== undefined && paths !== null && !isDict(paths)) {
+    if (paths !== undefined && paths !== null && !isObject(paths)) {
       throw new DocumentError(`paths is ${kindOf(paths)}, not an object: correct the document`)
     }
   }
@@ -48,11 +49,11 @@ export class OpenDocument {
   /** Every operation under `paths`, in the order of the document. */
   *operations(): Generator<RawOperation> {
     const paths = own(this.root, 'paths')
-    if (!isDict(paths)) return
+    if (!isObject(paths)) return
     for (const path of Object.keys(paths)) {
       if (!path.startsWith('/')) continue
       const pathItem = this.follow(paths[path])
-      if (!isDict(pathItem)) continue
+      if (!isObject(pathItem)) continue
       for (const method of METHODS) {
         const operation = own(pathItem, method)
         if (operation !== undefined)
@@ -67,7 +68,7 @@ export class OpenDocument {
    */
   follow(value: unknown): unknown {
     for (let hops = 0; hops < MAX_REFERENCE_CHAIN; hops++) {
-      if (!isDict(value)) return value
+      if (!isObject(value)) return value
       const reference = own(value, '$ref')
       if (typeof reference !== 'string') return value
       value = this.resolve(reference)
@@ -85,7 +86,7 @@ export class OpenDocument {
     for (const token of reference.slice(2).split('/')) {
       const key = unescapeToken(token)
       if (Array.isArray(node)) node = node[Number(key)]
-      else if (isDict(node)) node = own(node, key) ?? own(node, token)
+      else if (isObject(node)) node = own(node, key) ?? own(node, token)
       else return undefined
     }
     return node
@@ -96,9 +97,9 @@ export class OpenDocument {
     if (this.#anchors === undefined) {
       this.#anchors = new Map()
       const components = own(this.root, 'components')
-      const schemas = isDict(components) ? own(components, 'schemas') : undefined
-      for (const schema of isDict(schemas) ? Object.values(schemas) : []) {
-        if (!isDict(schema)) continue
+      const schemas = isObject(components) ? own(components, 'schemas') : undefined
+      for (const schema of isObject(schemas) ? Object.values(schemas) : []) {
+        if (!isObject(schema)) continue
         for (const keyword of ['$anchor', '$dynamicAnchor']) {
           const anchor = text(own(schema, keyword))
           if (anchor !== undefined) this.#anchors.set(anchor, schema)
@@ -112,12 +113,13 @@ export class OpenDocument {
   parametersOf(raw: RawOperation): { readonly merged: readonly Dict[]; readonly broken: readonly string[] } {
     const merged = new Map<string, Dict>()
     const broken: string[] = []
-    const own_ = isDict(raw.operation) ? list(raw.operation.parameters) : []
+    const own_ = isObject(raw.operation) ? list(raw.operation.parameters) : []
     for (const entry of [...list(raw.pathItem.parameters), ...own_]) {
       const parameter = this.follow(entry)
-      if (isDict(parameter) && typeof parameter.name === 'string' && typeof parameter.in === 'string') {
+      if (isObject(parameter) && typeof parameter.name === 'string' && typeof parameter.in === 'string') {
         merged.set(`${parameter.in} ${parameter.name}`, parameter)
-      } else broken.push(isDict(entry) && typeof entry.$ref === 'string' ? entry.$ref : 'without name or in')
+      } else
+        broken.push(isObject(entry) && typeof entry.$ref === 'string' ? entry.$ref : 'without name or in')
     }
     return { merged: [...merged.values()], broken }
   }

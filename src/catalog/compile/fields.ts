@@ -1,5 +1,6 @@
 /** Whether a body schema is a plain object, and which fields it has: `allOf` merged, references followed. It converts nothing. */
-import { type Dict, isDict, list, own, strings } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, list, own, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 
 export interface Fields {
@@ -35,13 +36,13 @@ function collect(
   depth: number,
 ): boolean {
   const schema = document.follow(node)
-  if (!isDict(schema) || depth > MAX_DEPTH || !isOnlyFields(schema)) return false
-  if (isDict(node) && Object.hasOwn(node, '$ref') && hasSiblings(node, document)) return false
+  if (!isObject(schema) || depth > MAX_DEPTH || !isOnlyFields(schema)) return false
+  if (isObject(node) && Object.hasOwn(node, '$ref') && hasSiblings(node, document)) return false
   for (const member of list(own(schema, 'allOf'))) {
     if (!collect(document, member, properties, required, depth + 1)) return false
   }
   const given = own(schema, 'properties')
-  for (const name of isDict(given) ? Object.keys(given) : []) {
+  for (const name of isObject(given) ? Object.keys(given) : []) {
     const before = properties.get(name)
     const after = (given as Dict)[name]
     properties.set(name, before === undefined || same(before, after) ? after : { allOf: [before, after] })
@@ -71,6 +72,6 @@ function same(a: unknown, b: unknown): boolean {
 }
 
 function minPropertiesOf(schema: unknown): number {
-  const value = isDict(schema) ? own(schema, 'minProperties') : undefined
+  const value = isObject(schema) ? own(schema, 'minProperties') : undefined
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 0
 }

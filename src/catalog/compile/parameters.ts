@@ -1,6 +1,7 @@
 /** Parameter Objects → bindings and argument schemas (OpenAPI 3.1 §4.8.12; 2.0 through `swagger2.ts`). It names no argument. */
+import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
-import { type Dict, isDict, list, own, put } from './dict.ts'
+import { type Dict, list, own, put } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { essence } from './media-types.ts'
 import { isPlain, modernParameter } from './swagger2.ts'
@@ -142,11 +143,11 @@ function readOne(
 /** A parameter described by `content` holds exactly one media type (OpenAPI 3.1 §4.8.12.3). */
 function contentOf(document: OpenDocument, parameter: Dict): { type: string; node: unknown } | undefined {
   const content = own(parameter, 'content')
-  if (!isDict(content)) return undefined
+  if (!isObject(content)) return undefined
   for (const key of Object.keys(content)) {
     const type = essence(key)
     const media = document.follow(content[key])
-    if (type !== undefined && isDict(media)) return { type, node: own(media, 'schema') }
+    if (type !== undefined && isObject(media)) return { type, node: own(media, 'schema') }
   }
   return undefined
 }
@@ -156,10 +157,10 @@ function withAnnotations(node: unknown, parameter: Dict): unknown {
   const extra: Record<string, unknown> = {}
   for (const key of ['example', 'examples', 'deprecated']) {
     const value = own(parameter, key)
-    if (value !== undefined && list(value).length === 0 && !(isDict(node) && Object.hasOwn(node, key))) {
+    if (value !== undefined && list(value).length === 0 && !(isObject(node) && Object.hasOwn(node, key))) {
       put(extra, key, value)
     }
   }
   if (Object.keys(extra).length === 0) return node
-  return isDict(node) && !Object.hasOwn(node, '$ref') ? { ...node, ...extra } : node
+  return isObject(node) && !Object.hasOwn(node, '$ref') ? { ...node, ...extra } : node
 }

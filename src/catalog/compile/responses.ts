@@ -1,5 +1,6 @@
 /** What an operation answers: the `Accept` header, and the output schema when it is wanted. It reads success responses only. */
-import { type Dict, isDict, own } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { acceptOf, essence, isJson } from './media-types.ts'
 import { modernResponse } from './swagger2.ts'
@@ -16,17 +17,17 @@ export function readResponses(document: OpenDocument, raw: RawOperation): ReadRe
   const responses = own(operation, 'responses')
   const types: string[] = []
   let node: unknown
-  for (const status of isDict(responses) ? successes(responses) : []) {
+  for (const status of isObject(responses) ? successes(responses) : []) {
     const given = document.follow((responses as Dict)[status])
-    if (!isDict(given)) continue
+    if (!isObject(given)) continue
     const response = document.dialect === '2.0' ? modernResponse(document, operation, given) : given
     const content = own(response, 'content')
-    for (const key of isDict(content) ? Object.keys(content) : []) {
+    for (const key of isObject(content) ? Object.keys(content) : []) {
       const type = essence(key)
       if (type === undefined) continue
       types.push(type)
       const media = document.follow((content as Dict)[key])
-      if (node === undefined && isJson(type) && isDict(media)) node = own(media, 'schema')
+      if (node === undefined && isJson(type) && isObject(media)) node = own(media, 'schema')
     }
   }
   return { accept: acceptOf(types), node }

@@ -1,7 +1,8 @@
 /** The harmless keywords of a schema, brought to JSON Schema 2020-12. It does not descend: `schema.ts` does. */
 
+import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
-import { type Dict, isDict, list, own, put, strings } from './dict.ts'
+import { type Dict, list, own, put, strings } from './dict.ts'
 import type { Dialect } from './document.ts'
 import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE } from './words.ts'
 
@@ -101,9 +102,9 @@ function exampleOf(node: Dict): unknown {
   if (example !== undefined && example !== null) return example
   const examples = own(node, 'examples')
   if (Array.isArray(examples)) return examples[0]
-  if (!isDict(examples)) return undefined
+  if (!isObject(examples)) return undefined
   const first = Object.values(examples)[0]
-  return isDict(first) ? own(first, 'value') : undefined
+  return isObject(first) ? own(first, 'value') : undefined
 }
 
 function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined): void {
@@ -175,7 +176,7 @@ export function dependentRequired(node: Dict): Draft | undefined {
   const out: Draft = {}
   for (const keyword of ['dependencies', 'dependentRequired']) {
     const given = own(node, keyword)
-    if (!isDict(given)) continue
+    if (!isObject(given)) continue
     for (const name of Object.keys(given)) {
       if (Array.isArray(given[name])) put(out, name, strings(list(given[name])))
     }

@@ -1,7 +1,8 @@
 /** OpenAPI schemas (2.0, 3.0, 3.1) → JSON Schema 2020-12, one direction each. Every reference becomes `#/$defs/…`; `bundle.ts` brings the definitions. */
 
+import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
-import { type Dict, isDict, list, own, put, strings } from './dict.ts'
+import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
 
@@ -50,7 +51,7 @@ export class SchemaConverter {
 
   #convert(node: unknown, references: Map<string, number>, depth: number): Draft {
     if (node === false) return { not: {} }
-    if (!isDict(node)) return {}
+    if (!isObject(node)) return {}
     if (depth > MAX_DEPTH) {
       this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: what is below allows anything`)
       return {}
@@ -86,7 +87,7 @@ export class SchemaConverter {
     const known = this.#names.get(reference)
     if (known !== undefined) return known
     const target = this.#document.resolve(reference)
-    if (!isDict(target) && typeof target !== 'boolean') return undefined
+    if (!isObject(target) && typeof target !== 'boolean') return undefined
     // References that lead nowhere but to each other mean nothing.
     if (this.#document.follow(target) === undefined) return undefined
     const last = reference.slice(reference.lastIndexOf('/') + 1)
@@ -106,8 +107,8 @@ export class SchemaConverter {
     const { dialect } = this.#document
     const out: Draft = {}
     let types = typesOf(node, dialect)
-    if (types === undefined && isDict(own(node, 'properties')) && !isComposed(node)) types = ['object']
-    if (types === undefined && isDict(own(node, 'items')) && !isComposed(node)) types = ['array']
+    if (types === undefined && isObject(own(node, 'properties')) && !isComposed(node)) types = ['object']
+    if (types === undefined && isObject(own(node, 'items')) && !isComposed(node)) types = ['array']
     if (types !== undefined) out.type = types.length === 1 ? types[0] : types
     copyKeywords(node, out, types, what =>
       this.#notice(`${what} left out: it could not be checked in linear time or is not valid`),
@@ -127,7 +128,7 @@ export class SchemaConverter {
   #object(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
     const properties = own(node, 'properties')
     const hidden = new Set<string>()
-    if (isDict(properties)) {
+    if (isObject(properties)) {
       const converted: Draft = {}
       for (const name of Object.keys(properties)) {
         if (this.isHidden(properties[name])) hidden.add(name)
@@ -139,10 +140,10 @@ export class SchemaConverter {
     if (required.length > 0) out.required = required
     const additional = own(node, 'additionalProperties')
     if (typeof additional === 'boolean') out.additionalProperties = additional
-    else if (isDict(additional)) out.additionalProperties = below(additional)
+    else if (isObject(additional)) out.additionalProperties = below(additional)
     for (const keyword of ['patternProperties', 'dependentSchemas'] as const) {
       const group = own(node, keyword)
-      if (!isDict(group)) continue
+      if (!isObject(group)) continue
       const converted: Draft = {}
       for (const name of Object.keys(group)) {
         const key = keyword === 'patternProperties' ? usablePattern(name) : name
@@ -154,28 +155,30 @@ export class SchemaConverter {
     if (dependent !== undefined) out.dependentRequired = dependent
     for (const keyword of ['propertyNames', 'unevaluatedProperties'] as const) {
       const child = own(node, keyword)
-      if (isDict(child) || typeof child === 'boolean') out[keyword] = child === true ? true : below(child)
+      if (isObject(child) || typeof child === 'boolean') out[keyword] = child === true ? true : below(child)
     }
   }
 
   /** readOnly in a request, writeOnly in a response: on the property itself or behind its reference. */
   isHidden(property: unknown): boolean {
     const keyword = this.#direction === 'request' ? 'readOnly' : 'writeOnly'
-    if (isDict(property) && own(property, keyword) === true) return true
+    if (isObject(property) && own(property, keyword) === true) return true
     const target = this.#document.follow(property)
-    return isDict(target) && own(target, keyword) === true
+    return isObject(target) && own(target, keyword) === true
   }
 
   #composition(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
     for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
-      const members = list(own(node, keyword)).filter(member => isDict(member) || typeof member === 'boolean')
+      const members = list(own(node, keyword)).filter(
+        member => isObject(member) || typeof member === 'boolean',
+      )
       if (members.length === 0) continue
       out[keyword] = members.map(below)
       if (keyword === 'oneOf') this.#discriminate(node, members, out)
     }
     for (const keyword of ['not', 'if', 'then', 'else'] as const) {
       const child = own(node, keyword)
-      if (isDict(child)) out[keyword] = below(child)
+      if (isObject(child)) out[keyword] = below(child)
     }
     simplifyAllOf(out)
   }
@@ -183,16 +186,16 @@ export class SchemaConverter {
   /** A discriminator says which branch is meant: each gets its constant, so that exactly one can hold (OpenAPI 3.1 §4.8.25). */
   #discriminate(node: Dict, members: readonly unknown[], out: Draft): void {
     const discriminator = own(node, 'discriminator')
-    const property = isDict(discriminator) ? own(discriminator, 'propertyName') : undefined
+    const property = isObject(discriminator) ? own(discriminator, 'propertyName') : undefined
     if (typeof property !== 'string' || property === '__proto__') return
-    const mapping = isDict(discriminator) ? own(discriminator, 'mapping') : undefined
+    const mapping = isObject(discriminator) ? own(discriminator, 'mapping') : undefined
     const branches = out.oneOf as Draft[]
     out.oneOf = branches.map((branch, i) => {
       const member = members[i]
-      const reference = isDict(member) ? own(member, '$ref') : undefined
+      const reference = isObject(member) ? own(member, '$ref') : undefined
       if (typeof reference !== 'string') return branch
       const name = reference.slice(reference.lastIndexOf('/') + 1)
-      const mapped = isDict(mapping)
+      const mapped = isObject(mapping)
         ? Object.keys(mapping).filter(key => mapping[key] === reference || mapping[key] === name)
         : []
       const values = mapped.length > 0 ? mapped : [name]
@@ -219,10 +222,10 @@ function arrayKeywords(
   const items = own(node, 'items')
   const prefix = Array.isArray(items) ? items : own(node, 'prefixItems')
   if (Array.isArray(prefix) && prefix.length > 0) out.prefixItems = prefix.map(below)
-  if (isDict(items)) out.items = below(items)
+  if (isObject(items)) out.items = below(items)
   else if (types?.includes('array') && out.prefixItems === undefined) out.items = {}
   const contains = own(node, 'contains')
-  if (isDict(contains)) out.contains = below(contains)
+  if (isObject(contains)) out.contains = below(contains)
 }
 
 /** `allOf` of one member, which 3.0 authors write to describe a reference, is that member. */

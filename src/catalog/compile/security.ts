@@ -1,8 +1,9 @@
 /** How the gateway shows itself to the backend: the kind the tool-set names, placed as the document's security scheme says. It holds no secret of its own. */
 
+import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
-import { type Dict, isDict, list, own, text } from './dict.ts'
+import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { modernSecuritySchemes } from './swagger2.ts'
 
@@ -34,21 +35,21 @@ function* schemesOf(document: OpenDocument, raw: RawOperation): Generator<Dict> 
   const defined =
     document.dialect === '2.0'
       ? modernSecuritySchemes(document)
-      : isDict(components)
+      : isObject(components)
         ? own(components, 'securitySchemes')
         : undefined
-  if (!isDict(defined)) return
-  const operation = isDict(raw.operation) ? raw.operation : {}
+  if (!isObject(defined)) return
+  const operation = isObject(raw.operation) ? raw.operation : {}
   for (const holder of [operation, document.root]) {
     for (const requirement of list(own(holder, 'security'))) {
-      for (const name of isDict(requirement) ? Object.keys(requirement) : []) {
+      for (const name of isObject(requirement) ? Object.keys(requirement) : []) {
         const scheme = document.follow(own(defined, name))
-        if (isDict(scheme)) yield scheme
+        if (isObject(scheme)) yield scheme
       }
     }
   }
   for (const name of Object.keys(defined)) {
     const scheme = document.follow(defined[name])
-    if (isDict(scheme)) yield scheme
+    if (isObject(scheme)) yield scheme
   }
 }

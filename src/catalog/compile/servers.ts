@@ -1,5 +1,6 @@
 /** Where an operation's requests go: baseURL, else the servers of operation, path and document. It contacts nobody. */
-import { type Dict, isDict, list, own, text } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { modernServers } from './swagger2.ts'
 
@@ -35,7 +36,7 @@ export function chooseServer(
     return { kind: 'none', reason: 'spec.baseURL is not an absolute http(s) address' }
   }
   for (const server of serversOf(document, raw)) {
-    const address = isDict(server) ? withDefaults(server) : undefined
+    const address = isObject(server) ? withDefaults(server) : undefined
     const baseUrl = address === undefined ? undefined : normalizeBaseUrl(address, options.documentUrl)
     if (baseUrl !== undefined) return { kind: 'base', baseUrl }
   }
@@ -43,7 +44,7 @@ export function chooseServer(
 }
 
 function serversOf(document: OpenDocument, raw: RawOperation): readonly unknown[] {
-  const operation = isDict(raw.operation) ? raw.operation : {}
+  const operation = isObject(raw.operation) ? raw.operation : {}
   if (document.dialect === '2.0') return modernServers(document, operation)
   for (const holder of [operation, raw.pathItem, document.root]) {
     const servers = list(own(holder, 'servers'))
@@ -57,8 +58,8 @@ function withDefaults(server: Dict): string | undefined {
   if (url === undefined) return undefined
   const variables = own(server, 'variables')
   const filled = url.trim().replace(/\{([^{}]+)\}/g, (placeholder, name: string) => {
-    const variable = isDict(variables) ? own(variables, name) : undefined
-    if (!isDict(variable)) return placeholder
+    const variable = isObject(variables) ? own(variables, name) : undefined
+    if (!isObject(variable)) return placeholder
     const preset = own(variable, 'default') ?? list(own(variable, 'enum'))[0]
     return typeof preset === 'string' || typeof preset === 'number' ? String(preset) : placeholder
   })

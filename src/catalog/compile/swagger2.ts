@@ -1,5 +1,6 @@
 /** One Swagger 2.0 operation rewritten in the words of OpenAPI 3: parameters, body, responses, servers. The document stays as it is. */
-import { type Dict, isDict, own, put, strings, text } from './dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, own, put, strings, text } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 
 /** Keywords of a parameter that say where it goes, not what it holds; the rest is its schema (2.0, Parameter Object). */
@@ -99,7 +100,7 @@ function consumesOf(document: OpenDocument, operation: Dict): string[] {
 
 function schemaOf(parameter: Dict): Dict {
   const given = own(parameter, 'schema')
-  if (isDict(given)) return given
+  if (isObject(given)) return given
   const schema: Record<string, unknown> = {}
   for (const key of Object.keys(parameter)) if (!PLACEMENT.has(key)) put(schema, key, parameter[key])
   return schema
@@ -121,11 +122,11 @@ function pick(from: Dict, keys: readonly string[]): Dict {
 /** The names and places of all security schemes, as 3.x writes them. */
 export function modernSecuritySchemes(document: OpenDocument): Dict {
   const given = own(document.root, 'securityDefinitions')
-  if (!isDict(given)) return {}
+  if (!isObject(given)) return {}
   const out: Record<string, unknown> = {}
   for (const name of Object.keys(given)) {
     const scheme = given[name]
-    if (!isDict(scheme)) continue
+    if (!isObject(scheme)) continue
     put(out, name, own(scheme, 'type') === 'basic' ? { type: 'http', scheme: 'basic' } : scheme)
   }
   return out

@@ -1,6 +1,7 @@
 /** The directory source: resources in files, watched; status in files. It keeps the last good content of a file that breaks. */
 
 import type { Tool } from '../../model/tool.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
@@ -41,7 +42,7 @@ class DirectorySource implements ToolSource {
   readonly #compiler = createCompiler()
   #reconciler: Reconciler | undefined
   #stopWatching: (() => void) | undefined
-  #reading: Promise<void> = Promise.resolve()
+  readonly #readings = new SerialQueue()
   #signature: string | undefined
   #referenced = ''
   /** Content by path, so that only files that changed are read again. */
@@ -84,21 +85,20 @@ class DirectorySource implements ToolSource {
     this.#closed = true
     this.#stopWatching?.()
     await this.#reconciler?.close()
-    await this.#reading
+    await this.#readings.drain()
     await this.#compiler.close()
   }
 
   /** One reading at a time; whoever asks while one runs gets another after it. */
   #read(): Promise<void> {
-    this.#reading = this.#reading
-      .then(() => this.#readOnce())
+    return this.#readings
+      .run(() => this.#readOnce())
       .catch(error => {
         this.#options.log.error(
           { directory: this.#options.directory, err: error },
           'the tool-set directory cannot be read',
         )
       })
-    return this.#reading
   }
 
   async #readOnce(): Promise<void> {

@@ -1,8 +1,9 @@
 /** Status of tool-sets as YAML files `<DATA_DIR>/status/<namespace>/<name>.yaml`. It decides nothing. */
+
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
-import { isDict } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
 import type { StatusWriter } from '../reconcile.ts'
 import { writeWhole } from '../sync/write-whole.ts'
 
@@ -40,7 +41,7 @@ export class StatusFiles implements StatusWriter {
       for (const file of await namesIn(join(this.#directory, namespace))) {
         if (!file.endsWith('.yaml')) continue
         const status = await readStatus(join(this.#directory, namespace, file))
-        if (isDict(status) && Number(status.toolCount) > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
+        if (isObject(status) && Number(status.toolCount) > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }
     }
     return keys

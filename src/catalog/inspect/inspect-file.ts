@@ -1,9 +1,11 @@
 /** A file with a ToolSet resource or a bare OpenAPI document → what it compiles to, for people who look at it. No network. */
+
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
+import { isObject } from '../../model/is-object.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
-import { isDict, own } from '../compile/dict.ts'
+import { own } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
 import { type FieldFault, faultText } from '../resource/fields.ts'
@@ -42,7 +44,7 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
 }
 
 function isOpenApi(value: unknown): boolean {
-  return isDict(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
+  return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
 }
 
 /** A document without an absolute server is shown all the same. */

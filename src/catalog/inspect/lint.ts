@@ -1,6 +1,6 @@
 /** What agents would stumble over in a tool-set, with what to do about it. It changes nothing. */
+import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
-import { isDict } from '../compile/dict.ts'
 import type { Inspection } from './inspect-file.ts'
 
 export interface LintFinding {
@@ -112,7 +112,8 @@ function isGenerated(tool: Tool): boolean {
 
 function isDescribed(schema: unknown): boolean {
   return (
-    isDict(schema) && ['description', 'title', 'enum', 'const', '$ref'].some(key => schema[key] !== undefined)
+    isObject(schema) &&
+    ['description', 'title', 'enum', 'const', '$ref'].some(key => schema[key] !== undefined)
   )
 }
 

@@ -1,6 +1,7 @@
 /** The Kubernetes source: ToolSet and Tool objects, watched; every instance serves, the leader writes status and Tool objects. */
 
 import type { Tool } from '../../model/tool.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { type Desired, Reconciler } from '../reconcile.ts'
@@ -47,7 +48,7 @@ class KubernetesSource implements ToolSource {
   #reconciler: Reconciler | undefined
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined
-  #working: Promise<void> = Promise.resolve()
+  readonly #reconciliations = new SerialQueue()
   #writing: Promise<void> | undefined
   /** Something changed since the Tool objects were planned. */
   #stale = false
@@ -115,7 +116,7 @@ class KubernetesSource implements ToolSource {
     await this.#caches?.toolsets.close()
     await this.#caches?.tools.close()
     await this.#reconciler?.close()
-    await this.#working
+    await this.#reconciliations.drain()
     await this.#writing
     await this.#leader.close()
     await this.#compiler.close()
@@ -151,8 +152,8 @@ class KubernetesSource implements ToolSource {
   }
 
   #work(): Promise<void> {
-    this.#working = this.#working
-      .then(async () => {
+    return this.#reconciliations
+      .run(async () => {
         if (this.#closed) return
         await this.#reconciler!.apply(await this.#desired())
         if (this.#leader.leading) this.#writeObjects()
@@ -160,7 +161,6 @@ class KubernetesSource implements ToolSource {
       .catch(error =>
         this.#options.log.error({ err: error }, 'the tool-sets of the cluster cannot be reconciled'),
       )
-    return this.#working
   }
 
   async #desired(): Promise<Desired> {

@@ -1,7 +1,8 @@
 /** Tool objects of a tool-set: what should be in the cluster, merged three ways so that fields edited by hand stay. Pure. */
+
 import { createHash } from 'node:crypto'
+import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
-import { isDict } from '../compile/dict.ts'
 import type { KubeObject } from './api.ts'
 
 export interface Owner {
@@ -125,7 +126,7 @@ function writtenHashes(
   if (text === undefined) return undefined
   try {
     const value: unknown = JSON.parse(text)
-    return isDict(value) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -141,7 +142,7 @@ function hashOf(value: unknown): string {
 
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
-  if (!isDict(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(
     Object.keys(value)
       .sort()

@@ -1,9 +1,9 @@
 /** A Tool resource laid over a generated tool, or made into a tool of its own. Fields written by hand always win. Pure. */
+import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
 import { DEFAULT_TIMEOUT_MS, tenantOfNamespace } from '../../model/tool-set.ts'
 import { annotationsOf } from '../compile/annotations.ts'
-import { isDict } from '../compile/dict.ts'
 import { placeholdersOf } from '../compile/parameters.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import type { FieldFault } from './fields.ts'
@@ -101,7 +101,7 @@ function bindings(
   schema: ObjectSchema,
 ): Pick<RequestTemplate, 'parameters' | 'body'> {
   const inPath = placeholdersOf(endpoint)
-  const rest = Object.keys(isDict(schema.properties) ? schema.properties : {}).filter(
+  const rest = Object.keys(isObject(schema.properties) ? schema.properties : {}).filter(
     name => !inPath.includes(name),
   )
   const parameters: ParameterBinding[] = inPath.map(name => {

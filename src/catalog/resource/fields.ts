@@ -1,5 +1,7 @@
 /** Reads untrusted resource fields against a closed shape and gathers every fault: field, reason, mend. It knows no kind of resource. */
-import { type Dict, isDict, own } from '../compile/dict.ts'
+import { parseDurationMs } from '../../model/duration.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, own } from '../compile/dict.ts'
 
 /** One thing wrong with a resource, for the one who wrote it. */
 export interface FieldFault {
@@ -117,7 +119,7 @@ export class Fields {
   object(name: string): Fields | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    if (isDict(value)) return new Fields(this.at(name), value, this.#faults)
+    if (isObject(value)) return new Fields(this.at(name), value, this.#faults)
     this.fault(name, 'is not an object', 'write its fields below it')
     return undefined
   }
@@ -130,15 +132,4 @@ export class Fields {
       this.fault(name.slice(0, 60), 'is not a known field', `remove it; known here: ${known}`)
     }
   }
-}
-
-const UNIT_MS: { readonly [unit: string]: number } = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-
-/** Milliseconds of `500ms`, `30s`, `1.5h`, `1h30m`; undefined when it is no duration. */
-export function parseDurationMs(text: string): number | undefined {
-  if (text.length > 32 || !/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined
-  let totalMs = 0
-  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))
-    totalMs += Number(count) * UNIT_MS[unit!]!
-  return Math.round(totalMs)
 }

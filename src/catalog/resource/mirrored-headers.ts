@@ -1,5 +1,5 @@
 /** Checks `x-mcp-header` annotations that an author wrote (MCP 2026-07-28): a faulty one would make clients drop the whole tool. Pure. */
-import { isDict } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
 
 /** RFC 9110 §5.6.2, token; `Mcp-Param-` goes before it. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
@@ -20,7 +20,7 @@ function faultIn(node: unknown, reachable: boolean, path: string, names: Set<str
     }
     return undefined
   }
-  if (!isDict(node)) return undefined
+  if (!isObject(node)) return undefined
   if (KEYWORD in node) {
     const fault = annotationFault(node, reachable && path !== '', names)
     if (fault !== undefined) return `${KEYWORD} at ${path === '' ? 'the root' : path} ${fault}`
@@ -28,7 +28,7 @@ function faultIn(node: unknown, reachable: boolean, path: string, names: Set<str
   for (const [keyword, inner] of Object.entries(node)) {
     // what stands in these is data, not schema
     if (keyword === 'enum' || keyword === 'const' || keyword === 'default' || keyword === 'examples') continue
-    const holdsSchemas = keyword === 'properties' && isDict(inner)
+    const holdsSchemas = keyword === 'properties' && isObject(inner)
     const parts = holdsSchemas ? Object.entries(inner) : [['', inner] as const]
     for (const [name, part] of parts) {
       const at = `${path}/${keyword}${name === '' ? '' : `/${name}`}`

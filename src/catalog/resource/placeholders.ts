@@ -1,5 +1,6 @@
 /** `${NAME}` in the text of a resource → values of a closed map. It never reads the environment. */
-import { type Dict, isDict, put } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
+import { type Dict, put } from '../compile/dict.ts'
 import type { FieldFault } from './fields.ts'
 
 /** An OpenAPI document in the resource is left alone: a `${…}` in it is its own. */
@@ -15,7 +16,7 @@ export function fillPlaceholders(
   if (typeof value === 'string') return path === VERBATIM ? value : fill(value, variables, faults, path)
   if (Array.isArray(value))
     return value.map((item, i) => fillPlaceholders(item, variables, faults, `${path}[${i}]`))
-  if (!isDict(value)) return value
+  if (!isObject(value)) return value
   const out: Record<string, unknown> = {}
   for (const key of Object.keys(value as Dict)) {
     put(out, key, fillPlaceholders(value[key], variables, faults, path === '' ? key : `${path}.${key}`))

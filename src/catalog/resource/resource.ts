@@ -1,8 +1,9 @@
 /** The envelope of a resource: apiVersion, kind, metadata, and which reader its spec gets. It reads no file and keeps nothing. */
 
+import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
-import { type Dict, isDict, own, text } from '../compile/dict.ts'
+import { type Dict, own, text } from '../compile/dict.ts'
 import { type FieldFault, Fields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
@@ -29,7 +30,7 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 /** @param apiGroup `toolgate.dev` unless the deployment says otherwise */
 export function readResource(value: unknown, apiGroup: string): ResourceResult {
   const faults: FieldFault[] = []
-  if (!isDict(value)) {
+  if (!isObject(value)) {
     const fault = {
       field: 'resource',
       reason: 'is not an object',
@@ -84,7 +85,9 @@ function readMeta(root: Fields, isTool: boolean, apiGroup: string): ResourceMeta
   }
   if (name === undefined || namespace === undefined) return undefined
   const annotations = metadata.raw('annotations')
-  const accepted = isDict(annotations) ? text(own(annotations, `${apiGroup}/accepted-spec-hash`)) : undefined
+  const accepted = isObject(annotations)
+    ? text(own(annotations, `${apiGroup}/accepted-spec-hash`))
+    : undefined
   return { name, namespace, ...(accepted === undefined ? {} : { acceptedSpecHash: accepted }) }
 }
 

@@ -1,9 +1,9 @@
 /** A Tool resource (contract §8) → its fields, or every fault in them. It makes no tool: `apply-tool.ts` does. */
+import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import type { ToolAnnotations } from '../../model/tool.ts'
 import type { ToolDefaults } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
-import { isDict } from '../compile/dict.ts'
 import type { Fields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
@@ -78,7 +78,7 @@ function readEndpoint(spec: Fields): string | undefined {
 function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSchema | undefined {
   const value = spec.raw(name)
   if (value === undefined) return undefined
-  if (!isDict(value)) spec.fault(name, 'is not an object', 'write a JSON Schema (2020-12)')
+  if (!isObject(value)) spec.fault(name, 'is not an object', 'write a JSON Schema (2020-12)')
   else if (mustBeObject && value.type !== 'object')
     spec.fault(`${name}.type`, 'is not "object"', 'write type: object')
   else if (JSON.stringify(value).length > 200_000) spec.fault(name, 'is larger than 200 kB', 'shorten it')

@@ -1,6 +1,8 @@
 /** Documents compiled in a worker thread with a bound on time and memory, so that no document can stop the event loop. It compiles nothing on this thread. */
+
 import type { Worker } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { startThread } from '../../shared/threads/start-thread.ts'
 import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
 import type { WorkerJob, WorkerMessage } from './compile-worker.ts'
@@ -24,7 +26,7 @@ const MOVED_FROM_BYTES = 64 * 1024
 export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ToolSetCompiler {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
-  let line: Promise<unknown> = Promise.resolve()
+  const queue = new SerialQueue()
   let closed = false
 
   async function end(): Promise<void> {
@@ -48,15 +50,13 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
 
   return {
     compile(job) {
-      const result = line.then(() => run(job))
-      line = result
-      return result
+      return queue.run(() => run(job))
     },
     async close() {
       closed = true
       clearTimeout(idle)
       await end()
-      await line
+      await queue.drain()
     },
   }
 }

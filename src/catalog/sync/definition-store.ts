@@ -1,8 +1,9 @@
 /** Ledgers of definitions on disk, one file for each tool-set: a change is noticed across restarts too. */
+
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDict } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
 import type { Ledger } from './definitions.ts'
 import { writeWhole } from './write-whole.ts'
 
@@ -18,7 +19,10 @@ export class DefinitionStore {
     try {
       const value: unknown = JSON.parse(await readFile(this.#file(namespace, name), 'utf8'))
       const isLedger =
-        isDict(value) && isDict(value.tools) && Array.isArray(value.changed) && Array.isArray(value.breaking)
+        isObject(value) &&
+        isObject(value.tools) &&
+        Array.isArray(value.changed) &&
+        Array.isArray(value.breaking)
       return isLedger ? (value as unknown as Ledger) : undefined
     } catch {
       return undefined

@@ -1,7 +1,8 @@
 /** What tools meant when they were last looked at, so that none changes its meaning unseen. Pure; `definition-store.ts` keeps it. */
+
 import { createHash } from 'node:crypto'
+import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
-import { isDict } from '../compile/dict.ts'
 
 /**
  * One tool on one line: 16 hex digits of the SHA-256 of title, description and annotations, then each argument as `name:type`,
@@ -100,7 +101,7 @@ function argumentsOf(definition: Definition): Arguments {
 }
 
 function typeOf(schema: unknown): string {
-  const type = isDict(schema) ? schema.type : undefined
+  const type = isObject(schema) ? schema.type : undefined
   if (Array.isArray(type)) return type.join('|')
   return typeof type === 'string' ? type : 'any'
 }

@@ -1,8 +1,9 @@
 /** The last good document of each tool-set on disk, so that a restart without its source still serves the last Ready tools. It holds no credential. */
+
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDict } from '../compile/dict.ts'
+import { isObject } from '../../model/is-object.ts'
 import { writeWhole } from './write-whole.ts'
 
 export interface StoredDocument {
@@ -27,7 +28,7 @@ export class DocumentStore {
       const content = await readFile(this.#file(namespace, name))
       const end = content.indexOf(NEWLINE)
       const head: unknown = JSON.parse(content.toString('utf8', 0, end))
-      if (!isDict(head) || head.url !== url) return undefined
+      if (!isObject(head) || head.url !== url) return undefined
       const etag = typeof head.etag === 'string' ? head.etag : undefined
       return { url, etag, bytes: content.subarray(end + 1) }
     } catch {

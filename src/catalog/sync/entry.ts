@@ -1,6 +1,8 @@
 /** What the reconciler knows of one tool-set. It changes nothing by itself. */
+
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import type { Definitions, Ledger } from './definitions.ts'
 import { PENDING } from './status.ts'
@@ -37,15 +39,15 @@ export interface Entry {
   /** What the tools meant before; undefined = never seen. */
   ledger: Ledger | undefined
   status: ToolSetStatus
-  /** What is being written about it; each follows the one before. */
-  writing: Promise<void>
+  /** Writes of its status and definitions, in order. */
+  readonly writes: SerialQueue
 }
 
 export function newEntry(namespace: string, name: string): Entry {
   return {
     ...{ namespace, name, sync: undefined, spec: '', resourceFault: undefined, served: undefined },
     ...{ waiting: undefined, error: undefined, clash: undefined, syncing: false, idle: false },
-    ...{ lastSyncedAt: undefined, ledger: undefined, status: PENDING, writing: Promise.resolve() },
+    ...{ lastSyncedAt: undefined, ledger: undefined, status: PENDING, writes: new SerialQueue() },
   }
 }
 
@@ -61,13 +63,4 @@ export function madeFrom(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): M
   const { specHash, toolsHash, result, definitions } = outcome
   const { tools } = result
   return { tools, names: tools.map(tool => tool.name).sort(), specHash, toolsHash, result, definitions }
-}
-
-/** Resolves when nothing is left to write. */
-export async function written(entry: Entry): Promise<void> {
-  let writing: Promise<void>
-  do {
-    writing = entry.writing
-    await writing
-  } while (writing !== entry.writing)
 }

@@ -1,6 +1,8 @@
 /** The life of one tool-set: obtain the document, compile, wait, again. One synchronization at a time; it publishes nothing itself. */
+
 import { createHash } from 'node:crypto'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
+import { backoffMs } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore } from './document-store.ts'
@@ -44,8 +46,7 @@ interface Local {
   readonly credential: string | undefined
 }
 
-const FIRST_RETRY_MS = 5_000
-const MAX_RETRY_MS = 300_000
+const BACKOFF = { firstMs: 5_000, maxMs: 300_000 }
 const MAX_TIMER_MS = 2_000_000_000
 
 export class ToolSetSync {
@@ -197,9 +198,9 @@ export class ToolSetSync {
   #schedule(): void {
     const { source, enabled } = this.toolSet
     if (this.#closed || !enabled || source === undefined) return
-    const refreshMs = source.kind === 'url' ? source.refreshIntervalMs : MAX_RETRY_MS
+    const refreshMs = source.kind === 'url' ? source.refreshIntervalMs : BACKOFF.maxMs
     if (source.kind !== 'url' && this.#failures === 0) return
-    const retryMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#failures - 1, 10), MAX_RETRY_MS)
+    const retryMs = backoffMs(BACKOFF, this.#failures - 1)
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(retryMs, refreshMs)
     const jittered = delayMs * (0.9 + 0.2 * this.#parts.random())
     this.#timer = setTimeout(() => void this.sync(), Math.min(jittered, MAX_TIMER_MS))

@@ -3,6 +3,7 @@
 import type { ShareUpdate } from '../../link/control-share.ts'
 import { Counts } from '../../link/counts.ts'
 import type { CountRows, GatewayState, Hello, Report } from '../../link/report.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { Publisher } from './publish.ts'
@@ -34,7 +35,7 @@ export class LocalGateway {
   /** Handed in under `#sequence` and not confirmed: it goes again unchanged, so that it counts once whether or not it arrived. */
   #unconfirmed: CountRows | undefined
   readonly #counts = new Counts()
-  #work: Promise<void> = Promise.resolve()
+  readonly #steps = new SerialQueue()
 
   private constructor(
     id: string,
@@ -116,8 +117,7 @@ export class LocalGateway {
   }
 
   #next(work: () => Promise<void>): Promise<void> {
-    this.#work = this.#work.then(work).catch(error => this.#onFault('the gateway could not report', error))
-    return this.#work
+    return this.#steps.run(work).catch(error => this.#onFault('the gateway could not report', error))
   }
 
   async #send(): Promise<void> {

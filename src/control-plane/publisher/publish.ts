@@ -10,6 +10,7 @@ import {
 import { partDigest, versionOf } from '../../link/share-version.ts'
 import type { Plan } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
+import { Backoff } from '../../shared/async/backoff.ts'
 import type { ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
@@ -18,8 +19,7 @@ import { planShare, tenantShares } from './share.ts'
 /** Steps that a gateway may be behind and still be sent only what changed. */
 const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
-const FIRST_RETRY_MS = 100
-const MAX_RETRY_MS = 2_000
+const BACKOFF = { firstMs: 100, maxMs: 2_000 }
 
 interface Step {
   readonly from: string
@@ -53,7 +53,7 @@ export class Publisher {
   #running: Promise<void> | undefined
   #again = false
   #retry: NodeJS.Timeout | undefined
-  #retryMs = FIRST_RETRY_MS
+  readonly #backoff = new Backoff(BACKOFF)
   #isClosed = false
 
   constructor(options: PublisherOptions) {
@@ -126,7 +126,7 @@ export class Publisher {
       this.#again = false
       try {
         while (await this.#step()) {}
-        this.#retryMs = FIRST_RETRY_MS
+        this.#backoff.reset()
       } catch (error) {
         this.#options.onFault('the snapshot could not be refreshed; the last one stays published', error)
         this.#retryLater()
@@ -139,9 +139,8 @@ export class Publisher {
   #retryLater(): void {
     clearTimeout(this.#retry)
     if (this.#isClosed) return
-    this.#retry = setTimeout(() => void this.refresh(), this.#retryMs)
+    this.#retry = setTimeout(() => void this.refresh(), this.#backoff.nextMs())
     this.#retry.unref()
-    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
   }
 
   /** Nothing is tried again after it. */

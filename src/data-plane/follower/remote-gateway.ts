@@ -2,6 +2,7 @@
  * A gateway that runs apart: follows the snapshots of its control plane, keeps the last share on disk, reports. It starts from that
  * copy when the control plane is away. It compiles nothing and serves no request.
  */
+
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { updateFault } from '../../link/check-update.ts'
@@ -15,6 +16,8 @@ import {
 import type { Hello } from '../../link/report.ts'
 import { versionOfContent } from '../../link/share-version.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
+import { Backoff } from '../../shared/async/backoff.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { ControlPlaneClient, SnapshotStream } from './client.ts'
@@ -28,8 +31,8 @@ const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
 /** One event holds a hundred tenants at most. */
 const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024
-const FIRST_RETRY_MS = 100
-const MAX_RETRY_MS = 2_000
+/** With jitter: a whole fleet must not come back at once. */
+const BACKOFF = { firstMs: 100, maxMs: 2_000, jitter: 0.5 }
 
 export interface RemoteGatewayOptions {
   readonly client: ControlPlaneClient
@@ -47,6 +50,7 @@ export interface RemoteGatewayOptions {
 export class RemoteGateway {
   readonly #options: RemoteGatewayOptions
   readonly #file: ShareFile
+  readonly #backoff = new Backoff(BACKOFF)
   #share: ControlShare = EMPTY_SHARE
   /** A version that could not be served: it is not asked for again. */
   #refused: string | undefined
@@ -62,7 +66,7 @@ export class RemoteGateway {
   #reported: string | undefined
   #closing = new AbortController()
   #following: Promise<void> = Promise.resolve()
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #updates = new SerialQueue()
   #wakeFirst: () => void = () => {}
 
   constructor(options: RemoteGatewayOptions) {
@@ -102,19 +106,16 @@ export class RemoteGateway {
     this.#closing.abort()
     this.#stream?.close()
     await this.#following
-    await this.#work
+    await this.#updates.drain()
     await this.#options.reporter.close()
   }
 
   async #follow(): Promise<void> {
     const { log, onFault } = this.#options
     const { signal } = this.#closing
-    let retryMs = FIRST_RETRY_MS
     while (!signal.aborted) {
       try {
-        await this.#followOnce(() => {
-          retryMs = FIRST_RETRY_MS
-        })
+        await this.#followOnce(() => this.#backoff.reset())
         // the stream has come to its proper end: the credential expired, or the control plane restarts
       } catch (error) {
         if (signal.aborted) return
@@ -126,9 +127,7 @@ export class RemoteGateway {
         }
         await this.#poll()
       }
-      // by chance earlier: a whole fleet must not come back at once
-      await sleep(retryMs * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
-      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+      await this.#backoff.wait(signal)
     }
   }
 
@@ -202,9 +201,7 @@ export class RemoteGateway {
 
   /** Updates are applied one after the other. @throws Error when one builds on another version than is served */
   #take(marked: MarkedUpdate): Promise<void> {
-    const done = this.#work.then(() => this.#apply(marked))
-    this.#work = done.catch(() => {})
-    return done
+    return this.#updates.run(() => this.#apply(marked))
   }
 
   async #apply(marked: MarkedUpdate): Promise<void> {

@@ -1,6 +1,8 @@
 /** The last share on disk: the whole of it, then what changed, written anew when the changes outgrow it. It applies no share. */
+
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../link/control-share.ts'
 import { eventsOf, type MarkedUpdate, type UpdateEvent, UpdateReader } from '../../link/update-events.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { addLines, readLines, replaceLines } from './private-file.ts'
 
 /** Changes of a small share are cheap to read again. */
@@ -13,7 +15,7 @@ export class ShareFile {
   #addedBytes = 0
   /** Version that the file leads to. */
   #version = ''
-  #work: Promise<void> = Promise.resolve()
+  readonly #writes = new SerialQueue()
 
   constructor(path: string) {
     this.#path = path
@@ -49,9 +51,7 @@ export class ShareFile {
    * @throws Error of the file system; the next write is a whole one then
    */
   save(share: ControlShare, last: MarkedUpdate): Promise<void> {
-    const done = this.#work.then(() => this.#save(share, last))
-    this.#work = done.catch(() => {})
-    return done
+    return this.#writes.run(() => this.#save(share, last))
   }
 
   async #save(share: ControlShare, last: MarkedUpdate): Promise<void> {

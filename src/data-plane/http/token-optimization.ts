@@ -1,4 +1,5 @@
 /** Makes tool results shorter for a language model (contract §3, "Token optimization"). It never drops data without leaving a marker. */
+import { isObject } from '../../model/is-object.ts'
 import type { Content, ToolResult } from '../../model/tool.ts'
 
 export const OPTIMIZATION_LEVELS = ['none', 'moderate', 'aggressive'] as const
@@ -79,17 +80,13 @@ function optimizeText(text: string, level: 'moderate' | 'aggressive'): string {
   return shorter.length < text.length ? shorter : text
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Without nulls, empty strings, empty arrays and empty objects; an item of an array keeps its place. undefined: nothing was left. */
 function dropEmpty(value: unknown, depth: number): unknown {
   if (value === null || value === '') return undefined
   if (depth > MAX_DEPTH) return value
   if (Array.isArray(value))
     return value.length === 0 ? undefined : value.map(item => dropEmpty(item, depth + 1) ?? null)
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const kept: [string, unknown][] = []
   for (const [key, entry] of Object.entries(value)) {
     const slim = dropEmpty(entry, depth + 1)
@@ -100,7 +97,7 @@ function dropEmpty(value: unknown, depth: number): unknown {
 
 /** Envelopes such as `{data: […], items: […]}` that say the same twice: the second time says so. */
 function foldDuplicates(value: unknown): unknown {
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const seen = new Map<string, string>()
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => {
@@ -118,7 +115,7 @@ function shorten(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return shortenText(value)
   if (depth > MAX_DEPTH) return value
   if (Array.isArray(value)) return shortenArray(value, depth)
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, shorten(entry, depth + 1)]))
 }
 
@@ -140,11 +137,11 @@ function shortenArray(items: readonly unknown[], depth: number): unknown {
 /** The keys that all items share, when all are objects with exactly those. */
 function columnsOf(items: readonly unknown[]): readonly string[] | undefined {
   const [first] = items
-  if (items.length < MIN_ROWS || !isRecord(first)) return undefined
+  if (items.length < MIN_ROWS || !isObject(first)) return undefined
   const columns = Object.keys(first)
   const uniform = items.every(
     item =>
-      isRecord(item) &&
+      isObject(item) &&
       Object.keys(item).length === columns.length &&
       columns.every(column => Object.hasOwn(item, column)),
   )

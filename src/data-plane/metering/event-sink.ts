@@ -1,4 +1,5 @@
 /** The loop between spool and whoever takes the events: one batch at a time, repeated until it is taken, then never again. It knows no taker. */
+import { Backoff } from '../../shared/async/backoff.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 /** Where events come from; the spool's reader. */
@@ -18,8 +19,7 @@ export interface EventSinkOptions<E> {
 }
 
 const IDLE_MS = 50
-const FIRST_BACKOFF_MS = 200
-const MAX_BACKOFF_MS = 5000
+const BACKOFF = { firstMs: 200, maxMs: 5000 }
 
 export class EventSink<E> {
   readonly counts = { taken: 0, failures: 0 }
@@ -44,7 +44,7 @@ export class EventSink<E> {
 
   async #run(): Promise<void> {
     const { source, maxBatch } = this.#options
-    let backoffMs = FIRST_BACKOFF_MS
+    const backoff = new Backoff(BACKOFF)
     let batch: readonly E[] = []
     // closing does not forget what is already there: the last look finds nothing
     while (true) {
@@ -58,20 +58,19 @@ export class EventSink<E> {
         await this.#options.take(batch)
         this.counts.taken += batch.length
         batch = []
-        if (backoffMs > FIRST_BACKOFF_MS)
+        if (backoff.retries > 0)
           this.#options.log.info({}, `${this.#options.taker} takes metering events again`)
-        backoffMs = FIRST_BACKOFF_MS
+        backoff.reset()
         await source.commit()
       } catch (error) {
         this.counts.failures++
         if (this.#closing) return
-        if (backoffMs === FIRST_BACKOFF_MS)
+        if (backoff.retries === 0)
           this.#options.log.warn(
             { err: error },
             `${this.#options.taker} does not take metering events; they stay in the spool until it does`,
           )
-        await this.#sleep(backoffMs)
-        backoffMs = Math.min(MAX_BACKOFF_MS, 2 * backoffMs)
+        await this.#sleep(backoff.nextMs())
       }
     }
   }

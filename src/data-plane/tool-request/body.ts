@@ -1,4 +1,5 @@
 /** Arguments → the bytes of a body, by media type. It sets no header but `Content-Type`. */
+import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { encode, encodeReserved, wireText } from './encode.ts'
 import { multipartBody } from './multipart.ts'
@@ -65,7 +66,7 @@ function isText(contentType: string): boolean {
 }
 
 function fieldsOf(value: unknown): [string, unknown][] {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : []
+  return isObject(value) ? Object.entries(value) : []
 }
 
 /** application/x-www-form-urlencoded (OpenAPI 3.1 §4.8.15): style rules where the document gives any, else JSON for objects and one pair for each array item. */

@@ -1,4 +1,5 @@
 /** Values → text by style and explode (OpenAPI 3.1 §4.8.12.4). It knows no template; it joins what it is given. */
+import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
 import { wireText } from './encode.ts'
 
@@ -8,10 +9,6 @@ type Style = ParameterBinding['style']
 /** Object entries that have a value; an absent one is not sent. */
 function entriesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, item]) => item !== undefined)
-}
-
-function isObject(value: unknown): value is object {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /** A value in a path or header: `simple`, `label` or `matrix`; the separators of the style are part of the result. */

@@ -1,6 +1,11 @@
 /** Calls to upstreams of proxied APIs: one more try where nothing was sent, and none at all while an upstream is down. It opens no connection itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Admission, CircuitBreaker, type CircuitOptions, type Verdict } from './circuit-breaker.ts'
+import {
+  type Admission,
+  CircuitBreaker,
+  type CircuitOptions,
+  type Verdict,
+} from '../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressStreamRequest, EgressStreamResponse } from './egress.ts'
 
 export interface UpstreamRequest extends EgressStreamRequest {

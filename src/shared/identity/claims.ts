@@ -1,4 +1,5 @@
 /** Verified payload → Principal: the claims that must hold, and the mapping of contract §2. It checks no signature. */
+import { isObject } from '../../model/is-object.ts'
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 
@@ -28,9 +29,7 @@ export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: numbe
 function parseClaims(payload: Uint8Array): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(UTF8.decode(payload))
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
-      ? (claims as Claims)
-      : undefined
+    return isObject(claims) ? (claims as Claims) : undefined
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 /** Finds the address of the provider's keys in its discovery document. It loads no key. */
+import { isObject } from '../../model/is-object.ts'
 import type { FetchJson } from './fetch-json.ts'
 
 /** Where OpenID Connect Discovery 1.0 §4 puts the document of an issuer. */
@@ -15,8 +16,8 @@ export async function discoverJwksUri(
 > {
   const fetched = await fetchJson(discoveryUrl(issuer))
   if (!fetched.ok) return fetched
-  const document = fetched.json as { issuer?: unknown; jwks_uri?: unknown } | null
-  if (typeof document !== 'object' || document === null || document.issuer !== issuer)
+  const document = fetched.json
+  if (!isObject(document) || document.issuer !== issuer)
     return {
       ok: false,
       reason: 'the discovery document names another issuer; set AUTH_ISSUER to exactly that one',

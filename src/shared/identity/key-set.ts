@@ -1,6 +1,8 @@
 /** The provider's published signing keys, imported and ready for synchronous use. It fetches nothing. */
+
 import { KeyObject } from 'node:crypto'
 import { importJWK, type JWK } from 'jose'
+import { isObject } from '../../model/is-object.ts'
 import { type Algorithm, algorithmsOf } from './algorithms.ts'
 
 export interface SigningKey {
@@ -63,7 +65,7 @@ export async function importKeySet(
 }
 
 async function importKey(jwk: unknown): Promise<SigningKey | string> {
-  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'it is not an object'
+  if (!isObject(jwk)) return 'it is not an object'
   const { use, key_ops: operations, d } = jwk as JWK
   if (use !== undefined && use !== 'sig') return 'it is not for signatures'
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))

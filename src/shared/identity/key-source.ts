@@ -1,4 +1,5 @@
 /** Keeps the provider's keys at hand: loads, refreshes in the background, serves stale ones, cools down. It verifies nothing. */
+import { Backoff } from '../async/backoff.ts'
 import type { Log } from '../telemetry/log.ts'
 import { discoverJwksUri } from './discovery.ts'
 import type { FetchJson } from './fetch-json.ts'
@@ -28,7 +29,7 @@ export class KeySource {
   #jwksUri: string | undefined
   #loading: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
-  #retryMs: number
+  readonly #backoff: Backoff
   /** Monotonic ms of the last fetch for an unknown key, and of the last failure. */
   #askedAt = Number.NEGATIVE_INFINITY
   #failedAt = Number.NEGATIVE_INFINITY
@@ -38,7 +39,7 @@ export class KeySource {
     this.#options = options
     this.#refreshMs = options.refreshMs ?? 300_000
     this.#cooldownMs = options.cooldownMs ?? 30_000
-    this.#retryMs = options.firstRetryMs ?? 250
+    this.#backoff = new Backoff({ firstMs: options.firstRetryMs ?? 250, maxMs: this.#cooldownMs })
     this.#jwksUri = options.jwksUri
   }
 
@@ -92,11 +93,8 @@ export class KeySource {
   #schedule(loaded: boolean): void {
     clearTimeout(this.#timer)
     if (this.#closed) return
-    let waitMs = loaded ? this.#refreshMs : this.#cooldownMs
-    if (this.#keys === undefined) {
-      waitMs = this.#retryMs
-      this.#retryMs = Math.min(this.#retryMs * 2, this.#cooldownMs)
-    }
+    const steadyMs = loaded ? this.#refreshMs : this.#cooldownMs
+    const waitMs = this.#keys === undefined ? this.#backoff.nextMs() : steadyMs
     this.#timer = setTimeout(() => void this.#load(), waitMs)
     this.#timer.unref()
   }

@@ -1,4 +1,5 @@
 /** Reads a policy bundle: a tar.gz with `.manifest`, `data.json` and a WebAssembly module, as `opa build -t wasm` makes it. It runs nothing. */
+import { isObject } from '../../model/is-object.ts'
 import { type ArchiveLimits, unpack } from './archive.ts'
 import { READS_ALL, type Reads, readsOf } from './reads.ts'
 
@@ -65,22 +66,22 @@ function read(files: ReadonlyMap<string, Uint8Array>, entrypoint: string): Bundl
   const module = typeof entry.module === 'string' ? entry.module.replace(/^\//, '') : 'policy.wasm'
   const wasm = files.get(module)
   if (wasm === undefined) throw new Error(`"${module}", which .manifest names, is missing`)
-  const built = isRecord(manifest.metadata) ? manifest.metadata.toolgate : undefined
+  const built = isObject(manifest.metadata) ? manifest.metadata.toolgate : undefined
   return {
     revision: typeof manifest.revision === 'string' ? manifest.revision : '',
     wasm,
     data: files.has('data.json') ? json(files, 'data.json') : {},
     entrypoint,
     reads: declaredReads(entry.annotations),
-    readsFound: isRecord(built) && isStrings(built.reads) ? readsOf(built.reads) : undefined,
-    rules: isRecord(built) && Array.isArray(built.rules) ? built.rules.filter(isRule) : [],
+    readsFound: isObject(built) && isStrings(built.reads) ? readsOf(built.reads) : undefined,
+    rules: isObject(built) && Array.isArray(built.rules) ? built.rules.filter(isRule) : [],
   }
 }
 
 /** METADATA of the entrypoint, which `opa build` copies into the manifest. */
 function declaredReads(annotations: unknown): Reads {
   for (const annotation of Array.isArray(annotations) ? annotations : []) {
-    const reads = isRecord(annotation) && isRecord(annotation.custom) ? annotation.custom.reads : undefined
+    const reads = isObject(annotation) && isObject(annotation.custom) ? annotation.custom.reads : undefined
     if (reads === undefined) continue
     if (!isStrings(reads)) throw new Error('custom.reads of its entrypoint is no list of paths')
     return readsOf(reads)
@@ -99,12 +100,8 @@ function json(files: ReadonlyMap<string, Uint8Array>, name: string): unknown {
 }
 
 function record(value: unknown, what: string): Record<string, unknown> {
-  if (!isRecord(value)) throw new Error(`${what} is no object`)
+  if (!isObject(value)) throw new Error(`${what} is no object`)
   return value
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isStrings(value: unknown): value is string[] {
@@ -113,7 +110,7 @@ function isStrings(value: unknown): value is string[] {
 
 function isRule(value: unknown): value is BundleRule {
   return (
-    isRecord(value) &&
+    isObject(value) &&
     typeof value.code === 'string' &&
     typeof value.title === 'string' &&
     typeof value.file === 'string' &&

@@ -1,4 +1,5 @@
 /** From what an engine answered to a Decision. Whatever is not plainly a decision is a denial; nothing is evaluated here. */
+import { isObject } from '../../model/is-object.ts'
 import type { DenialReason } from '../call/refusal.ts'
 import type { Decision } from './engine.ts'
 
@@ -71,8 +72,4 @@ function reasonsOf(value: unknown): readonly DenialReason[] | undefined {
     )
   }
   return Object.freeze(reasons)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,5 @@
 /** Keeps a connection subscribed to a channel, whatever becomes of the server. It does not know what the messages mean. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Backoff } from '../async/backoff.ts'
 import type { RedisConnection } from './connection.ts'
 
 export interface SubscriptionOptions {
@@ -10,8 +10,7 @@ export interface SubscriptionOptions {
   readonly onFault: (error: Error) => void
 }
 
-const FIRST_RETRY_MS = 100
-const MAX_RETRY_MS = 2_000
+const BACKOFF = { firstMs: 100, maxMs: 2_000 }
 /** A subscriber sends nothing of its own, so only a ping finds a connection that is half-open. */
 const PING_MS = 5_000
 
@@ -28,7 +27,7 @@ export function keepSubscribed(
 
   async function subscribe(): Promise<void> {
     const own = ++connections
-    let retryMs = FIRST_RETRY_MS
+    const backoff = new Backoff(BACKOFF)
     while (own === connections && redis.status === 'ready') {
       try {
         await redis.subscribe(channel)
@@ -36,8 +35,7 @@ export function keepSubscribed(
         return
       } catch (error) {
         onFault(error as Error)
-        await sleep(retryMs, undefined, { ref: false })
-        retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+        await backoff.wait()
       }
     }
   }

@@ -8,7 +8,7 @@ import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress } from '../../../src/shared/egress/egress.ts'
 import { type UpstreamRequest, Upstreams } from '../../../src/shared/egress/upstreams.ts'
 
-const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxOrigins: 16 }
+const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxCircuits: 16 }
 const closers: (() => unknown)[] = []
 
 afterEach(async () => {

@@ -1,4 +1,5 @@
 /** Finds the token endpoint from the gateway's address alone, and gets tokens there. It keeps none. */
+import { isObject } from '../../../model/is-object.ts'
 import { type Exchange, exchange } from './exchange.ts'
 import { expect, expectStatus } from './expect.ts'
 import type { Transcript } from './transcript.ts'
@@ -73,7 +74,5 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
 /** A member of the answer's body; undefined when there is none. */
 export function field(found: Exchange, name: string): unknown {
   const { response } = found
-  return typeof response === 'object' && response !== null
-    ? (response as Record<string, unknown>)[name]
-    : undefined
+  return isObject(response) ? response[name] : undefined
 }

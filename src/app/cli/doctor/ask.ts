@@ -1,4 +1,5 @@
 /** One HTTP request as a careful client sends it: bounded in time and size, redirects shown and not followed. It judges no answer. */
+import { isObject } from '../../../model/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'
 
@@ -85,7 +86,5 @@ export function describeResponse({ method, url, status, headers, text }: Fetched
 /** The body as a JSON object; undefined when it is none. */
 export function objectOf(response: FetchedResponse): Readonly<Record<string, unknown>> | undefined {
   const { json } = response
-  return typeof json === 'object' && json !== null && !Array.isArray(json)
-    ? (json as Readonly<Record<string, unknown>>)
-    : undefined
+  return isObject(json) ? json : undefined
 }

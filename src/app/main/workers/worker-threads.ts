@@ -13,6 +13,8 @@ import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-sett
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'
 import { wholeShare } from '../../../link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
+import { Backoff } from '../../../shared/async/backoff.ts'
+import { SerialQueue } from '../../../shared/async/serial-queue.ts'
 import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { startThread } from '../../../shared/threads/start-thread.ts'
@@ -27,8 +29,7 @@ import type { ThreadData, ThreadReady } from './thread-data.ts'
 
 /** Compiling a large configuration takes its time. */
 const RESPONSE_MS = 60_000
-const FIRST_RESTART_MS = 100
-const MAX_RESTART_MS = 10_000
+const RESTART_BACKOFF = { firstMs: 100, maxMs: 10_000 }
 /** Alive so long, a thread counts as well again. */
 const STEADY_MS = 30_000
 const KEYS_EVERY_MS = 60_000
@@ -73,7 +74,7 @@ class Threads implements WorkerThreads {
   #version = ''
   #clockOffsetMs = 0
   #stopping = false
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #changes = new SerialQueue()
   port = 0
   httpServer: ThreadReady['httpServer'] = 'uws'
 
@@ -130,7 +131,7 @@ class Threads implements WorkerThreads {
   }
 
   apply(change: SnapshotChange): Promise<string | undefined> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const { version, ...parts } = change
       const content = applyChange(this.#content, parts)
       const reasons = await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, change)))
@@ -181,19 +182,13 @@ class Threads implements WorkerThreads {
     )
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#work.then(work)
-    this.#work = done.catch(() => {})
-    return done
-  }
-
   /** @throws Error with the reason of a thread that cannot start */
-  async #begin(number: number, restartMs = FIRST_RESTART_MS): Promise<void> {
+  async #begin(number: number, backoff = new Backoff(RESTART_BACKOFF)): Promise<void> {
     const { log } = this.#options.context
     const thread = await this.#open(number)
     if (this.#stopping) return
     // no change is under way while it catches up and joins
-    await this.#inTurn(async () => {
+    await this.#changes.run(async () => {
       if (this.#version !== '') await applyTo(thread.line, this.#whole())
       this.#threads.set(number, thread)
     })
@@ -201,22 +196,22 @@ class Threads implements WorkerThreads {
     void thread.ended.then(() => {
       this.#threads.delete(number)
       if (this.#stopping) return
-      const waitMs = performance.now() - startedAtMs > STEADY_MS ? FIRST_RESTART_MS : restartMs
+      if (performance.now() - startedAtMs > STEADY_MS) backoff.reset()
+      const waitMs = backoff.nextMs()
       log.error(
         { thread: number, restart_ms: waitMs },
         'a thread that serves calls has ended; another takes its place',
       )
-      this.#restart(number, waitMs)
+      this.#restart(number, waitMs, backoff)
     })
   }
 
-  #restart(number: number, waitMs: number): void {
+  #restart(number: number, waitMs: number, backoff: Backoff): void {
     setTimeout(() => {
-      const next = Math.min(2 * waitMs, MAX_RESTART_MS)
       if (!this.#stopping)
-        this.#begin(number, next).catch(error => {
+        this.#begin(number, backoff).catch(error => {
           this.#options.context.log.error({ err: error, thread: number }, 'a thread could not start')
-          this.#restart(number, next)
+          this.#restart(number, backoff.nextMs(), backoff)
         })
     }, waitMs)
   }

@@ -1,4 +1,5 @@
 /** Field schemas that several resources share, each with its error message. It defines no resource. */
+import { parseDurationMs } from '../../../model/duration.ts'
 import type { Page, PageRequest } from '../../store/repositories.ts'
 import { z } from './zod.ts'
 
@@ -46,7 +47,6 @@ export function moment() {
     .openapi({ example: '2027-01-31T12:00:00Z' })
 }
 
-const UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const
 const MAX_LIFE_SECONDS = 10 * 365 * 86_400
 
 /** OpenAPI fields of a duration, which the generator cannot read behind the transformation. */
@@ -59,10 +59,7 @@ export function life() {
     .max(LIFE.maxLength, `must have at most ${LIFE.maxLength} characters.`)
     .regex(new RegExp(LIFE.pattern), 'must be a duration such as 30s, 24h or 1m10s.')
     .transform((value, context) => {
-      let seconds = 0
-      for (const [, digits, unit] of value.matchAll(/([0-9]+)([smhd])/g)) {
-        seconds += Number(digits) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
-      }
+      const seconds = (parseDurationMs(value) ?? 0) / 1000
       if (seconds >= 1 && seconds <= MAX_LIFE_SECONDS) return seconds
       context.addIssue({ code: 'custom', message: 'must be between one second and ten years.' })
       return z.NEVER

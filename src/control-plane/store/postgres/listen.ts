@@ -1,11 +1,11 @@
 /** One connection that listens for signals and reconnects when it is lost. It runs no other query. */
 import pg from 'pg'
+import { Backoff } from '../../../shared/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import type { Signal } from '../store.ts'
 
-const FIRST_RETRY_MS = 100
-const LAST_RETRY_MS = 5_000
+const BACKOFF = { firstMs: 100, maxMs: 5_000 }
 const QUERY_TIMEOUT_MS = 5_000
 
 /**
@@ -19,7 +19,7 @@ export async function listen(
 ): Promise<() => Promise<void>> {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let retryMs = FIRST_RETRY_MS
+  const backoff = new Backoff(BACKOFF)
   let stopped = false
 
   async function connect(): Promise<void> {
@@ -30,8 +30,8 @@ export async function listen(
       over = true
       onFault('the listening database connection was lost', error)
       void fresh.end().catch(() => {})
-      timer = setTimeout(() => void connect().then(() => listener({ kind: 'reconnected' })), retryMs)
-      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+      const reconnect = () => void connect().then(() => listener({ kind: 'reconnected' }))
+      timer = setTimeout(reconnect, backoff.nextMs())
     }
     fresh.on('error', lost)
     fresh.on('end', () => lost(new Error('the server closed the connection')))
@@ -40,7 +40,7 @@ export async function listen(
     try {
       await fresh.connect()
       await fresh.query(`listen ${CHANNEL}`)
-      retryMs = FIRST_RETRY_MS
+      backoff.reset()
     } catch (error) {
       lost(error)
     }

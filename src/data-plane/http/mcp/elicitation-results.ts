@@ -1,4 +1,5 @@
 /** What counts as an answer to a question, and what as a no. It knows no era and no policy. */
+import { isObject } from '../../../model/is-object.ts'
 import type { Question } from '../../pipeline/inquiry.ts'
 
 export type Verdict = 'accepted' | 'declined' | 'unusable'
@@ -35,8 +36,4 @@ function hasType(type: unknown, value: unknown): boolean {
   if (type === 'integer') return Number.isInteger(value)
   if (type === 'array') return Array.isArray(value)
   return true
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

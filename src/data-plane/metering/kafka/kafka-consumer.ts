@@ -1,8 +1,9 @@
 /** Reads the topic as a member of a group and hands batches on, each at least once and in the order of its partition. It folds nothing. */
+
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
+import { Backoff } from '../../../shared/async/backoff.ts'
 import { readEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
@@ -16,8 +17,7 @@ export interface KafkaConsumerOptions extends KafkaOptions {
   readonly take: (source: string, events: readonly MeteringEvent[]) => Promise<void>
 }
 
-const FIRST_BACKOFF_MS = 500
-const MAX_BACKOFF_MS = 10_000
+const BACKOFF = { firstMs: 500, maxMs: 10_000 }
 
 export class KafkaConsumer {
   readonly counts = { taken: 0, unreadable: 0, restarts: 0 }
@@ -39,7 +39,8 @@ export class KafkaConsumer {
 
   /** A client that has crashed does not come back by itself from every error: each crash gets a new one. */
   async #run(): Promise<void> {
-    for (let backoffMs = FIRST_BACKOFF_MS; !this.#stopped.signal.aborted; ) {
+    const backoff = new Backoff(BACKOFF)
+    while (!this.#stopped.signal.aborted) {
       const startedAt = Date.now()
       try {
         await this.#consume()
@@ -48,9 +49,8 @@ export class KafkaConsumer {
         this.#options.log.warn({ err: error }, 'metering events cannot be read from Kafka; trying again')
       }
       await this.#consumer?.disconnect().catch(() => undefined)
-      backoffMs =
-        Date.now() - startedAt > MAX_BACKOFF_MS ? FIRST_BACKOFF_MS : Math.min(MAX_BACKOFF_MS, 2 * backoffMs)
-      await this.#pause(backoffMs)
+      if (Date.now() - startedAt > BACKOFF.maxMs) backoff.reset()
+      await backoff.wait(this.#stopped.signal)
     }
   }
 
@@ -93,10 +93,5 @@ export class KafkaConsumer {
       this.counts.unreadable++
       return undefined
     }
-  }
-
-  #pause(ms: number): Promise<void> {
-    // rejects only when it is told to stop
-    return sleep(ms, undefined, { signal: this.#stopped.signal }).catch(() => undefined)
   }
 }

@@ -1,4 +1,5 @@
 /** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
+import { isObject } from '../../../model/is-object.ts'
 import type { JsonSchema } from '../../../model/json-schema.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -77,8 +78,4 @@ function compare(
       ? /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(inHeader) && Number(inHeader) === value
       : inHeader === String(value)
   return same ? undefined : `The header ${header} differs from the argument it mirrors.`
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,6 @@
 /** What an allowing decision obliges the gateway to (`obligations`), read and checked. Nothing is carried out here. */
 
+import { isObject } from '../../../model/is-object.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Questions } from '../../pipeline/inquiry.ts'
 import { questionsOf } from './questions.ts'
@@ -81,8 +82,4 @@ function pathsOf(parameters: unknown): readonly (readonly string[])[] | undefine
     )
   }
   return split
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** Reads the questions of the obligation `ask`: name → a request of MCP. It asks nobody. */
+import { isObject } from '../../../model/is-object.ts'
 import { CAPABILITY_OF, type Question, type Questions } from '../../pipeline/inquiry.ts'
 
 const MAX_QUESTIONS = 8
@@ -20,8 +21,4 @@ function isQuestion(value: unknown): value is Question {
     Object.hasOwn(CAPABILITY_OF, value.method) &&
     isObject(value.params)
   )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** Swaps a bundle in all planes and threads of the process or in none: prepared in each, then activated in all. It tries no bundle. */
+import { SerialQueue } from '../../async/serial-queue.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { ActiveBundles, BundleChange } from './follower.ts'
 import type { ShadowStatus } from './shadow.ts'
@@ -25,7 +26,7 @@ export class BundleDistribution {
   readonly #members = new Set<Member>()
   readonly #active = new Map<string, Uint8Array | null>()
   readonly #epoch: Int32Array
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #changes = new SerialQueue()
 
   /** @param epoch shared with threads, which see there that a change is active before a message can say so */
   constructor(epoch: SharedArrayBuffer) {
@@ -47,7 +48,7 @@ export class BundleDistribution {
 
   /** Between two changes: the member misses none. */
   join(member: Member): Promise<Joined> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       this.#members.add(member)
       return { bundles: new Map(this.#active), epoch: this.#epoch[0]! }
     })
@@ -63,7 +64,7 @@ export class BundleDistribution {
    * @throws Error of a member that could not prepare the change: then it is active nowhere
    */
   swap(change: BundleChange, activateHere: () => void): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#changes.run(async () => {
       const prepared = await Promise.allSettled(this.members.map(member => member.prepare(change)))
       const failed = prepared.find(result => result.status === 'rejected')
       if (failed !== undefined) {
@@ -77,11 +78,5 @@ export class BundleDistribution {
       activateHere()
       await Promise.allSettled(this.members.map(async member => member.activate()))
     })
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
   }
 }

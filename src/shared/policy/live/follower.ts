@@ -1,4 +1,5 @@
 /** The policy of one plane, made of bundles that an owner distributes: prepared when the owner says so, activated when it says so. It reads and tries no bundle. */
+import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'
 import { ShadowPolicy, type ShadowStatus } from './shadow.ts'
@@ -31,7 +32,7 @@ export class PolicyFollower {
   #platform!: LivePolicy
   #shadow: ShadowPolicy | undefined
   #prepared: Prepared | undefined
-  #preparing: Promise<unknown> = Promise.resolve()
+  readonly #preparations = new SerialQueue()
   #turn = 0
   #current!: PreparedPolicy
 
@@ -78,9 +79,7 @@ export class PolicyFollower {
     this.discard()
     const turn = ++this.#turn
     // one at a time: a change that was discarded while it was being prepared must not replace a later one
-    const preparing = this.#preparing.then(() => this.#ready(change))
-    this.#preparing = preparing.catch(() => {})
-    const prepared = await preparing
+    const prepared = await this.#preparations.run(() => this.#ready(change))
     if (turn === this.#turn) this.#prepared = prepared
     else prepared.discard()
   }

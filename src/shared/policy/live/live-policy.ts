@@ -1,4 +1,5 @@
 /** The policy that is being served, and how another bundle takes its place: tried, prepared, then swapped. A bad bundle changes nothing but the status. */
+import { SerialQueue } from '../../async/serial-queue.ts'
 import { unpack } from '../archive.ts'
 import { BUNDLE_LIMITS, type BundleRule, readBundle } from '../bundle.ts'
 import type { PreparedPolicy } from '../engine.ts'
@@ -58,7 +59,7 @@ export class LivePolicy {
   #refused: Uint8Array | undefined
   #swaps = 0
   #rejected = 0
-  #line: Promise<unknown> = Promise.resolve()
+  readonly #offers = new SerialQueue()
   #closed = false
 
   private constructor(options: LivePolicyOptions, first: LoadedPolicy) {
@@ -89,9 +90,7 @@ export class LivePolicy {
 
   /** Serves a bundle if it can be served; bundles wait in line. Never rejects. */
   offer(bundle: Uint8Array): Promise<Offered> {
-    const response = this.#line.then(() => this.#take(bundle))
-    this.#line = response
-    return response
+    return this.#offers.run(() => this.#take(bundle))
   }
 
   /** The first half of `offer`, for a caller that swaps several at once. @throws Error that says why the bundle cannot be served */
@@ -127,7 +126,7 @@ export class LivePolicy {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#line
+    await this.#offers.drain()
     for (const [old, timer] of this.#retired) {
       clearTimeout(timer)
       old.policy.close()

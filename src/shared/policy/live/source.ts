@@ -1,4 +1,5 @@
 /** Where bundles come from: the interface of a source, and asking it again and again. It knows no policy. */
+import { backoffMs } from '../../async/backoff.ts'
 
 export interface BundleSource {
   /** For logs: a path or an address without what could be secret. */
@@ -23,13 +24,11 @@ export interface Watching {
   stop(): Promise<void>
 }
 
-const FIRST_RETRY_MS = 1000
-const MAX_RETRY_MS = 60_000
+const BACKOFF = { firstMs: 1000, maxMs: 60_000 }
 
 /** When a refused bundle is tried again: after a second, then twice as long each time, a minute at most. */
 export function retryAfter(attempts: number): PendingRetry {
-  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 10), MAX_RETRY_MS)
-  return { attempts, nextAttemptAt: Date.now() + waitMs }
+  return { attempts, nextAttemptAt: Date.now() + backoffMs(BACKOFF, attempts - 1) }
 }
 
 /**
@@ -73,7 +72,7 @@ export function watchSource(
   }
   function next(): void {
     if (stopped) return
-    const pollInMs = Math.min(pollMs * 2 ** Math.min(failures, 10), Math.max(pollMs, 60_000))
+    const pollInMs = backoffMs({ firstMs: pollMs, maxMs: Math.max(pollMs, 60_000) }, failures)
     const retryInMs = retry === undefined ? pollInMs : Math.max(0, retry.nextAttemptAt - Date.now())
     timer = setTimeout(
       () => {

@@ -1,5 +1,7 @@
 /** Keeps decisions as they are made: every denial, and the share of the rest that the settings ask for. It decides nothing and waits for nothing. */
+
 import { randomUUID } from 'node:crypto'
+import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 import { findDecision } from './find.ts'
@@ -27,7 +29,7 @@ export class DecisionRecorder implements DecisionObserver {
   readonly #random: () => number
   readonly #recent: (DecisionEntry | undefined)[] = new Array(RECENT)
   #next = 0
-  #searching: Promise<unknown> = Promise.resolve()
+  readonly #searches = new SerialQueue()
 
   constructor(options: RecorderOptions) {
     this.#options = options
@@ -55,12 +57,10 @@ export class DecisionRecorder implements DecisionObserver {
   find(id: string): Promise<DecisionEntry | undefined> {
     const recent = this.#recent.find(entry => entry?.id === id)
     if (recent !== undefined) return Promise.resolve(recent)
-    const search = this.#searching.then(async () => {
+    return this.#searches.run(async () => {
       await this.#options.log?.flush()
       return findDecision(this.#options.dir, id)
     })
-    this.#searching = search.catch(() => undefined)
-    return search
   }
 
   /** The newest entries first, at most so many. */

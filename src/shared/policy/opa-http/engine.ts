@@ -1,9 +1,9 @@
 /** The policy engine that asks a server: OPA, or any decision point that speaks AuthZEN. It fails closed and remembers nothing. */
+import { CircuitBreaker } from '../../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'
 import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
 import type { Decision, PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { failureReporter } from '../report-failure.ts'
-import { Breaker } from './breaker.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Form, formOf, type PolicyServerForm } from './forms.ts'
 
@@ -47,7 +47,7 @@ class OpaHttpPolicy implements PreparedPolicy {
   readonly #headers: readonly string[]
   readonly #timeoutMs: number
   readonly #now: () => number
-  readonly #breaker: Breaker
+  readonly #breaker = new CircuitBreaker()
   readonly #concurrencyLimit: ConcurrencyLimit
   readonly #onFailure: OnPolicyFailure
   #revision = UNKNOWN_REVISION
@@ -59,7 +59,6 @@ class OpaHttpPolicy implements PreparedPolicy {
     this.#egress = options.egress
     this.#timeoutMs = options.timeoutMs ?? 500
     this.#now = options.now ?? (() => performance.now())
-    this.#breaker = new Breaker({ failures: 5, openMs: 1000, maxOpenMs: 30_000, now: this.#now })
     const maxInFlight = options.maxInFlight ?? 64
     this.#concurrencyLimit = new ConcurrencyLimit(maxInFlight, maxInFlight * WAITING_PER_IN_FLIGHT)
     this.#onFailure = failureReporter(options)
@@ -87,10 +86,14 @@ class OpaHttpPolicy implements PreparedPolicy {
       const leftMs = this.#timeoutMs - (this.#now() - askedAt)
       if (leftMs <= 0) return this.#fail('overtime', 'the question waited too long for its turn')
       const body = this.#form.request(input)
-      // last before the call: whom the breaker lets through must tell it how it went
-      if (!this.#breaker.mayCall())
-        return this.#fail('unreachable', 'the policy server has not answered of late')
-      return this.#read(await this.#ask(body, leftMs))
+      // the last step before the call, because every admitted call must be settled
+      const admission = this.#breaker.admit(this.#url, this.#now())
+      if (admission.state === 'open')
+        return this.#fail('unreachable', 'the policy server failed several times in a row; it is not called')
+      const response = await this.#ask(body, leftMs)
+      const isSuccess = response.kind === 'response' && response.status === 200
+      this.#breaker.settle(this.#url, admission, isSuccess ? 'succeeded' : 'failed', this.#now())
+      return this.#read(response)
     } catch (error) {
       // an input that is no JSON, for one: a caller of ours is wrong, and still nobody gets in
       return this.#fail('trap', (error as Error).message)
@@ -120,15 +123,12 @@ class OpaHttpPolicy implements PreparedPolicy {
 
   #read(response: EgressResponse | EgressFailure): Decision {
     if (response.kind === 'failure') {
-      this.#breaker.failed()
       if (response.reason === 'timeout') return this.#fail('overtime', response.message)
       return this.#fail(response.reason === 'too_large' ? 'too_large' : 'unreachable', response.message)
     }
     if (response.status !== 200) {
-      this.#breaker.failed()
       return this.#fail('unreachable', `the policy server answered with status ${response.status}`)
     }
-    this.#breaker.succeeded()
     const reply = parsed(response.body)
     if (reply === undefined) return this.#fail('malformed', 'the answer is no JSON')
     const document = this.#form.document(reply)

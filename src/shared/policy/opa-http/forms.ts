@@ -1,4 +1,5 @@
 /** How a policy server is asked and how it answers: OPA's data API and AuthZEN's evaluation. It sends nothing. */
+import { isObject } from '../../../model/is-object.ts'
 import type { PolicyInput } from '../engine.ts'
 
 /** `opa`: POST /v1/data/<path> (OPA REST API, "Data API"). `authzen`: POST /access/v1/evaluation (Authorization API 1.0 §6). */
@@ -20,14 +21,14 @@ export function formOf(url: URL, form: PolicyServerForm | undefined): Form {
 
 const OPA: Form = {
   request: input => JSON.stringify({ input }),
-  document: response => (isRecord(response) ? response.result : undefined),
+  document: response => (isObject(response) ? response.result : undefined),
   revision(response) {
     // ?provenance=true: one entry per bundle the server runs
-    const provenance = isRecord(response) ? response.provenance : undefined
-    const bundles = isRecord(provenance) ? provenance.bundles : undefined
-    if (!isRecord(bundles)) return undefined
+    const provenance = isObject(response) ? response.provenance : undefined
+    const bundles = isObject(provenance) ? provenance.bundles : undefined
+    if (!isObject(bundles)) return undefined
     const revisions = Object.values(bundles).flatMap(bundle =>
-      isRecord(bundle) && typeof bundle.revision === 'string' && bundle.revision !== ''
+      isObject(bundle) && typeof bundle.revision === 'string' && bundle.revision !== ''
         ? [bundle.revision]
         : [],
     )
@@ -38,16 +39,12 @@ const OPA: Form = {
 const AUTHZEN: Form = {
   request: input => JSON.stringify(input),
   document(response) {
-    if (!isRecord(response) || response.decision === undefined) return undefined
-    const context = isRecord(response.context) ? response.context : {}
+    if (!isObject(response) || response.decision === undefined) return undefined
+    const context = isObject(response.context) ? response.context : {}
     return { allow: response.decision, reasons: context.reasons ?? [], obligations: context.obligations }
   },
   revision(response) {
-    const context = isRecord(response) ? response.context : undefined
-    return isRecord(context) && typeof context.revision === 'string' ? context.revision : undefined
+    const context = isObject(response) ? response.context : undefined
+    return isObject(context) && typeof context.revision === 'string' ? context.revision : undefined
   },
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

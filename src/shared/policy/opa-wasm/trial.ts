@@ -1,5 +1,7 @@
 /** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
+
 import type { Worker } from 'node:worker_threads'
+import { SerialQueue } from '../../async/serial-queue.ts'
 import { startThread } from '../../threads/start-thread.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { TrialJob, TrialMessage } from './trial-worker.ts'
@@ -29,7 +31,7 @@ const START_MS = 60_000
 export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleTrial {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
-  let line: Promise<unknown> = Promise.resolve()
+  const queue = new SerialQueue()
 
   async function end(): Promise<void> {
     const ending = worker
@@ -52,9 +54,7 @@ export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleT
   return {
     run(bundle, inputs) {
       const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs }
-      const result = line.then(() => tryOne(job))
-      line = result.catch(() => undefined)
-      return result
+      return queue.run(() => tryOne(job))
     },
     async close() {
       clearTimeout(idle)

@@ -3,7 +3,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseDurationMs } from '../../../../src/app/settings/reader.ts'
 import { readSettings, SettingsError } from '../../../../src/app/settings.ts'
 
 function faultsOf(env: Record<string, string>): string[] {
@@ -86,19 +85,5 @@ describe('settings', () => {
 
   it('asks for POLICY_URL when the engine is opa-http', () => {
     expect(faultsOf({ POLICY_ENGINE: 'opa-http' })).toEqual(['POLICY_URL'])
-  })
-
-  it.each([
-    ['500ms', 500],
-    ['30s', 30_000],
-    ['1m10s', 70_000],
-    ['24h', 86_400_000],
-    ['0s', 0],
-  ])('reads the duration %s as %d ms', (text, ms) => {
-    expect(parseDurationMs(text)).toBe(ms)
-  })
-
-  it.each(['', '5', 's', '-1s', '1.5h', '1 h', '10y'])('takes %j for no duration', text => {
-    expect(parseDurationMs(text)).toBeUndefined()
   })
 })

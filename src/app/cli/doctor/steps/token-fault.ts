@@ -1,4 +1,5 @@
 /** Why a token was refused, from what it says itself: expired, for somebody else, not yet valid. It verifies nothing and shows no token. */
+import { isObject } from '../../../../model/is-object.ts'
 
 /** @param challenge the WWW-Authenticate header of the 401 */
 export function fixOfToken(token: string, challenge: string): string {
@@ -22,7 +23,7 @@ function claimsOf(
 ): { readonly exp?: unknown; readonly aud?: unknown; readonly iss?: unknown } | undefined {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
+    return isObject(parsed) ? parsed : undefined
   } catch {
     return undefined
   }

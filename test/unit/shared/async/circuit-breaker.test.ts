@@ -1,8 +1,8 @@
 /** When a circuit opens, what it lets through, and what closes it again; the time is made up. */
 import { describe, expect, it } from 'vitest'
-import { CircuitBreaker } from '../../../../src/shared/egress/circuit-breaker.ts'
+import { CircuitBreaker } from '../../../../src/shared/async/circuit-breaker.ts'
 
-const OPTIONS = { opensAfter: 3, openMs: 1_000, maxOpenMs: 4_000, maxOrigins: 2 }
+const OPTIONS = { opensAfter: 3, openMs: 1_000, maxOpenMs: 4_000, maxCircuits: 2 }
 const A = 'http://a'
 
 function failing(breaker: CircuitBreaker, times: number, nowMs: number, origin = A): void {
