@@ -1,4 +1,4 @@
-/** Reading untrusted JSON: own properties only, never through a prototype. It knows nothing of OpenAPI. */
+/** Reads untrusted JSON: own properties only, never through a prototype. It does not interpret OpenAPI. */
 
 export type Dict = { readonly [key: string]: unknown }
 
