@@ -23,7 +23,7 @@ export interface StatusWriter {
   remove(toolSet: ResourceName): Promise<void>
 }
 
-export interface ReconcilerParts extends SyncParts {
+interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
   readonly definitions: DefinitionStore
   readonly log: Log
@@ -52,7 +52,7 @@ export interface ResourceFault {
 }
 
 /** The tools that a tool-set generates. */
-export interface GeneratedTools extends ResourceName {
+interface GeneratedTools extends ResourceName {
   readonly tools: readonly Tool[]
   /** False: it generates none at present, and edited Tool objects must be kept. */
   readonly enabled: boolean

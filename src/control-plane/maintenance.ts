@@ -15,7 +15,7 @@ const KEEP_METERING_MS = 800 * 86_400_000
 /** Longer than a broker keeps events or a disconnected gateway its spool. */
 const KEEP_METERING_MARKS_MS = 90 * 86_400_000
 
-export interface MaintenanceOptions {
+interface MaintenanceOptions {
   readonly store: Store
   readonly publisher: Publisher
   readonly fleet: Fleet

@@ -17,7 +17,7 @@ export interface Arguments {
 }
 
 const BODY_ARGUMENT = 'body'
-/** Methods whose body is essential: authors forget `required: true`. */
+/** Methods whose body is essential, since documents often lack `required: true`. */
 const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH'])
 
 class Builder {

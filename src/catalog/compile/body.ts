@@ -75,7 +75,7 @@ function kindFor(document: OpenDocument, type: string, node: unknown): BodyKind 
 }
 
 /** True for strings that represent bytes: `format: binary`, 2.0 `file`, 3.1 `contentMediaType` without `contentEncoding`. */
-export function isBinary(document: OpenDocument, node: unknown): boolean {
+function isBinary(document: OpenDocument, node: unknown): boolean {
   const schema = document.follow(node)
   if (!isObject(schema)) return false
   if (own(schema, 'format') === 'binary' || own(schema, 'type') === 'file') return true

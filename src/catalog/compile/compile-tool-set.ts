@@ -10,14 +10,14 @@ import { compileOperation, type OperationParts, schemas } from './operation.ts'
 import { isSelected } from './select.ts'
 import { SkippedOperation } from './skipped.ts'
 
-export interface SkippedReport {
+interface SkippedReport {
   /** operationId, else `{METHOD} {path}`. */
   readonly operation: string
   readonly reason: string
 }
 
 /** A deviation from the document that does not prevent the tool. */
-export interface Notice {
+interface Notice {
   /** undefined: the whole document. */
   readonly operation: string | undefined
   readonly message: string
@@ -32,7 +32,7 @@ export interface CompileResult {
   readonly selected: number
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   /** Address of the document, the base of relative servers. */
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */

@@ -21,7 +21,7 @@ export function strings(value: unknown): string[] {
   return [...new Set(list(value).filter((item): item is string => typeof item === 'string'))]
 }
 
-/** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
+/** Assigns an own property of any name: plain assignment of `__proto__` would change the prototype. */
 export function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto'
 import type { ToolNaming } from '../../model/tool-set.ts'
 
-export const MAX_NAME_LENGTH = 64
+const MAX_NAME_LENGTH = 64
 const HASH_LENGTH = 8
 
 /** `[A-Za-z0-9_.-]`; runs of other characters become one `_`, and are removed at both ends. */
-export function cleanName(name: string): string {
+function cleanName(name: string): string {
   return name
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')

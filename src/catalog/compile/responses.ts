@@ -5,7 +5,7 @@ import type { OpenDocument, RawOperation } from './document.ts'
 import { acceptOf, essence, isJson } from './media-types.ts'
 import { modernResponse } from './swagger2.ts'
 
-export interface ReadResponses {
+interface ReadResponses {
   /** Value of `Accept`. */
   readonly accept: string
   /** Schema of the first JSON success response in the document; undefined when there is none. */

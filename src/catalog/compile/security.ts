@@ -29,7 +29,7 @@ export function authenticationOf(
   return { type, in: 'header', name: DEFAULT_KEY_HEADER, ...secret }
 }
 
-/** Schemes of the operation, of the document, then all defined ones, because authors forget `security`. */
+/** Schemes of the operation, of the document, then all defined ones, because documents often lack `security`. */
 function* schemesOf(document: OpenDocument, raw: RawOperation): Generator<Dict> {
   const components = own(document.root, 'components')
   const defined =

@@ -10,7 +10,7 @@ export const MAX_TITLE = 120
 
 /**
  * Visible text, at most `maxLength` UTF-16 units; longer text ends in `…`.
- * Returns '' when there is no visible text.
+ * Returns '' without visible text.
  */
 export function cleanText(value: unknown, maxLength: number): string {
   if (typeof value !== 'string') return ''

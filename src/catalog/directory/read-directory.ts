@@ -62,7 +62,7 @@ export interface FileContent {
   readonly fault: string | undefined
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly directory: string
   readonly apiGroup: string
   readonly variables: { readonly [name: string]: string }

@@ -16,7 +16,7 @@ import { type FileContent, type FileStamp, listFiles, readResourceFile } from '.
 import { StatusFiles } from './status-files.ts'
 import { watchDirectory } from './watch-directory.ts'
 
-export interface DirectorySourceOptions {
+interface DirectorySourceOptions {
   readonly directory: string
   readonly dataDir: string
   readonly egress: Egress

@@ -21,7 +21,7 @@ export interface Inspection {
   readonly result: CompileResult
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   readonly apiGroup: string
   readonly variables: { readonly [name: string]: string }
 }
@@ -78,7 +78,7 @@ function standIns(value: unknown, variables: InspectOptions['variables']): Inspe
 
 async function documentText({ source, namespace }: ToolSet, directory: string): Promise<string> {
   if (source === undefined)
-    throw new InspectionError('spec.openAPISpec is missing, so there are no tools: add it')
+    throw new InspectionError('spec.openAPISpec is missing: add the document from which to generate tools')
   const references = fileReferences(directory)
   try {
     if (source.kind === 'inline') return source.text

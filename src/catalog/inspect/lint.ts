@@ -3,7 +3,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { Inspection } from './inspect-file.ts'
 
-export interface LintFinding {
+interface LintFinding {
   readonly rule: string
   /** Tool, operation or '' for the tool-set as a whole. */
   readonly subject: string
@@ -11,7 +11,7 @@ export interface LintFinding {
   readonly fix: string
 }
 
-export interface LintReport {
+interface LintReport {
   readonly toolSet: string
   readonly operations: number
   readonly tools: number

@@ -25,7 +25,7 @@ export type Plural = 'toolsets' | 'tools'
 
 /** All objects of a kind, kept current by a watch that is reopened after errors. */
 export interface Watched {
-  /** Resolves with the first list, or when closed before. Until then `list` is empty, which does not mean that there are no objects. */
+  /** Resolves with the first list, or when closed before. Until then, an empty `list` has no meaning. */
   readonly listed: Promise<void>
   /** The current objects, in no particular order. */
   list(): readonly KubeObject[]

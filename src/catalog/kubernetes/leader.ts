@@ -2,7 +2,7 @@
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { KubernetesApi, LeaseRecord } from './api.ts'
 
-export interface LeaderOptions {
+interface LeaderOptions {
   readonly api: KubernetesApi
   readonly namespace: string
   readonly name: string

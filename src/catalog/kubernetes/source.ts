@@ -16,7 +16,7 @@ import { desiredFromObjects } from './desired-from-objects.ts'
 import { Leader } from './leader.ts'
 import { editedFields, planObjects } from './tool-objects.ts'
 
-export interface KubernetesSourceOptions {
+interface KubernetesSourceOptions {
   readonly api: KubernetesApi
   readonly apiGroup: string
   readonly dataDir: string

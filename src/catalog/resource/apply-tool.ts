@@ -10,7 +10,7 @@ import type { FieldFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
 /** The tool-set name of tools without a tool-set. */
-export const WITHOUT_OPERATION = '(by hand)'
+const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */
 export function overlayTool(generated: Tool, manual: ToolResource, credential: string | undefined): Tool {

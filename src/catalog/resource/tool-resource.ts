@@ -33,7 +33,7 @@ export interface ToolResource {
   readonly enabled?: boolean
 }
 
-export const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
+const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
 
 /** Reads `spec`; faults are added to the Fields. */
 export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {

@@ -8,7 +8,7 @@ import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
 import type { WorkerJob, WorkerMessage } from './compile-worker.ts'
 import type { Definition } from './definitions.ts'
 
-export interface CompilerLimits {
+interface CompilerLimits {
   /** For one document. */
   readonly timeoutMs: number
   /** Heap of the worker. The largest known document (47 MB) needs 1.1 GB. */
@@ -17,7 +17,7 @@ export interface CompilerLimits {
   readonly idleMs: number
 }
 
-export const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb: 2048, idleMs: 5_000 }
+const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb: 2048, idleMs: 5_000 }
 
 /** Larger documents are moved to the worker instead of copied; smaller ones may share memory with other buffers of the process. */
 const MOVED_FROM_BYTES = 64 * 1024

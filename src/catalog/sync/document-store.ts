@@ -6,7 +6,7 @@ import { isObject } from '../../model/is-object.ts'
 import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 
-export interface StoredDocument {
+interface StoredDocument {
   readonly url: string
   readonly etag: string | undefined
   readonly bytes: Uint8Array

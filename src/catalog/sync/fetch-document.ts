@@ -3,7 +3,7 @@ import type { Egress } from '../../shared/egress/egress.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
 
-export type Fetched =
+type Fetched =
   | { readonly kind: 'document'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'unmodified' }
 

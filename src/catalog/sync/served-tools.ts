@@ -30,7 +30,7 @@ export class NameTable {
   }
 }
 
-export interface ServedTools {
+interface ServedTools {
   readonly tools: readonly Tool[]
   /** Tool resources that could not be used. */
   readonly faults: readonly { readonly resource: ToolResource; readonly message: string }[]

@@ -5,7 +5,7 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
 
-export interface StatusInput {
+interface StatusInput {
   readonly phase: ToolSetPhase
   readonly toolNames: readonly string[]
   readonly specHash: string | undefined

@@ -24,7 +24,7 @@ export interface ControlPlane {
   refresh(): Promise<void>
   /** Runs one round of maintenance now: expires, publishes, activates and removes. */
   settle(): Promise<void>
-  /** The share as it now is, and news of it. */
+  /** The current share, and notifications of changes. */
   readonly publisher: Publisher
   /** Registers the gateway of this very process; it needs no stream. */
   attach(options: LocalGatewayOptions): Promise<LocalGateway>

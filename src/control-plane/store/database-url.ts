@@ -1,7 +1,7 @@
 /** Parses `DATABASE_URL`. It opens no database. */
 import { join, resolve } from 'node:path'
 
-export type DatabaseTarget =
+type DatabaseTarget =
   | { readonly kind: 'pglite'; readonly directory: string }
   | { readonly kind: 'memory' }
   | { readonly kind: 'postgres'; readonly url: string }

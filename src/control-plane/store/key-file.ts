@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 
 const KEY_BYTES = 32
 
-export interface KeptKey {
+interface KeptKey {
   readonly key: string
   /** This call created it. */
   readonly fresh: boolean

@@ -98,7 +98,7 @@ export interface SubscriptionRepository {
   update(subscription: Subscription): Promise<Subscription>
 }
 
-export interface ApiKeyFilter extends Search {
+interface ApiKeyFilter extends Search {
   readonly status?: ApiKeyStatus | undefined
   readonly subscriptionId?: string | undefined
   /** Only keys of this application's subscriptions, in addition to the other filters. */
@@ -118,7 +118,7 @@ export interface ApiKeyRepository {
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }
 
-export interface ConsumerFilter extends Search {
+interface ConsumerFilter extends Search {
   readonly status?: ConsumerStatus | undefined
   readonly tenantId?: string | undefined
 }
@@ -176,7 +176,7 @@ export interface EventRepository {
 }
 
 /** The stored response to a POST with an `Idempotency-Key`. */
-export interface CachedResponse {
+interface CachedResponse {
   /** SHA-256 of caller, method, path and key. */
   readonly key: string
   /** SHA-256 of the request body. */

@@ -1,7 +1,7 @@
 /** The repositories of usage, metering and tier limits. It contains no query. */
 import type { UsageCount } from '../../link/usage-count.ts'
 
-export interface UsageSum {
+interface UsageSum {
   readonly requests: number
   readonly errors: number
   readonly lastRequestAt: Date | null

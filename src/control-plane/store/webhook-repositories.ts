@@ -3,14 +3,14 @@ import type { Webhook } from '../../model/webhook.ts'
 import type { AfterAttempt, Delivery, DeliveryStatus } from '../../model/webhook-delivery.ts'
 import type { Locking, Page, PageRequest } from './repositories.ts'
 
-export interface WebhookFilter {
+interface WebhookFilter {
   /** Matches anywhere in the address; `%` and `_` are literal. */
   readonly q?: string | undefined
   readonly enabled?: boolean | undefined
 }
 
 /** A new secret; until `previousUntil` the previous one signs too. */
-export interface NewSecret {
+interface NewSecret {
   readonly secret: string
   readonly previousUntil: Date
 }
@@ -35,7 +35,7 @@ export interface WebhookRepository {
 }
 
 /** A message for one webhook. Every attempt sends the same `body`. */
-export type NewDelivery = Pick<Delivery, 'id' | 'tenantId' | 'webhookId' | 'event' | 'test'> & {
+type NewDelivery = Pick<Delivery, 'id' | 'tenantId' | 'webhookId' | 'event' | 'test'> & {
   readonly body: string
 }
 

@@ -7,7 +7,7 @@ import { platformSignature, standardSignature } from './sign.ts'
 import { storedResponse } from './stored-response.ts'
 
 /** From the connection to the last byte read; receivers are expected to respond within 5 seconds. */
-export const ATTEMPT_TIMEOUT_MS = 5_000
+const ATTEMPT_TIMEOUT_MS = 5_000
 /** More than is stored, so that a confidential text that begins in the stored part is masked completely. */
 const READ_BYTES = 4 * MAX_STORED_RESPONSE_BYTES
 

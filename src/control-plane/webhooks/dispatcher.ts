@@ -19,7 +19,7 @@ const MIN_PAUSE_MS = 20
 const SETTLE_TRIES = 4
 const SETTLE_PAUSE_MS = 500
 
-export type DeliveryOutcome = 'success' | 'retry' | 'failed'
+type DeliveryOutcome = 'success' | 'retry' | 'failed'
 
 export interface DispatcherOptions extends AttemptParts {
   readonly store: Store

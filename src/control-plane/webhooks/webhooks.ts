@@ -12,7 +12,7 @@ const KEEP_DELIVERIES_MS = 30 * 86_400_000
 const KEEP_SEALED_MS = 7 * 86_400_000
 const MAX_NAMED = 20
 
-export interface WebhooksOptions extends Omit<DispatcherOptions, 'pollMs'> {
+interface WebhooksOptions extends Omit<DispatcherOptions, 'pollMs'> {
   /** Default 1 s. */
   readonly pollMs?: number
 }

@@ -39,7 +39,7 @@ export type SuccessStatus = 200 | 201 | 202 | 204
  * Which rows the transaction of an endpoint may see. `path`: those of `{tenant_id}`; `caller`: those of the caller's tenant, or of all
  * tenants for a caller who may cross tenants; `platform`: those that belong to no tenant.
  */
-export type Reach = 'path' | 'caller' | 'platform'
+type Reach = 'path' | 'caller' | 'platform'
 
 /** Policy input beyond the path, read in the transaction before the policy decides. */
 export interface Subject {
@@ -54,7 +54,7 @@ export interface SubjectQuestion
   extends Pick<Call<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant'> {
   /** The caller may act for every tenant. */
   readonly crossesTenants: boolean
-  /** Parsed but not validated; undefined when there is no body. */
+  /** Parsed but not validated; undefined without a body. */
   readonly rawBody: unknown
 }
 

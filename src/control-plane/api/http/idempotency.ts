@@ -10,7 +10,7 @@ import { conflict, invalidField } from './problem.ts'
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 const deriveKey = promisify(scrypt) as (secret: string, salt: Buffer, length: number) => Promise<Buffer>
 
-export interface RepeatableRequest {
+interface RepeatableRequest {
   readonly key: string
   readonly principal: Principal
   readonly method: string

@@ -106,7 +106,7 @@ function scopeOf(endpoint: Endpoint, { tenant, unknownTenant, crossesTenants }: 
 }
 
 /** A scope without rows: the transaction finds nothing, and authorization decides on the error. */
-const NO_TENANT = 'nobody'
+const NO_TENANT = 'none'
 
 /** All checks before a call runs, in the order of their errors: 403, 404, 400. */
 async function prepare(

@@ -18,7 +18,7 @@ const STATUS = {
   unavailable: 503,
 } as const
 
-export type ProblemCode = keyof typeof STATUS
+type ProblemCode = keyof typeof STATUS
 
 /** One invalid field: its path such as `rate_limit.requests_per_hour`, and the reason. */
 export interface FieldFault {

@@ -2,7 +2,7 @@
 import { hourlyLimit, type Tenant } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 
-export interface TierUsage {
+interface TierUsage {
   readonly limit: number
   readonly remaining: number
   readonly resetAtSecs: number

@@ -4,7 +4,7 @@ import type { Page, PageRequest } from '../../store/repositories.ts'
 import { z } from './zod.ts'
 
 /** PostgreSQL `integer`. */
-export const MAX_INTEGER = 2_147_483_647
+const MAX_INTEGER = 2_147_483_647
 
 /** Text of `min` to `max` characters without NUL, which PostgreSQL cannot store. */
 export function text(max: number, min = 1) {

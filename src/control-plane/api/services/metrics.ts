@@ -21,7 +21,7 @@ export interface MetricsRow {
   readonly p99_latency_ms: number
 }
 
-export interface MetricsQuery {
+interface MetricsQuery {
   /** UTC, `YYYY-MM-DD`; both days are included. */
   readonly startDate: string | undefined
   readonly endDate: string | undefined

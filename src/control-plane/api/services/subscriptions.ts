@@ -9,12 +9,12 @@ import { issueKey, revokeKeysOf } from './api-keys.ts'
 import { ensureConsumer } from './consumers.ts'
 import { eventOf } from './subscription-event.ts'
 
-export type SubscriptionRequest = Pick<
+type SubscriptionRequest = Pick<
   Subscription,
   'apiId' | 'plan' | 'application' | 'callbackUrl' | 'ttlSeconds' | 'expiresAt'
 >
 
-export interface WithKey {
+interface WithKey {
   readonly subscription: Subscription
   /** The whole key, when this call created one. */
   readonly key: string | undefined

@@ -16,7 +16,7 @@ import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
 import { type Patch, patched } from './patch.ts'
 
-export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
+type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
 
 /** @throws Problem conflict when the tenant has the maximum number */
 export async function createWebhook(

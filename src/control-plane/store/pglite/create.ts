@@ -37,7 +37,7 @@ export async function create(directory: string): Promise<void> {
   }
   const draft = join(parent, `${draftPrefix}${process.pid}`)
   await runChild(draft)
-  // the library gives its files mode 0666, whatever the umask
+  // The library creates files with mode 0666, independent of the umask.
   makeTreePrivate(draft)
   rmSync(directory, { recursive: true, force: true })
   renameSync(draft, directory)

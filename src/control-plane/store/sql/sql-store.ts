@@ -35,7 +35,7 @@ export function database(dialect: Dialect): Kysely<Tables> {
   })
 }
 
-export interface SqlStoreParts {
+interface SqlStoreParts {
   readonly adapter: Store['adapter']
   readonly db: Kysely<Tables>
   readonly now: () => number

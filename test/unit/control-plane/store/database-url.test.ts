@@ -24,7 +24,7 @@ describe('DATABASE_URL', () => {
 })
 
 describe('search pattern', () => {
-  it('finds exactly the text, whatever wildcards it holds', () => {
+  it('matches exactly the text, with any wildcards in it', () => {
     // LIKE with escape '\\', as a regular expression: the oracle.
     const like = (pattern: string) => {
       let source = ''

@@ -38,7 +38,7 @@ describe('validation', () => {
     })
   })
 
-  it('says of what is missing that it is required, and of what is no object that it is not', () => {
+  it('reports a missing field as required, and a value that is not an object', () => {
     expect(validateInput(schema, {}, 'body')).toEqual({
       ok: false,
       faults: [{ field: 'name', message: 'is required.' }],
@@ -47,7 +47,7 @@ describe('validation', () => {
     expect(!result.ok && result.faults[0]?.field).toBe('body')
   })
 
-  it('keeps the answer short, whatever is sent', () => {
+  it('limits the length of the response for any input', () => {
     const junk = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`.repeat(200), 1]))
     const result = validateInput(schema, { name: 'x', ...junk }, 'body')
     expect(JSON.stringify(result).length).toBeLessThan(1_000_000)
