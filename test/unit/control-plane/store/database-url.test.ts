@@ -18,7 +18,7 @@ describe('DATABASE_URL', () => {
 
   it('is refused without being repeated, since it may hold a password', () => {
     expect(() => databaseTarget('mysql://root:hunter2@h/d', '/data')).toThrow(
-      /^(?!.*hunter2).*DATABASE_URL is not a database address/,
+      /^(?!.*hunter2).*DATABASE_URL is not a valid database address/,
     )
   })
 })
