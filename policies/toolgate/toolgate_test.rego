@@ -16,7 +16,7 @@ test_denied_when_nothing_is_known if {
 	toolgate.decision.allow == false with input as {}
 }
 
-test_a_rule_of_its_own_package_denies_and_obliges if {
+test_a_rule_in_another_package_denies_and_obliges if {
 	# regal ignore:ignored-import,unresolved-reference
 	decision := toolgate.decision with data.toolgate.rules.mine as {
 		"deny": {{"code": "closed", "message": "Closed."}},

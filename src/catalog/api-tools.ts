@@ -1,4 +1,4 @@
-/** Tools of a control-plane API: its OpenAPI document read as a tool-set of its tenant (contract §5, `spec`). It stores nothing. */
+/** Compiles the OpenAPI document of a control-plane API as a tool-set of its tenant. It stores nothing. */
 import type { Api } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool } from '../model/tool.ts'
@@ -7,7 +7,7 @@ import type { ToolSetCompiler } from './sync/compile-job.ts'
 
 const TIMEOUT_MS = 30_000
 
-/** @throws Error with the reason when the document is of no use */
+/** @throws Error with the reason when the document cannot be compiled */
 export async function apiTools(
   api: Api,
   tenant: Tenant,
@@ -15,7 +15,7 @@ export async function apiTools(
 ): Promise<readonly Tool[]> {
   if (api.spec === null) return []
   const parsed: unknown = JSON.parse(api.spec)
-  // a document that was given as text is kept as a JSON string
+  // A document that was sent as text is stored as a JSON string.
   const text = typeof parsed === 'string' ? parsed : api.spec
   const outcome = await compiler.compile({ document: text, toolSet: toolSetOf(api, tenant) })
   if (outcome.kind === 'fault') throw new Error(outcome.message)
@@ -30,7 +30,7 @@ function toolSetOf(api: Api, tenant: Tenant): ToolSet {
     baseURL: api.upstreamUrl,
     selector: {},
     toolDefaults: { tags: [], timeoutMs: TIMEOUT_MS, authentication: { type: 'none' }, outputSchema: false },
-    // the path is unique in the tenant, so names of two APIs cannot meet
+    // The path is unique in the tenant, so names of two APIs cannot conflict.
     naming: {
       prefix: `${api.path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}_`,
       suffix: '',

@@ -1,21 +1,29 @@
-/** Desired tool-sets and tools → one published set of tools and a status for each tool-set. Shared by all sources; it reads no resource itself. */
+/** Turns desired tool-sets and tools into one published set of tools and a status for each tool-set. All sources use it; it reads no resource. */
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
-import { nextLedger } from './sync/definitions.ts'
-import { type Entry, type Made, madeFrom, newEntry, phaseOf } from './sync/entry.ts'
-import { type ManualTool, NameTable, serveTools } from './sync/served-tools.ts'
+import { nextRecord } from './sync/definitions.ts'
+import type { ManualTool } from './sync/manual-tool.ts'
+import { keyOf, type ResourceName } from './sync/resource-key.ts'
+import { NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, statusOf } from './sync/status.ts'
+import {
+  type CompiledTools,
+  compiledTools,
+  newState,
+  phaseOf,
+  type ToolSetState,
+} from './sync/tool-set-state.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
 
 export interface StatusWriter {
-  /** Called in order for each tool-set, never twice at once for the same. Its failure is logged, nothing else. */
-  write(toolSet: { readonly namespace: string; readonly name: string }, status: ToolSetStatus): Promise<void>
-  remove(toolSet: { readonly namespace: string; readonly name: string }): Promise<void>
+  /** Called in order, one write at a time for each tool-set. An error is logged only. */
+  write(toolSet: ResourceName, status: ToolSetStatus): Promise<void>
+  remove(toolSet: ResourceName): Promise<void>
 }
 
-export interface ReconcilerParts extends SyncParts {
+interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
   readonly definitions: DefinitionStore
   readonly log: Log
@@ -23,33 +31,37 @@ export interface ReconcilerParts extends SyncParts {
   readonly now: () => number
 }
 
-/** One tool-set as it should be. `fault`: its resource is wrong; the tool-set is the last one that was right, if any. */
-export interface DesiredToolSet {
-  readonly namespace: string
-  readonly name: string
+/** One desired tool-set. `fault`: its resource is invalid, and the tool-set is the last valid one, if any. */
+export interface DesiredToolSet extends ResourceName {
   readonly toolSet: ToolSet | undefined
   readonly fault: string | undefined
 }
 
 export interface Desired {
-  /** In the order in which they came to be: of two that clash, the later is refused. */
+  /** In the order of their creation: of two with conflicting names, the later one is refused. */
   readonly toolSets: readonly DesiredToolSet[]
   readonly manualTools: readonly ManualTool[]
+  /** Resources that cannot be used; they are logged. */
+  readonly faults: readonly ResourceFault[]
 }
 
-/** What a tool-set makes. */
-export interface Generated {
-  readonly namespace: string
-  readonly name: string
+/** `resource`: a file, or kind and key of a resource. */
+export interface ResourceFault {
+  readonly resource: string
+  readonly message: string
+}
+
+/** The tools that a tool-set generates. */
+interface GeneratedTools extends ResourceName {
   readonly tools: readonly Tool[]
-  /** false: it makes none for now, which is no reason to forget what was written by hand. */
+  /** False: it generates none at present, and edited Tool objects must be kept. */
   readonly enabled: boolean
 }
 
 export class Reconciler {
   readonly #parts: ReconcilerParts
   readonly #publish: (tools: readonly Tool[]) => void
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, ToolSetState>()
   #manualTools: readonly ManualTool[] = []
   #published: string | undefined
   #ready = false
@@ -60,32 +72,34 @@ export class Reconciler {
     this.#publish = publish
   }
 
-  /** Resolves when every tool-set that is new or changed had its try, and its status is written. */
+  /** Resolves when every new or changed tool-set has been synchronized once and its status is written. */
   async apply(desired: Desired): Promise<void> {
+    for (const { resource, message } of desired.faults) {
+      this.#parts.log.warn({ resource, reason: message }, 'a resource cannot be used')
+    }
     this.#manualTools = desired.manualTools
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
-    const tries = desired.toolSets.map(wanted => this.#applyOne(wanted))
-    await Promise.all(tries)
-    // Names are admitted in order only after the first round: which document arrives first must not decide.
+    await Promise.all(desired.toolSets.map(wanted => this.#applyOne(wanted)))
+    // Names are assigned in order after the first round, independent of which document arrives first.
     this.#ready = true
     this.#settle()
     await Promise.all([...this.#entries.values()].map(entry => entry.writes.drain()))
   }
 
-  /** Synchronizes every tool-set whose document or credential, read from the source itself (files, ConfigMaps, Secrets), changed. */
+  /** Synchronizes every tool-set whose local document or credential (file, ConfigMap, Secret) has changed. */
   async refreshLocal(): Promise<void> {
     await Promise.all([...this.#entries.values()].map(entry => entry.sync?.syncIfChanged()))
   }
 
-  /** The tools each tool-set made, before anything written by hand; none of it for a tool-set that could not make any yet. */
-  generated(): readonly Generated[] {
+  /** The tools of each tool-set without Tool resources, except tool-sets that could not generate any yet. */
+  generated(): readonly GeneratedTools[] {
     return [...this.#entries.values()].flatMap(({ namespace, name, served, sync, idle }) => {
       if (served === undefined && !idle) return []
       return { namespace, name, tools: served?.tools ?? [], enabled: sync?.toolSet.enabled !== false }
     })
   }
 
-  /** Writes every status again, for a writer that could not take them before. */
+  /** Writes every status again, for a writer that could not write before. */
   reportAll(): void {
     for (const entry of this.#entries.values()) this.#write(entry)
   }
@@ -136,62 +150,62 @@ export class Reconciler {
     await entry.sync.sync()
   }
 
-  /** What its tools meant when the process last ended. One never seen is told Pending; of others the last status stands until there is news. */
-  #load(entry: Entry): void {
+  /** Reads the definitions of the last run. An unknown tool-set gets status Pending; others keep their last status until it changes. */
+  #load(entry: ToolSetState): void {
     const { namespace, name } = entry
     void entry.writes
       .run(async () => {
-        entry.ledger = await this.#parts.definitions.read(namespace, name)
-        if (entry.ledger === undefined) await this.#parts.statuses.write(entry, PENDING)
+        entry.record = await this.#parts.definitions.read(namespace, name)
+        if (entry.record === undefined) await this.#parts.statuses.write(entry, PENDING)
       })
       .catch(error => this.#logFailure(entry, error))
   }
 
-  #entryOf(wanted: DesiredToolSet): Entry {
+  #entryOf(wanted: DesiredToolSet): ToolSetState {
     const key = keyOf(wanted)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
-      entry = newEntry(wanted.namespace, wanted.name)
+      entry = newState(wanted.namespace, wanted.name)
       this.#entries.set(key, entry)
     }
     return entry
   }
 
-  #started(entry: Entry): void {
+  #started(entry: ToolSetState): void {
     entry.syncing = true
     this.#report(entry)
   }
 
-  #settled(entry: Entry, outcome: SyncOutcome): void {
+  #settled(entry: ToolSetState, outcome: SyncOutcome): void {
     entry.syncing = false
     entry.error = outcome.kind === 'fault' ? outcome.message : undefined
     entry.idle = outcome.kind === 'disabled' || outcome.kind === 'empty'
     if (outcome.kind === 'disabled' || outcome.kind === 'empty') {
       entry.served = undefined
-      entry.waiting = undefined
-      entry.clash = undefined
+      entry.pending = undefined
+      entry.conflict = undefined
       if (outcome.kind === 'empty') entry.lastSyncedAt = this.#nowIso()
     } else if (outcome.kind === 'compiled') {
-      entry.waiting = madeFrom(outcome)
+      entry.pending = compiledTools(outcome)
       entry.lastSyncedAt = this.#nowIso()
     } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = this.#nowIso()
-    else if (outcome.fallback?.kind === 'compiled') entry.waiting = madeFrom(outcome.fallback)
+    else if (outcome.fallback?.kind === 'compiled') entry.pending = compiledTools(outcome.fallback)
     if (entry.error !== undefined) {
       const { namespace, name } = entry
       this.#parts.log.warn(
         { namespace, tool_set: name, reason: entry.error },
-        'a tool-set could not be synchronized',
+        'a tool-set could not be synchronized; it is retried',
       )
     }
     if (this.#ready) this.#settle()
-    // What waits is no news before it is admitted.
-    else if (entry.waiting === undefined) this.#report(entry)
+    // Pending tools are reported when they are admitted.
+    else if (entry.pending === undefined) this.#report(entry)
   }
 
-  /** Admits what waits, in order, reports every tool-set and publishes when something changed. */
+  /** Admits pending tools in order, reports every tool-set and publishes when the tools have changed. */
   #settle(): void {
     if (this.#closed) return
-    for (const entry of this.#entries.values()) if (entry.waiting !== undefined) this.#admit(entry)
+    for (const entry of this.#entries.values()) if (entry.pending !== undefined) this.#admit(entry)
     for (const entry of this.#entries.values()) this.#report(entry)
     const entries = [...this.#entries.values()]
     const print = JSON.stringify([
@@ -211,41 +225,41 @@ export class Reconciler {
     this.#publish(tools)
   }
 
-  #admit(entry: Entry): void {
+  #admit(entry: ToolSetState): void {
     const names = new NameTable()
     for (const other of this.#entries.values()) {
       if (other !== entry) for (const tool of other.served?.tools ?? []) names.add(tool, keyOf(other))
     }
-    for (const tool of entry.waiting!.tools) {
-      const owner = names.clash(tool)
+    for (const tool of entry.pending!.tools) {
+      const owner = names.conflict(tool)
       if (owner === undefined) continue
-      entry.clash = `tool "${tool.name}" exists already, from tool-set ${owner}: give this one a naming.prefix of its own`
+      entry.conflict = `tool "${tool.name}" exists already in tool-set ${owner}: set another naming.prefix in this one`
       return
     }
-    const made = entry.waiting!
+    const made = entry.pending!
     entry.served = made
-    entry.waiting = undefined
-    entry.clash = undefined
+    entry.pending = undefined
+    entry.conflict = undefined
     this.#compare(entry, made)
   }
 
-  /** Compares the tools now served with those before, and keeps what they mean; the status tells it afterwards. */
-  #compare(entry: Entry, served: Made): void {
+  /** Compares the served tools with the previous ones, stores their definitions, and reports changes in the status. */
+  #compare(entry: ToolSetState, served: CompiledTools): void {
     const { namespace, name } = entry
     void entry.writes
       .run(async () => {
         const accepted = entry.sync?.toolSet.acceptedSpecHash === served.specHash
-        const ledger = await nextLedger(entry.ledger, served.definitions, accepted)
-        if (ledger === undefined) return
-        entry.ledger = ledger
-        await this.#parts.definitions.write(namespace, name, ledger)
+        const record = await nextRecord(entry.record, served.definitions, accepted)
+        if (record === undefined) return
+        entry.record = record
+        await this.#parts.definitions.write(namespace, name, record)
         this.#report(entry)
       })
       .catch(error => this.#logFailure(entry, error))
   }
 
-  #report(entry: Entry): void {
-    const error = entry.resourceFault ?? entry.error ?? entry.clash
+  #report(entry: ToolSetState): void {
+    const error = entry.resourceFault ?? entry.error ?? entry.conflict
     const phase = phaseOf(entry, error)
     const toolNames = entry.served?.names ?? []
     const { lastSyncedAt } = entry
@@ -256,8 +270,8 @@ export class Reconciler {
       lastSyncedAt,
       lastError: error,
       result: entry.served?.result,
-      changed: entry.ledger?.changed ?? [],
-      breaking: entry.ledger?.breaking ?? [],
+      changed: entry.record?.changed ?? [],
+      breaking: entry.record?.breaking ?? [],
     } as const
     const status = statusOf(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
@@ -265,14 +279,14 @@ export class Reconciler {
     this.#write(entry)
   }
 
-  #write(entry: Entry): void {
+  #write(entry: ToolSetState): void {
     const { status } = entry
     void entry.writes
       .run(() => this.#parts.statuses.write(entry, status))
-      .catch(error_ => this.#logFailure(entry, error_))
+      .catch(error => this.#logFailure(entry, error))
   }
 
-  #logFailure({ namespace, name }: { namespace: string; name: string }, error: unknown): void {
+  #logFailure({ namespace, name }: ResourceName, error: unknown): void {
     this.#parts.log.error(
       { namespace, tool_set: name, err: error },
       'the status of a tool-set could not be written',
@@ -282,8 +296,4 @@ export class Reconciler {
   #nowIso(): string {
     return new Date(this.#parts.now()).toISOString()
   }
-}
-
-function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}/${name}`
 }

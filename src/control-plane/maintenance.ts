@@ -1,4 +1,4 @@
-/** What time alone brings about: subscriptions expire, deleted tenants go, old rows are dropped, missed changes are found. It serves no request. */
+/** Periodic work: expires subscriptions, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
 
 import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
@@ -8,14 +8,14 @@ import { EVERY_TENANT, type Store } from './store/store.ts'
 const EXPIRE_AT_ONCE = 200
 const NUDGE_MS = 20
 const DROP_EVERY_MS = 3_600_000
-/** The log of changes; webhooks have long been delivered or given up by then. */
+/** The event log; by then, deliveries of webhooks have succeeded or failed. */
 const KEEP_EVENTS_MS = 30 * 86_400_000
 const KEEP_TIER_USAGE_MS = 48 * 3_600_000
 const KEEP_METERING_MS = 800 * 86_400_000
-/** Longer than any broker keeps events, or a gateway that is away its spool. */
+/** Longer than a broker keeps events or a disconnected gateway its spool. */
 const KEEP_METERING_MARKS_MS = 90 * 86_400_000
 
-export interface MaintenanceOptions {
+interface MaintenanceOptions {
   readonly store: Store
   readonly publisher: Publisher
   readonly fleet: Fleet
@@ -45,7 +45,7 @@ export class Maintenance {
     this.#timer.unref()
   }
 
-  /** One round; a round under way is joined. Never rejects: faults are told, and the next round tries again. */
+  /** Runs one round, or joins the running one. Never rejects: errors are reported, and the next round retries. */
   run(): Promise<void> {
     this.#running ??= this.#round().finally(() => {
       this.#running = undefined
@@ -53,7 +53,7 @@ export class Maintenance {
     return this.#running
   }
 
-  /** Runs a round soon, once whatever is being committed has been. */
+  /** Runs a round soon, after the running transaction has committed. */
   nudge(): void {
     if (this.#stopped || this.#nudge !== undefined) return
     this.#nudge = setTimeout(() => {
@@ -88,7 +88,7 @@ export class Maintenance {
       })
       this.#droppedAtMs = now()
     } catch (error) {
-      onFault('a round of maintenance failed', error)
+      onFault('a round of maintenance failed; the next round retries', error)
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Adds up what a gateway counted between two reports; it grows with the number of keys and subscriptions in use, not with requests. It sends nothing. */
-import type { CountRows, UsageCount } from './report.ts'
+import type { CountRows } from './report.ts'
+import { addUsage, type UsageCount, usageKey } from './usage-count.ts'
 
 /** Of each kind. More is left out and counted: a gateway cut off for weeks must not fill its memory. */
 const MAX_ENTRIES = 100_000
@@ -14,7 +15,7 @@ export class Counts {
   #dropped = 0
 
   add(news: CountRows): void {
-    for (const count of news.usage) this.#put(this.#usage, `${count.subscriptionId} ${count.day}`, count, sum)
+    for (const count of news.usage) this.#put(this.#usage, usageKey(count), count, addUsage)
     for (const use of news.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
     for (const use of news.consumersSeen)
       this.#put(this.#consumersSeen, `${use.tenantId} ${use.subject}`, use, later)
@@ -62,15 +63,6 @@ function taken<T>(rows: Map<string, T>, maxRows: number): T[] {
     rows.delete(key)
   }
   return given
-}
-
-function sum(a: UsageCount, b: UsageCount): UsageCount {
-  return {
-    ...a,
-    requests: a.requests + b.requests,
-    errors: a.errors + b.errors,
-    lastRequestAt: a.lastRequestAt > b.lastRequestAt ? a.lastRequestAt : b.lastRequestAt,
-  }
 }
 
 function later<T extends { readonly at: Date }>(a: T, b: T): T {

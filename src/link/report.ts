@@ -1,6 +1,7 @@
 /** What a gateway instance and the control plane say to each other, and how a report looks on the wire. It sends nothing. */
 
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
+import type { UsageCount } from './usage-count.ts'
 
 /** What an instance says when it connects. */
 export interface Hello {
@@ -65,13 +66,4 @@ export function wireReport(report: Report): object {
       at: row.at,
     })),
   }
-}
-
-export interface UsageCount {
-  readonly subscriptionId: string
-  /** UTC, `YYYY-MM-DD`. */
-  readonly day: string
-  readonly requests: number
-  readonly errors: number
-  readonly lastRequestAt: Date
 }

@@ -31,8 +31,11 @@ export interface PlanRecord extends Required<Plan> {
 /** What applies when no plan does (specification, "Quotas per consumer"). */
 export const DEFAULT_LIMITS: PlanLimits = Object.freeze({ perMinute: 5, perDay: 10_000 })
 
-/** The plans every installation begins with (contract §5; figures of the specification, "Quotas per consumer"). */
-export const SEEDED_PLANS: readonly Required<Plan>[] = Object.freeze([
+/**
+ * The plans every installation begins with (figures of the specification, "Quotas per consumer"). Migration 3 writes them as global
+ * plans, and the plans file starts from them. They never change: a migration that was applied must stay as it is.
+ */
+export const SEEDED_PLANS: readonly Plan[] = Object.freeze([
   {
     slug: 'community',
     name: 'Community',
@@ -40,33 +43,8 @@ export const SEEDED_PLANS: readonly Required<Plan>[] = Object.freeze([
     perMinute: 60,
     perDay: 10_000,
     perMonth: 100_000,
-    burst: 0,
   },
-  {
-    slug: 'silver',
-    name: 'Silver',
-    perSecond: 20,
-    perMinute: 300,
-    perDay: 50_000,
-    perMonth: 1_000_000,
-    burst: 0,
-  },
-  {
-    slug: 'gold',
-    name: 'Gold',
-    perSecond: 100,
-    perMinute: 5_000,
-    perDay: 500_000,
-    perMonth: 10_000_000,
-    burst: 0,
-  },
-  {
-    slug: 'enterprise',
-    name: 'Enterprise',
-    perSecond: 0,
-    perMinute: 0,
-    perDay: 0,
-    perMonth: 0,
-    burst: 0,
-  },
+  { slug: 'silver', name: 'Silver', perSecond: 20, perMinute: 300, perDay: 50_000, perMonth: 1_000_000 },
+  { slug: 'gold', name: 'Gold', perSecond: 100, perMinute: 5_000, perDay: 500_000, perMonth: 10_000_000 },
+  { slug: 'enterprise', name: 'Enterprise' },
 ])

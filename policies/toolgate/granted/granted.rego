@@ -1,12 +1,12 @@
 # METADATA
-# title: What the caller was granted
+# title: Grants of the caller
 # description: |
-#   The scopes of the token itself and those that its roles bring (`roles/data.yaml`), and the operations that
-#   confined roles grant without a scope (`confined/data.yaml`).
+#   The scopes of the token and of its roles (`roles/data.yaml`), and the operations that confined roles grant
+#   without a scope (`confined/data.yaml`).
 package toolgate.granted
 
 # METADATA
-# title: Has the caller this scope?
+# title: Does the caller have this scope?
 has(scope) if {
 	scope in input.subject.properties.scopes
 } else if {
@@ -15,7 +15,7 @@ has(scope) if {
 }
 
 # METADATA
-# title: Has the caller one of these scopes?
+# title: Does the caller have one of these scopes?
 has_one_of(scopes) if {
 	some scope in scopes
 	has(scope)
@@ -23,7 +23,7 @@ has_one_of(scopes) if {
 
 # METADATA
 # title: Does a confined role of the caller grant this operation?
-# description: On everything of the tenant, or on what belongs to the caller's own application.
+# description: On every resource of the tenant, or on those of the caller's application.
 by_confined_role if {
 	some role in input.subject.properties.roles
 	data.toolgate.confined[role][input.action.name] == "any"

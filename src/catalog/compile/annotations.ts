@@ -1,4 +1,4 @@
-/** Behaviour hints by HTTP method (contract §8). A Tool resource may say otherwise; this does not know it. */
+/** Behavior hints by HTTP method. Tool resources that override them are applied elsewhere. */
 import type { ToolAnnotations } from '../../model/tool.ts'
 
 export function annotationsOf(method: string, title: string): ToolAnnotations {

@@ -1,4 +1,4 @@
-/** Parameters and body → the flat arguments of a tool, and the bindings back. Naming follows one stable rule; nothing is sent here. */
+/** Maps parameters and body of an operation to the flat arguments of a tool, and the arguments back. It sends no request. */
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding, ParameterBinding } from '../../model/tool.ts'
 import type { ReadBody } from './body.ts'
@@ -17,7 +17,7 @@ export interface Arguments {
 }
 
 const BODY_ARGUMENT = 'body'
-/** Methods whose body is what the call is about: authors forget `required: true`. */
+/** Methods whose body is essential, since documents often lack `required: true`. */
 const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH'])
 
 class Builder {
@@ -39,8 +39,9 @@ class Builder {
 }
 
 /**
- * Names: a parameter has its own name; of two alike (`id` in path and query) the later in the order path, query, header, cookie is `{name}_{place}`.
- * Body fields are arguments of their own when no name collides and the body is a plain object; otherwise the whole body is the argument `body`.
+ * A parameter keeps its name; of two equal names (`id` in path and query) the later in the order path, query, header, cookie becomes
+ * `{name}_{place}`. Body fields are separate arguments when the body is a plain object and no name collides; otherwise the whole body is
+ * the argument `body`.
  */
 export function assembleArguments(
   method: string,
@@ -76,7 +77,7 @@ function addParameters(
         converted.schema.type === 'string' &&
         converted.schema.minLength === undefined
       ) {
-        // An empty segment would be another path.
+        // An empty segment would result in another path.
         converted.schema.minLength = 1
       }
       builder.add(argument, converted, parameter.required, parameter.description)
@@ -124,7 +125,7 @@ function liftable(
   builder: Builder,
 ): { readonly argument: string; readonly name: string; readonly node: unknown }[] | undefined {
   if (body.fields === undefined) return undefined
-  // An optional body with required fields can be left out as a whole, which flat arguments could not say.
+  // An optional body with required fields can be omitted as a whole, which flat arguments cannot express.
   if (!body.required && !BODY_METHODS.has(method) && body.fields.required.size > 0) return undefined
   const lifted: { argument: string; name: string; node: unknown }[] = []
   const taken = new Set<string>()
@@ -163,7 +164,7 @@ function textBody(body: ReadBody, converter: SchemaConverter, description: strin
   return { schema: { type: 'string', description }, references: new Map() }
 }
 
-/** Bytes travel as base64 in JSON arguments; the wire has them as they are. */
+/** Bytes are base64 in JSON arguments, and sent decoded. */
 function markBinary(schema: Draft): void {
   const target = isObject(schema.items) ? (schema.items as Draft) : schema
   delete target.format
@@ -172,7 +173,7 @@ function markBinary(schema: Draft): void {
   target.contentEncoding = 'base64'
 }
 
-/** The description of the parameter wins over that of its schema. */
+/** The description of the parameter takes precedence over that of its schema. */
 function described(schema: Draft, description: unknown): Draft {
   const clean = cleanText(description, MAX_FIELD_DESCRIPTION)
   if (clean === '') return schema

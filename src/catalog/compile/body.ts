@@ -1,4 +1,4 @@
-/** The request body of an operation: in which media type it is sent, whole or field by field. It names no argument. */
+/** Reads the request body of an operation: its media type, and whether it is sent as a whole or by fields. It names no argument. */
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { type Dict, own } from './dict.ts'
@@ -13,14 +13,14 @@ export interface ReadBody {
   readonly contentType: string
   readonly required: boolean
   readonly description: unknown
-  /** The schema as the document has it. */
+  /** The schema in the document. */
   readonly node: unknown
-  /** Set when the body is an object whose properties can be arguments of their own. */
+  /** Set when the body is an object whose properties can be separate arguments. */
   readonly fields: Fields | undefined
   readonly encoding: NonNullable<BodyBinding['encoding']>
 }
 
-/** undefined: the operation takes no body. A string: why its body cannot be sent. */
+/** undefined: the operation has no body. A string: the reason why its body cannot be sent. */
 export function readBody(
   document: OpenDocument,
   raw: RawOperation,
@@ -33,7 +33,7 @@ export function readBody(
       : document.follow(own(operation, 'requestBody'))
   const declared = document.dialect === '2.0' ? given : own(operation, 'requestBody')
   if (declared === undefined || declared === null) return undefined
-  if (!isObject(given)) return 'the request body refers to something that is not in the document'
+  if (!isObject(given)) return 'the request body refers to a component that is not in the document'
   // RFC 9110 §9.3.2 gives a body of HEAD no meaning, and clients do not send one.
   if (raw.method === 'HEAD') return undefined
   const content = own(given, 'content')
@@ -62,7 +62,7 @@ function readMedia(document: OpenDocument, type: string, media: Dict, body: Dict
   }
 }
 
-/** A type of our own invention (`application/vnd.acme`) that holds an object is JSON text; XML never is. */
+/** A vendor type (`application/vnd.acme`) with an object schema is JSON, unless it is XML or YAML. */
 function kindFor(document: OpenDocument, type: string, node: unknown): BodyKind {
   const kind = kindOfBody(type)
   const schema = document.follow(node)
@@ -74,8 +74,8 @@ function kindFor(document: OpenDocument, type: string, node: unknown): BodyKind 
   return structured && (kind === 'binary' || kind === 'text') && !/[/+]xml$|yaml/.test(type) ? 'json' : kind
 }
 
-/** True for text that stands for bytes: `format: binary`, 2.0 `file`, 3.1 `contentMediaType` without `contentEncoding`. */
-export function isBinary(document: OpenDocument, node: unknown): boolean {
+/** True for strings that represent bytes: `format: binary`, 2.0 `file`, 3.1 `contentMediaType` without `contentEncoding`. */
+function isBinary(document: OpenDocument, node: unknown): boolean {
   const schema = document.follow(node)
   if (!isObject(schema)) return false
   if (own(schema, 'format') === 'binary' || own(schema, 'type') === 'file') return true
@@ -119,7 +119,7 @@ const STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as cons
 
 function readEncoding(given: unknown): PropertyEncoding {
   if (!isObject(given)) return {}
-  // Several types may be listed (`image/png, image/jpeg`): the first is sent.
+  // Of several listed types (`image/png, image/jpeg`), the first is sent.
   const first = String(own(given, 'contentType') ?? '').split(',', 1)[0]!
   const contentType = essence(first)
   const style = STYLES.find(candidate => candidate === own(given, 'style'))

@@ -1,36 +1,36 @@
-/** Brings the definitions a schema refers to: written in place where they are small, under `$defs` where they recur. It converts nothing. */
+/** Adds the definitions that a schema refers to: small ones inline, others under `$defs`. It converts no schema. */
 import { isObject } from '../../model/is-object.ts'
 import { put } from './dict.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
 
-/** A schema whose text with everything written in place is at most this long needs no `$defs`. */
+/** A schema that is at most this long with all definitions inline needs no `$defs`. */
 const INLINE_CHARS = 6_000
-/** In a larger or recursive schema, definitions up to this length are still written in place. */
+/** In a larger or recursive schema, definitions up to this length are still inlined. */
 const SMALL_CHARS = 400
-/** Definitions beyond this sum are replaced by open ones: an agent cannot use a schema of megabytes. */
+/** Definitions beyond this total are replaced by ones that allow anything: an agent cannot use a schema of megabytes. */
 const MAX_SCHEMA_CHARS = 40_000
-/** A validator compiles definitions inside one another: more of them in one chain overflow its stack. */
+/** A validator compiles definitions recursively: a longer chain overflows its stack. */
 const MAX_DEFINITIONS = 100
 
 const DEFINITION = '#/$defs/'
-/** Siblings of a reference that say nothing about which values are valid. */
+/** Siblings of a reference that do not affect validation. */
 const ANNOTATIONS = new Set(['title', 'description', 'deprecated', 'default'])
 
-/** A definition as tools hold it: references to small definitions are gone. Shared by all tools of a document. */
+/** A definition in which small definitions are inlined. All tools of a document share it. */
 interface Prepared {
   readonly schema: Draft
   readonly chars: number
   readonly names: ReadonlySet<string>
 }
 
-/** Bundles schemas of one converter; what it works out about a definition is kept for the next tool. */
+/** Bundles schemas of one converter, and caches definitions for the next tool. */
 export class Bundler {
   readonly #converter: SchemaConverter
   readonly #notice: (message: string) => void
-  /** Length of a definition's text with everything written in place; Infinity when it leads into a cycle. */
+  /** Length of a definition with everything inlined; Infinity when it leads to a cycle. */
   readonly #lengths = new Map<string, number>()
-  readonly #inPlace = new Map<string, Draft>()
+  readonly #inlined = new Map<string, Draft>()
   readonly #prepared = new Map<string, Prepared>()
 
   constructor(converter: SchemaConverter, notice: (message: string) => void) {
@@ -38,7 +38,7 @@ export class Bundler {
     this.#notice = notice
   }
 
-  /** The schema with all it refers to. Parts may be shared with other tools: nobody may change them. */
+  /** The schema with its definitions. Parts may be shared with other tools and must not be changed. */
   bundle(root: Converted): Draft {
     if (root.references.size === 0) return root.schema
     let total = JSON.stringify(root.schema).length
@@ -48,7 +48,7 @@ export class Bundler {
     return definitions === undefined ? schema : { ...schema, $defs: definitions }
   }
 
-  /** The definitions still referred to, breadth first, until the budget is spent; the rest allow anything. */
+  /** The definitions that are still referred to, breadth first, until the budget is used; the others allow anything. */
   #collect(root: Draft): Draft | undefined {
     const queue = [...namesIn(root)]
     if (queue.length === 0) return undefined
@@ -90,34 +90,34 @@ export class Bundler {
     return prepared
   }
 
-  /** The node with its small definitions (all of them, when `everything`) written in place. */
-  #rewrite(node: unknown, everything: boolean): unknown {
-    if (Array.isArray(node)) return node.map(child => this.#rewrite(child, everything))
+  /** The node with its small definitions (all of them, when `inlineAll`) written in place. */
+  #rewrite(node: unknown, inlineAll: boolean): unknown {
+    if (Array.isArray(node)) return node.map(child => this.#rewrite(child, inlineAll))
     if (!isObject(node)) return node
     const name = definitionName(node)
-    if (name === undefined || !(everything || this.#length(name) <= SMALL_CHARS)) {
-      return this.#rewriteKeys(node, everything)
+    if (name === undefined || !(inlineAll || this.#length(name) <= SMALL_CHARS)) {
+      return this.#rewriteKeys(node, inlineAll)
     }
-    // Whatever a definition written in place refers to is no longer than itself, so it is in place there too.
-    let inner = this.#inPlace.get(name)
+    // A definition refers only to definitions that are not longer, so all of them can be inlined too.
+    let inner = this.#inlined.get(name)
     if (inner === undefined) {
       inner = this.#rewrite(this.#converter.definition(name).schema, true) as Draft
-      this.#inPlace.set(name, inner)
+      this.#inlined.set(name, inner)
     }
     const { $ref: _, ...siblings } = node
-    return joined(this.#rewriteKeys(siblings, everything), inner)
+    return joined(this.#rewriteKeys(siblings, inlineAll), inner)
   }
 
-  #rewriteKeys(node: { readonly [key: string]: unknown }, everything: boolean): Draft {
+  #rewriteKeys(node: { readonly [key: string]: unknown }, inlineAll: boolean): Draft {
     const out: Draft = {}
-    for (const key of Object.keys(node)) put(out, key, this.#rewrite(node[key], everything))
+    for (const key of Object.keys(node)) put(out, key, this.#rewrite(node[key], inlineAll))
     return out
   }
 
   #length(name: string): number {
     const known = this.#lengths.get(name)
     if (known !== undefined) return known
-    // What is met again while its length is being worked out is in a cycle, and so is all that leads there.
+    // A definition that is reached again while its length is computed is part of a cycle.
     this.#lengths.set(name, Number.POSITIVE_INFINITY)
     const converted = this.#converter.definition(name)
     let length = JSON.stringify(converted.schema).length
@@ -127,7 +127,7 @@ export class Bundler {
   }
 }
 
-/** Siblings of a reference written in place: annotations replace those of the target, assertions are added to it. */
+/** Merges siblings into an inlined target: annotations replace those of the target, assertions are added. */
 function joined(siblings: Draft, target: Draft): Draft {
   if (Object.keys(siblings).every(key => ANNOTATIONS.has(key))) return { ...target, ...siblings }
   return { ...siblings, allOf: [...((siblings.allOf as Draft[] | undefined) ?? []), target] }
@@ -150,7 +150,7 @@ function namesIn(node: unknown, into = new Set<string>()): Set<string> {
   return into
 }
 
-/** What is left of a definition that is too large: its type and what it is. */
+/** The remainder of a definition that is too large: type, title and description. */
 function opened(definition: Draft): Draft {
   const out: Draft = {}
   for (const key of ['type', 'title', 'description']) {

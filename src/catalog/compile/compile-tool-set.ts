@@ -1,4 +1,4 @@
-/** OpenAPI document + ToolSet → tools. Pure: no file, no clock, no network; one bad operation never costs the others. */
+/** Compiles an OpenAPI document with a ToolSet into tools; an invalid operation does not affect the others. Pure: no file, clock or network. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
@@ -10,15 +10,15 @@ import { compileOperation, type OperationParts, schemas } from './operation.ts'
 import { isSelected } from './select.ts'
 import { SkippedOperation } from './skipped.ts'
 
-export interface SkippedReport {
+interface SkippedReport {
   /** operationId, else `{METHOD} {path}`. */
   readonly operation: string
   readonly reason: string
 }
 
-/** Something that was done otherwise than the document says; the tool exists all the same. */
-export interface Notice {
-  /** undefined: it concerns the whole document. */
+/** A deviation from the document that does not prevent the tool. */
+interface Notice {
+  /** undefined: the whole document. */
   readonly operation: string | undefined
   readonly message: string
 }
@@ -28,23 +28,23 @@ export interface CompileResult {
   /** Selected operations that could not become tools. */
   readonly skipped: readonly SkippedReport[]
   readonly notices: readonly Notice[]
-  /** Operations that the selector chose. */
+  /** Number of operations that the selector matches. */
   readonly selected: number
 }
 
-export interface CompileOptions {
-  /** Where the document came from: relative servers are resolved against it. */
+interface CompileOptions {
+  /** Address of the document, the base of relative servers. */
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */
   readonly credential?: string
 }
 
-/** More notices than this are counted, not kept. */
+/** Further notices are only counted. */
 const MAX_NOTICES = 500
 
 /**
  * @param document parsed JSON or YAML; never changed
- * @throws DocumentError when the document as a whole is of no use
+ * @throws DocumentError when the document as a whole is invalid
  */
 export function compileToolSet(
   document: unknown,
@@ -105,7 +105,7 @@ function operationParts(
   return {
     document: open,
     toolSet,
-    // A namespace nobody can see is refused when the resource is read; a name no tenant can have is the closed choice here.
+    // Such a namespace is refused when the resource is read; '' is the safe value here, because no tenant has this name.
     tenant: tenant === undefined ? '' : tenant,
     documentUrl: options.documentUrl,
     credential: options.credential,

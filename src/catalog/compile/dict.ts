@@ -1,4 +1,4 @@
-/** Reading untrusted JSON: own properties only, never through a prototype. It knows nothing of OpenAPI. */
+/** Reads untrusted JSON: own properties only, never through a prototype. It does not interpret OpenAPI. */
 
 export type Dict = { readonly [key: string]: unknown }
 
@@ -21,7 +21,7 @@ export function strings(value: unknown): string[] {
   return [...new Set(list(value).filter((item): item is string => typeof item === 'string'))]
 }
 
-/** Assigns an own property whatever its name: plain assignment of `__proto__` would change the prototype. */
+/** Assigns an own property of any name: plain assignment of `__proto__` would change the prototype. */
 export function put(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })

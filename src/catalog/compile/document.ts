@@ -1,10 +1,10 @@
-/** An OpenAPI document opened for reading: its dialect, its references, its operations one by one. It changes nothing and fetches nothing. */
+/** Read access to an OpenAPI document: dialect, references, operations. It changes no document and fetches none. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
 
 export type Dialect = '2.0' | '3.0' | '3.1'
 
-/** The whole document is of no use; the message says why and what to do. */
+/** The document as a whole cannot be used; the message contains the reason and the fix. */
 export class DocumentError extends Error {
   constructor(message: string) {
     super(message)
@@ -12,7 +12,7 @@ export class DocumentError extends Error {
   }
 }
 
-/** One operation as the document has it; nothing in it is checked yet. */
+/** One operation in the document, not validated. */
 export interface RawOperation {
   /** Upper case. */
   readonly method: string
@@ -22,7 +22,7 @@ export interface RawOperation {
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
-/** A chain of references longer than this is taken for a loop. */
+/** A longer chain of references counts as a loop. */
 const MAX_REFERENCE_CHAIN = 32
 
 export class OpenDocument {
@@ -34,7 +34,7 @@ export class OpenDocument {
   /** @throws DocumentError when the value is not an OpenAPI 2.0, 3.0, 3.1 or 3.2 document. */
   constructor(value: unknown) {
     if (!isObject(value)) {
-      throw new DocumentError(`the document is ${kindOf(value)}, not an object: give an OpenAPI document`)
+      throw new DocumentError(`the document is ${kindOf(value)}, not an object: provide an OpenAPI document`)
     }
     this.root = value
     this.dialect = dialectOf(value)
@@ -63,7 +63,7 @@ export class OpenDocument {
   }
 
   /**
-   * The value behind a chain of `$ref`s, the value itself when it is none.
+   * Resolves a chain of `$ref`s; returns the value itself when it is not a reference.
    * undefined when the chain is broken, leaves the document, or loops.
    */
   follow(value: unknown): unknown {
@@ -76,7 +76,7 @@ export class OpenDocument {
     return undefined
   }
 
-  /** The value a reference within this document points to; undefined when there is none. */
+  /** The target of a reference within this document; undefined when there is none. */
   resolve(reference: string): unknown {
     if (reference === '#' || reference === '#/') return this.root
     if (!reference.startsWith('#/')) {
@@ -92,7 +92,7 @@ export class OpenDocument {
     return node
   }
 
-  /** `$anchor`s of the schemas under components (JSON Schema 2020-12 §8.2.2); deeper ones are not looked for. */
+  /** `$anchor`s of the schemas under components (JSON Schema 2020-12 §8.2.2); nested ones are not supported. */
   #anchored(name: string): unknown {
     if (this.#anchors === undefined) {
       this.#anchors = new Map()
@@ -109,7 +109,7 @@ export class OpenDocument {
     return this.#anchors.get(name)
   }
 
-  /** The parameters of a path item and of its operation; the operation's win by name and place (OpenAPI 3.1 §4.8.10). */
+  /** The parameters of a path item and of its operation; those of the operation take precedence by name and place (OpenAPI 3.1 §4.8.10). */
   parametersOf(raw: RawOperation): { readonly merged: readonly Dict[]; readonly broken: readonly string[] } {
     const merged = new Map<string, Dict>()
     const broken: string[] = []
@@ -132,12 +132,14 @@ function dialectOf(root: Dict): Dialect {
   if (version !== undefined) {
     if (/^3\.[12]/.test(version)) return '3.1'
     if (/^3(\.0|$)/.test(version)) return '3.0'
-    throw new DocumentError(`openapi is "${version.slice(0, 20)}": versions 2.0, 3.0, 3.1 and 3.2 are known`)
+    throw new DocumentError(
+      `openapi is "${version.slice(0, 20)}": versions 2.0, 3.0, 3.1 and 3.2 are supported`,
+    )
   }
   if (swagger !== undefined) {
-    throw new DocumentError(`swagger is "${swagger.slice(0, 20)}": version 2.0 is known`)
+    throw new DocumentError(`swagger is "${swagger.slice(0, 20)}": version 2.0 is supported`)
   }
-  throw new DocumentError('the document has neither "openapi" nor "swagger": give an OpenAPI document')
+  throw new DocumentError('the document has neither "openapi" nor "swagger": provide an OpenAPI document')
 }
 
 /** YAML reads `3.0` without quotes as a number. */
@@ -151,7 +153,7 @@ function unescapeToken(token: string): string {
     try {
       key = decodeURIComponent(key)
     } catch {
-      // Not percent-encoded after all: the key is taken as it stands.
+      // Not percent-encoded: the key is literal.
     }
   }
   return key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key

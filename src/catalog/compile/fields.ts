@@ -1,17 +1,17 @@
-/** Whether a body schema is a plain object, and which fields it has: `allOf` merged, references followed. It converts nothing. */
+/** Reads the fields of a body schema that is a plain object, with `allOf` merged and references resolved. It converts no schema. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 
 export interface Fields {
-  /** Name → schema as the document has it. */
+  /** Name → schema in the document. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
-  /** 0 when the schema does not say. */
+  /** Default 0. */
   readonly minProperties: number
 }
 
-/** With one of these the object is more than its fields: to take it apart would lose what they say. */
+/** Keywords that apply to the object as a whole: separate arguments would lose them. */
 const MORE_THAN_FIELDS =
   'oneOf anyOf not if then else enum const discriminator patternProperties propertyNames dependentRequired dependentSchemas dependencies maxProperties unevaluatedProperties $dynamicRef'.split(
     ' ',
@@ -23,7 +23,7 @@ export function fieldsOf(document: OpenDocument, node: unknown): Fields | undefi
   const properties = new Map<string, unknown>()
   const required = new Set<string>()
   if (!collect(document, node, properties, required, 0) || properties.size === 0) return undefined
-  // A field that is only demanded, never described, could not be given.
+  // Adds fields that are required but not described, which callers could not set otherwise.
   for (const name of required) if (!properties.has(name)) properties.set(name, {})
   return { properties, required, minProperties: minPropertiesOf(document.follow(node)) }
 }
@@ -59,7 +59,7 @@ function isOnlyFields(schema: Dict): boolean {
   return additional === undefined || additional === false
 }
 
-/** Only 3.1 gives the siblings of a reference a meaning. */
+/** Siblings of a reference are ignored before 3.1. */
 function hasSiblings(node: Dict, document: OpenDocument): boolean {
   return (
     document.dialect === '3.1' &&

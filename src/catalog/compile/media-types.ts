@@ -1,9 +1,9 @@
-/** Which of several media types a request is sent in, and what kind of body each is. It reads no schema. */
+/** Chooses the media type of a request and determines the kind of its body. It reads no schema. */
 
 /** How a value becomes bytes in this media type. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text' | 'binary'
 
-/** `type/subtype` in lower case without parameters; undefined when it is none. A range (`image/*`) counts. */
+/** `type/subtype` in lower case without parameters; undefined when invalid. Ranges (`image/*`) are valid. */
 export function essence(mediaType: string): string | undefined {
   const bare = mediaType.split(';', 1)[0]!.trim().toLowerCase()
   return /^[a-z0-9!#$&^_.+*-]+\/[a-z0-9!#$&^_.+*-]+$/.test(bare) ? bare : undefined
@@ -28,7 +28,7 @@ export function isJson(type: string): boolean {
 
 const RANK: { readonly [kind in BodyKind]: number } = { json: 1, form: 2, multipart: 3, text: 4, binary: 5 }
 
-/** The order in which an agent can best fill a body: JSON first, raw bytes last; ties keep the order of the document. */
+/** Sorts by how easily an agent can fill a body: JSON first, raw bytes last; ties keep the order of the document. */
 export function byPreference(a: string, b: string): number {
   return rank(a) - rank(b)
 }
@@ -38,14 +38,14 @@ function rank(type: string): number {
   return type === '*/*' ? 3.5 : RANK[kindOfBody(type)]
 }
 
-/** A type that may stand in `Content-Type`: a range is none. */
+/** A type for `Content-Type`, which does not allow ranges. */
 export function concrete(type: string, kind: BodyKind): string {
   if (!type.includes('*')) return type
   if (kind === 'json') return 'application/json'
   return kind === 'text' ? 'text/plain' : 'application/octet-stream'
 }
 
-/** Value of `Accept`: the given types, JSON first, bounded; anything else is taken too, because backends drift. */
+/** Value of `Accept`: up to four given types, JSON first, and any other type, because backends deviate from their documents. */
 export function acceptOf(types: readonly string[]): string {
   const named = [...new Set(types)]
     .filter(type => type !== '*/*')

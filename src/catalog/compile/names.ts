@@ -1,12 +1,12 @@
-/** Names of tools and arguments: which characters, how long, and what happens when two are alike. Pure. */
+/** Names of tools and arguments: allowed characters, length and uniqueness. Pure. */
 import { createHash } from 'node:crypto'
 import type { ToolNaming } from '../../model/tool-set.ts'
 
-export const MAX_NAME_LENGTH = 64
+const MAX_NAME_LENGTH = 64
 const HASH_LENGTH = 8
 
-/** `[A-Za-z0-9_.-]`; runs of anything else become one `_`, none at the ends of what was replaced. */
-export function cleanName(name: string): string {
+/** `[A-Za-z0-9_.-]`; runs of other characters become one `_`, and are removed at both ends. */
+function cleanName(name: string): string {
   return name
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
@@ -15,7 +15,7 @@ export function cleanName(name: string): string {
     .replaceAll(' ', '_')
 }
 
-/** At most `limit` characters; a longer name ends in a hash of the whole, so that equal beginnings stay apart and the name is stable. */
+/** At most `limit` characters; a longer name ends in a hash of the whole name, so that it is unique and stable. */
 export function shorten(name: string, limit = MAX_NAME_LENGTH): string {
   if (name.length <= limit) return name
   return `${name.slice(0, limit - HASH_LENGTH - 1)}_${hashOf(name)}`
@@ -40,8 +40,8 @@ export function toolName(
 }
 
 /**
- * One name for each operation. Among operations of the same name the first by path and method keeps it (so the order in the document does not matter);
- * the others get a hash of their path and method.
+ * A unique name for each operation. Of operations with the same name, the first by path and method keeps it, independent of the order
+ * in the document; the others get a hash of their path and method.
  */
 export function uniqueNames(
   operations: readonly { readonly name: string; readonly method: string; readonly path: string }[],
@@ -71,8 +71,8 @@ export function uniqueNames(
 }
 
 /**
- * Name of an argument: clients refuse property names outside `[A-Za-z0-9_.-]{1,64}`, so `filter[name]` is offered as `filter_name`.
- * The name on the wire stays what it is.
+ * Name of an argument: clients refuse property names outside `[A-Za-z0-9_.-]{1,64}`, so `filter[name]` becomes `filter_name`.
+ * The name in the request is unchanged.
  */
 export function argumentName(name: string): string {
   const clean = cleanName(name)

@@ -1,4 +1,4 @@
-/** One operation of an OpenAPI document → one Tool. It throws SkippedOperation with the reason when that cannot be. */
+/** Compiles one operation of an OpenAPI document into one tool, or throws SkippedOperation with the reason. It reads no file. */
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
@@ -18,7 +18,7 @@ import { chooseServer } from './servers.ts'
 import { SkippedOperation } from './skipped.ts'
 import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
 
-/** What all operations of one compilation share. */
+/** Inputs that all operations of one compilation share. */
 export interface OperationParts {
   readonly document: OpenDocument
   readonly toolSet: ToolSet
@@ -30,7 +30,7 @@ export interface OperationParts {
   readonly response: Schemas
 }
 
-/** One per document and direction: what they work out for one operation serves the next. */
+/** One for each document and direction, with caches that all operations share. */
 export interface Schemas {
   readonly converter: SchemaConverter
   readonly bundler: Bundler
@@ -84,7 +84,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   }
 }
 
-/** Summary, then description, never empty; deprecation is said first because it changes what an agent should choose. */
+/** Summary and description, never empty; deprecation comes first, because it affects the choice of an agent. */
 function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocument): string {
   const summary = cleanText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
   const description = cleanText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
@@ -98,7 +98,7 @@ function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocumen
 function outputSchema(node: unknown, { converter, bundler }: Schemas): Draft | undefined {
   if (node === undefined) return undefined
   let converted = converter.convert(node)
-  // Clients want the type at the root, so a reference there is replaced by what it means.
+  // Clients expect the type at the root, so a reference there is replaced by its target.
   for (let hops = 0; hops < 8 && Object.keys(converted.schema).join() === '$ref'; hops++) {
     const [name] = converted.references.keys()
     if (name === undefined) break

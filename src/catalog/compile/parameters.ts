@@ -1,4 +1,4 @@
-/** Parameter Objects → bindings and argument schemas (OpenAPI 3.1 §4.8.12; 2.0 through `swagger2.ts`). It names no argument. */
+/** Reads Parameter Objects (OpenAPI 3.1 §4.8.12; 2.0 through `swagger2.ts`) into bindings and schemas. It names no argument. */
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
 import { type Dict, list, own, put } from './dict.ts'
@@ -6,7 +6,7 @@ import type { OpenDocument, RawOperation } from './document.ts'
 import { essence } from './media-types.ts'
 import { isPlain, modernParameter } from './swagger2.ts'
 
-/** A parameter that becomes an argument; `node` is its schema as the document has it. */
+/** A parameter that becomes an argument; `node` is its schema in the document. */
 export interface ReadParameter {
   readonly binding: Omit<ParameterBinding, 'argument'>
   readonly node: unknown
@@ -21,7 +21,7 @@ const STYLES: { readonly [place in ParameterLocation]: readonly ParameterBinding
   cookie: ['form'],
 }
 
-/** Headers that the gateway or HTTP itself sets: no argument may (OpenAPI 3.1 §4.8.12 names the first three). */
+/** Headers that the gateway or HTTP itself sets, so that no argument may (OpenAPI 3.1 §4.8.12 names the first three). */
 const RESERVED_HEADERS = new Set([
   ...['accept', 'content-type', 'authorization', 'host', 'content-length', 'transfer-encoding', 'connection'],
   ...[
@@ -38,18 +38,18 @@ const RESERVED_HEADERS = new Set([
 ])
 
 /** True when no argument may set this header. */
-export function isReservedHeader(name: string): boolean {
+function isReservedHeader(name: string): boolean {
   return RESERVED_HEADERS.has(name.toLowerCase())
 }
 
-/** True when the name can stand in a header line or a cookie (RFC 9110 §5.6.2, token). */
-export function isToken(name: string): boolean {
+/** True when the name is valid for a header or a cookie (RFC 9110 §5.6.2, token). */
+function isToken(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$/.test(name)
 }
 
 /**
- * The parameters an agent may set. Left out: those the gateway sets itself (its credential included), and those that no template names.
- * A placeholder of the path without a parameter gets one.
+ * The parameters that an agent may set: not those that the gateway sets, such as its credential, nor path parameters without a
+ * placeholder. A placeholder without a parameter gets one.
  */
 export function readParameters(
   document: OpenDocument,
@@ -67,23 +67,23 @@ export function readParameters(
     const place = parameter.in
     if (place !== 'path' && place !== 'query' && place !== 'header' && place !== 'cookie') {
       notice(
-        `parameter ${name.slice(0, 80)} is in "${String(place).slice(0, 20)}", which is no place for one: left out`,
+        `parameter ${name.slice(0, 80)} is in "${String(place).slice(0, 20)}", which is not a valid location: it is ignored`,
       )
       continue
     }
     if (place === 'path' && !open.delete(name)) {
-      notice(`path parameter ${name.slice(0, 80)} does not occur in the path: left out`)
+      notice(`path parameter ${name.slice(0, 80)} does not occur in the path: it is ignored`)
       continue
     }
     if (isSetByGateway(name, place, authentication)) continue
     if ((place === 'header' || place === 'cookie') && !isToken(name)) {
-      notice(`${place} parameter ${name.slice(0, 80)} is not a valid name: left out`)
+      notice(`${place} parameter ${name.slice(0, 80)} is not a valid name: it is ignored`)
       continue
     }
     read.push(readOne(document, parameter, name, place))
   }
   for (const name of open) {
-    notice(`the path names {${name.slice(0, 80)}} without describing it: taken as text`)
+    notice(`the path contains {${name.slice(0, 80)}}, which is not described: it becomes a string argument`)
     read.push({
       binding: { name, in: 'path', style: 'simple', explode: false },
       node: { type: 'string' },
@@ -152,7 +152,7 @@ function contentOf(document: OpenDocument, parameter: Dict): { type: string; nod
   return undefined
 }
 
-/** Examples and deprecation that the parameter, not its schema, carries. */
+/** Adds examples and deprecation of the parameter to its schema. */
 function withAnnotations(node: unknown, parameter: Dict): unknown {
   const extra: Record<string, unknown> = {}
   for (const key of ['example', 'examples', 'deprecated']) {

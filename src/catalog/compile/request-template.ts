@@ -1,11 +1,11 @@
-/** The request line of a tool: path and query taken apart as the document writes them. It serializes nothing. */
+/** Builds the request template of a tool from the path of its operation. It serializes no argument. */
 import type { ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import type { Arguments } from './arguments.ts'
 import type { RawOperation } from './document.ts'
 import { SkippedOperation } from './skipped.ts'
 
 /**
- * Some authors tell operations apart by a fragment (`/#Action=Create`), which is never sent, or write a query into the path
+ * Some documents distinguish operations by a fragment (`/#Action=Create`), which is never sent, or have a query in the path
  * (`/search?q={term}`), whose placeholders become query parameters.
  * @throws SkippedOperation
  */
@@ -19,7 +19,7 @@ export function requestTemplate(
   const at = withoutFragment.indexOf('?')
   const path = at < 0 ? withoutFragment : withoutFragment.slice(0, at)
   if (path.split('/').some(segment => /^(\.|%2e){1,2}$/i.test(segment))) {
-    throw new SkippedOperation('its path holds a dot segment')
+    throw new SkippedOperation('its path contains a dot segment')
   }
   const { query, parameters } = splitQuery(at < 0 ? '' : withoutFragment.slice(at + 1), args.parameters)
   return {
@@ -44,7 +44,7 @@ function splitQuery(
     const placeholder = /^([^={}]*)=\{([^{}]+)\}$/.exec(pair)
     if (placeholder !== null) moved.set(placeholder[2]!, placeholder[1]!)
     else if (/[{}]/.test(pair))
-      throw new SkippedOperation('its path has placeholders in the query that are no whole values')
+      throw new SkippedOperation('its path has query placeholders that are only part of a value')
     else if (pair !== '') fixed.push(encodeURI(pair.replace(/[\r\n\t ]+/g, '%20')).replaceAll('%25', '%'))
   }
   return {

@@ -1,14 +1,14 @@
-/** What an operation answers: the `Accept` header, and the output schema when it is wanted. It reads success responses only. */
+/** Reads the success responses of an operation: the `Accept` header and the output schema. It reads no error responses. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { acceptOf, essence, isJson } from './media-types.ts'
 import { modernResponse } from './swagger2.ts'
 
-export interface ReadResponses {
+interface ReadResponses {
   /** Value of `Accept`. */
   readonly accept: string
-  /** Schema of the first JSON success response as the document has it; undefined when there is none. */
+  /** Schema of the first JSON success response in the document; undefined when there is none. */
   readonly node: unknown
 }
 
@@ -33,7 +33,7 @@ export function readResponses(document: OpenDocument, raw: RawOperation): ReadRe
   return { accept: acceptOf(types), node }
 }
 
-/** 2xx in ascending order, then the range, then `default` when nothing else is said. */
+/** 2xx in ascending order, then the range, or `default` when there are none. */
 function successes(responses: Dict): string[] {
   const exact = Object.keys(responses)
     .filter(status => /^2\d\d$/.test(status))

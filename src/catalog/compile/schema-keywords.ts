@@ -1,4 +1,4 @@
-/** The harmless keywords of a schema, brought to JSON Schema 2020-12. It does not descend: `schema.ts` does. */
+/** Converts the keywords of one schema node to JSON Schema 2020-12. It does not descend into subschemas: `schema.ts` does. */
 
 import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
@@ -9,7 +9,7 @@ import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE } from './words.ts'
 export type Draft = { [keyword: string]: unknown }
 
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'])
-/** What authors write instead of the seven types. */
+/** Names that authors use instead of the seven types. */
 const ALIASES: { readonly [name: string]: string } = {
   int: 'integer',
   int32: 'integer',
@@ -37,7 +37,7 @@ const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties
 const CONTAINS_COUNTS = ['minContains', 'maxContains'] as const
 const MAX_ENUM_TEXT = 65_536
 
-/** The types a schema allows, in 2020-12 names; undefined when it does not say. `null` is among them when nullable. */
+/** The types that a schema allows, in 2020-12 names, including `null` when nullable; undefined when it has no type. */
 export function typesOf(node: Dict, dialect: Dialect): string[] | undefined {
   const given = own(node, 'type')
   const names = Array.isArray(given) ? given : [given]
@@ -53,12 +53,12 @@ export function typesOf(node: Dict, dialect: Dialect): string[] | undefined {
   return types
 }
 
-/** `nullable` of 3.0, `x-nullable` of 2.0; 3.1 has the type `null` for it, but authors go on writing `nullable`. */
+/** `nullable` of 3.0, `x-nullable` of 2.0; 3.1 has the type `null`, but authors still write `nullable`. */
 export function isNullable(node: Dict, dialect: Dialect): boolean {
   return own(node, 'nullable') === true || (dialect === '2.0' && own(node, 'x-nullable') === true)
 }
 
-/** Copies annotations and assertions of the node itself (no subschemas) into `out`; `dropped` hears of patterns left out. */
+/** Copies annotations and assertions of the node itself (no subschemas) into `out`; `dropped` is called for omitted patterns. */
 export function copyKeywords(
   node: Dict,
   out: Draft,
@@ -85,7 +85,7 @@ export function copyKeywords(
   }
 }
 
-/** The description, with the first example behind it: agents read the one and overlook `examples`. */
+/** The description with the first example, because agents read it more reliably than `examples`. */
 function describe(node: Dict): string {
   const description = cleanText(own(node, 'description'), MAX_FIELD_DESCRIPTION)
   const example = exampleOf(node)
@@ -120,7 +120,7 @@ function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined
   if (preset !== undefined && isOfType(coerced(preset, types), types)) out.default = coerced(preset, types)
 }
 
-/** YAML turns `1`, `yes` and `1.0` of an author who meant text into numbers and booleans, and the other way round. */
+/** YAML may turn unquoted texts such as `1`, `yes` and `1.0` into numbers and booleans; authors also quote numbers. */
 function coerced(value: unknown, types: readonly string[] | undefined): unknown {
   if (types === undefined || isOfType(value, types)) return value
   if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean'))

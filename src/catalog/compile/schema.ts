@@ -1,4 +1,4 @@
-/** OpenAPI schemas (2.0, 3.0, 3.1) → JSON Schema 2020-12, one direction each. Every reference becomes `#/$defs/…`; `bundle.ts` brings the definitions. */
+/** Converts OpenAPI schemas (2.0, 3.0, 3.1) to JSON Schema 2020-12 for one direction. References become `#/$defs/…`; `bundle.ts` adds the definitions. */
 
 import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
@@ -6,13 +6,13 @@ import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
 
-/** `request`: readOnly properties are left out; `response`: writeOnly ones (OpenAPI 3.1 §4.8.24). */
+/** `request` omits readOnly properties, `response` writeOnly ones (OpenAPI 3.1 §4.8.24). */
 export type Direction = 'request' | 'response'
 
 /** A converted schema and the definitions it refers to by name. */
 export interface Converted {
   readonly schema: Draft
-  /** Name → how often it is referred to. */
+  /** Name → number of references. */
   readonly references: ReadonlyMap<string, number>
 }
 
@@ -39,7 +39,7 @@ export class SchemaConverter {
     return { schema: this.#convert(node, references, 0), references }
   }
 
-  /** The definition of this name, converted when it is first asked for. */
+  /** The definition with this name, converted on first use. */
   definition(name: string): Converted {
     let converted = this.#definitions.get(name)
     if (converted === undefined) {
@@ -53,7 +53,7 @@ export class SchemaConverter {
     if (node === false) return { not: {} }
     if (!isObject(node)) return {}
     if (depth > MAX_DEPTH) {
-      this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: what is below allows anything`)
+      this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: deeper levels allow anything`)
       return {}
     }
     const reference = own(node, '$ref') ?? own(node, '$dynamicRef')
@@ -64,12 +64,12 @@ export class SchemaConverter {
   #reference(node: Dict, reference: string, references: Map<string, number>, depth: number): Draft {
     const name = this.#nameOf(reference)
     if (name === undefined) {
-      this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: anything is allowed there`)
+      this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: the schema allows anything`)
       return {}
     }
     references.set(name, (references.get(name) ?? 0) + 1)
     const out: Draft = { $ref: `#/$defs/${name}` }
-    // Siblings of $ref count from 3.1 on; before, only a description is worth keeping.
+    // Siblings of $ref apply from 3.1 on; before, only the description is kept.
     const { $ref: _, $dynamicRef: __, ...siblings } = node
     if (this.#document.dialect === '3.1') {
       const own_ = this.#plain(siblings, references, depth)
@@ -88,7 +88,7 @@ export class SchemaConverter {
     if (known !== undefined) return known
     const target = this.#document.resolve(reference)
     if (!isObject(target) && typeof target !== 'boolean') return undefined
-    // References that lead nowhere but to each other mean nothing.
+    // A loop of references has no target.
     if (this.#document.follow(target) === undefined) return undefined
     const last = reference.slice(reference.lastIndexOf('/') + 1)
     const base =
@@ -111,7 +111,7 @@ export class SchemaConverter {
     if (types === undefined && isObject(own(node, 'items')) && !isComposed(node)) types = ['array']
     if (types !== undefined) out.type = types.length === 1 ? types[0] : types
     copyKeywords(node, out, types, what =>
-      this.#notice(`${what} left out: it could not be checked in linear time or is not valid`),
+      this.#notice(`${what} is omitted: it is invalid or cannot be matched in linear time`),
     )
     if (String(own(node, 'type')).toLowerCase() === 'file') {
       delete out.format
@@ -183,7 +183,7 @@ export class SchemaConverter {
     simplifyAllOf(out)
   }
 
-  /** A discriminator says which branch is meant: each gets its constant, so that exactly one can hold (OpenAPI 3.1 §4.8.25). */
+  /** Each branch of a discriminator gets its constant, so that exactly one can match (OpenAPI 3.1 §4.8.25). */
   #discriminate(node: Dict, members: readonly unknown[], out: Draft): void {
     const discriminator = own(node, 'discriminator')
     const property = isObject(discriminator) ? own(discriminator, 'propertyName') : undefined
@@ -228,7 +228,7 @@ function arrayKeywords(
   if (isObject(contains)) out.contains = below(contains)
 }
 
-/** `allOf` of one member, which 3.0 authors write to describe a reference, is that member. */
+/** Replaces `allOf` with one member, which 3.0 documents use to describe a reference, by that member. */
 function simplifyAllOf(out: Draft): void {
   const members = out.allOf
   if (!Array.isArray(members) || members.length !== 1) return

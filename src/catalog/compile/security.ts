@@ -1,4 +1,4 @@
-/** How the gateway shows itself to the backend: the kind the tool-set names, placed as the document's security scheme says. It holds no secret of its own. */
+/** Authentication of the gateway at the backend: the type from the tool-set, the place from the document's security schemes. It stores no secret. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
@@ -29,7 +29,7 @@ export function authenticationOf(
   return { type, in: 'header', name: DEFAULT_KEY_HEADER, ...secret }
 }
 
-/** Schemes of the operation first, then of the document, then any that is defined: authors forget `security`. */
+/** Schemes of the operation, of the document, then all defined ones, because documents often lack `security`. */
 function* schemesOf(document: OpenDocument, raw: RawOperation): Generator<Dict> {
   const components = own(document.root, 'components')
   const defined =

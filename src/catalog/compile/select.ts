@@ -1,14 +1,14 @@
-/** Which operations of a document become tools (specification, "spec.selector"). Pure. */
+/** Selects the operations of a document that become tools, by `spec.selector`. Pure. */
 import type { OperationSelector } from '../../model/tool-set.ts'
 
-export interface Selectable {
+interface Selectable {
   readonly method: string
   readonly path: string
   readonly operationId: string | undefined
   readonly tags: readonly string[]
 }
 
-/** Every field given must agree; an empty list is a field that is not given. */
+/** Every given field must match; an empty list counts as absent. */
 export function isSelected(operation: Selectable, selector: OperationSelector): boolean {
   const { tags, excludeTags, methods, pathPrefix, operationIds } = selector
   if (isGiven(tags) && !operation.tags.some(tag => tags.includes(tag))) return false

@@ -1,16 +1,16 @@
-/** Where an operation's requests go: baseURL, else the servers of operation, path and document. It contacts nobody. */
+/** Chooses the server of an operation: baseURL, or the servers of operation, path and document. It sends no request. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { modernServers } from './swagger2.ts'
 
-export type ServerChoice =
+type ServerChoice =
   | { readonly kind: 'base'; readonly baseUrl: string }
   | { readonly kind: 'none'; readonly reason: string }
 
 /**
  * An absolute http(s) address without query, fragment, user info and trailing slash.
- * undefined when it cannot be made into one.
+ * undefined when the address is invalid.
  */
 export function normalizeBaseUrl(address: string, relativeTo?: string): string | undefined {
   let url: URL
@@ -24,7 +24,7 @@ export function normalizeBaseUrl(address: string, relativeTo?: string): string |
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 
-/** The first usable server wins; variables take their defaults (OpenAPI 3.1 §4.8.5). */
+/** The first valid server; variables have their defaults (OpenAPI 3.1 §4.8.5). */
 export function chooseServer(
   document: OpenDocument,
   raw: RawOperation,

@@ -1,4 +1,4 @@
-/** How an operation says that it cannot become a tool. It holds nothing else. */
+/** The error of an operation that cannot become a tool. It contains no logic. */
 
-/** The message is the reason, for the one who wrote the document. */
+/** The message is the reason, for the author of the document. */
 export class SkippedOperation extends Error {}

@@ -1,9 +1,9 @@
-/** One Swagger 2.0 operation rewritten in the words of OpenAPI 3: parameters, body, responses, servers. The document stays as it is. */
+/** Converts parts of a Swagger 2.0 operation to OpenAPI 3: parameters, body, responses, servers. It does not change the document. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own, put, strings, text } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 
-/** Keywords of a parameter that say where it goes, not what it holds; the rest is its schema (2.0, Parameter Object). */
+/** Keywords of a parameter that are not part of its schema (2.0, Parameter Object). */
 const PLACEMENT = new Set([
   'name',
   'in',
@@ -14,7 +14,7 @@ const PLACEMENT = new Set([
   'schema',
 ])
 
-/** A non-body parameter of 2.0 as OpenAPI 3 writes it. */
+/** A non-body parameter of 2.0 as in OpenAPI 3. */
 export function modernParameter(parameter: Dict): Dict {
   const schema = schemaOf(parameter)
   const place = own(parameter, 'in')
@@ -26,7 +26,7 @@ export function modernParameter(parameter: Dict): Dict {
   return out
 }
 
-/** The request body that `in: body` or `in: formData` parameters make; undefined when there is none. */
+/** The request body from `in: body` or `in: formData` parameters; undefined when there is none. */
 export function modernBody(
   document: OpenDocument,
   operation: Dict,
@@ -70,7 +70,7 @@ function formBody(fields: readonly Dict[], consumes: readonly string[]): Dict {
   }
 }
 
-/** Responses of 2.0 hold `schema`; those of 3 hold it per media type. */
+/** Responses of 2.0 have one `schema`; those of 3 have one for each media type. */
 export function modernResponse(document: OpenDocument, operation: Dict, response: Dict): Dict {
   const produces = strings(own(operation, 'produces') ?? own(document.root, 'produces'))
   const types = produces.length > 0 ? produces : ['application/json']
@@ -79,7 +79,7 @@ export function modernResponse(document: OpenDocument, operation: Dict, response
   return { content: Object.fromEntries(types.map(type => [type, { schema }])) }
 }
 
-/** `schemes`, `host` and `basePath` as server addresses, https first; a missing host leaves them relative. */
+/** `schemes`, `host` and `basePath` as server addresses, https first; without a host they are relative. */
 export function modernServers(document: OpenDocument, operation: Dict): readonly Dict[] {
   const { root } = document
   const basePath = text(own(root, 'basePath')) ?? '/'
@@ -119,7 +119,7 @@ function pick(from: Dict, keys: readonly string[]): Dict {
   return Object.fromEntries(keys.filter(key => Object.hasOwn(from, key)).map(key => [key, from[key]]))
 }
 
-/** The names and places of all security schemes, as 3.x writes them. */
+/** The names and places of all security schemes as in 3.x. */
 export function modernSecuritySchemes(document: OpenDocument): Dict {
   const given = own(document.root, 'securityDefinitions')
   if (!isObject(given)) return {}

@@ -1,6 +1,6 @@
-/** Text that reaches agents: cleaned of invisible characters and bounded. It invents no meaning. */
+/** Cleans texts for agents: removes invisible characters and limits the length. It generates no text. */
 
-/** Controls but tab and line feed; bidi, zero-width, tag and other format characters; whatever Unicode says to ignore; lone surrogates. */
+/** Controls except tab and line feed; bidi, zero-width, tag and other format characters; default-ignorable characters; lone surrogates. */
 const INVISIBLE =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/gu
 
@@ -10,11 +10,11 @@ export const MAX_TITLE = 120
 
 /**
  * Visible text, at most `maxLength` UTF-16 units; longer text ends in `…`.
- * Returns '' when nothing visible is there.
+ * Returns '' without visible text.
  */
 export function cleanText(value: unknown, maxLength: number): string {
   if (typeof value !== 'string') return ''
-  // Bounded before the costly part: nothing beyond is ever shown.
+  // Truncated before the expensive part.
   const source = value.length > maxLength * 4 ? value.slice(0, maxLength * 4) : value
   const clean = source
     .replace(/\r\n?/g, '\n')

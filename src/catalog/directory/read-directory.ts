@@ -1,4 +1,4 @@
-/** Files of the tool-set directory → resources, with the faults of each file. It watches nothing and publishes nothing. */
+/** Reads the files of the tool-set directory into resources, with the faults of each file. It does not watch the directory. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
@@ -9,7 +9,7 @@ import { type ResourceResult, readResource } from '../resource/resource.ts'
 const MAX_FILES = 10_000
 const MAX_DEPTH = 5
 const MAX_FILE_BYTES = 6_000_000
-/** Read through references only, never as resources. */
+/** Read by reference only, not as resources. */
 const REFERENCED = new Set(['configmaps', 'secrets'])
 
 export interface FileStamp {
@@ -21,7 +21,7 @@ export interface FileStamp {
   readonly bytes: number
 }
 
-/** All files below the directory in name order, referenced ones included; a directory that does not exist is empty. */
+/** All files below the directory in name order, including referenced ones; a missing directory counts as empty. */
 export async function listFiles(directory: string): Promise<readonly FileStamp[]> {
   const files: FileStamp[] = []
   await list(directory, '', 0, files)
@@ -37,7 +37,7 @@ async function list(directory: string, below: string, depth: number, files: File
     return
   }
   for (const name of names.sort()) {
-    // Dot names are editors' and Kubernetes' own (`..data`); what they stand for is listed under its plain name.
+    // Names with a dot are files of editors and Kubernetes (`..data`), whose content also has a plain name.
     if (name.startsWith('.') || files.length >= MAX_FILES) continue
     const path = below === '' ? name : `${below}/${name}`
     const found = await stat(join(directory, path)).catch(() => undefined)
@@ -55,14 +55,14 @@ async function list(directory: string, below: string, depth: number, files: File
   }
 }
 
-/** What one file holds. `fault`: the file as a whole cannot be read. */
+/** The content of one file. `fault`: the file as a whole cannot be read. */
 export interface FileContent {
   readonly path: string
   readonly results: readonly ResourceResult[]
   readonly fault: string | undefined
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly directory: string
   readonly apiGroup: string
   readonly variables: { readonly [name: string]: string }
@@ -85,7 +85,7 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
   }
 }
 
-/** The documents of a YAML stream; empty ones do not count. */
+/** The documents of a YAML stream, without empty ones. */
 function values(text: string): unknown[] {
   const found: unknown[] = []
   for (const document of parseAllDocuments(text, { logLevel: 'silent' })) {

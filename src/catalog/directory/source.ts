@@ -1,4 +1,4 @@
-/** The directory source: resources in files, watched; status in files. It keeps the last good content of a file that breaks. */
+/** The directory source: watches resource files and writes status files. It keeps the last valid content of a file that becomes unreadable. */
 
 import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
@@ -10,23 +10,24 @@ import type { ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
-import { desiredFrom } from './desired.ts'
+import { keyOf } from '../sync/resource-key.ts'
+import { desiredFromFiles } from './desired-from-files.ts'
 import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
 import { StatusFiles } from './status-files.ts'
 import { watchDirectory } from './watch-directory.ts'
 
-export interface DirectorySourceOptions {
+interface DirectorySourceOptions {
   readonly directory: string
   readonly dataDir: string
   readonly egress: Egress
-  /** `toolgate.dev` unless the deployment says otherwise. */
+  /** Default `toolgate.dev`. */
   readonly apiGroup: string
-  /** What `${NAME}` in a resource may stand for; nothing else is looked up. */
+  /** The values of `${NAME}` in resources; no other variables exist. */
   readonly variables: { readonly [name: string]: string }
   readonly log: Log
   /** Unix ms; for status times. */
   readonly now?: () => number
-  /** How often the files are looked at even when no change was announced; 10 s. */
+  /** Polling interval, in addition to notifications; default 10 s. */
   readonly pollIntervalMs?: number
 }
 
@@ -45,7 +46,7 @@ class DirectorySource implements ToolSource {
   readonly #readings = new SerialQueue()
   #signature: string | undefined
   #referenced = ''
-  /** Content by path, so that only files that changed are read again. */
+  /** Content by path, so that only changed files are read again. */
   #contents = new Map<string, { readonly stamp: string; readonly content: FileContent }>()
   /** Resources in the order in which they were first seen. */
   readonly #order = new Map<string, number>()
@@ -89,14 +90,14 @@ class DirectorySource implements ToolSource {
     await this.#compiler.close()
   }
 
-  /** One reading at a time; whoever asks while one runs gets another after it. */
+  /** One reading at a time; a call during a reading starts another one after it. */
   #read(): Promise<void> {
     return this.#readings
       .run(() => this.#readOnce())
       .catch(error => {
         this.#options.log.error(
           { directory: this.#options.directory, err: error },
-          'the tool-set directory cannot be read',
+          'the tool-set directory could not be read',
         )
       })
   }
@@ -107,32 +108,19 @@ class DirectorySource implements ToolSource {
     const signature = JSON.stringify(files)
     if (signature === this.#signature) return
     await this.#readContents(files.filter(file => file.isResource))
-    const desired = desiredFrom(
-      [...this.#contents.values()].map(entry => entry.content),
-      this.#order,
-    )
-    for (const { path, message } of desired.faults) {
-      this.#options.log.warn({ file: path, reason: message }, 'a resource is not usable')
-    }
-    const references = fileReferences(this.#options.directory)
-    const manualTools = await desired.resolveManualTools(references, (resource, message) =>
-      this.#options.log.warn(
-        { namespace: resource.namespace, tool: resource.name, reason: message },
-        'a Tool resource cannot be used',
-      ),
-    )
+    const contents = [...this.#contents.values()].map(entry => entry.content)
+    const desired = await desiredFromFiles(contents, this.#order, fileReferences(this.#options.directory))
     const first = this.#signature === undefined
     this.#signature = signature
     const referenced = JSON.stringify(files.filter(file => !file.isResource))
     const referencesChanged = !first && referenced !== this.#referenced
     this.#referenced = referenced
-    if (first)
-      await this.#statuses.keepOnly(new Set(desired.toolSets.map(set => `${set.namespace}/${set.name}`)))
-    await this.#reconciler!.apply({ toolSets: desired.toolSets, manualTools })
+    if (first) await this.#statuses.keepOnly(new Set(desired.toolSets.map(keyOf)))
+    await this.#reconciler!.apply(desired)
     if (referencesChanged) await this.#reconciler!.refreshLocal()
   }
 
-  /** A file that cannot be read any more keeps its last content, with the fault said. */
+  /** A file that is no longer readable keeps its last content, with the fault. */
   async #readContents(files: readonly FileStamp[]): Promise<void> {
     const { directory, apiGroup, variables } = this.#options
     const contents = new Map<string, { stamp: string; content: FileContent }>()

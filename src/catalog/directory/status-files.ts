@@ -1,4 +1,4 @@
-/** Status of tool-sets as YAML files `<DATA_DIR>/status/<namespace>/<name>.yaml`. It decides nothing. */
+/** Writes the status of tool-sets to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml`. It computes no status. */
 
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { StatusWriter } from '../reconcile.ts'
 import { writeWhole } from '../sync/write-whole.ts'
 
-/** Names are listed by hand: the library takes a tenth of a second for twenty thousand of them. */
+/** Names are formatted without the library, which takes 0.1 s for 20,000 names. */
 function textOf({ tools, ...rest }: Parameters<StatusWriter['write']>[1]): string {
   const names =
     tools.length === 0 ? ' []\n' : `\n${tools.map(name => `  - ${JSON.stringify(name)}\n`).join('')}`
@@ -34,7 +34,7 @@ export class StatusFiles implements StatusWriter {
     await rm(join(this.#directory, namespace, `${name}.yaml`), { force: true })
   }
 
-  /** Keys (`namespace/name`) of tool-sets that served tools when the process last ended: they came before those that did not. */
+  /** Keys of tool-sets that served tools when the process last ended; they keep their names in a conflict. */
   async served(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>()
     for (const namespace of await namesIn(this.#directory)) {
@@ -47,7 +47,7 @@ export class StatusFiles implements StatusWriter {
     return keys
   }
 
-  /** Deletes the files of tool-sets that are gone. */
+  /** Deletes the files of other tool-sets. */
   async keepOnly(keys: ReadonlySet<string>): Promise<void> {
     for (const namespace of await namesIn(this.#directory)) {
       for (const file of await namesIn(join(this.#directory, namespace))) {

@@ -1,8 +1,8 @@
-/** Tells when something below a directory may have changed: notifications where the system has them, a slow look in any case. It reads no file. */
+/** Calls back when a directory may have changed: on file notifications where the system has them, and by polling. It reads no file. */
 import { type FSWatcher, watch } from 'node:fs'
 import type { Log } from '../../shared/telemetry/log.ts'
 
-/** Changes that come together are told once: after this long without another, */
+/** One call for several changes: when no other change follows within this time, */
 const QUIET_MS = 150
 /** but no later than this after the first. */
 const MAX_WAIT_MS = 2_000
@@ -42,7 +42,7 @@ export function watchDirectory(
 
 function tryWatch(directory: string, changed: () => void, log: Log): FSWatcher | undefined {
   const without = (error: unknown): void => {
-    log.warn({ directory, err: error }, 'changes of the tool-set directory are found by looking only')
+    log.warn({ directory, err: error }, 'the tool-set directory cannot be watched; it is polled only')
   }
   try {
     const watcher = watch(directory, { recursive: true, persistent: false }, changed)

@@ -1,14 +1,14 @@
-/** Text → JSON value of an OpenAPI document: JSON or YAML, bounded in size, depth and aliases. It knows nothing of OpenAPI. */
+/** Parses a JSON or YAML document with limits on size, depth and aliases. It does not interpret OpenAPI. */
 import { parseDocument as parseYaml } from 'yaml'
 import { DocumentError } from '../compile/document.ts'
 
-/** The largest real document known (Microsoft Graph) has 47.1 million bytes. */
+/** The largest known document (Microsoft Graph) has 47.1 million bytes. */
 export const MAX_DOCUMENT_BYTES = 48_000_000
-/** YAML costs some thirty times the time of JSON. */
+/** Parsing YAML takes about 30 times as long as JSON. */
 const MAX_YAML_CHARS = 16_000_000
 const MAX_DEPTH = 500
 const MAX_VALUES = 10_000_000
-/** Anchors are rare in real documents; a bomb needs many. */
+/** Real documents have few aliases; an alias bomb needs many. */
 const MAX_ALIASES = 1_000
 
 /** @throws DocumentError with a message for the operator */
@@ -18,7 +18,7 @@ export function parseDocumentText(text: string): unknown {
   const start = source.trimStart()
   if (start === '') throw new DocumentError('the document is empty')
   if (start.startsWith('<')) {
-    throw new DocumentError('the document is HTML or XML, not OpenAPI: check the address')
+    throw new DocumentError('the document is HTML or XML, not OpenAPI: check its address')
   }
   const value = start.startsWith('{') || start.startsWith('[') ? parseBraces(source) : parseAsYaml(source)
   checkExtent(value)
@@ -26,16 +26,14 @@ export function parseDocumentText(text: string): unknown {
 }
 
 export function tooLarge(): DocumentError {
-  return new DocumentError(
-    `the document is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB: select a part of it or split it`,
-  )
+  return new DocumentError(`the document is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB: split it`)
 }
 
 function parseBraces(source: string): unknown {
   try {
     return JSON.parse(source)
   } catch (error) {
-    // YAML flow style looks like JSON; the fault of the JSON is the one worth telling.
+    // YAML flow style looks like JSON; when both fail, the JSON error is the more useful one.
     const fault = error instanceof Error ? error.message : String(error)
     if (source.length > 1_000_000)
       throw new DocumentError(`the document is not valid JSON: ${fault.slice(0, 200)}`)
@@ -71,7 +69,7 @@ function parseAsYaml(source: string): unknown {
   }
 }
 
-/** Aliases may share what they name, so a small text can stand for endless values: they are counted as often as they appear. */
+/** A small text with aliases can expand to a huge number of values, so each aliased value counts each time it appears. */
 function checkExtent(root: unknown): void {
   let level: object[] = root !== null && typeof root === 'object' ? [root] : []
   let count = 0

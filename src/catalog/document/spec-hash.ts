@@ -1,14 +1,14 @@
-/** SHA-256 over canonical JSON (sorted keys): the same document in another order or format has the same hash. Pure. */
+/** SHA-256 of canonical JSON (sorted keys), independent of the order and format of the document. Pure. */
 import { createHash, type Hash } from 'node:crypto'
 
-/** Hex. The value must come from `parseDocumentText`, which bounds its depth. */
+/** Hex. The value must come from `parseDocumentText`, which limits its depth. */
 export function specHash(value: unknown): string {
   const sink = new Sink()
   write(value, sink)
   return sink.digest()
 }
 
-/** Gathers small pieces, so that neither a huge string is made nor the hash is called for each character. */
+/** Buffers small pieces, to build neither a huge string nor update the hash for each character. */
 class Sink {
   readonly #hash: Hash = createHash('sha256')
   #pending = ''

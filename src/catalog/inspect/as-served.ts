@@ -1,7 +1,7 @@
-/** A tool as clients see it (specification, "Tool"): nothing about backends or credentials. */
+/** Reduces a tool to the fields that clients see, without backend and credentials. Pure. */
 import type { Tool } from '../../model/tool.ts'
 
-export type ServedTool = Pick<
+type ServedTool = Pick<
   Tool,
   'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations'
 >

@@ -1,4 +1,4 @@
-/** A file with a ToolSet resource or a bare OpenAPI document → what it compiles to, for people who look at it. No network. */
+/** Compiles a file with a ToolSet resource or an OpenAPI document for inspection. It uses no network. */
 
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname } from 'node:path'
@@ -13,7 +13,7 @@ import { fillPlaceholders } from '../resource/placeholders.ts'
 import { fileReferences } from '../resource/references.ts'
 import { readResource } from '../resource/resource.ts'
 
-/** Says what is wrong with the file. */
+/** The message is the fault in the file. */
 export class InspectionError extends Error {}
 
 export interface Inspection {
@@ -21,12 +21,12 @@ export interface Inspection {
   readonly result: CompileResult
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   readonly apiGroup: string
   readonly variables: { readonly [name: string]: string }
 }
 
-/** Stands in for a server that is not named; it is never called. */
+/** Replaces a missing server; it is never called. */
 const PLACEHOLDER_SERVER = 'http://localhost'
 
 /** @throws InspectionError */
@@ -47,7 +47,7 @@ function isOpenApi(value: unknown): boolean {
   return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
 }
 
-/** A document without an absolute server is shown all the same. */
+/** A document without an absolute server is valid here. */
 function inspectDocument(document: unknown, name: string): Inspection {
   const toolSet: ToolSet = {
     name,
@@ -65,10 +65,10 @@ function toolSetFrom(value: unknown, options: InspectOptions): ToolSet {
   const read = readResource(fillPlaceholders(value, standIns(value, options.variables), []), options.apiGroup)
   if (!read.ok) throw new InspectionError(`the resource has faults: ${faultText(read.faults)}`)
   if (read.resource.kind === 'ToolSet') return read.resource.value
-  throw new InspectionError('the file holds a Tool, not a ToolSet or an OpenAPI document')
+  throw new InspectionError('the file contains a Tool: give a ToolSet or an OpenAPI document')
 }
 
-/** Placeholders nobody gave a value for stand for a server here: nothing is called. */
+/** Placeholders without a value get the placeholder server, since no backend is called. */
 function standIns(value: unknown, variables: InspectOptions['variables']): InspectOptions['variables'] {
   const faults: FieldFault[] = []
   fillPlaceholders(value, variables, faults)
@@ -77,7 +77,8 @@ function standIns(value: unknown, variables: InspectOptions['variables']): Inspe
 }
 
 async function documentText({ source, namespace }: ToolSet, directory: string): Promise<string> {
-  if (source === undefined) throw new InspectionError('spec.openAPISpec is missing: nothing becomes a tool')
+  if (source === undefined)
+    throw new InspectionError('spec.openAPISpec is missing: add the document from which to generate tools')
   const references = fileReferences(directory)
   try {
     if (source.kind === 'inline') return source.text
@@ -87,7 +88,7 @@ async function documentText({ source, namespace }: ToolSet, directory: string): 
     throw new InspectionError((error as Error).message)
   }
   throw new InspectionError(
-    `the document is at ${source.url}, which is not fetched here: save it and give the file`,
+    `the document is at ${source.url}, which is not fetched here: save it to a file and inspect that file`,
   )
 }
 

@@ -1,9 +1,9 @@
-/** What agents would stumble over in a tool-set, with what to do about it. It changes nothing. */
+/** Finds properties of a tool-set that are a problem for agents, each with a fix. It changes no tool. */
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { Inspection } from './inspect-file.ts'
 
-export interface LintFinding {
+interface LintFinding {
   readonly rule: string
   /** Tool, operation or '' for the tool-set as a whole. */
   readonly subject: string
@@ -11,20 +11,20 @@ export interface LintFinding {
   readonly fix: string
 }
 
-export interface LintReport {
+interface LintReport {
   readonly toolSet: string
   readonly operations: number
   readonly tools: number
   /** Share of the selected operations that became tools, 0 to 1. */
   readonly share: number
   readonly findings: readonly LintFinding[]
-  /** What was done otherwise than the document says; no fault. */
+  /** Deviations from the document that are not faults. */
   readonly notices: readonly { readonly operation: string | undefined; readonly message: string }[]
 }
 
-/** Beyond this many tools agents choose badly, and many clients stop listing. */
+/** With more tools, agents choose worse, and many clients truncate the list. */
 const MANY_TOOLS = 60
-/** Of JSON text; some 2,500 tokens. */
+/** Characters of JSON; about 2,500 tokens. */
 const HUGE_SCHEMA_CHARS = 10_000
 const SHORT_DESCRIPTION = 20
 const MANY_ARGUMENTS = 30
@@ -41,7 +41,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     })
   }
   if (result.tools.length > MANY_TOOLS) {
-    const message = `${result.tools.length} tools are more than agents choose well among`
+    const message = `${result.tools.length} tools are too many for agents to choose from reliably`
     findings.push({
       rule: 'many-tools',
       subject: '',
@@ -68,12 +68,12 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
     const fix = 'write summary or description of the operation'
     yield { rule: 'missing-description', subject, message: 'the operation is not described', fix }
   } else if (description.length < SHORT_DESCRIPTION) {
-    const fix = 'say what the operation does and when to use it'
-    yield { rule: 'short-description', subject, message: `"${description}" tells an agent little`, fix }
+    const fix = 'describe what the operation does and when to use it'
+    yield { rule: 'short-description', subject, message: `"${description}" is too short for an agent`, fix }
   }
   if (subject.length > CLIENT_NAME_LIMIT) {
     const fix = 'shorten operationId or spec.naming.prefix'
-    const message = `the name has ${subject.length} characters; clients put the server's name before it and stop at 60 to 64`
+    const message = `the name has ${subject.length} characters; clients add the server name and allow 60 to 64 in total`
     yield { rule: 'long-name', subject, message, fix }
   }
   const chars = JSON.stringify(inputSchema).length
@@ -103,7 +103,7 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
   }
 }
 
-/** The description the compiler makes when the document has none. */
+/** True for the description that the compiler generates when the document has none. */
 function isGenerated(tool: Tool): boolean {
   return (
     tool.title === undefined && tool.description.startsWith(`${tool.request.method} ${tool.request.path}`)
@@ -117,7 +117,7 @@ function isDescribed(schema: unknown): boolean {
   )
 }
 
-/** The report for people. */
+/** The report as text lines. */
 export function lintLines(report: LintReport): string[] {
   const lines = report.findings.map(({ rule, subject, message, fix }) => {
     return `${subject === '' ? report.toolSet : subject}: ${message} [${rule}] → ${fix}`

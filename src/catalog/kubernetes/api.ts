@@ -1,4 +1,4 @@
-/** What the Kubernetes source needs of an API server. No vendor types: `client.ts` implements it. */
+/** The interface of the API server for the Kubernetes source. It contains no vendor types; `client.ts` implements it. */
 
 export interface KubeObject {
   readonly apiVersion?: string
@@ -23,16 +23,16 @@ export interface KubeObject {
 
 export type Plural = 'toolsets' | 'tools'
 
-/** All objects of a kind, kept up to date by a watch that is opened again whenever it breaks. */
+/** All objects of a kind, kept current by a watch that is reopened after errors. */
 export interface Watched {
-  /** Resolves with the first list, or when it is closed before: nothing may be concluded from an API server that is away. */
+  /** Resolves with the first list, or when closed before. Until then, an empty `list` has no meaning. */
   readonly listed: Promise<void>
-  /** As of now, in no order. */
+  /** The current objects, in no particular order. */
   list(): readonly KubeObject[]
   close(): Promise<void>
 }
 
-/** One Lease (coordination.k8s.io/v1), as far as an election needs it. */
+/** The fields of a Lease (coordination.k8s.io/v1) that an election needs. */
 export interface LeaseRecord {
   readonly holder: string
   readonly durationSeconds: number
@@ -42,15 +42,15 @@ export interface LeaseRecord {
 
 export interface KubernetesApi {
   watch(plural: Plural, onChange: () => void): Watched
-  /** @throws Error that names what is missing */
+  /** @throws Error that names the missing object or key */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
-  /** Writes conflict when somebody else was faster: false then, true when written. */
+  /** Writes return false when they conflict with another write. */
   create(plural: Plural, object: KubeObject): Promise<boolean>
   replace(plural: Plural, object: KubeObject): Promise<boolean>
   remove(plural: Plural, namespace: string, name: string): Promise<boolean>
-  /** Merges into the status subresource; an object that is gone is no error. */
+  /** Merges into the status subresource; a deleted object is not an error. */
   writeStatus(plural: Plural, namespace: string, name: string, status: object): Promise<void>
   readLease(namespace: string, name: string): Promise<LeaseRecord>
-  /** Creates or replaces the Lease; false when somebody else was faster. */
+  /** Creates or replaces the Lease; false when it conflicts with another write. */
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-/** The KubernetesApi over `@kubernetes/client-node`. It decides nothing; every call is one request or one watch. */
+/** The KubernetesApi over `@kubernetes/client-node`: every call is one request or one watch. It makes no decision. */
 import {
   ApiException,
   type ConfigurationOptions,
@@ -16,7 +16,7 @@ import type { KubeObject, KubernetesApi, LeaseRecord, Plural, Watched } from './
 import { watchObjects } from './watch.ts'
 
 const VERSION = 'v1alpha1'
-/** An API server that answers no more must not hold up a leader that could lose its lease meanwhile. */
+/** An unresponsive API server must not block a leader, which could lose its lease in the meantime. */
 const REQUEST_TIMEOUT_MS = 10_000
 const LIST_TIMEOUT_MS = 60_000
 const REQUEST = within(REQUEST_TIMEOUT_MS)
@@ -24,7 +24,7 @@ const LIST = within(LIST_TIMEOUT_MS)
 
 export interface ClientOptions {
   readonly apiGroup: string
-  /** Path of a kubeconfig; without it the service account of the pod is used. */
+  /** Path of a kubeconfig; absent: the service account of the pod. */
   readonly kubeconfig: string | undefined
   readonly log: Log
 }
@@ -66,7 +66,7 @@ class Client implements KubernetesApi {
       onBroken: error =>
         this.#log.warn(
           { plural, reason: reasonOf(error) },
-          'a watch of the API server ended; it is opened again',
+          'a watch of the API server ended; it is reopened',
         ),
     })
   }
@@ -150,7 +150,7 @@ class Client implements KubernetesApi {
   }
 }
 
-/** How every request is sent: with an end. @param contentType of the body */
+/** Options of a request with a timeout. @param contentType of the body */
 function within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
   const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
   const pre: typeof header.pre = request => {
@@ -160,7 +160,7 @@ function within(timeoutMs: number, contentType = 'application/json'): Configurat
   return { middleware: [{ pre, post: header.post }], middlewareMergeStrategy: 'append' }
 }
 
-/** false for 404 and 409: the world changed, and the next round sees it. */
+/** False for 404 and 409: the object has changed, and the next round reads it again. */
 async function unlessConflict(request: Promise<unknown>): Promise<boolean> {
   try {
     await request
@@ -168,7 +168,7 @@ async function unlessConflict(request: Promise<unknown>): Promise<boolean> {
   } catch (error) {
     const code = codeOf(error)
     if (code === 404 || code === 409) return false
-    throw new Error(`the API server refused: ${reasonOf(error)}`)
+    throw new Error(`the API server refused the request: ${reasonOf(error)}`)
   }
 }
 
@@ -176,7 +176,7 @@ function codeOf(error: unknown): number | undefined {
   return error instanceof ApiException ? error.code : undefined
 }
 
-/** Bodies of refusals name fields; headers, which hold the token, are never shown. */
+/** Error bodies name fields; headers, which contain the token, are never included. */
 function reasonOf(error: unknown): string {
   if (error instanceof ApiException) {
     const body: unknown = error.body

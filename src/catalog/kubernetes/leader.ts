@@ -1,15 +1,15 @@
-/** Leader election through a Lease: at most one instance writes. It compares no clocks: only how long a record stays the same here. */
+/** Leader election with a Lease: at most one instance writes. It compares no clocks of instances, only how long a record stays unchanged. */
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { KubernetesApi, LeaseRecord } from './api.ts'
 
-export interface LeaderOptions {
+interface LeaderOptions {
   readonly api: KubernetesApi
   readonly namespace: string
   readonly name: string
-  /** Unique among the instances. */
+  /** Unique for each instance. */
   readonly identity: string
   readonly log: Log
-  /** Told when this instance begins to lead. */
+  /** Called when this instance becomes the leader. */
   readonly onLeading: () => void
   readonly leaseSeconds?: number
 }
@@ -21,7 +21,7 @@ export class Leader {
   readonly #leaseMs: number
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  /** Monotonic ms until which this instance may write. */
+  /** Monotonic time in ms until which this instance may write. */
   #leadsUntil = 0
   #seen: LeaseRecord | undefined
   #seenAt = 0
@@ -35,12 +35,12 @@ export class Leader {
     return !this.#closed && performance.now() < this.#leadsUntil
   }
 
-  /** Resolves after the first try. */
+  /** Resolves after the first attempt. */
   async start(): Promise<void> {
     await this.#round()
   }
 
-  /** Gives the Lease back, so that another instance need not wait. */
+  /** Releases the Lease, so that another instance can lead at once. */
   async close(): Promise<void> {
     const wasLeading = this.leading
     this.#closed = true
@@ -57,7 +57,10 @@ export class Leader {
     try {
       await this.#try()
     } catch (error) {
-      this.#options.log.warn({ reason: (error as Error).message }, 'the leader election cannot be held')
+      this.#options.log.warn(
+        { reason: (error as Error).message },
+        'the leader election failed; it is retried',
+      )
     }
     if (this.#closed) return
     this.#timer = setTimeout(() => void this.#round(), this.#leaseMs / 3)
@@ -81,7 +84,7 @@ export class Leader {
     }
     if (this.#closed || !(await api.writeLease(namespace, name, mine))) return
     const wasLeading = this.leading
-    // Counted from before the request, and given up early: the others wait for the whole lease.
+    // Counted from before the request and shorter than the lease, for whose whole duration other instances wait.
     this.#leadsUntil = before + this.#leaseMs * 0.8
     this.#seen = await api.readLease(namespace, name)
     this.#seenAt = performance.now()

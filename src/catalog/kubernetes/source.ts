@@ -1,4 +1,4 @@
-/** The Kubernetes source: ToolSet and Tool objects, watched; every instance serves, the leader writes status and Tool objects. */
+/** The Kubernetes source: watches ToolSet and Tool objects. Every instance serves the tools; only the leader writes status and Tool objects. */
 
 import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
@@ -9,23 +9,24 @@ import type { ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
+import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { KubeObject, KubernetesApi, Watched } from './api.ts'
-import { desiredFromObjects } from './desired.ts'
+import { desiredFromObjects } from './desired-from-objects.ts'
 import { Leader } from './leader.ts'
 import { editedFields, planObjects } from './tool-objects.ts'
 
-export interface KubernetesSourceOptions {
+interface KubernetesSourceOptions {
   readonly api: KubernetesApi
   readonly apiGroup: string
   readonly dataDir: string
   readonly egress: Egress
   readonly log: Log
-  /** Where the Lease lives: the namespace of the gateway. */
+  /** Namespace of the Lease: that of the gateway. */
   readonly leaseNamespace: string
-  /** Unique among the instances; the name of the pod. */
+  /** Unique for each instance, such as the name of the pod. */
   readonly identity: string
-  /** ConfigMaps and Secrets are read, never watched, so they are looked at again; 60 s. */
+  /** Interval for reading ConfigMaps and Secrets again, which are not watched; default 60 s. */
   readonly resyncMs?: number
   readonly leaseSeconds?: number
 }
@@ -33,7 +34,7 @@ export interface KubernetesSourceOptions {
 const QUIET_MS = 100
 const RESYNC_MS = 60_000
 const LEASE = 'toolgate-toolsets'
-/** So many in a row: the API server is away, and the next change tries again. */
+/** After this many consecutive failures the API server counts as unavailable, and the next change retries. */
 const MAX_FAILURES = 3
 
 export function createKubernetesSource(options: KubernetesSourceOptions): ToolSource {
@@ -50,7 +51,7 @@ class KubernetesSource implements ToolSource {
   #resync: NodeJS.Timeout | undefined
   readonly #reconciliations = new SerialQueue()
   #writing: Promise<void> | undefined
-  /** Something changed since the Tool objects were planned. */
+  /** A change occurred after the last plan of Tool objects. */
   #stale = false
   #listed = false
   #refreshing = false
@@ -84,7 +85,7 @@ class KubernetesSource implements ToolSource {
             if (this.#leader.leading)
               await api.writeStatus('toolsets', namespace, name, withoutAbsent(status))
           },
-          // The status goes with its object.
+          // The status is part of the deleted object.
           remove: async () => {},
         },
         log,
@@ -122,21 +123,24 @@ class KubernetesSource implements ToolSource {
     await this.#compiler.close()
   }
 
-  /** Events that come together are one change. */
+  /** Combines events in quick succession into one change. */
   #changed(): void {
     if (this.#closed || !this.#listed) return
     clearTimeout(this.#quiet)
     this.#quiet = setTimeout(() => void this.#work(), QUIET_MS)
   }
 
-  /** One at a time: reading many ConfigMaps may take longer than the interval. */
+  /** One at a time, because reading many ConfigMaps may take longer than the interval. */
   async #refresh(): Promise<void> {
     if (this.#refreshing) return
     this.#refreshing = true
     await this.#reconciler
       ?.refreshLocal()
       .catch(error =>
-        this.#options.log.error({ err: error }, 'documents of the cluster cannot be read again'),
+        this.#options.log.error(
+          { err: error },
+          'the ConfigMaps and Secrets of the cluster could not be read again',
+        ),
       )
     this.#refreshing = false
     this.#changed()
@@ -145,7 +149,7 @@ class KubernetesSource implements ToolSource {
   #lead(): void {
     this.#options.log.info(
       { identity: this.#options.identity },
-      'this instance leads: it writes status and Tool objects',
+      'this instance is the leader: it writes status and Tool objects',
     )
     this.#reconciler?.reportAll()
     this.#changed()
@@ -159,24 +163,17 @@ class KubernetesSource implements ToolSource {
         if (this.#leader.leading) this.#writeObjects()
       })
       .catch(error =>
-        this.#options.log.error({ err: error }, 'the tool-sets of the cluster cannot be reconciled'),
+        this.#options.log.error({ err: error }, 'the tool-sets of the cluster could not be reconciled'),
       )
   }
 
-  async #desired(): Promise<Desired> {
-    const { api, apiGroup, log } = this.#options
+  #desired(): Promise<Desired> {
+    const { api, apiGroup } = this.#options
     const { toolsets, tools } = this.#caches!
-    const { desired, faults } = await desiredFromObjects(
-      toolsets.list(),
-      tools.list(),
-      references(api),
-      apiGroup,
-    )
-    for (const { object, message } of faults) log.warn({ object, reason: message }, 'an object is not usable')
-    return desired
+    return desiredFromObjects(toolsets.list(), tools.list(), references(api), apiGroup)
   }
 
-  /** Beside the reconciling: thousands of objects take minutes, and the tools are served meanwhile. One round at a time. */
+  /** Runs beside the reconciliation, because thousands of objects take minutes. One round at a time. */
   #writeObjects(): void {
     this.#stale = true
     this.#writing ??= this.#writeRounds().finally(() => {
@@ -201,19 +198,19 @@ class KubernetesSource implements ToolSource {
     }
   }
 
-  /** What conflicts is seen again with the next change. */
+  /** After a conflict, the next change plans again. */
   *#plannedWrites(): Generator<() => Promise<unknown>> {
     const { api, apiGroup } = this.#options
-    const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object), object]))
+    const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object.metadata), object]))
     const live = groupByOwner(this.#caches!.tools.list())
     for (const { namespace, name, tools, enabled } of this.#reconciler!.generated()) {
-      const uid = owners.get(`${namespace}/${name}`)?.metadata.uid
+      const uid = owners.get(keyOf({ namespace, name }))?.metadata.uid
       if (uid === undefined) continue
       const plan = planObjects(tools, live.get(uid) ?? [], { namespace, name, uid }, apiGroup)
       for (const object of plan.create) yield () => api.create('tools', object)
       for (const object of plan.replace) yield () => api.replace('tools', object)
       for (const object of plan.remove) {
-        // Switched off for a while: what was written by hand waits for its tool.
+        // Keeps edited objects of a disabled tool-set until it is enabled again.
         if (!enabled && Object.keys(editedFields(object, apiGroup)).length > 0) continue
         yield () => api.remove('tools', object.metadata.namespace, object.metadata.name)
       }
@@ -230,13 +227,9 @@ function references(api: KubernetesApi): ReferenceReader {
   }
 }
 
-/** A merge patch takes a field away only when it is null. */
+/** A merge patch removes a field only when it is null. */
 function withoutAbsent(status: object): object {
   return { lastError: null, lastSyncedAt: null, specHash: null, breakingChanges: null, ...status }
-}
-
-function keyOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace}/${metadata.name}`
 }
 
 function ownerOf({ metadata }: KubeObject): string {

@@ -1,17 +1,17 @@
-/** Tool objects of a tool-set: what should be in the cluster, merged three ways so that fields edited by hand stay. Pure. */
+/** Plans the Tool objects of a tool-set with a three-way merge, so that edited fields are kept. Pure. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { KubeObject } from './api.ts'
 
-export interface Owner {
+interface Owner {
   readonly name: string
   readonly namespace: string
   readonly uid: string
 }
 
-export interface ObjectPlan {
+interface ObjectPlan {
   readonly create: readonly KubeObject[]
   readonly replace: readonly KubeObject[]
   readonly remove: readonly KubeObject[]
@@ -19,14 +19,13 @@ export interface ObjectPlan {
 
 type Spec = { readonly [field: string]: unknown }
 
-/** The exact name of the tool; metadata.name must be a DNS name and is made from it. */
+/** The exact name of the tool; metadata.name is derived from it, since it must be a DNS name. */
 export function toolNameOf(object: KubeObject, apiGroup: string): string {
   return object.metadata.annotations?.[`${apiGroup}/tool-name`] ?? object.metadata.name
 }
 
 /**
- * The fields somebody changed since the gateway wrote the object: for an object of its own making those that are not as it wrote them,
- * for any other object all.
+ * The edited fields: for an object that the gateway wrote, those that differ from what it wrote; for any other object, all fields.
  */
 export function editedFields(object: KubeObject, apiGroup: string): Spec {
   const written = writtenHashes(object, apiGroup)
@@ -36,7 +35,7 @@ export function editedFields(object: KubeObject, apiGroup: string): Spec {
 }
 
 /** True for objects that the gateway wrote and therefore may delete. */
-export function isGenerated(object: KubeObject, apiGroup: string): boolean {
+function isGenerated(object: KubeObject, apiGroup: string): boolean {
   return writtenHashes(object, apiGroup) !== undefined
 }
 
@@ -88,7 +87,7 @@ function objectFor(tool: Tool, spec: Spec, owner: Owner, apiGroup: string): Kube
   }
 }
 
-/** A DNS name; a hash keeps apart what lower case or replaced characters would bring together. */
+/** A DNS name; a hash distinguishes names that are equal in lower case or after replacing characters. */
 function objectName(tool: string): string {
   const plain = tool
     .toLowerCase()
@@ -99,7 +98,7 @@ function objectName(tool: string): string {
   return `${plain === '' ? 'tool' : plain}-${hash}`
 }
 
-/** The tool in the words of the resource; fields that say nothing are left out. */
+/** The spec of the Tool resource for a tool; empty fields are omitted. */
 function specOf(tool: Tool): Spec {
   const { title: _, ...annotations } = tool.annotations
   return {
@@ -132,7 +131,7 @@ function writtenHashes(
   }
 }
 
-/** Of the value in canonical form: the API server gives fields back in an order of its own. */
+/** Hash of the canonical form, because the API server may reorder fields. */
 function hashOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(canonical(value)) ?? '')

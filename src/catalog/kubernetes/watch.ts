@@ -1,4 +1,4 @@
-/** All objects below one path of the API server, by an informer that is opened again whenever it ends in error. It writes nothing. */
+/** Watches all objects below one path of the API server with an informer that is reopened after errors. It writes no object. */
 import {
   type KubeConfig,
   type KubernetesListObject,
@@ -14,7 +14,7 @@ export interface WatchOptions {
   readonly path: string
   readonly list: () => Promise<KubernetesListObject<KubernetesObject>>
   readonly onChange: () => void
-  /** Told each time the API server ends the watch or cannot be reached. */
+  /** Called each time the API server ends the watch or cannot be reached. */
   readonly onBroken: (error: unknown) => void
 }
 
@@ -27,7 +27,7 @@ export function watchObjects({ config, path, list, onChange, onBroken }: WatchOp
   })
   const informer = makeInformer(config, path, async () => {
     const found = await list()
-    // The informer takes the items in after this returns.
+    // The informer stores the items after this function returns.
     setImmediate(resolveListed)
     return found
   })

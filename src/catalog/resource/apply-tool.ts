@@ -1,4 +1,4 @@
-/** A Tool resource laid over a generated tool, or made into a tool of its own. Fields written by hand always win. Pure. */
+/** Applies a Tool resource to a generated tool, or makes a new tool of it. Fields of the resource take precedence. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
@@ -9,8 +9,8 @@ import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import type { FieldFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
-/** What tools of no tool-set are reported under. */
-export const WITHOUT_OPERATION = '(by hand)'
+/** The tool-set name of tools without a tool-set. */
+const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */
 export function overlayTool(generated: Tool, manual: ToolResource, credential: string | undefined): Tool {
@@ -35,7 +35,7 @@ export function overlayTool(generated: Tool, manual: ToolResource, credential: s
   }
 }
 
-/** A tool that no document made: placeholders of the endpoint, then query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */
+/** A tool without an OpenAPI operation: arguments fill placeholders of the endpoint, then the query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */
 export function manualTool(
   manual: ToolResource,
   credential: string | undefined,
@@ -43,7 +43,7 @@ export function manualTool(
   const { endpoint, method } = manual
   if (endpoint === undefined || method === undefined) {
     const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'
-    const reason = 'is missing, and no tool-set makes a tool of this name'
+    const reason = 'is missing, and no tool-set generates a tool of this name'
     return [{ field, reason, fix: 'give endpoint and method, or name an existing tool' }]
   }
   const path = new URL(endpoint.replace(/[{}]/g, '')).pathname

@@ -1,9 +1,9 @@
-/** Reads untrusted resource fields against a closed shape and gathers every fault: field, reason, mend. It knows no kind of resource. */
+/** Reads untrusted resource fields and collects every fault with field, reason and fix. It knows no kind of resource. */
 import { parseDurationMs } from '../../model/duration.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from '../compile/dict.ts'
 
-/** One thing wrong with a resource, for the one who wrote it. */
+/** One fault in a resource, for its author. */
 export interface FieldFault {
   /** Such as `spec.naming.prefix`. */
   readonly field: string
@@ -11,12 +11,12 @@ export interface FieldFault {
   readonly fix: string
 }
 
-/** `field reason; mend` of all faults, one line. */
+/** `field reason: fix` of all faults on one line. */
 export function faultText(faults: readonly FieldFault[]): string {
   return faults.map(fault => `${fault.field} ${fault.reason}: ${fault.fix}`).join('; ')
 }
 
-/** One object of a resource. Every field that is never asked for is a fault when `close` is called. */
+/** One object of a resource. On `close`, every field that was not read is a fault. */
 export class Fields {
   readonly path: string
   readonly #dict: Dict
@@ -53,8 +53,8 @@ export class Fields {
   ): string | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    const fix = rule.fix ?? `write text of 1 to ${rule.max ?? 1024} characters`
-    if (typeof value !== 'string') this.fault(name, 'is not text', fix)
+    const fix = rule.fix ?? `write a text of 1 to ${rule.max ?? 1024} characters`
+    if (typeof value !== 'string') this.fault(name, 'is not a string', fix)
     else if (value === '' && rule.pattern === undefined) this.fault(name, 'is empty', fix)
     else if (value.length > (rule.max ?? 1024))
       this.fault(name, `is longer than ${rule.max ?? 1024} characters`, fix)
@@ -75,7 +75,7 @@ export class Fields {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
-    this.fault(name, 'is not a whole number in range', `write a number from ${min} to ${max}`)
+    this.fault(name, 'is not an integer in range', `write an integer from ${min} to ${max}`)
     return undefined
   }
 
@@ -87,7 +87,7 @@ export class Fields {
       !Array.isArray(value) ||
       !value.every(item => typeof item === 'string' && item !== '' && item.length <= 256)
     ) {
-      this.fault(name, 'is not a list of texts', 'write a list such as [a, b]')
+      this.fault(name, 'is not a list of strings', 'write a list such as [a, b]')
     } else if (value.length > maxItems) this.fault(name, `has more than ${maxItems} entries`, 'shorten it')
     else return [...new Set(value as string[])]
     return undefined
@@ -115,16 +115,16 @@ export class Fields {
     return undefined
   }
 
-  /** A nested object; undefined when it is absent or none. */
+  /** A nested object; undefined when it is absent or not an object. */
   object(name: string): Fields | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (isObject(value)) return new Fields(this.at(name), value, this.#faults)
-    this.fault(name, 'is not an object', 'write its fields below it')
+    this.fault(name, 'is not an object', 'write an object with its fields')
     return undefined
   }
 
-  /** Adds a fault for every field that nobody asked for. */
+  /** Adds a fault for every field that was not read. */
   close(): void {
     for (const name of Object.keys(this.#dict)) {
       if (this.#known.has(name)) continue

@@ -1,17 +1,17 @@
-/** Checks `x-mcp-header` annotations that an author wrote (MCP 2026-07-28): a faulty one would make clients drop the whole tool. Pure. */
+/** Checks `x-mcp-header` annotations (MCP 2026-07-28), since clients ignore a tool with an invalid one. Pure. */
 import { isObject } from '../../model/is-object.ts'
 
-/** RFC 9110 §5.6.2, token; `Mcp-Param-` goes before it. */
+/** RFC 9110 §5.6.2, token; `Mcp-Param-` is the prefix of the header. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 const MIRRORED_TYPES = ['string', 'integer', 'boolean']
 const KEYWORD = 'x-mcp-header'
 
-/** @returns a sentence about the first fault; undefined when every annotation can be followed. */
+/** @returns a description of the first fault; undefined when every annotation is valid. */
 export function mirroredHeaderFault(schema: unknown): string | undefined {
   return faultIn(schema, true, '', new Set())
 }
 
-/** @param reachable only `properties` lead here */
+/** @param reachable the path to the node consists of `properties` only */
 function faultIn(node: unknown, reachable: boolean, path: string, names: Set<string>): string | undefined {
   if (Array.isArray(node)) {
     for (const [at, item] of node.entries()) {
@@ -26,7 +26,7 @@ function faultIn(node: unknown, reachable: boolean, path: string, names: Set<str
     if (fault !== undefined) return `${KEYWORD} at ${path === '' ? 'the root' : path} ${fault}`
   }
   for (const [keyword, inner] of Object.entries(node)) {
-    // what stands in these is data, not schema
+    // These contain data, not schemas.
     if (keyword === 'enum' || keyword === 'const' || keyword === 'default' || keyword === 'examples') continue
     const holdsSchemas = keyword === 'properties' && isObject(inner)
     const parts = holdsSchemas ? Object.entries(inner) : [['', inner] as const]
@@ -44,7 +44,7 @@ function annotationFault(
   reachable: boolean,
   names: Set<string>,
 ): string | undefined {
-  if (typeof name !== 'string' || !TOKEN.test(name)) return 'is no header name'
+  if (typeof name !== 'string' || !TOKEN.test(name)) return 'is not a header name'
   if (!reachable) return 'is not reached by properties alone'
   if (typeof type !== 'string' || !MIRRORED_TYPES.includes(type))
     return 'is not on a string, integer or boolean'

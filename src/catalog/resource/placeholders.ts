@@ -1,12 +1,12 @@
-/** `${NAME}` in the text of a resource → values of a closed map. It never reads the environment. */
+/** Replaces `${NAME}` in the texts of a resource by values of a given map. It never reads the environment. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, put } from '../compile/dict.ts'
 import type { FieldFault } from './fields.ts'
 
-/** An OpenAPI document in the resource is left alone: a `${…}` in it is its own. */
+/** An inline OpenAPI document is not changed: `${…}` in it is literal. */
 const VERBATIM = 'spec.openAPISpec.inline'
 
-/** A copy with every placeholder filled; unknown names become faults and stay as they are. */
+/** A copy with placeholders replaced; unknown names stay, each with a fault. */
 export function fillPlaceholders(
   value: unknown,
   variables: { readonly [name: string]: string },
@@ -35,7 +35,7 @@ function fill(
     const known = Object.keys(variables).join(', ')
     faults.push({
       field,
-      reason: `holds ${placeholder}, which is not set`,
+      reason: `contains ${placeholder}, which is not set`,
       fix: known === '' ? 'write the value itself' : `write the value itself or use one of ${known}`,
     })
     return placeholder

@@ -1,11 +1,11 @@
-/** `configMapRef` and `secretRef` of the directory source: files below the directory. It reads nothing outside of it. */
+/** Reads `configMapRef` and `secretRef` of the directory source from files below the directory. It reads no other file. */
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 
-/** Names were checked when the resource was read: no separator, no dot segment. */
+/** Names were validated with the resource: they contain no separator and no dot segment. */
 export function fileReferences(directory: string): ReferenceReader {
   return {
     readDocument: (kind, _, ref) => read(directory, kind === 'secret' ? 'secrets' : 'configmaps', ref),
@@ -29,7 +29,8 @@ async function read(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new Error(`${shown} does not exist: create the file in the tool-set directory`)
     }
-    if ((error as NodeJS.ErrnoException).code !== undefined) throw new Error(`${shown} cannot be read`)
+    if ((error as NodeJS.ErrnoException).code !== undefined)
+      throw new Error(`${shown} cannot be read: check its permissions`)
     throw error
   }
 }

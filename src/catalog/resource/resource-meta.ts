@@ -1,4 +1,4 @@
-/** The metadata of a resource that its readers need. It reads nothing. */
+/** The metadata of a resource that its readers need. It contains no logic. */
 
 export interface ResourceMeta {
   readonly name: string

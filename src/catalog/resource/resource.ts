@@ -1,4 +1,4 @@
-/** The envelope of a resource: apiVersion, kind, metadata, and which reader its spec gets. It reads no file and keeps nothing. */
+/** Reads the envelope of a resource (apiVersion, kind, metadata) and passes its spec to the reader of the kind. It reads no file. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
@@ -13,7 +13,7 @@ export type Resource =
   | { readonly kind: 'ToolSet'; readonly value: ToolSet }
   | { readonly kind: 'Tool'; readonly value: ToolResource }
 
-/** `meta` is there when at least the name of the faulty resource could be read. */
+/** `meta` is set when at least the name of an invalid resource could be read. */
 export type ResourceResult =
   | { readonly ok: true; readonly resource: Resource }
   | {
@@ -27,7 +27,7 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
-/** @param apiGroup `toolgate.dev` unless the deployment says otherwise */
+/** @param apiGroup default `toolgate.dev` */
 export function readResource(value: unknown, apiGroup: string): ResourceResult {
   const faults: FieldFault[] = []
   if (!isObject(value)) {
@@ -95,8 +95,8 @@ function show(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 60)
 }
 
-/** An OpenAPI document put where resources belong is a common slip. */
+/** An OpenAPI document in place of a resource is a common mistake. */
 function hint(value: Dict): string | undefined {
   if (own(value, 'openapi') === undefined && own(value, 'swagger') === undefined) return undefined
-  return 'this is an OpenAPI document: put it under configmaps/ and name it in a ToolSet'
+  return 'this is an OpenAPI document: put it under configmaps/ and refer to it in a ToolSet'
 }

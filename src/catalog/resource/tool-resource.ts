@@ -1,4 +1,4 @@
-/** A Tool resource (contract §8) → its fields, or every fault in them. It makes no tool: `apply-tool.ts` does. */
+/** Reads the spec of a Tool resource, with every fault. It makes no tool: `apply-tool.ts` does. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import type { ToolAnnotations } from '../../model/tool.ts'
@@ -9,7 +9,7 @@ import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
 
-/** What somebody wrote by hand about a tool; what is absent is as generated. */
+/** Fields of a Tool resource; absent fields are as generated. */
 export interface ToolResource {
   readonly name: string
   readonly namespace: string
@@ -24,7 +24,7 @@ export interface ToolResource {
   readonly annotations?: Partial<ToolAnnotations>
   readonly tags?: readonly string[]
   readonly version?: string
-  /** Control-plane API it belongs to. */
+  /** Id of the control-plane API. */
   readonly apiRef?: string
   readonly authentication?: ToolDefaults['authentication']
   readonly timeoutMs?: number
@@ -33,9 +33,9 @@ export interface ToolResource {
   readonly enabled?: boolean
 }
 
-export const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
+const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
 
-/** Reads `spec`; faults go where the Fields report them. */
+/** Reads `spec`; faults are added to the Fields. */
 export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {
   const fields = {
     displayName: spec.string('displayName', { max: 120 }),
@@ -85,7 +85,7 @@ function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSche
   else {
     const mirrored = mirroredHeaderFault(value)
     if (mirrored !== undefined) {
-      spec.fault(name, `cannot be followed: ${mirrored}`, 'correct or remove the annotation')
+      spec.fault(name, `has an invalid annotation: ${mirrored}`, 'correct or remove the annotation')
       return undefined
     }
     try {
@@ -94,7 +94,7 @@ function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSche
     } catch (error) {
       spec.fault(
         name,
-        `is no valid JSON Schema (${String((error as Error).message).slice(0, 200)})`,
+        `is not a valid JSON Schema (${String((error as Error).message).slice(0, 200)})`,
         'correct it',
       )
     }

@@ -1,4 +1,4 @@
-/** A ToolSet resource (specification, "ToolSet"; defaults of contract §8) → the ToolSet, or every fault in it. It reads no file. */
+/** Reads the spec of a ToolSet resource, with defaults and every fault. It reads no file. */
 import {
   DEFAULT_NAMING,
   DEFAULT_REFRESH_INTERVAL_MS,
@@ -25,7 +25,7 @@ const MIN_REFRESH_MS = 1_000
 const MAX_REFRESH_MS = 30 * 24 * 3_600_000
 const MAX_INLINE_CHARS = 5_000_000
 
-/** Reads `spec`; faults go where the Fields report them. The result is only of use when there were none. */
+/** Reads `spec`; faults are added to the Fields. The result is valid only when there are none. */
 export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
   const displayName = spec.string('displayName', { max: 64 })
   if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
@@ -50,7 +50,7 @@ export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
 }
 
 /** An absolute http(s) address without user info. */
-export function readUrl(fields: Fields, name: string): string | undefined {
+function readUrl(fields: Fields, name: string): string | undefined {
   const value = fields.string(name, { max: 2048 })
   if (value === undefined) return undefined
   if (normalizeBaseUrl(value) !== undefined) return value
@@ -78,7 +78,11 @@ function readSource(fields: Fields | undefined): OpenApiSource | undefined {
     return undefined
   }
   if (fields.has('refreshInterval') && !fields.has('url')) {
-    fields.fault('refreshInterval', 'is given without url', 'remove it: only a url is fetched again')
+    fields.fault(
+      'refreshInterval',
+      'is given without url',
+      'remove it: only a document with a url is fetched again',
+    )
   }
   if (url !== undefined)
     return { kind: 'url', url, refreshIntervalMs: refresh ?? DEFAULT_REFRESH_INTERVAL_MS }
@@ -87,7 +91,7 @@ function readSource(fields: Fields | undefined): OpenApiSource | undefined {
   return text === undefined ? undefined : { kind: 'inline', text }
 }
 
-export function readReference(parent: Fields, name: string): KeyReference | undefined {
+function readReference(parent: Fields, name: string): KeyReference | undefined {
   const fields = parent.object(name)
   if (fields === undefined) return undefined
   const fix = 'use letters, digits, ".", "_" and "-"'

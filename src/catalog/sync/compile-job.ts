@@ -1,4 +1,4 @@
-/** One compilation from text to tools, as data in and data out, so that it can run in any thread. It fetches nothing and throws nothing. */
+/** One compilation from text to tools, with plain data as input and output, so that it can run in any thread. It fetches no document and never throws. */
 import { createHash } from 'node:crypto'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
@@ -8,13 +8,13 @@ import { specHash } from '../document/spec-hash.ts'
 import { type Definitions, definitionOf } from './definitions.ts'
 
 export interface CompileJob {
-  /** Text, or UTF-8 as it came. */
+  /** Text or UTF-8. */
   readonly document: string | Uint8Array
   readonly toolSet: ToolSet
-  /** Where the text came from, for relative servers. */
+  /** Address of the document, for relative servers. */
   readonly documentUrl?: string
   readonly credential?: string
-  /** The hash of the document the caller holds the tools of; the same hash makes no tools again. */
+  /** Hash of the document whose tools the caller has; the same hash is not compiled again. */
   readonly knownHash?: string
 }
 
@@ -22,7 +22,7 @@ export type CompileOutcome =
   | {
       readonly kind: 'compiled'
       readonly specHash: string
-      /** SHA-256 over the tools, hex: the same tools, the same hash. */
+      /** SHA-256 of the tools, hex. */
       readonly toolsHash: string
       readonly result: CompileResult
       readonly definitions: Definitions
@@ -30,11 +30,11 @@ export type CompileOutcome =
   | { readonly kind: 'unchanged'; readonly specHash: string }
   | { readonly kind: 'fault'; readonly message: string }
 
-/** `document`: the bytes of the job, which were away while it ran. */
+/** `document`: the bytes of the job, which were moved to the worker while it ran. */
 export type Compiled = CompileOutcome & { readonly document?: Uint8Array }
 
 export interface ToolSetCompiler {
-  /** Never rejects. Large bytes of a document are moved to the compiler and given back with the outcome, as long as it lives. */
+  /** Never rejects. The bytes of a large document are moved to the compiler and returned with the outcome, unless the worker ends. */
   compile(job: CompileJob): Promise<Compiled>
   close(): Promise<void>
 }

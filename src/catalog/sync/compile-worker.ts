@@ -1,4 +1,4 @@
-/** The worker thread that compiles: one job in, tools out in batches the other side asks for. It keeps nothing between jobs. */
+/** The worker thread that compiles one job at a time and sends tools in batches on request. It keeps no state between jobs. */
 import { parentPort } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
 import { type CompileJob, type CompileOutcome, runCompileJob } from './compile-job.ts'
@@ -6,7 +6,7 @@ import type { Definitions } from './definitions.ts'
 
 export type WorkerMessage =
   | { readonly kind: 'tools'; readonly tools: readonly Tool[]; readonly definitions: Definitions }
-  /** The last one; its tools were sent before. */
+  /** The last message; its tools were sent before. */
   | {
       readonly kind: 'outcome'
       readonly outcome: CompileOutcome
@@ -15,11 +15,11 @@ export type WorkerMessage =
 
 export interface WorkerJob {
   readonly job: CompileJob
-  /** The bytes of the document were moved here: they go back with the outcome. */
+  /** The bytes of the document were moved here and are returned with the outcome. */
   readonly moved: boolean
 }
 
-/** A batch takes the receiving thread a few milliseconds. */
+/** The receiving thread processes a batch in a few milliseconds. */
 const BATCH_CHARS = 60_000
 const BATCH_TOOLS = 50
 

@@ -1,4 +1,4 @@
-/** Documents compiled in a worker thread with a bound on time and memory, so that no document can stop the event loop. It compiles nothing on this thread. */
+/** Compiles documents in a worker thread with limits on time and memory, so that no document blocks the event loop. It compiles nothing on this thread. */
 
 import type { Worker } from 'node:worker_threads'
 import type { Tool } from '../../model/tool.ts'
@@ -8,21 +8,21 @@ import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
 import type { WorkerJob, WorkerMessage } from './compile-worker.ts'
 import type { Definition } from './definitions.ts'
 
-export interface CompilerLimits {
-  /** For one document, from its text to its last tool. */
+interface CompilerLimits {
+  /** For one document. */
   readonly timeoutMs: number
-  /** Heap of the worker. The largest known document (47 MB) takes 1.1 GB. */
+  /** Heap of the worker. The largest known document (47 MB) needs 1.1 GB. */
   readonly maxHeapMb: number
-  /** An idle worker is ended after this long. */
+  /** An idle worker ends after this time. */
   readonly idleMs: number
 }
 
-export const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb: 2048, idleMs: 5_000 }
+const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb: 2048, idleMs: 5_000 }
 
-/** Larger documents are moved to the worker, not copied; smaller ones may share their memory with other buffers of the process. */
+/** Larger documents are moved to the worker instead of copied; smaller ones may share memory with other buffers of the process. */
 const MOVED_FROM_BYTES = 64 * 1024
 
-/** One worker, one document at a time; documents wait in line. */
+/** One worker that compiles one document at a time; further documents are queued. */
 export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ToolSetCompiler {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
@@ -64,7 +64,7 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
 function startWorker(limits: CompilerLimits): Worker {
   const options = {
     resourceLimits: { maxOldGenerationSizeMb: limits.maxHeapMb, stackSizeMb: 4 },
-    // It has no business with the settings and secrets of the process.
+    // The worker does not need the settings and secrets of the process.
     env: {},
   }
   const worker = startThread(new URL('./compile-worker.ts', import.meta.url), options)
@@ -93,7 +93,7 @@ function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise
       if (message.kind === 'tools') {
         tools.push(...message.tools)
         Object.assign(definitions, message.definitions)
-        // The next batch is asked for in a later turn: many at once would hold up everything else.
+        // The next batch is requested in a later turn, so that batches do not block other work.
         setImmediate(() => worker.postMessage('next'))
       } else {
         const { outcome, document } = message
@@ -107,10 +107,7 @@ function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise
     const onError = (error: Error): void => fail(explain(error, limits))
     const onExit = (): void => fail('the compiler ended unexpectedly')
     const timer = setTimeout(
-      () =>
-        fail(
-          `the document takes longer than ${limits.timeoutMs / 1000} s to compile: select a part of it or split it`,
-        ),
+      () => fail(`the document takes longer than ${limits.timeoutMs / 1000} s to compile: split it`),
       limits.timeoutMs,
     )
     worker.ref()
@@ -124,7 +121,7 @@ function runIn(worker: Worker, job: CompileJob, limits: CompilerLimits): Promise
 
 function explain(error: Error, limits: CompilerLimits): string {
   if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return `the document needs more than ${limits.maxHeapMb} MB of memory to compile: select a part of it or split it`
+    return `the document needs more than ${limits.maxHeapMb} MB of memory to compile: split it`
   }
   return `the compiler failed: ${error.message.slice(0, 200)}`
 }

@@ -1,10 +1,10 @@
-/** Ledgers of definitions on disk, one file for each tool-set: a change is noticed across restarts too. */
+/** Stores the definitions of each tool-set in a file, so that changes are detected across restarts. It compares nothing. */
 
-import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../model/is-object.ts'
-import type { Ledger } from './definitions.ts'
+import type { DefinitionRecord } from './definitions.ts'
+import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 
 export class DefinitionStore {
@@ -14,8 +14,8 @@ export class DefinitionStore {
     this.#directory = join(dataDir, 'definitions')
   }
 
-  /** undefined when there is none, or none that can be read. */
-  async read(namespace: string, name: string): Promise<Ledger | undefined> {
+  /** undefined when the file is missing or damaged. */
+  async read(namespace: string, name: string): Promise<DefinitionRecord | undefined> {
     try {
       const value: unknown = JSON.parse(await readFile(this.#file(namespace, name), 'utf8'))
       const isLedger =
@@ -23,13 +23,13 @@ export class DefinitionStore {
         isObject(value.tools) &&
         Array.isArray(value.changed) &&
         Array.isArray(value.breaking)
-      return isLedger ? (value as unknown as Ledger) : undefined
+      return isLedger ? (value as unknown as DefinitionRecord) : undefined
     } catch {
       return undefined
     }
   }
 
-  async write(namespace: string, name: string, ledger: Ledger): Promise<void> {
+  async write(namespace: string, name: string, ledger: DefinitionRecord): Promise<void> {
     await mkdir(this.#directory, { recursive: true })
     await writeWhole(this.#file(namespace, name), JSON.stringify(ledger))
   }
@@ -39,7 +39,6 @@ export class DefinitionStore {
   }
 
   #file(namespace: string, name: string): string {
-    const key = createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 16)
-    return join(this.#directory, `${namespace}.${name.slice(0, 80)}.${key}.json`)
+    return join(this.#directory, fileNameOf({ namespace, name }, 'json'))
   }
 }

@@ -1,4 +1,4 @@
-/** What tools meant when they were last looked at, so that none changes its meaning unseen. Pure; `definition-store.ts` keeps it. */
+/** Compares the definitions of tools with those of the last synchronization, so that no change goes unnoticed. Pure; `definition-store.ts` stores them. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
@@ -14,30 +14,30 @@ export interface Definitions {
   readonly [name: string]: Definition
 }
 
-export interface Ledger {
+export interface DefinitionRecord {
   readonly tools: Definitions
-  /** Tools whose description or annotations changed and that nobody has accepted since. */
+  /** Tools whose changed title, description or annotations are not accepted yet. */
   readonly changed: readonly string[]
-  /** What callers of the set before would stumble over. */
+  /** Changes that break callers of the previous tools. */
   readonly breaking: readonly string[]
 }
 
 const MEANING_CHARS = 16
 const MAX_LISTED = 50
-/** Tools compared at a time; then others have their turn. */
+/** Tools compared before other work gets its turn. */
 const SLICE = 1_000
 
 /**
- * @param previous undefined for a tool-set never seen: nothing has changed then
- * @param definitions of the tools that are served now
+ * @param previous undefined for an unknown tool-set, without changes
+ * @param definitions of the tools served now
  * @param accepted the operator has accepted this document
- * @returns undefined when everything is as it was
+ * @returns undefined when nothing has changed
  */
-export async function nextLedger(
-  previous: Ledger | undefined,
+export async function nextRecord(
+  previous: DefinitionRecord | undefined,
   definitions: Definitions,
   accepted: boolean,
-): Promise<Ledger | undefined> {
+): Promise<DefinitionRecord | undefined> {
   if (previous === undefined) return { tools: definitions, changed: [], breaking: [] }
   const names = Object.keys(previous.tools)
   const changed = new Set(accepted ? [] : previous.changed.filter(name => Object.hasOwn(definitions, name)))
@@ -80,7 +80,7 @@ function breaks(name: string, before: Arguments, after: Arguments): string[] {
   return found
 }
 
-/** Names of arguments hold neither spaces nor colons. */
+/** Argument names contain neither spaces nor colons. */
 export function definitionOf(tool: Tool): Definition {
   const said = JSON.stringify([tool.title ?? '', tool.description, tool.annotations])
   const required = new Set(tool.inputSchema.required ?? [])

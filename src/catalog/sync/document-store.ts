@@ -1,12 +1,12 @@
-/** The last good document of each tool-set on disk, so that a restart without its source still serves the last Ready tools. It holds no credential. */
+/** Stores the last valid document of each tool-set, so that its tools are served after a restart while the source is unavailable. It stores no credential. */
 
-import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../model/is-object.ts'
+import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 
-export interface StoredDocument {
+interface StoredDocument {
   readonly url: string
   readonly etag: string | undefined
   readonly bytes: Uint8Array
@@ -14,7 +14,7 @@ export interface StoredDocument {
 
 const NEWLINE = 0x0a
 
-/** One file for each document: a line of JSON that says where it came from, then its bytes. */
+/** One file for each document: a JSON line with its URL and ETag, then its bytes. */
 export class DocumentStore {
   readonly #directory: string
 
@@ -22,7 +22,7 @@ export class DocumentStore {
     this.#directory = join(dataDir, 'documents')
   }
 
-  /** undefined when nothing (or nothing whole) is stored. */
+  /** undefined when the file is missing, damaged or of another URL. */
   async read(namespace: string, name: string, url: string): Promise<StoredDocument | undefined> {
     try {
       const content = await readFile(this.#file(namespace, name))
@@ -32,7 +32,7 @@ export class DocumentStore {
       const etag = typeof head.etag === 'string' ? head.etag : undefined
       return { url, etag, bytes: content.subarray(end + 1) }
     } catch {
-      // Absent or damaged: the source is asked as if for the first time.
+      // Missing or damaged: the document is fetched without condition.
       return undefined
     }
   }
@@ -47,7 +47,6 @@ export class DocumentStore {
   }
 
   #file(namespace: string, name: string): string {
-    const key = createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 16)
-    return join(this.#directory, `${namespace}.${name.slice(0, 80)}.${key}.document`)
+    return join(this.#directory, fileNameOf({ namespace, name }, 'document'))
   }
 }

@@ -1,17 +1,17 @@
-/** Gets a document over HTTP: conditional, bounded, no redirect, no compression. It goes through the egress client only. */
+/** Fetches a document over HTTP: conditional, limited in size, without redirects and compression. It uses the egress client only. */
 import type { Egress } from '../../shared/egress/egress.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
 
-export type Fetched =
+type Fetched =
   | { readonly kind: 'document'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'unmodified' }
 
 const FETCH_TIMEOUT_MS = 15_000
 
 /**
- * @param etag of the last answer; the server may say that nothing changed (RFC 9110 §13.1.2)
- * @throws DocumentError that names what went wrong
+ * @param etag of the last response, for a conditional request (RFC 9110 §13.1.2)
+ * @throws DocumentError with the reason
  */
 export async function fetchDocument(egress: Egress, url: string, etag: string | undefined): Promise<Fetched> {
   const response = await egress.request({
@@ -38,20 +38,20 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
   const target = response.headers.get('location').slice(0, 200)
   if (response.status >= 300 && response.status < 400 && target !== '') {
     throw new DocumentError(
-      `${url} redirects to ${target}: redirects are not followed, set openAPISpec.url to the final address`,
+      `${url} redirects to ${target}: redirects are not followed; set openAPISpec.url to the final address`,
     )
   }
-  if (response.status !== 200) throw new DocumentError(`${url} answered with status ${response.status}`)
+  if (response.status !== 200) throw new DocumentError(`${url} responded with status ${response.status}`)
   const encoding = response.headers.get('content-encoding')
   if (encoding !== '' && encoding !== 'identity') {
     throw new DocumentError(
-      `${url} answered with content-encoding ${encoding.slice(0, 40)}, which was not asked for`,
+      `${url} responded with content-encoding ${encoding.slice(0, 40)}, which was not requested`,
     )
   }
   return { kind: 'document', bytes: response.body, etag: soundEtag(response.headers.get('etag')) }
 }
 
-/** Only what can be sent back as it is. */
+/** Only entity tags that can be sent back unchanged. */
 function soundEtag(etag: string): string | undefined {
   return /^(W\/)?"[\x21\x23-\x7e]{0,200}"$/.test(etag) ? etag : undefined
 }

@@ -1,24 +1,20 @@
-/** All tools that are served: generated ones, Tool resources laid over them, and no two that one caller would see under one name. Pure. */
+/** Combines generated tools with Tool resources, so that no caller sees two tools of one name. Pure. */
 import type { Tool } from '../../model/tool.ts'
 import { manualTool, overlayTool } from '../resource/apply-tool.ts'
 import type { FieldFault } from '../resource/fields.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
+import type { ManualTool } from './manual-tool.ts'
+import { keyOf } from './resource-key.ts'
 
-/** A Tool resource with its credential resolved. */
-export interface ManualTool {
-  readonly resource: ToolResource
-  readonly credential: string | undefined
-}
-
-/** Tool names by who sees them; `platform` (null) is seen by all. */
+/** Tool names by visibility: tools of a tenant are visible to its callers, those of the platform (tenant null) to all. */
 export class NameTable {
   readonly #shared = new Map<string, string>()
   readonly #own = new Map<string, Map<string, string>>()
   readonly #anywhere = new Map<string, string>()
 
-  /** The owner of a name that would clash with this tool's, undefined when it is free. */
-  clash(tool: Pick<Tool, 'name' | 'tenant'>): string | undefined {
+  /** The owner of the name when it conflicts with this tool, otherwise undefined. */
+  conflict(tool: Pick<Tool, 'name' | 'tenant'>): string | undefined {
     if (tool.tenant === null) return this.#anywhere.get(tool.name)
     return this.#shared.get(tool.name) ?? this.#own.get(tool.tenant)?.get(tool.name)
   }
@@ -34,13 +30,13 @@ export class NameTable {
   }
 }
 
-export interface ServedTools {
+interface ServedTools {
   readonly tools: readonly Tool[]
   /** Tool resources that could not be used. */
   readonly faults: readonly { readonly resource: ToolResource; readonly message: string }[]
 }
 
-/** @param generated without clashes among themselves; the order is kept */
+/** @param generated without conflicting names; the order is kept */
 export function serveTools(
   generated: readonly (readonly Tool[])[],
   manualTools: readonly ManualTool[],
@@ -64,8 +60,8 @@ export function serveTools(
     const made = manualTool(resource, credential)
     if (isFaults(made)) faults.push({ resource, message: faultText(made) })
     else {
-      const owner = names.clash(made)
-      if (owner !== undefined) faults.push({ resource, message: `its name is taken by a tool of ${owner}` })
+      const owner = names.conflict(made)
+      if (owner !== undefined) faults.push({ resource, message: `a tool of ${owner} has the same name` })
       else {
         names.add(made, made.toolSet)
         tools.push(made)
@@ -73,10 +69,6 @@ export function serveTools(
     }
   }
   return { tools, faults }
-}
-
-function keyOf(named: { readonly namespace: string; readonly name: string }): string {
-  return `${named.namespace}/${named.name}`
 }
 
 function isFaults(value: Tool | readonly FieldFault[]): value is readonly FieldFault[] {

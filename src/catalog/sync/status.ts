@@ -1,11 +1,11 @@
-/** Builds the status of a tool-set from what a synchronization found (specification, "status"). Pure: the time is an argument. */
+/** Builds the status of a tool-set from the result of a synchronization. Pure: the time is an argument. */
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 
-/** Conditions stay readable: this many operations are named, the rest counted. */
+/** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
 
-export interface StatusInput {
+interface StatusInput {
   readonly phase: ToolSetPhase
   readonly toolNames: readonly string[]
   readonly specHash: string | undefined
@@ -13,7 +13,7 @@ export interface StatusInput {
   readonly lastError: string | undefined
   /** Of the compilation whose tools are served. */
   readonly result: CompileResult | undefined
-  /** Tools that changed their meaning and were not accepted; what broke with the last change. */
+  /** Tools with changes that are not accepted yet, and breaking changes of the last synchronization. */
   readonly changed: readonly string[]
   readonly breaking: readonly string[]
 }
@@ -25,7 +25,7 @@ export const PENDING: ToolSetStatus = Object.freeze({
   conditions: [],
 })
 
-/** @param previous its condition times stay where the state did */
+/** @param previous its transition times are kept for conditions with the same status */
 export function statusOf(input: StatusInput, previous: ToolSetStatus, nowMs: number): ToolSetStatus {
   const { phase, toolNames, specHash, lastSyncedAt, lastError } = input
   const now = new Date(nowMs).toISOString()
@@ -54,10 +54,10 @@ function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
   if (phase === 'Disabled')
     return { type, status: 'False', reason: 'Disabled', message: 'spec.enabled is false' }
   if (phase === 'Error') {
-    const kept = toolNames.length > 0 ? `; the last ${toolNames.length} good tools stay` : ''
+    const kept = toolNames.length > 0 ? `; the last ${toolNames.length} valid tools are still served` : ''
     return { type, status: 'False', reason: 'SyncFailed', message: `${lastError ?? 'unknown'}${kept}` }
   }
-  return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not over' }
+  return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not complete' }
 }
 
 function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare {
@@ -68,7 +68,7 @@ function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare 
     return { type, status: 'Unknown', reason: 'Disabled', message: 'spec.enabled is false' }
   if (lastSyncedAt === undefined)
     return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
-  return { type, status: 'True', reason: 'DocumentRead', message: 'the tools are those of the document' }
+  return { type, status: 'True', reason: 'DocumentRead', message: 'the tools match the document' }
 }
 
 function degradedCondition({ result }: StatusInput): Bare {
@@ -83,7 +83,7 @@ function degradedCondition({ result }: StatusInput): Bare {
   return { type, status: 'True', reason: 'OperationsSkipped', message }
 }
 
-/** A tool must not change its meaning unseen: the condition stays until the document is accepted. */
+/** The condition stays True until the operator accepts the changed document. */
 function changedCondition({ changed, specHash }: StatusInput): Bare {
   const type = 'DefinitionChanged'
   if (changed.length === 0) {
@@ -91,7 +91,7 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
       type,
       status: 'False',
       reason: 'Unchanged',
-      message: 'descriptions and annotations are as before',
+      message: 'descriptions and annotations are unchanged',
     }
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')

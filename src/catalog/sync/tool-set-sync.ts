@@ -1,4 +1,4 @@
-/** The life of one tool-set: obtain the document, compile, wait, again. One synchronization at a time; it publishes nothing itself. */
+/** Synchronizes one tool-set: obtains the document, compiles it and schedules the next run, one at a time. It publishes no tools. */
 
 import { createHash } from 'node:crypto'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
@@ -8,15 +8,15 @@ import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts
 import type { DocumentStore } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
 
-/** What a source can read for its tool-sets. Each throws an Error whose message says what is missing. */
+/** Reads what tool-sets of a source refer to. Each function throws an Error that names what is missing. */
 export interface ReferenceReader {
-  /** An OpenAPI document: text, or UTF-8 as it lies there. */
+  /** An OpenAPI document as text or UTF-8. */
   readDocument(
     kind: 'configMap' | 'secret',
     namespace: string,
     ref: KeyReference,
   ): Promise<string | Uint8Array>
-  /** A credential, without the line end after it. */
+  /** A credential, without a trailing line break. */
   readSecret(namespace: string, ref: KeyReference): Promise<string>
 }
 
@@ -29,7 +29,7 @@ export interface SyncParts {
   readonly random: () => number
 }
 
-/** What one synchronization found. */
+/** The result of one synchronization. */
 export type SyncOutcome =
   | Exclude<CompileOutcome, { kind: 'fault' }>
   | {
@@ -40,7 +40,7 @@ export type SyncOutcome =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'empty' }
 
-/** What the source itself holds for a tool-set. */
+/** The document and credential that the source reads locally. */
 interface Local {
   readonly document: string | Uint8Array | undefined
   readonly credential: string | undefined
@@ -59,10 +59,10 @@ export class ToolSetSync {
   #closed = false
   #timer: NodeJS.Timeout | undefined
   #failures = 0
-  /** Print of what was last read from the source itself, or why it could not be. */
-  #seen: string | undefined
-  /** Hash of the document whose tools the owner holds, and of what they were made with. */
-  #known: { readonly specHash: string; readonly madeWith: string } | undefined
+  /** Fingerprint of the last local document and credential, or the reason why they could not be read. */
+  #lastLocal: string | undefined
+  /** Hashes of the last compiled document and of the other inputs. */
+  #known: { readonly specHash: string; readonly inputs: string } | undefined
 
   constructor(
     toolSet: ToolSet,
@@ -76,7 +76,7 @@ export class ToolSetSync {
     this.#settled = settled
   }
 
-  /** Synchronizes now, or once more when the running one is over. Resolves when nothing is left to do. */
+  /** Synchronizes now, or once more after the running synchronization. Resolves when no run is pending. */
   async sync(): Promise<void> {
     clearTimeout(this.#timer)
     if (this.#running !== undefined) {
@@ -87,11 +87,11 @@ export class ToolSetSync {
     await this.#running
   }
 
-  /** Synchronizes when what the source itself holds (file, ConfigMap, Secret) is not what was last read. */
+  /** Synchronizes when the local document or credential (file, ConfigMap, Secret) has changed. */
   async syncIfChanged(): Promise<void> {
     if (this.#running !== undefined || !this.toolSet.enabled) return
-    const seen = await this.#readLocal().then(printOf, messageOf)
-    if (seen !== this.#seen) await this.sync()
+    const seen = await this.#readLocal().then(localFingerprint, messageOf)
+    if (seen !== this.#lastLocal) await this.sync()
   }
 
   async close(): Promise<void> {
@@ -123,14 +123,14 @@ export class ToolSetSync {
     if (toolSet.source === undefined) return { kind: 'empty' }
     try {
       const local = await this.#readLocal()
-      this.#seen = printOf(local)
+      this.#lastLocal = localFingerprint(local)
       if (toolSet.source.kind === 'url')
         return await this.#fromUrl(toolSet, toolSet.source.url, local.credential)
       const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
       return await this.#compile(document, undefined, local.credential)
     } catch (error) {
-      this.#seen = messageOf(error)
-      return { kind: 'fault', message: this.#seen }
+      this.#lastLocal = messageOf(error)
+      return { kind: 'fault', message: this.#lastLocal }
     }
   }
 
@@ -143,7 +143,7 @@ export class ToolSetSync {
     return { document: await references.readDocument(source.kind, namespace, source.ref), credential }
   }
 
-  /** The stored document stands in while the source is away and nothing is served yet, and when the source says that nothing changed. */
+  /** Uses the stored document when the source is unavailable and no tools are served yet, and when it is unmodified. */
   async #fromUrl(toolSet: ToolSet, url: string, credential: string | undefined): Promise<SyncOutcome> {
     const { documents, egress } = this.#parts
     const stored = await documents.read(toolSet.namespace, toolSet.name, url)
@@ -179,10 +179,10 @@ export class ToolSetSync {
     documentUrl: string | undefined,
     credential: string | undefined,
   ): Promise<Compiled> {
-    // What the document is read from says nothing about the tools, and an inline document is large.
+    // The source of the document does not affect the tools, and an inline document is large.
     const { source: _, ...toolSet } = this.toolSet
-    const madeWith = fingerprint(toolSet, documentUrl, credential)
-    const known = this.#known?.madeWith === madeWith ? this.#known.specHash : undefined
+    const inputs = fingerprint(toolSet, documentUrl, credential)
+    const known = this.#known?.inputs === inputs ? this.#known.specHash : undefined
     const outcome = await this.#parts.compiler.compile({
       document,
       toolSet,
@@ -190,11 +190,11 @@ export class ToolSetSync {
       ...(credential === undefined ? {} : { credential }),
       ...(known === undefined ? {} : { knownHash: known }),
     })
-    if (outcome.kind === 'compiled') this.#known = { specHash: outcome.specHash, madeWith }
+    if (outcome.kind === 'compiled') this.#known = { specHash: outcome.specHash, inputs }
     return outcome
   }
 
-  /** After a success the refresh interval, after a failure a growing delay never longer than it; both with 10 % jitter. */
+  /** After a success, waits for the refresh interval; after an error, for the backoff, at most the interval. Both with 10 % jitter. */
   #schedule(): void {
     const { source, enabled } = this.toolSet
     if (this.#closed || !enabled || source === undefined) return
@@ -208,7 +208,7 @@ export class ToolSetSync {
   }
 }
 
-/** Everything but the document that decides how the tools look; the credential as a hash only. */
+/** Hash of all inputs of a compilation except the document. */
 function fingerprint(
   toolSet: ToolSet,
   documentUrl: string | undefined,
@@ -219,7 +219,7 @@ function fingerprint(
     .digest('hex')
 }
 
-function printOf({ document, credential }: Local): string {
+function localFingerprint({ document, credential }: Local): string {
   return createHash('sha256')
     .update(document ?? '')
     .update(JSON.stringify([document === undefined, credential ?? null]))

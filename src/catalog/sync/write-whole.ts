@@ -1,9 +1,9 @@
-/** Writes a file so that whoever reads it finds the old or the new content, never a part, whenever the process dies. */
+/** Replaces a file atomically: readers see the old or the new content, even after a crash. It creates no directory. */
 import { open, rename, rm } from 'node:fs/promises'
 
 let counter = 0
 
-/** Content is on the disk before the name points to it. */
+/** The content is on disk before the file is renamed. */
 export async function writeWhole(
   path: string,
   content: string | Iterable<string | Uint8Array>,

@@ -1,4 +1,4 @@
-/** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
+/** The control plane as one Fetch API handler: assembles endpoints, pages, stream and background work. It contains no rule. */
 import { Hono } from 'hono'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
@@ -22,13 +22,13 @@ export interface ControlPlane {
   fetch(request: Request): Promise<Response>
   /** Resolves when everything committed so far is published. */
   refresh(): Promise<void>
-  /** Does at once what time brings about: expires, publishes, activates and removes. Resolves when it is done. */
+  /** Runs one round of maintenance now: expires, publishes, activates and removes. */
   settle(): Promise<void>
-  /** The share as it now is, and news of it. */
+  /** The current share, and notifications of changes. */
   readonly publisher: Publisher
   /** Registers the gateway of this very process; it needs no stream. */
   attach(options: LocalGatewayOptions): Promise<LocalGateway>
-  /** Ends streams and background work; the store stays open. */
+  /** Ends streams and background work; does not close the store. */
   close(): Promise<void>
 }
 
@@ -67,15 +67,15 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   mountStream(app, parts, closing.signal)
   for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
 
-  // a route and not `app.notFound`: what that throws passes by the middleware, and the response would lack `Vary`
+  // A route instead of `app.notFound`, whose errors bypass the middleware, so that the response would lack `Vary`.
   app.all('*', async context => {
-    // Who has no token learns nothing about which addresses there are.
+    // Without a token, the response does not reveal which addresses exist.
     if (context.req.path.startsWith(`${BASE}/`)) await authenticate(options.verifier, context.req.raw, now())
     const allowed = methodsAt(context.req.path)
     if (allowed.length === 0) throw notFound('address')
     throw new Problem(
       'method_not_allowed',
-      'The address does not take this method.',
+      'This address does not support the method. See the Allow header.',
       [],
       [['allow', allowed.join(', ')]],
     )
@@ -123,7 +123,7 @@ const ROUTES = [
   })),
 ]
 
-/** Methods of the routes at a path, for `Allow` (RFC 9110 §10.2.1). */
+/** Methods of a path, for `Allow` (RFC 9110 §10.2.1). */
 function methodsAt(path: string): readonly string[] {
   const methods = new Set(ROUTES.filter(route => route.pattern.test(path)).map(route => route.method))
   if (methods.has('GET')) methods.add('HEAD')

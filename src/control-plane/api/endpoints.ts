@@ -1,4 +1,4 @@
-/** The list of all endpoints, and the document made from it. What is not in this list is not served. */
+/** The list of all endpoints and the OpenAPI document generated from it. An endpoint that is not in the list is not served. */
 
 import type { Endpoint } from './http/endpoint.ts'
 import { openApiDocument } from './http/openapi.ts'
@@ -29,7 +29,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...portalEndpoints,
 ]
 
-/** The OpenAPI 3.1 document, as `/openapi.json` serves it. */
+/** The OpenAPI 3.1 document at `/openapi.json`. */
 export function controlPlaneDocument(info: { readonly apiUrl: string; readonly version: string }): object {
   return openApiDocument(ENDPOINTS, [snapshotStream], info)
 }

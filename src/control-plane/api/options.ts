@@ -1,4 +1,4 @@
-/** What the control plane is given from outside. It holds no default that a deployment would have to know. */
+/** The options of the control plane. It sets no default. */
 
 import type { Api } from '../../model/api.ts'
 import type { AuthConfig } from '../../model/gateway-instance.ts'
@@ -9,7 +9,7 @@ import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Store } from '../store/store.ts'
 
 export interface CorsOptions {
-  /** `*` allows all; else exact origins. */
+  /** `*` allows all origins; otherwise exact origins. */
   readonly origins: readonly string[]
   readonly methods: readonly string[]
   readonly allowHeaders: readonly string[]
@@ -18,30 +18,30 @@ export interface CorsOptions {
 }
 
 export interface ControlPlaneOptions {
-  /** Migrated; closed by whoever opened it, after the control plane. */
+  /** Migrated. The code that opened it closes it, after the control plane. */
   readonly store: Store
   readonly verifier: TokenVerifier
-  /** The policy as it now is. One of its own for the control plane: the numbers of its questions are not those of tools. */
+  /** The current policy. The control plane needs a separate one, because its cache keys would collide with those of tools. */
   readonly policy: () => PreparedPolicy
-  /** Public address of the gateway; tenants' addresses begin with it. */
+  /** Public address of the gateway, the prefix of tenants' addresses. */
   readonly gatewayUrl: string
   /** Public address of this API, without `/v1`. */
   readonly apiUrl: string
   readonly version: string
-  /** Unix ms; the same clock that the store was opened with. */
+  /** Unix ms; the clock of the store. */
   readonly now: () => number
-  /** Moves that clock forward: adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
+  /** Advances that clock and adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
-  /** Refuses webhooks over plain HTTP (production). */
+  /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
   readonly cors?: CorsOptions
-  /** Shown as `auth_config` of gateways that report none. */
+  /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig
-  /** Tools of an API's OpenAPI document. A rejection leaves the API without tools and is told to `onFault`. */
+  /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */
   readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<readonly Tool[]>
-  /** Told of every failure that no caller can see: answers with 500, failed sweeps, failed publications. */
+  /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */
   readonly onFault: (message: string, error: unknown) => void
-  /** How often expired subscriptions, old rows and deleted tenants are looked for, and changes polled for. 5,000 at most. */
+  /** Interval for expiring subscriptions, deleting old rows and tenants, and polling for changes; at most 5,000. */
   readonly sweepIntervalMs?: number
 }

@@ -1,4 +1,4 @@
-/** What endpoints may need besides their transaction. It does nothing itself. */
+/** What endpoints need besides their transaction. It contains no logic. */
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publish.ts'
 
@@ -6,6 +6,6 @@ export interface Services {
   readonly gatewayUrl: string
   readonly publisher: Publisher
   readonly fleet: Fleet
-  /** Webhooks over plain HTTP are refused. */
+  /** Refuses webhooks over plain HTTP. */
   readonly httpsOnly: boolean
 }

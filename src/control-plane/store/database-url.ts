@@ -1,14 +1,14 @@
-/** Reads `DATABASE_URL` (contract §1). It opens nothing. */
+/** Parses `DATABASE_URL`. It opens no database. */
 import { join, resolve } from 'node:path'
 
-export type DatabaseTarget =
+type DatabaseTarget =
   | { readonly kind: 'pglite'; readonly directory: string }
   | { readonly kind: 'memory' }
   | { readonly kind: 'postgres'; readonly url: string }
 
 /**
  * `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`.
- * @throws Error naming the forms there are; it does not repeat the value, which may hold a password.
+ * @throws Error that lists the valid forms, without the value, which may contain a password.
  */
 export function databaseTarget(url: string, dataDir: string): DatabaseTarget {
   if (url === 'pglite:memory') return { kind: 'memory' }
@@ -18,6 +18,6 @@ export function databaseTarget(url: string, dataDir: string): DatabaseTarget {
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgres', url }
   throw new Error(
-    'DATABASE_URL is not a database address. Use pglite:, pglite:<directory>, pglite:memory or postgres://user:password@host/database.',
+    'DATABASE_URL is not a valid database address. Use pglite:, pglite:<directory>, pglite:memory or postgres://user:password@host/database.',
   )
 }

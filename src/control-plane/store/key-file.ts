@@ -1,19 +1,19 @@
-/** A key that a deployment makes for itself and keeps beside its data. It seals nothing. */
+/** The key file that a deployment generates beside its data. It encrypts nothing. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const KEY_BYTES = 32
 
-export interface KeptKey {
+interface KeptKey {
   readonly key: string
-  /** It was made just now. */
+  /** This call created it. */
   readonly fresh: boolean
 }
 
 /**
- * Reads the key, or makes one that only this user can read. Processes that start together end up with the same.
- * @throws Error when the file cannot be read or written, or holds no key
+ * Reads the key, or creates one that only this user can read. Processes that start at the same time get the same key.
+ * @throws Error when the file cannot be read or written, or contains no key
  */
 export function keptKey(path: string): KeptKey {
   const found = read(path)
@@ -22,7 +22,7 @@ export function keptKey(path: string): KeptKey {
   const draft = `${path}.${randomUUID()}`
   writeFileSync(draft, randomBytes(KEY_BYTES).toString('base64'), { flag: 'wx', mode: 0o600 })
   try {
-    // A hard link appears whole or not at all, and fails where another process was faster.
+    // Creating a hard link is atomic, and fails when another process has created the file.
     linkSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -41,5 +41,5 @@ function read(path: string): string | undefined {
     throw error
   }
   if (text.length >= KEY_BYTES) return text
-  throw new Error(`${path} holds no key. Restore it from a backup, or set SECRETS_KEY to what it held.`)
+  throw new Error(`${path} contains no key. Restore the file from a backup, or set SECRETS_KEY to the key.`)
 }

@@ -1,4 +1,4 @@
-/** Opens the store that an address names. It runs no query and migrates nothing by itself. */
+/** Opens the store of a database address, with or without migrating it. It contains no query. */
 
 import { databaseTarget } from './database-url.ts'
 import type { OpenedStore, StoreOptions } from './opened-store.ts'
@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 /**
  * Opens PGlite or PostgreSQL; the adapter is loaded only when it is used.
- * @throws Error naming the setting when the address is wrong, the directory is in use or the server does not answer
+ * @throws Error that names the setting when the address is invalid, the directory is in use or the server does not respond
  */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const target = databaseTarget(options.url, options.dataDir)
@@ -18,7 +18,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   return openPglite(target.kind === 'memory' ? undefined : target.directory, options)
 }
 
-/** Opens the store and brings its schema up to date, under the database's lock. */
+/** Opens the store and applies missing migrations, under the lock of the database. */
 export async function openMigratedStore(options: StoreOptions): Promise<Store> {
   const { store, migrator } = await openStore(options)
   try {

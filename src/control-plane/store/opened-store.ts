@@ -1,4 +1,4 @@
-/** What opening a store takes and returns, the same for every database. It opens nothing. */
+/** Options and result of opening a store, the same for every database. It opens no database. */
 import type { Migrator } from './migrations/run.ts'
 import type { Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
@@ -9,11 +9,11 @@ export interface StoreOptions {
   readonly dataDir: string
   /** Unix ms; every row is stamped with it. */
   readonly now: () => number
-  /** Told of what goes wrong behind a caller's back: a lost listening connection, a lock that could not be refreshed. */
+  /** Called for errors that no caller gets: a lost listening connection, a lock that could not be refreshed. */
   readonly onFault: (message: string, error: unknown) => void
-  /** Seals webhook secrets; a store without one can hold no webhook that has a secret. */
+  /** Seals webhook secrets; required for webhooks with a secret. */
   readonly sealer?: Sealer
-  /** Connections of the pool; 10. PGlite has always one. */
+  /** Size of the connection pool, default 10; PGlite always has one connection. */
   readonly maxConnections?: number
 }
 

@@ -1,5 +1,4 @@
-/** The repositories of a transaction, one interface for each kind of row. No query lives here. */
-import type { UsageCount } from '../../link/report.ts'
+/** The repositories of a transaction, one interface for each kind of row; usage and webhooks have their own files. It contains no query. */
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'
@@ -21,31 +20,30 @@ export interface Page<T> {
   readonly total: number
 }
 
-/** `q` is found anywhere in the texts, without regard to case; `%` and `_` stand for themselves. */
+/** `q` matches anywhere in the texts, case-insensitively; `%` and `_` are literal. */
 interface Search {
   readonly q?: string | undefined
 }
 
-/** `lock`: the row stays ours until the transaction ends; for reads that a write follows. */
+/** `lock`: the row is locked until the transaction ends; for reads before a write. */
 export type Locking = 'lock' | 'plain'
 
 /**
- * Rows are given and taken as values of `model/`. `update` writes every field that can change, stamps `updatedAt`, counts
- * `revision` up and returns the row as it now is.
+ * Rows are values of `model/`. `update` writes every field that can change, sets `updatedAt`, increments `revision` and returns the
+ * changed row.
  */
 export interface TenantRepository {
   insert(tenant: Tenant): Promise<void>
   find(id: string, locking?: Locking): Promise<Tenant | undefined>
-  /** By id or by name: tokens carry either. */
+  /** By id or by name: tokens contain either. */
   resolve(reference: string): Promise<Tenant | undefined>
   list(
     filter: Search & { status?: TenantStatus | undefined; tier?: Tier | undefined },
     page: PageRequest,
   ): Promise<Page<Tenant>>
-  /** All ids, for work that goes through every tenant. */
   ids(status?: TenantStatus): Promise<readonly string[]>
   update(tenant: Tenant): Promise<Tenant>
-  /** Removes the tenant with everything it owns. */
+  /** Deletes the tenant and everything it owns. */
   remove(id: string): Promise<void>
 }
 
@@ -62,20 +60,20 @@ export interface ApiRepository {
   find(id: string, locking?: Locking): Promise<Api | undefined>
   list(filter: ApiFilter, page: PageRequest): Promise<Page<Api>>
   update(api: Api): Promise<Api>
-  /** The row stays for the history of its subscriptions, but is found no more; its path is free again. */
+  /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
   remove(id: string): Promise<void>
 }
 
 export interface PlanRepository {
   insert(plan: PlanRecord): Promise<void>
   /** The scope's own plan of that slug, else the global one. */
-  bySlug(slug: string, locking?: Locking): Promise<PlanRecord | undefined>
+  bySlug(slug: string): Promise<PlanRecord | undefined>
   find(id: string, locking?: Locking): Promise<PlanRecord | undefined>
   /** The scope's own plans and the global ones. */
   list(filter: Search, page: PageRequest): Promise<Page<PlanRecord>>
   update(plan: PlanRecord): Promise<PlanRecord>
   remove(id: string): Promise<void>
-  /** True while a subscription that is not over, or a consumer, uses it. */
+  /** True when an open subscription or a consumer uses it. */
   inUse(plan: PlanRecord): Promise<boolean>
 }
 
@@ -85,7 +83,7 @@ export interface SubscriptionFilter extends Search {
   readonly plan?: string | undefined
   readonly application?: string | undefined
   readonly tenantId?: string | undefined
-  /** Only what belongs to this application, whatever else the filter asks for. */
+  /** Only subscriptions of this application, in addition to the other filters. */
   readonly onlyApplication?: string | undefined
 }
 
@@ -93,17 +91,17 @@ export interface SubscriptionRepository {
   insert(subscription: Subscription): Promise<void>
   find(id: string, locking?: Locking): Promise<Subscription | undefined>
   list(filter: SubscriptionFilter, page: PageRequest): Promise<Page<Subscription>>
-  /** Those of an API that are neither revoked nor expired, locked. */
+  /** Pending and approved ones of an API, locked. */
   openOf(apiId: string): Promise<readonly Subscription[]>
-  /** Approved ones whose expiry has come, locked; those another instance is working on are left out. */
+  /** Approved ones that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
   update(subscription: Subscription): Promise<Subscription>
 }
 
-export interface ApiKeyFilter extends Search {
+interface ApiKeyFilter extends Search {
   readonly status?: ApiKeyStatus | undefined
   readonly subscriptionId?: string | undefined
-  /** Only keys of this application's subscriptions, whatever else the filter asks for. */
+  /** Only keys of this application's subscriptions, in addition to the other filters. */
   readonly onlyApplication?: string | undefined
 }
 
@@ -111,7 +109,7 @@ export interface ApiKeyRepository {
   insert(key: ApiKey): Promise<void>
   find(id: string, locking?: Locking): Promise<ApiKey | undefined>
   list(filter: ApiKeyFilter, page: PageRequest): Promise<Page<ApiKey>>
-  /** Subscription → public part of its newest key that is not revoked. */
+  /** Subscription → prefix of its newest key that is not revoked. */
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
@@ -120,13 +118,13 @@ export interface ApiKeyRepository {
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }
 
-export interface ConsumerFilter extends Search {
+interface ConsumerFilter extends Search {
   readonly status?: ConsumerStatus | undefined
   readonly tenantId?: string | undefined
 }
 
 export interface ConsumerRepository {
-  /** Does nothing when the subject is known already; returns the consumer either way. */
+  /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
   list(filter: ConsumerFilter, page: PageRequest): Promise<Page<Consumer>>
@@ -137,7 +135,7 @@ export interface ConsumerRepository {
   ): Promise<void>
 }
 
-/** Everything a gateway instance says of itself at once. */
+/** The fields that a gateway instance reports when it registers. */
 export type GatewayReport = Pick<
   GatewayInstance,
   'name' | 'reportedStatus' | 'version' | 'url' | 'workers' | 'authConfig'
@@ -154,7 +152,7 @@ export interface GatewayRepository {
   /** Those that are not offline. */
   live(): Promise<readonly GatewayInstance[]>
   update(gateway: GatewayInstance): Promise<GatewayInstance>
-  /** Tells every control-plane instance, at commit, to send the gateway its whole snapshot again. */
+  /** Notifies every control-plane instance, at commit, to send the gateway its whole snapshot again. */
   requestResync(id: string): Promise<void>
 }
 
@@ -164,12 +162,12 @@ export interface DeploymentRepository {
     filter: { apiId?: string | undefined; gatewayId?: string | undefined; tenantId?: string | undefined },
     page: PageRequest,
   ): Promise<Page<Deployment>>
-  /** Makes the rows that are missing for one gateway, or for one API on every gateway. */
+  /** Inserts the missing rows of one gateway, or of one API on every gateway. */
   complete(missing: { readonly gatewayId: string } | { readonly apiId: string }): Promise<void>
 }
 
 export interface EventRepository {
-  /** Written right before the commit, numbered in commit order. */
+  /** Written directly before the commit, numbered in commit order. */
   append(event: NewEvent): void
   /** Oldest first, from the one after `seq`. */
   after(seq: number, limit: number): Promise<readonly DomainEvent[]>
@@ -177,118 +175,29 @@ export interface EventRepository {
   sweep(before: Date): Promise<void>
 }
 
-/** The remembered answer to a POST (contract §5, `Idempotency-Key`). */
-export interface CachedResponse {
+/** The stored response to a POST with an `Idempotency-Key`. */
+interface CachedResponse {
   /** SHA-256 of caller, method, path and key. */
   readonly key: string
   /** SHA-256 of the request body. */
   readonly requestHash: string
   readonly status: number
-  /** Text, or sealed bytes in base64 when the answer holds a secret. */
+  /** Text, encrypted when the response contains a secret. */
   readonly body: string
 }
 
 export interface IdempotencyRepository {
   /**
-   * Takes the key for this transaction. When another transaction holds it, waits for that one to end.
-   * Returns the remembered answer when the key was used within the last 24 hours.
+   * Claims the key for this transaction; when another transaction holds it, waits for its end.
+   * Returns the stored response when the key was used within the last 24 hours.
    */
   claim(key: string, requestHash: string): Promise<CachedResponse | undefined>
   settle(response: CachedResponse): Promise<void>
-  /** Drops what is older than 24 hours. */
+  /** Deletes responses older than 24 hours. */
   sweep(): Promise<void>
 }
 
-export interface UsageSum {
-  readonly requests: number
-  readonly errors: number
-  readonly lastRequestAt: Date | null
-}
-
-export interface UsageRepository {
-  add(counts: readonly UsageCount[]): Promise<void>
-  /** From the day `from` to the day `to`, both included. */
-  sum(subscriptionId: string, from: string, to: string): Promise<UsageSum>
-}
-
-/** Calls of one tenant and API ('' = none) in one hour, or what is to be added to them. */
-export interface MeteredHour {
-  readonly tenantId: string
-  readonly apiId: string
-  readonly hour: Date
-  readonly requests: number
-  /** Calls whose outcome was not success. */
-  readonly errors: number
-}
-
-/** Some of the calls of an hour by how long they took; see `model/latency-histogram.ts`. */
-export interface MeteredLatency {
-  readonly tenantId: string
-  readonly apiId: string
-  readonly hour: Date
-  readonly bucket: number
-  readonly requests: number
-}
-
-/** How far the events of a writer have been taken from a source. */
-export interface MeteringMark {
-  readonly writer: string
-  /** `spool`, or topic and partition. */
-  readonly source: string
-  /** '' = none yet. */
-  readonly lastEventId: string
-}
-
-export type Granularity = 'hour' | 'day' | 'month'
-
-export interface MeteredPeriod {
-  /** Begin of the hour, day or month, in UTC. */
-  readonly at: Date
-  readonly requests: number
-  readonly errors: number
-  /** In ascending order of buckets. */
-  readonly latencies: readonly { readonly bucket: number; readonly requests: number }[]
-}
-
-export interface MeteringRepository {
-  /** The marks of these writers of every source; those of this source are ours until the transaction ends. */
-  marks(source: string, writers: readonly string[]): Promise<readonly MeteringMark[]>
-  /** Only marks that `marks` gave before, in the same transaction. @param marks `events` = how many were taken now */
-  advance(
-    source: string,
-    marks: readonly { readonly writer: string; readonly lastEventId: string; readonly events: number }[],
-  ): Promise<void>
-  /** Adds to what is there; rows of tenants that do not exist are passed over. One entry for each key. */
-  add(hours: readonly MeteredHour[], latencies: readonly MeteredLatency[]): Promise<void>
-  /** Periods in which there were calls, in their order. */
-  series(query: {
-    readonly tenantId: string
-    readonly apiId?: string | undefined
-    readonly from: Date
-    readonly before: Date
-    readonly granularity: Granularity
-  }): Promise<readonly MeteredPeriod[]>
-  /** How many events of each writer were counted. */
-  folded(): Promise<readonly (MeteringMark & { readonly events: number })[]>
-  sweep(older: { readonly rowsBefore: Date; readonly marksBefore: Date }): Promise<void>
-}
-
-export interface TierUsageRepository {
-  /**
-   * Takes up to `want` requests of a tenant's hour, never more than are left under `limit`.
-   * Returns how many were granted and how many of the hour are now taken in all.
-   */
-  take(
-    tenantId: string,
-    hour: Date,
-    want: number,
-    limit: number,
-  ): Promise<{ readonly granted: number; readonly taken: number }>
-  giveBack(tenantId: string, hour: Date, unused: number): Promise<void>
-  sweep(before: Date): Promise<void>
-}
-
-/** Rows that gateways need: tenants that are not being deleted, APIs that serve, approved subscriptions, keys not revoked. */
+/** Rows that gateways need: tenants that are not being deleted, APIs that are not retired, approved subscriptions, keys that are not revoked. */
 export interface ShareRows {
   readonly tenants: readonly Pick<Tenant, 'id' | 'name' | 'status'>[]
   readonly plans: readonly PlanRecord[]
@@ -312,12 +221,12 @@ export interface ShareRows {
     | 'previousHash'
     | 'previousExpiresAt'
   >[]
-  /** Those with a plan of their own, and those that are blocked. */
+  /** Those with an assigned plan, and blocked ones. */
   readonly consumers: readonly Pick<Consumer, 'tenantId' | 'subject' | 'plan' | 'status'>[]
 }
 
 export interface ShareRepository {
   globalPlans(): Promise<readonly PlanRecord[]>
-  /** Of these tenants; of all when absent. Each table is read once, in a fixed order of rows. */
+  /** Of these tenants, or of all when absent. Each table is read once, with a fixed order of rows. */
   load(tenantIds?: readonly string[]): Promise<ShareRows>
 }

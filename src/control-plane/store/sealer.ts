@@ -1,20 +1,20 @@
-/** Encrypts what must be read again but not be found in the database: webhook secrets, and keys on their way out. It stores nothing. */
+/** Encrypts webhook secrets and confidential delivery bodies for storage in the database. It stores nothing. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Seals under one key; what another key sealed cannot be opened. */
+/** Encrypts and decrypts with one key. */
 export interface Sealer {
-  /** Names the key and tells nothing of it; kept beside what was sealed. */
+  /** Identifies the key without revealing it; stored beside the sealed text. */
   readonly keyId: string
-  /** @param place where it is kept, such as a row's id: sealed text that was moved elsewhere does not open */
+  /** @param place such as a row's id: text that was moved to another place cannot be opened */
   seal(text: string, place: string): string
-  /** @throws Error when it was sealed under another key or for another place, or has been changed */
+  /** @throws Error when the text was sealed with another key or for another place, or has been changed */
   open(sealed: string, place: string): string
 }
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** AES-256-GCM. @param secret any bytes with at least 128 bits of randomness in them */
+/** AES-256-GCM. @param secret at least 128 bits of randomness */
 export function createSealer(secret: string | Uint8Array): Sealer {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'toolgate sealed columns', 32))
   const keyId = createHash('sha256').update('toolgate key id').update(key).digest('hex').slice(0, 16)
@@ -40,13 +40,9 @@ export function createSealer(secret: string | Uint8Array): Sealer {
   }
 }
 
-/** For stores that hold no webhooks: says what is missing as soon as something is to be sealed. */
-export const NO_SEALER: Sealer = Object.freeze({
-  keyId: '',
-  seal(): never {
-    throw new Error('the store was opened without a key for secrets: set SECRETS_KEY')
-  },
-  open(): never {
-    throw new Error('the store was opened without a key for secrets: set SECRETS_KEY')
-  },
-})
+/** For stores without webhooks: sealing and opening throw. */
+export const NO_SEALER: Sealer = Object.freeze({ keyId: '', seal: missingKey, open: missingKey })
+
+function missingKey(): never {
+  throw new Error('the store was opened without a key for secrets: set SECRETS_KEY')
+}

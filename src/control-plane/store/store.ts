@@ -1,4 +1,4 @@
-/** The interface of the database: transactions within a tenant's scope. It holds no query; `sql/` has them, `pglite/` and `postgres/` run them. */
+/** The interface of the database: transactions within the scope of a tenant. Queries are in `sql/`; `pglite/` and `postgres/` are its adapters. */
 import type {
   ApiKeyRepository,
   ApiRepository,
@@ -7,26 +7,24 @@ import type {
   EventRepository,
   GatewayRepository,
   IdempotencyRepository,
-  MeteringRepository,
   PlanRepository,
   ShareRepository,
   SubscriptionRepository,
   TenantRepository,
-  TierUsageRepository,
-  UsageRepository,
 } from './repositories.ts'
+import type { MeteringRepository, TierUsageRepository, UsageRepository } from './usage-repositories.ts'
 import type { DeliveryRepository, WebhookRepository } from './webhook-repositories.ts'
 
-/** Every tenant's rows; only for callers that the policy let act across tenants, and for the service itself. */
+/** Rows of every tenant: only for callers that may act across tenants, and for the service itself. */
 export const EVERY_TENANT = '*'
 
 /** Id of the one tenant whose rows a transaction may see and change, or `EVERY_TENANT`. */
 export type Scope = string
 
-/** What one transaction can do. Every repository is bound to the scope; row-level security repeats it in the database. */
+/** The repositories of one transaction, limited to its scope; row-level security enforces the same in the database. */
 export interface Transaction {
   readonly scope: Scope
-  /** The moment all rows of this transaction are stamped with. */
+  /** The timestamp of all rows of this transaction. */
   readonly now: Date
   readonly tenants: TenantRepository
   readonly apis: ApiRepository
@@ -46,32 +44,32 @@ export interface Transaction {
   readonly deliveries: DeliveryRepository
 }
 
-/** A message between instances, delivered at least once at commit while the connection stands; readers also poll. */
+/** A message between instances, delivered at least once at commit while connected; readers also poll. */
 export type Signal =
   | { readonly kind: 'changed' }
   | { readonly kind: 'resync'; readonly gatewayId: string }
-  /** The connection was away: anything may have been missed. */
+  /** The connection was lost: signals may have been missed. */
   | { readonly kind: 'reconnected' }
 
 export interface Store {
   readonly adapter: 'pglite' | 'postgres'
   /**
-   * Runs `work` in one transaction; events appended in it, and their deliveries, commit with it or not at all. A failed transaction leaves nothing.
-   * Repeated up to three times when the database reports a deadlock or a serialization failure, so `work` must have no other effects.
-   * @throws StoreConflict when a unique constraint is hit
-   * @throws StoreUnavailable when the database cannot be reached or gives up; where that was during the commit, it may have been carried out
+   * Runs `work` in one transaction, in which its events and their deliveries are written too. Up to three attempts when the database
+   * reports a deadlock or a serialization failure, so `work` must have no other effects.
+   * @throws StoreConflict when a unique constraint is violated
+   * @throws StoreUnavailable when the database cannot be reached or fails; after a failure during the commit, the outcome is unknown
    */
   write<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** Runs `work` on one consistent view of the database; writing in it fails. @throws StoreUnavailable */
+  /** Runs `work` in a read-only transaction on one consistent view. @throws StoreUnavailable */
   read<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Returns a function that stops listening. */
   onSignal(listener: (signal: Signal) => void): () => void
-  /** @throws StoreUnavailable when the database does not answer */
+  /** @throws StoreUnavailable when the database does not respond */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** Constraints whose violation a caller can cause; the name says what is already taken. */
+/** Unique constraints that a caller can violate. */
 export const UNIQUE_CONSTRAINTS = [
   'tenants_name_key',
   'apis_path_key',
@@ -81,7 +79,7 @@ export const UNIQUE_CONSTRAINTS = [
 ] as const
 export type UniqueConstraint = (typeof UNIQUE_CONSTRAINTS)[number]
 
-/** Something of that name exists already. */
+/** A unique value is already taken. */
 export class StoreConflict extends Error {
   readonly constraint: UniqueConstraint
   constructor(constraint: UniqueConstraint) {
@@ -93,7 +91,7 @@ export class StoreConflict extends Error {
 
 const RETRY_AFTER_SECS = 1
 
-/** The database cannot be used now, and the same call may succeed later. What went wrong is the `cause`. */
+/** The database is unavailable; the same call may succeed later. The `cause` is the original error. */
 export class StoreUnavailable extends Error {
   readonly retryAfterSecs = RETRY_AFTER_SECS
   constructor(cause: unknown) {

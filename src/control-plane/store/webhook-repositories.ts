@@ -1,45 +1,45 @@
-/** The repositories of webhooks and their deliveries. No query lives here. */
+/** The repositories of webhooks and their deliveries. It contains no query. */
 import type { Webhook } from '../../model/webhook.ts'
 import type { AfterAttempt, Delivery, DeliveryStatus } from '../../model/webhook-delivery.ts'
 import type { Locking, Page, PageRequest } from './repositories.ts'
 
-export interface WebhookFilter {
-  /** Found anywhere in the address; `%` and `_` stand for themselves. */
+interface WebhookFilter {
+  /** Matches anywhere in the address; `%` and `_` are literal. */
   readonly q?: string | undefined
   readonly enabled?: boolean | undefined
 }
 
-/** A new secret; while `previousUntil` has not come the one before it signs too. */
-export interface NewSecret {
+/** A new secret; until `previousUntil` the previous one signs too. */
+interface NewSecret {
   readonly secret: string
   readonly previousUntil: Date
 }
 
-/** Secrets go in and never come out here: only a claimed delivery carries them. */
+/** No method returns a secret: only claimed deliveries contain them. */
 export interface WebhookRepository {
   /** @param secret undefined: deliveries are not signed */
   insert(webhook: Webhook, secret: string | undefined): Promise<void>
   find(id: string, locking?: Locking): Promise<Webhook | undefined>
   list(filter: WebhookFilter, page: PageRequest): Promise<Page<Webhook>>
   count(): Promise<number>
-  /** Counts `revision` up, stamps `updatedAt` and returns the row as it now is. */
+  /** Increments `revision`, sets `updatedAt` and returns the changed row. */
   update(webhook: Webhook, change?: NewSecret): Promise<Webhook>
   /** With all its deliveries. */
   remove(id: string): Promise<void>
-  /** Ids of enabled ones whose address is plain HTTP, at most `limit`. */
+  /** Ids of enabled webhooks over plain HTTP, at most `limit`. */
   overPlainHttp(limit: number): Promise<readonly string[]>
-  /** How many have a secret that was sealed under another key than this instance has. */
+  /** Number of webhooks whose secret is sealed with another key than this instance has. */
   sealedElsewhere(): Promise<number>
-  /** Forgets secrets whose overlap has ended. */
+  /** Deletes previous secrets whose overlap has ended. */
   dropOldSecrets(): Promise<void>
 }
 
-/** A message for one webhook. `body` is never changed, so that every attempt sends the same bytes. */
-export type NewDelivery = Pick<Delivery, 'id' | 'tenantId' | 'webhookId' | 'event' | 'test'> & {
+/** A message for one webhook. Every attempt sends the same `body`. */
+type NewDelivery = Pick<Delivery, 'id' | 'tenantId' | 'webhookId' | 'event' | 'test'> & {
   readonly body: string
 }
 
-/** Ours to send until the lease ends. */
+/** A delivery that this instance may send until the lease ends. */
 export interface ClaimedDelivery {
   readonly id: string
   /** Attempts made before this one. */
@@ -50,56 +50,56 @@ export interface ClaimedDelivery {
   readonly url: string
   readonly customHeaders: { readonly [name: string]: string }
   readonly body: string
-  /** Parts of `body` that must not be kept, wherever they turn up. */
+  /** Values in `body` that must not be stored, not even as part of a response. */
   readonly confidential: readonly string[]
   /** The current secret first; empty when there is none. */
   readonly secrets: readonly string[]
-  /** Set when body or secret cannot be opened: it must not be sent, and says why. */
+  /** The reason when body or secret cannot be decrypted: the delivery must not be sent. */
   readonly unreadable: string | undefined
 }
 
 export interface ClaimBounds {
-  /** Deliveries claimed at most. */
+  /** Maximum number of deliveries. */
   readonly slots: number
-  /** Of one webhook and of one tenant at once, all instances together. */
+  /** Concurrent deliveries of one webhook and of one tenant, over all instances. */
   readonly perWebhook: number
   readonly perTenant: number
   readonly leaseMs: number
-  /** Names this claim; only who shows it may settle. */
+  /** Identifies this claim; required to settle its deliveries. */
   readonly lease: string
 }
 
 export interface QueueDepth {
-  /** Pending, due or not. */
+  /** Pending deliveries, due or not. */
   readonly waiting: number
-  /** Being sent now, by whichever instance. */
+  /** Being sent now, by any instance. */
   readonly leased: number
-  /** Milliseconds since the oldest one became due; 0 when none is due. */
+  /** Milliseconds since the oldest pending delivery became due; 0 when none is due. */
   readonly oldestDueMs: number
 }
 
 export interface DeliveryRepository {
-  /** Moment in microseconds that no other message has; taken from the clock that also numbers events. */
+  /** A unique timestamp in microseconds, from the clock that also numbers events. */
   uniqueMoment(): Promise<number>
-  /** Due at once; every instance is told at commit. */
+  /** Due at once; every instance is notified at commit. */
   insert(delivery: NewDelivery): Promise<Delivery>
   find(webhookId: string, id: string, locking?: Locking): Promise<Delivery | undefined>
-  /** The newest first. */
+  /** Newest first. */
   list(
     webhookId: string,
     filter: { readonly status?: DeliveryStatus | undefined; readonly event?: string | undefined },
     page: PageRequest,
   ): Promise<Page<Delivery>>
-  /** Due at once again; every instance is told at commit. */
+  /** Due at once again; every instance is notified at commit. */
   retry(delivery: Delivery): Promise<Delivery>
   /**
-   * Takes due deliveries of enabled webhooks. Never more than `perWebhook` of one webhook are leased at once, whoever claims;
-   * `perTenant` may be passed for a moment when instances claim at the very same time. Tenants with the fewest leases go first.
+   * Claims due deliveries of enabled webhooks. Over all instances, at most `perWebhook` of one webhook are leased at once; `perTenant` may
+   * be exceeded briefly when instances claim at the same time. Tenants with the fewest leases come first.
    */
   claim(bounds: ClaimBounds): Promise<readonly ClaimedDelivery[]>
-  /** Writes the outcome and ends the lease. Returns false when the lease is no longer ours. */
+  /** Writes the outcome and ends the lease. Returns false when the lease has ended before. */
   settle(id: string, lease: string, after: AfterAttempt): Promise<boolean>
   depth(): Promise<QueueDepth>
-  /** Drops deliveries made before `before`, and sealed bodies made before `sealedBefore` that were not delivered. */
+  /** Deletes deliveries created before `before`, and sealed bodies of undelivered ones created before `sealedBefore`. */
   sweep(before: Date, sealedBefore: Date): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** One attempt at a delivery: the signed request, and what came of it. It decides on no retry and writes nothing down. */
+/** One attempt of a delivery: sends the signed request and returns the outcome. It decides no retry and stores nothing. */
 
 import { type AttemptOutcome, MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'
@@ -6,9 +6,9 @@ import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { platformSignature, standardSignature } from './sign.ts'
 import { storedResponse } from './stored-response.ts'
 
-/** "Receivers should answer within 5 seconds" (specification, "Events", rule 5): from the connection to the last byte we read. */
-export const ATTEMPT_TIMEOUT_MS = 5_000
-/** Read beyond what is stored, so that a confidential text which begins within the stored part is seen whole. */
+/** From the connection to the last byte read; receivers are expected to respond within 5 seconds. */
+const ATTEMPT_TIMEOUT_MS = 5_000
+/** More than is stored, so that a confidential text that begins in the stored part is masked completely. */
 const READ_BYTES = 4 * MAX_STORED_RESPONSE_BYTES
 
 export interface AttemptParts {
@@ -26,7 +26,7 @@ export interface AttemptParts {
 export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): Promise<AttemptOutcome> {
   if (delivery.unreadable !== undefined) return failed(delivery.unreadable)
   if (parts.httpsOnly && !delivery.url.startsWith('https:')) {
-    return failed('the address is plain HTTP, which is not called in production')
+    return failed('the address is plain HTTP, which is not allowed in production: change it to https')
   }
   const startedMs = performance.now()
   const body = Buffer.from(delivery.body)
@@ -47,13 +47,13 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
   }
   if (broken !== undefined) return { ...seen, delivered: false, error: broken }
   if (response.status >= 200 && response.status < 300) return { ...seen, delivered: true, error: null }
-  return { ...seen, delivered: false, error: `the receiver answered ${response.status}` }
+  return { ...seen, delivered: false, error: `the receiver responded with status ${response.status}` }
 }
 
-/** Tenants read this: what a name resolves to inside our network is not theirs to learn. */
+/** Tenants read this, so it does not reveal what a name resolves to inside the network. */
 function reasonOf(failure: EgressFailure): string {
   if (failure.reason !== 'blocked_address') return failure.message
-  return 'the address is not public, or its name leads to one that is not; webhooks may not reach it'
+  return 'the address is not public, or its name resolves to one that is not: use a public address'
 }
 
 function failed(error: string): AttemptOutcome {
@@ -67,7 +67,7 @@ function requestHeaders(delivery: ClaimedDelivery, body: Uint8Array, parts: Atte
     ...Object.entries(customHeaders).flat(),
     'content-type',
     'application/json',
-    // Known, so that the body is not sent in chunks, which some receivers refuse.
+    // Prevents chunked encoding, which some receivers refuse.
     'content-length',
     String(body.byteLength),
     'accept-encoding',
@@ -86,7 +86,7 @@ function requestHeaders(delivery: ClaimedDelivery, body: Uint8Array, parts: Atte
   const [current, previous] = secrets
   if (current === undefined) return headers
   headers.push('X-Platform-Signature', platformSignature(current, body))
-  // A header of its own: the specified one holds one signature, which receivers compare as a whole.
+  // A separate header, because receivers compare the specified one as a whole.
   if (previous !== undefined) headers.push('X-Platform-Signature-Previous', platformSignature(previous, body))
   headers.push('webhook-signature', standardSignature(secrets, id, timestampSecs, body))
   return headers
@@ -96,7 +96,7 @@ async function* once(body: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield body
 }
 
-/** The beginning of an answer; a longer one is cut off with its connection. An answer that breaks off before is no answer. */
+/** The beginning of a response body; the connection of a longer one is closed. `broken`: the body ended with an error. */
 async function readStart(
   body: AsyncIterable<Uint8Array> & { destroy(): void },
 ): Promise<{ bytes: Buffer; broken: string | undefined }> {
@@ -110,7 +110,7 @@ async function readStart(
       if (size >= READ_BYTES) break
     }
   } catch (error) {
-    broken = error instanceof Error ? error.message : 'the answer broke off'
+    broken = error instanceof Error ? error.message : 'the response was incomplete'
   } finally {
     body.destroy()
   }

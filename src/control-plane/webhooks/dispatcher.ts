@@ -1,4 +1,4 @@
-/** Claims due deliveries, sends them and writes down what came of it. The schedule is in the database: this only looks there. */
+/** Claims due deliveries, sends them and stores the outcomes. The schedule is in the database, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'
@@ -6,28 +6,28 @@ import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'
 
-/** An instance that dies gives its deliveries back after this. */
+/** Another instance may claim the deliveries of a dead one after this. */
 const DEFAULT_LEASE_MS = 15_000
-/** Deliveries of one webhook at once, all instances together. */
+/** Concurrent deliveries of one webhook, over all instances. */
 const PER_WEBHOOK = 4
-/** Deliveries of this instance at once, and how many one tenant may have: its dead endpoints leave room for everybody else's. */
+/** Concurrent deliveries of this instance, and of one tenant, whose unresponsive receivers must not block other tenants. */
 const SLOTS = 256
 const PER_TENANT = 32
-/** Between two looks: changes and outcomes that come together are looked at together. */
+/** Between two claims, so that one claim covers several changes. */
 const MIN_PAUSE_MS = 20
-/** Tries to write an outcome down, within the lease. */
+/** Attempts to store an outcome, within the lease. */
 const SETTLE_TRIES = 4
 const SETTLE_PAUSE_MS = 500
 
-export type DeliveryOutcome = 'success' | 'retry' | 'failed'
+type DeliveryOutcome = 'success' | 'retry' | 'failed'
 
 export interface DispatcherOptions extends AttemptParts {
   readonly store: Store
-  /** How often due deliveries are looked for when nothing says that there are some. */
+  /** Interval of claims without a signal. */
   readonly pollMs: number
   readonly onOutcome: (outcome: DeliveryOutcome) => void
   readonly onFault: (message: string, error: unknown) => void
-  /** Longer than an attempt and its writing down; 15 s. */
+  /** Must be longer than an attempt and storing its outcome; default 15 s. */
   readonly leaseMs?: number
   /** 0 to 1; spreads retries. */
   readonly random?: () => number
@@ -40,7 +40,7 @@ export class Dispatcher {
   #again = false
   #stopped = false
   #timer: NodeJS.Timeout | undefined
-  #forget: (() => void) | undefined
+  #unsubscribe: (() => void) | undefined
 
   constructor(options: DispatcherOptions) {
     this.#options = options
@@ -51,13 +51,13 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#forget = this.#options.store.onSignal(() => this.nudge())
+    this.#unsubscribe = this.#options.store.onSignal(() => this.nudge())
     this.#timer = setInterval(() => this.nudge(), this.#options.pollMs)
     this.#timer.unref()
     this.nudge()
   }
 
-  /** Looks for due deliveries now. Asked for during a look, it looks once more afterwards. */
+  /** Claims due deliveries now; during a claim, once more afterwards. */
   nudge(): void {
     if (this.#stopped) return
     this.#again = true
@@ -66,11 +66,11 @@ export class Dispatcher {
     })
   }
 
-  /** Claims no more, and resolves when what is being sent has been sent and written down. */
+  /** Stops claiming, and resolves when the outcomes of running deliveries are stored. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    this.#forget?.()
+    this.#unsubscribe?.()
     await this.#claiming
     await Promise.all(this.#running)
   }
@@ -88,7 +88,7 @@ export class Dispatcher {
           this.#start(delivery, lease)
         }
       } catch (error) {
-        onFault('due webhook deliveries could not be claimed; the next look tries again', error)
+        onFault('due webhook deliveries could not be claimed; the next poll retries', error)
       }
       await sleep(MIN_PAUSE_MS)
     }
@@ -97,7 +97,7 @@ export class Dispatcher {
   #start(delivery: ClaimedDelivery, lease: string): void {
     const run = this.#deliver(delivery, lease).finally(() => {
       this.#running.delete(run)
-      // Its webhook may send another one now.
+      // The webhook has a free slot now.
       this.nudge()
     })
     this.#running.add(run)
@@ -113,7 +113,7 @@ export class Dispatcher {
           await sleep(SETTLE_PAUSE_MS * tried)
           continue
         }
-        const message = `the outcome of webhook delivery ${delivery.id} could not be written down; it will be sent again`
+        const message = `the outcome of webhook delivery ${delivery.id} could not be stored; it will be sent again`
         return this.#options.onFault(message, error)
       }
     }
@@ -126,7 +126,7 @@ export class Dispatcher {
       const state = afterAttempt(delivery.attempt, outcome, tx.now, jitter)
       return (await tx.deliveries.settle(delivery.id, lease, state)) ? state : undefined
     })
-    // Without the lease another instance has it by now, and counts.
+    // When the lease has ended, another instance sends the delivery and counts its outcome.
     if (after !== undefined) onOutcome(after.status === 'pending' ? 'retry' : after.status)
   }
 }

@@ -1,16 +1,16 @@
-/** The signatures of a delivery, over the exact bytes that are sent. It builds no body and sends nothing. */
+/** The signatures of a delivery, over the exact bytes of the body. It sends nothing. */
 import { createHmac } from 'node:crypto'
 
 const STANDARD_PREFIX = 'whsec_'
 
-/** `sha256=<hex>`: HMAC-SHA256 over the raw body, the secret's own text as key (specification, "Authentication", 7). */
+/** `sha256=<hex>`: HMAC-SHA256 over the raw body, with the text of the secret as key. */
 export function platformSignature(secret: string, body: Uint8Array): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
 /**
  * One `v1,<base64>` for each secret (Standard Webhooks, "Signature scheme"): HMAC-SHA256 over `id.timestamp.body`. A secret that begins
- * with `whsec_` is base64, as that standard writes them; any other is taken as it is.
+ * with `whsec_` is base64, as in that standard; any other secret is used as it is.
  */
 export function standardSignature(
   secrets: readonly string[],

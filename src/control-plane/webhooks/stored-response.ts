@@ -1,14 +1,14 @@
-/** What is kept of a receiver's answer: its beginning, without what was told in confidence. It reads nothing from the network. */
+/** The stored part of a receiver's response: its beginning, with confidential values masked. It reads nothing from the network. */
 import { MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 
 const REDACTED = '[redacted]'
-/** Shorter texts would turn up by chance. */
+/** Shorter texts would match by chance. */
 const MIN_CONFIDENTIAL = 6
 
 /**
- * At most `MAX_STORED_ANSWER_BYTES` in UTF-8, cut between characters. Receivers like to echo what they get: keys and the values of custom
- * headers are masked before the cut, so that no part of one is left at the end.
- * @param bytes may be cut anywhere; PostgreSQL text holds no NUL
+ * At most `MAX_STORED_RESPONSE_BYTES` in UTF-8, truncated between characters. Receivers may echo the request: keys and the values of custom
+ * headers are masked before the truncation, so that no part of one remains at the end.
+ * @param bytes may end within a character; NUL is replaced, since PostgreSQL text cannot contain it
  */
 export function storedResponse(bytes: Uint8Array, confidential: readonly string[]): string {
   let text = new TextDecoder().decode(bytes).replaceAll('\0', '\ufffd')
@@ -18,7 +18,7 @@ export function storedResponse(bytes: Uint8Array, confidential: readonly string[
   const encoded = Buffer.from(text)
   if (encoded.byteLength <= MAX_STORED_RESPONSE_BYTES) return text
   let end = MAX_STORED_RESPONSE_BYTES
-  // 10xxxxxx goes on a character that began before (RFC 3629 §3).
+  // 10xxxxxx continues a character (RFC 3629 §3).
   while ((encoded[end]! & 0xc0) === 0x80) end--
   return encoded.subarray(0, end).toString('utf8')
 }

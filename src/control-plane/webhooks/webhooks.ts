@@ -1,4 +1,4 @@
-/** The sending side of webhooks as one part: starts the dispatcher, keeps the tables small, tells how long the queue is. No delivery is made here. */
+/** Starts and stops sending webhooks: runs the dispatcher, deletes old rows, measures the queue. It sends no delivery itself. */
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { QueueDepth } from '../store/webhook-repositories.ts'
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
@@ -6,31 +6,31 @@ import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
 const DEFAULT_POLL_MS = 1_000
 const MEASURE_EVERY_MS = 10_000
 const DROP_EVERY_MS = 3_600_000
-/** Records of deliveries, as long as the log of events. */
+/** As long as the event log. */
 const KEEP_DELIVERIES_MS = 30 * 86_400_000
-/** A key that could not be delivered: a retry after that tells only its public part. */
+/** Undelivered API keys; a later retry sends a masked value. */
 const KEEP_SEALED_MS = 7 * 86_400_000
 const MAX_NAMED = 20
 
-export interface WebhooksOptions extends Omit<DispatcherOptions, 'pollMs'> {
-  /** 1 s. */
+interface WebhooksOptions extends Omit<DispatcherOptions, 'pollMs'> {
+  /** Default 1 s. */
   readonly pollMs?: number
 }
 
 export interface Webhooks {
-  /** Looks for due deliveries at once; for clocks that jump. */
+  /** Claims due deliveries at once; for test clocks. */
   nudge(): void
-  /** As it was when it was last measured, some seconds ago. */
+  /** As of the last measurement, some seconds ago. */
   readonly depth: QueueDepth
-  /** Deliveries that this instance is sending. */
+  /** Deliveries that this instance is sending now. */
   readonly inFlight: number
-  /** Claims no more; resolves when what is being sent has been written down. */
+  /** Stops claiming; resolves when the outcomes of running deliveries are stored. */
   close(): Promise<void>
 }
 
 /**
  * Starts sending.
- * @throws Error in production when an enabled webhook is over plain HTTP (contract §1)
+ * @throws Error in production when an enabled webhook uses plain HTTP
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { store, now, onFault } = options
@@ -38,16 +38,16 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const foreign = await store.read(EVERY_TENANT, tx => tx.webhooks.sealedElsewhere())
   if (foreign > 0) {
     onFault(
-      `${foreign} webhooks have secrets under another key and are not delivered from here`,
-      new Error('give every control plane the same SECRETS_KEY, or set those secrets anew'),
+      `${foreign} webhooks have secrets that were encrypted with another key, so this instance sends none of their deliveries`,
+      new Error('give every control-plane instance the same SECRETS_KEY, or set those secrets again'),
     )
   }
   const dispatcher = new Dispatcher({ pollMs: DEFAULT_POLL_MS, ...options })
   let depth: QueueDepth = { waiting: 0, leased: 0, oldestDueMs: 0 }
   let droppedAtMs = Number.NEGATIVE_INFINITY
-  let upkeep: Promise<void> | undefined
+  let maintenance: Promise<void> | undefined
 
-  async function keepUp(): Promise<void> {
+  async function maintain(): Promise<void> {
     try {
       depth = await store.read(EVERY_TENANT, tx => tx.deliveries.depth())
       const at = now()
@@ -58,12 +58,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       })
       droppedAtMs = at
     } catch (error) {
-      onFault('the upkeep of webhook deliveries failed', error)
+      onFault('the maintenance of webhook deliveries failed', error)
     }
   }
   const measure = (): void => {
-    upkeep ??= keepUp().finally(() => {
-      upkeep = undefined
+    maintenance ??= maintain().finally(() => {
+      maintenance = undefined
     })
   }
   const timer = setInterval(measure, MEASURE_EVERY_MS)
@@ -82,7 +82,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     async close() {
       clearInterval(timer)
       await dispatcher.stop()
-      await upkeep
+      await maintenance
     },
   }
 }
@@ -91,6 +91,6 @@ async function refusePlainHttp(store: Store): Promise<void> {
   const ids = await store.read(EVERY_TENANT, tx => tx.webhooks.overPlainHttp(MAX_NAMED))
   if (ids.length === 0) return
   throw new Error(
-    `NODE_ENV is production, but webhooks are enabled over plain HTTP: ${ids.join(', ')}. Change them to https or disable them, with NODE_ENV=development, then start again.`,
+    `NODE_ENV is production, but enabled webhooks use plain HTTP: ${ids.join(', ')}. Start with NODE_ENV=development, change them to https or disable them, and start again.`,
   )
 }

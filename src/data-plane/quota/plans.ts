@@ -1,7 +1,7 @@
 /** Plans from the settings file `plans.yaml`: parse and validate, nothing else. Who gets which plan is looked up by the snapshot. */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
-import type { Plan, PlanLimits } from '../../model/plan.ts'
+import { type Plan, type PlanLimits, SEEDED_PLANS } from '../../model/plan.ts'
 
 /** What the file says, with the seeded plans beneath it. */
 export interface PlanFile {
@@ -9,14 +9,6 @@ export interface PlanFile {
   /** Consumer → slug of its plan; every slug is among the plans. */
   readonly consumers: { readonly [consumer: string]: string }
 }
-
-/** Plan examples of the specification ("Quotas per consumer"); `enterprise` has no limit until somebody writes one. */
-export const SEEDED_PLANS: readonly Plan[] = Object.freeze([
-  plan('community', 'Community', { perSecond: 5, perMinute: 60, perDay: 10_000, perMonth: 100_000 }),
-  plan('silver', 'Silver', { perSecond: 20, perMinute: 300, perDay: 50_000, perMonth: 1_000_000 }),
-  plan('gold', 'Gold', { perSecond: 100, perMinute: 5_000, perDay: 500_000, perMonth: 10_000_000 }),
-  plan('enterprise', 'Enterprise', {}),
-])
 
 /** Where the file is looked for when nobody says otherwise; only there may it be missing. */
 export const DEFAULT_PLANS_FILE = './plans.yaml'

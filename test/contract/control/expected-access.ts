@@ -37,7 +37,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.apikeys.list': CATALOG,
   'control.apikeys.rotate': OWN,
   'control.apikeys.revoke': OWN,
-  // The recipes make global plans; a tenant's own have a test of their own.
+  // The recipes create global plans; plans of a tenant have a separate test.
   'control.plans.create': ADMIN,
   'control.plans.list': CATALOG,
   'control.plans.read': CATALOG,

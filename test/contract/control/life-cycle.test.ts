@@ -105,7 +105,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect(events[3]!.data.reason).toBe('unpaid')
     })
 
-    it('keeps no key in the database, not even in the remembered answer', async () => {
+    it('stores no key in the database, not even in the stored response', async () => {
       const { at } = await subscribe()
       const headers = { 'idempotency-key': 'keep-nothing' }
       const first = await plane.call('admin', 'POST', `${at}/approve`, {}, headers)
@@ -225,14 +225,14 @@ describe.each(DATABASES)('the control plane on $name', database => {
     })
 
     it('lets an application rotate its own key without a role, and no other application', async () => {
-      const { at } = await subscribe({ application: 'somebody-else' }, 'admin')
+      const { at } = await subscribe({ application: 'another-app' }, 'admin')
       const id = (await plane.call('admin', 'POST', `${at}/approve`, {})).body.id
       const key = (await plane.call('admin', 'GET', `${base}/apikeys?subscription_id=${id}`)).body.items[0].id
       expect((await plane.call('app', 'POST', `${base}/apikeys/${key}/rotate`, {})).status).toBe(403)
       expect((await plane.call('app', 'POST', `${base}/apikeys/${world.key}/rotate`, {})).status).toBe(201)
     })
 
-    it('tells the usage of the month and the day against the limits in force', async () => {
+    it('reports the usage of the month and the day against the current limits', async () => {
       const { id, at } = await subscribe()
       await plane.call('admin', 'POST', `${at}/approve`, { quota: 100 })
       const today = new Date(plane.clock.nowMs).toISOString().slice(0, 10)

@@ -48,7 +48,7 @@ const OPERATIONS = Object.entries(document.paths).flatMap(([path, methods]) =>
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema({ $id: 'doc', components: document.components })
 
-/** Checks that the document declares the answer: its status, and the shape of its body. */
+/** Checks that the document declares the response: its status, and the shape of its body. */
 function expectDeclared(operation: Operation, reply: Reply): void {
   const declared = operation.responses[reply.status]
   expect(Object.keys(operation.responses)).toContain(String(reply.status))
@@ -112,7 +112,7 @@ describe.each(DATABASES)('operations on $name', database => {
         return `/v1${path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'tenant_id' ? tenant : params[name]!))}`
       }
 
-      it('answers a valid call as declared, and its repetition', async () => {
+      it('responds to a valid call as declared, and to its repetition', async () => {
         const { recipe, tenant } = await prepare()
         const call = () => plane.call('platform', method, address(recipe.params, tenant), recipe.body)
         const first = await call()
@@ -127,7 +127,7 @@ describe.each(DATABASES)('operations on $name', database => {
         ['is missing', null],
         ['has expired', 'expired'],
         ['is forged', 'forged'],
-      ])('answers 401 when the token %s', async (_how, token) => {
+      ])('responds with 401 when the token %s', async (_how, token) => {
         const reply = await plane.call(
           token as Caller | null,
           method,
@@ -148,7 +148,7 @@ describe.each(DATABASES)('operations on $name', database => {
       })
 
       if (inTenant)
-        it('answers 403 to another tenant, whether or not the thing exists', async () => {
+        it('responds with 403 to another tenant, whether or not the resource exists', async () => {
           const { recipe, tenant } = await prepare()
           const unknown = Object.fromEntries(Object.keys(recipe.params ?? {}).map(name => [name, 'nothing']))
           for (const target of [
@@ -162,7 +162,7 @@ describe.each(DATABASES)('operations on $name', database => {
         })
 
       if (inTenant)
-        it('answers 404 for a tenant that does not exist to who may cross tenants', async () => {
+        it('responds with 404 for an unknown tenant to a caller who may cross tenants', async () => {
           const { recipe } = await prepare()
           for (const tenant of ['nowhere', 'ten_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', '%F0%9F%92%A9']) {
             const reply = await plane.call('platform', method, address(recipe.params, tenant), recipe.body)
@@ -172,7 +172,7 @@ describe.each(DATABASES)('operations on $name', database => {
 
       const idParam = /\{(?!tenant_id)(\w+)\}/.exec(path)?.[1]
       if (idParam !== undefined)
-        it('answers 404 for an id that does not exist', async () => {
+        it('responds with 404 for an unknown id', async () => {
           const { recipe } = await prepare()
           for (const id of ['nothing', 'api_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', 'x'.repeat(500), "'%3B--"]) {
             const reply = await plane.call('platform', method, address({ [idParam!]: id }), recipe.body)
@@ -250,7 +250,7 @@ describe.each(DATABASES)('operations on $name', database => {
             expect(named.sort()).toEqual(['created_at', 'unheard_of'])
           })
 
-          it('refuses what is no JSON, no object, or another media type', async () => {
+          it('refuses a body that is not JSON, not an object, or of another media type', async () => {
             const { recipe, tenant } = await prepare()
             const target = address(recipe.params, tenant)
             for (const body of ['{"a":', '[]', '"text"', 'null', '7', '{"a":1}{"b":2}']) {
@@ -265,7 +265,7 @@ describe.each(DATABASES)('operations on $name', database => {
         })
 
       if (method === 'POST' && operation.operationId !== 'reportGateway')
-        it('gives the first answer again for the same Idempotency-Key, and refuses it for another body', async () => {
+        it('repeats the first response for the same Idempotency-Key, and refuses another body', async () => {
           const { recipe, tenant } = await prepare()
           const key = { 'idempotency-key': `key-${Math.random()}` }
           const target = address(recipe.params, tenant)

@@ -56,7 +56,7 @@ describe.each(DATABASES)('metering on $name', database => {
       await cluster?.stop()
     })
 
-    it('counts each event once, however often, in whatever batches and on whichever way it comes', async () => {
+    it('counts each event once, regardless of repeats, batches and sources', async () => {
       const events = Array.from({ length: 100 }, (_, index) => anEvent(index + 1, world))
       expect(await foldEvents(plane.store, SPOOL_SOURCE, events.slice(0, 60))).toBe(60)
       expect(await foldEvents(plane.store, SPOOL_SOURCE, events.slice(40, 70))).toBe(10)

@@ -1,4 +1,4 @@
-/** Every endpoint of the table × each kind of caller × things of its own application and of another one, over the wire. */
+/** Every endpoint of the table × each kind of caller × resources of its application and of another one, over the wire. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
 import type { Endpoint } from '../../../src/control-plane/api/http/endpoint.ts'
@@ -164,7 +164,7 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
       })
     })
 
-    it.each(SUBSCRIBERS)('shows %s its own subscriptions and keys only, whatever it filters by', async by => {
+    it.each(SUBSCRIBERS)('shows %s only its own subscriptions and keys, with any filter', async by => {
       const [own, others] = [await anApprovedOne(by), await anApprovedOne('another')]
       const listed = async (path: string) => {
         const reply = await call(by, 'GET', path)
@@ -234,7 +234,7 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
       }
     })
 
-    it('does not replay what another caller made, nor skip the check for a key of its own', async () => {
+    it('does not replay the response of another caller, and checks every caller’s own key', async () => {
       const body = { api_id: await anApi(), plan: 'gold', application: 'another' }
       const headers = { 'idempotency-key': 'shared-by-callers' }
       expect((await call('admin', 'POST', `${base}/subscriptions`, body, headers)).status).toBe(201)
@@ -242,7 +242,7 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
         expect((await call(by, 'POST', `${base}/subscriptions`, body, headers)).status, by).toBe(403)
     })
 
-    it('validates a body without an application or subscription, which is nobody’s', async () => {
+    it('validates a body without an application or subscription', async () => {
       for (const by of ['app', 'subscriber'] as const) {
         expect((await call(by, 'POST', `${base}/subscriptions`, { plan: 'gold' })).status).toBe(400)
         expect((await call(by, 'POST', `${base}/subscriptions`, { application: 7 })).status).toBe(400)

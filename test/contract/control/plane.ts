@@ -23,7 +23,7 @@ export const CALLERS = {
   admin: { roles: ['tenant-admin'], tenant: 'acme', scopes: [] },
   devops: { roles: ['devops'], tenant: 'acme', scopes: [] },
   viewer: { roles: ['viewer'], tenant: 'acme', scopes: [] },
-  /** A program: scopes of its own, no role. */
+  /** A program with scopes and without a role. */
   app: { roles: [], tenant: 'acme', scopes: ['read', 'write'] },
   subscriber: { roles: ['subscriber'], tenant: 'acme', scopes: [] },
   /** A subscriber whose token carries the scopes of the portal it uses, and a role that the policy does not know. */
@@ -91,7 +91,7 @@ function principalOf(name: string, caller: (typeof CALLERS)[Caller]): Principal 
 }
 
 export interface PlaneOptions {
-  /** undefined: PGlite in a directory of its own. */
+  /** undefined: PGlite in a new directory. */
   readonly cluster?: Cluster | undefined
   readonly options?: Partial<ControlPlaneOptions>
 }

@@ -84,23 +84,23 @@ describe.each(DATABASES)('the control plane on $name', database => {
       ).toBe(200)
     })
 
-    it('gives a tenant plans of its own, which nobody else sees and global slugs cannot be taken by', async () => {
-      const own = { slug: 'house', name: 'House', tenant_id: world.acme, monthly_request_limit: 9 }
+    it('lets a tenant have plans that no other tenant sees and that cannot take a global slug', async () => {
+      const own = { slug: 'bronze', name: 'Bronze', tenant_id: world.acme, monthly_request_limit: 9 }
       expect((await plane.call('viewer', 'POST', '/v1/plans', own)).status).toBe(403)
       expect((await plane.call('stranger', 'POST', '/v1/plans', own)).status).toBe(403)
       const made = await plane.call('admin', 'POST', '/v1/plans', own)
       expect([made.status, made.body.tenant_id]).toEqual([201, world.acme])
       expect((await plane.call('admin', 'POST', '/v1/plans', { ...own, slug: 'gold' })).status).toBe(409)
-      expect((await plane.call('stranger', 'GET', '/v1/plans/house')).status).toBe(404)
+      expect((await plane.call('stranger', 'GET', '/v1/plans/bronze')).status).toBe(404)
       expect((await plane.call('stranger', 'GET', `/v1/plans/${made.body.id}`)).status).toBe(404)
       expect(
         (await plane.call('viewer', 'GET', '/v1/plans?limit=100')).body.items.map(
           (plan: { slug: string }) => plan.slug,
         ),
-      ).toContain('house')
+      ).toContain('bronze')
       expect((await plane.call('admin', 'PATCH', '/v1/plans/gold', { burst_limit: 1 })).status).toBe(403)
-      await subscribe({ plan: 'house' })
-      expect((await plane.call('admin', 'DELETE', '/v1/plans/house')).status).toBe(409)
+      await subscribe({ plan: 'bronze' })
+      expect((await plane.call('admin', 'DELETE', '/v1/plans/bronze')).status).toBe(409)
     })
 
     it('changes no global plan for one tenant, and says how it is changed', async () => {
@@ -128,7 +128,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect((await change('DELETE', '/v1/plans/everywhere', undefined, forAcme)).status).toBe(204)
     })
 
-    it('limits a tenant by the hour of its tier, exactly, and tells so in headers', async () => {
+    it('limits a tenant exactly by the hourly limit of its tier, and reports it in headers', async () => {
       const name = 'metered'
       const tenant = (await plane.call('platform', 'POST', '/v1/tenants', { name, tier: 'free' })).body.id
       const call = () => plane.call('metered', 'GET', '/v1/portal/apis')
@@ -150,7 +150,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect([next.status, next.headers.get('x-ratelimit-remaining')]).toEqual([200, '101'])
     })
 
-    it('takes one request for a name of many that come at once, and answers the others 409', async () => {
+    it('accepts one of several concurrent requests for a name, and refuses the others with 409', async () => {
       const attempt = () => plane.call('platform', 'POST', '/v1/tenants', { name: 'contested' })
       const statuses = (await Promise.all(Array.from({ length: 8 }, attempt))).map(reply => reply.status)
       expect(statuses.sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409])
@@ -214,7 +214,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect(await plans()).toEqual(['silver', 'community'])
     })
 
-    it('answers the addresses outside the table: health, unknown ones, other methods', async () => {
+    it('responds at addresses outside the table: health, unknown ones, other methods', async () => {
       expect((await plane.call(null, 'GET', '/health')).body).toEqual({ status: 'ok' })
       expect((await plane.call('viewer', 'GET', '/v1/nothing')).status).toBe(404)
       expect((await plane.call(null, 'GET', '/v1/nothing')).status).toBe(401)
@@ -224,7 +224,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect([head.status, head.body]).toEqual([200, ''])
     })
 
-    it('gives every answer a request id and a trace id, taken over when they are sane', async () => {
+    it('adds a request id and a trace id to every response, and keeps valid ones of the request', async () => {
       const headers = {
         'x-request-id': 'abc-1',
         traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',

@@ -5,7 +5,7 @@ export interface Recipe {
   /** Values of the path's parameters besides `tenant_id`. */
   readonly params?: { readonly [name: string]: string }
   readonly body?: unknown
-  /** What a repetition of the very same call answers; for POST the repetition has no Idempotency-Key. */
+  /** Status of the same call when it is repeated; for POST without Idempotency-Key. */
   readonly repeated: number
 }
 
@@ -78,7 +78,7 @@ const newWebhook = () => ({
   custom_headers: { 'X-Environment': 'test' },
 })
 
-/** A tenant may have a hundred: those of earlier tests make room. */
+/** A tenant may have a hundred, so those of earlier tests are deleted. */
 async function webhookCapacity(plane: Plane, world: World): Promise<void> {
   const all = `/v1/tenants/${world.acme}/webhooks`
   const { items, total } = (await plane.call('platform', 'GET', `${all}?limit=50`)).body
@@ -100,14 +100,20 @@ async function aDelivery(plane: Plane, world: World) {
   }
 }
 
-/** Written down as failed five times: sending has suites of its own. */
+/** Stored as failed five times; sending has separate suites. */
 async function aFailedDelivery(plane: Plane, world: World) {
   const params = await aDelivery(plane, world)
   const bounds = { slots: 1000, perWebhook: 1000, perTenant: 1000, leaseMs: 1, lease: 'recipe' }
   await plane.store.write(world.acme, async tx => {
     await tx.deliveries.claim(bounds)
     await tx.deliveries.settle(params.delivery_id, 'recipe', {
-      ...{ status: 'failed', attempt: 5, statusCode: 500, responseBody: 'no', error: 'answered 500' },
+      ...{
+        status: 'failed',
+        attempt: 5,
+        statusCode: 500,
+        responseBody: 'no',
+        error: 'responded with status 500',
+      },
       ...{ durationMs: 3, nextAttemptAt: null, deliveredAt: null },
     })
   })

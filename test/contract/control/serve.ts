@@ -9,7 +9,7 @@ export interface Served {
   close(): Promise<void>
 }
 
-/** Hands each request to `fetch` and streams the answer back. */
+/** Passes each request to `fetch` and streams the response back. */
 export async function serve(control: Pick<ControlPlane, 'fetch'>): Promise<Served> {
   const server = createServer((incoming, outgoing) => {
     // Fetch forbids them (WHATWG Fetch §2.2.1); the real listener refuses them as well.

@@ -8,7 +8,7 @@ const library = dirname(createRequire(import.meta.url).resolve('@electric-sql/pg
 const { version } = JSON.parse(readFileSync(join(library, '../package.json'), 'utf8')) as { version: string }
 const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/toolgate')
 
-/** Makes `directory` a database that nobody has used. Test files may call it at once. */
+/** Makes `directory` an unused database. Test files may call it concurrently. */
 export async function copyTemplate(directory: string): Promise<void> {
   const template = join(CACHE, `pglite-${version}`)
   if (!exists(template)) {

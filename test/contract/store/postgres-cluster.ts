@@ -22,7 +22,7 @@ export const WITHOUT_POSTGRES = postgresBinaries() === undefined && process.env.
 export const POSTGRES_HINT = WITHOUT_POSTGRES ? ' (skipped: apt-get install postgresql)' : ''
 
 export interface Cluster {
-  /** Makes an empty database and returns its address. A user without rights of its own owns it when `owner` is given. */
+  /** Makes an empty database and returns its address. An unprivileged user owns it when `owner` is given. */
   database(name: string, owner?: string): Promise<string>
   /** Stops the server at once, as a crash does (`pg_ctl stop -m immediate`); the data stays. */
   crash(): Promise<void>

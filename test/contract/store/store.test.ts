@@ -75,7 +75,7 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       await stop?.()
     })
 
-    it('migrates once, also when two start together, and tells what is applied', async () => {
+    it('migrates once, also when two start together, and lists the applied migrations', async () => {
       expect((await opened.migrator.status()).every(each => each.appliedAt === undefined)).toBe(true)
       const runs = await Promise.all([opened.migrator.migrate(), opened.migrator.migrate()])
       expect(runs.map(run => run.length).sort()).toEqual([0, MIGRATIONS.length])
@@ -199,7 +199,7 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       })
     })
 
-    it('tells listeners of a committed change, and of none that was rolled back', async () => {
+    it('notifies listeners of a committed change, and of none that was rolled back', async () => {
       const heard: Signal[] = []
       const unsubscribe = store.onSignal(signal => heard.push(signal))
       const rolledBack = store.write(EVERY_TENANT, async tx => {
@@ -268,7 +268,7 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       expect(await find("'; drop table apis; --")).toEqual([])
     })
 
-    it('pages without losing or repeating a row and tells the total', async () => {
+    it('pages without losing or repeating a row and returns the total', async () => {
       const { tenant } = await seed('pages')
       await store.write(tenant.id, async tx => {
         for (let index = 0; index < 24; index++) {
@@ -285,7 +285,7 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       expect([...seen].sort()).toEqual(seen)
     })
 
-    it('filters keys by the very state that the model tells', async () => {
+    it('filters keys by the same status as the model', async () => {
       const { tenant, api } = await seed('key-states')
       const subscription = aSubscription(api, clock.nowMs)
       const at = (ms: number) => new Date(clock.nowMs + ms)
@@ -378,7 +378,7 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       })
     })
 
-    it('remembers an answer for 24 hours, and one of two that ask together waits for the other', async () => {
+    it('stores a response for 24 hours, and one of two concurrent claims waits for the other', async () => {
       const work = (key: string) =>
         store.write(EVERY_TENANT, async tx => {
           const cached = await tx.idempotency.claim(key, 'hash')

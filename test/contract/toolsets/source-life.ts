@@ -107,7 +107,7 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
       await server.close()
     })
 
-    it('Error keeps the last Ready tools and tells lastError; the next good document ends it', async () => {
+    it('Error keeps the last Ready tools and reports lastError; the next valid document ends it', async () => {
       await ready(world, 'flaky', inline('flaky'))
       await world.put('flaky', { baseURL: BASE_URL, openAPISpec: { inline: '<html>' } })
       const status = await phaseOf(world, 'flaky', 'Error')
@@ -118,7 +118,7 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
       expect((await world.status('flaky'))?.lastError).toBeUndefined()
     })
 
-    it('a source that is away after a restart still serves the last Ready tools', async () => {
+    it('a source that is unavailable after a restart still serves the last Ready tools', async () => {
       const server = await serve((_, response) => response.end(documentOf({ kept: {} })))
       await ready(world, 'away', { openAPISpec: { url: server.url } })
       await server.close()
@@ -130,11 +130,11 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
   })
 
   describe('status', () => {
-    it('tells every field of the table', async () => {
+    it('reports every field of the table', async () => {
       const before = Date.now()
-      await ready(world, 'told', inline('told.b', 'told.a'))
-      const status = (await world.status('told'))!
-      expect(status).toMatchObject({ phase: 'Ready', toolCount: 2, tools: ['told.a', 'told.b'] })
+      await ready(world, 'reported', inline('reported.b', 'reported.a'))
+      const status = (await world.status('reported'))!
+      expect(status).toMatchObject({ phase: 'Ready', toolCount: 2, tools: ['reported.a', 'reported.b'] })
       expect(status.specHash).toMatch(/^[0-9a-f]{64}$/)
       expect(Date.parse(status.lastSyncedAt!)).toBeGreaterThan(before - 60_000)
       expect(status.lastSyncedAt).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)

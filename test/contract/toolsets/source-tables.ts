@@ -13,7 +13,7 @@ const SHOP = documentOf(
   { servers: [{ url: 'https://shop.test/api' }] },
 )
 
-/** A tool-set of its own for each row: names may not meet. */
+/** A separate tool-set for each row, so that names do not conflict. */
 let row = 0
 const next = (): { name: string; prefix: string } => {
   row++

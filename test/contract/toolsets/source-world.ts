@@ -3,12 +3,12 @@ import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
 
 export interface SourceWorld {
-  /** Writes a ToolSet; why whoever takes resources in refused it, undefined when it did not. */
+  /** Writes a ToolSet; returns the reason when it was refused, otherwise undefined. */
   put(name: string, spec: object, meta?: Meta): Promise<string | undefined>
   remove(name: string, namespace?: string): Promise<void>
   /** One key of a ConfigMap or Secret in the namespace of the tests. */
   putKey(kind: 'ConfigMap' | 'Secret', name: string, key: string, text: string): Promise<void>
-  /** What somebody does who edits a generated tool by hand. */
+  /** Edits a generated tool by hand. */
   editTool(name: string, fields: object): Promise<void>
   /** Stops the source and starts another on what the first left behind. */
   restart(): Promise<void>
@@ -39,7 +39,7 @@ export function namesOf(world: SourceWorld, toolSet: string): string {
     .join(' ')
 }
 
-/** Waits until the check answers with anything but undefined or false. */
+/** Waits until the check returns a value other than undefined or false. */
 export async function eventually<T>(
   check: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
@@ -62,7 +62,7 @@ export async function eventually<T>(
   }
 }
 
-/** Waits for a phase that is told of this very state of the resource. */
+/** Waits for a phase that was reported for the current state of the resource. */
 export function phaseOf(
   world: SourceWorld,
   name: string,
@@ -91,7 +91,7 @@ export async function ready(
   }, `the tools of ${name}`)
 }
 
-/** An OpenAPI document of the given operations; each is a GET of its own path unless it says otherwise. */
+/** An OpenAPI document of the given operations; by default each is a GET of a separate path. */
 export function documentOf(
   operations: {
     readonly [id: string]: { path?: string; method?: string; tags?: string[]; summary?: string }

@@ -1,4 +1,4 @@
-/** A name is resolved and checked anew for every attempt: what it led to before says nothing (DNS rebinding). */
+/** A name is resolved and checked for every attempt, since its addresses may change (DNS rebinding). */
 import type { LookupAddress } from 'node:dns'
 import { expect, it } from 'vitest'
 import { receiver } from '../../fixtures/webhook-receivers.ts'
@@ -6,10 +6,10 @@ import { openSending, until } from './sending.ts'
 
 const v4 = (...addresses: string[]): LookupAddress[] => addresses.map(address => ({ address, family: 4 }))
 
-it('is called only while every address of its name is allowed, and tells nothing of the others', async () => {
+it('is called only while every address of its name is allowed, and the error names no other', async () => {
   let status = 500
   const one = await receiver(response => response.writeHead(status, { connection: 'close' }).end())
-  const answers = [
+  const addresses = [
     v4('127.0.0.1'),
     v4('127.0.0.1', '169.254.169.254'),
     v4('10.20.30.40'),
@@ -20,7 +20,7 @@ it('is called only while every address of its name is allowed, and tells nothing
   const sending = await openSending({
     egress: {
       ...{ allow: ['127.0.0.1/32'], allowLoopback: false },
-      resolveHost: (_, done) => done(null, answers[asked++] ?? []),
+      resolveHost: (_, done) => done(null, addresses[asked++] ?? []),
     },
   })
   try {
@@ -41,7 +41,7 @@ it('is called only while every address of its name is allowed, and tells nothing
       await sending.advance('70m')
     }
     await until('the arrival', async () => (await delivery())!.status === 'success')
-    expect(asked).toBe(answers.length)
+    expect(asked).toBe(addresses.length)
     expect(one.received).toHaveLength(2)
     expect(sending.plane.faults).toEqual([])
   } finally {

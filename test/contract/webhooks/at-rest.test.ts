@@ -16,8 +16,8 @@ it('is what the bytes on disk say', async () => {
   // Echoes what it got, and fails at first, so that the delivery has to be kept.
   const one = await receiver((response, { raw }) => response.writeHead(500).end(raw))
   const sending = await openSending()
-  const secret = 'a-secret-nobody-may-find-on-disk'
-  const next = 'the-next-secret-nobody-may-find!'
+  const secret = 'a-secret-that-must-not-be-on-disk'
+  const next = 'the-next-secret-kept-off-the-disk'
   try {
     const acme = await sending.tenant('acme')
     const canary = 'a-canary-that-has-to-be-found'

@@ -48,7 +48,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
       }
     }
 
-    it('tell the five kinds with their highlights, signed over the exact bytes', async () => {
+    it('contain the five kinds with their data, signed over the exact bytes', async () => {
       const one = await open()
       const headers = { 'X-Environment': 'test', Authorization: 'Bearer of-the-receiver' }
       const hook = await acme.webhook(one.url, { custom_headers: headers })
@@ -113,7 +113,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
       await acme.call('DELETE', `/webhooks/${hook}`)
     })
 
-    it('carry a key once, and nothing of it is kept: not in a row, not in the answer that echoes it', async () => {
+    it('contain a key once, and no part of it is stored: not in a row, not in a response that echoes it', async () => {
       // Fails first and echoes, so that the sealed body is kept for the second attempt.
       let failures = 0
       const one = await open((response, { raw, headers }) => {
@@ -178,7 +178,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
       await acme.call('DELETE', `/webhooks/${hook}`)
     })
 
-    it('are unsigned where there is no secret, and only of the kinds asked for, and only while enabled', async () => {
+    it('are unsigned without a secret, only of the requested kinds, and only while enabled', async () => {
       const one = await open()
       const base = { url: one.url, events: ['subscription.approved', 'subscription.revoked'] }
       const made = await acme.call('POST', '/webhooks', base)
@@ -207,7 +207,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
 
     it('are tried once more by hand, with the same bytes', async () => {
       let status = 500
-      const one = await open(response => response.writeHead(status).end('answer'))
+      const one = await open(response => response.writeHead(status).end('response'))
       const hook = await acme.webhook(one.url, { events: ['subscription.created'] })
       await acme.subscribe('by-hand')
       const delivery = async () => (await acme.deliveries(hook))[0]!

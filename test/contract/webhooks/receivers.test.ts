@@ -14,13 +14,13 @@ const BACKLOG = SOAK ? 20 : 4
 /** Specification, "Events", rule 4, in seconds. */
 const DELAYS = [60, 300, 900, 3600]
 const EXPECTED: { readonly [kind: string]: { code: number | null; body: string | null; error: RegExp } } = {
-  'answers 500': { code: 500, body: '{"error":"out of order"}', error: /answered 500/ },
-  'answers 410': { code: 410, body: 'gone', error: /answered 410/ },
-  'redirects to a healthy one': { code: 302, body: '', error: /answered 302/ },
+  'responds with 500': { code: 500, body: '{"error":"out of order"}', error: /responded with status 500/ },
+  'responds with 410': { code: 410, body: 'gone', error: /responded with status 410/ },
+  'redirects to a healthy one': { code: 302, body: '', error: /responded with status 302/ },
   hangs: { code: null, body: null, error: /did not answer completely within/ },
   'resets in mid-body': { code: 200, body: '0123456789', error: /broke off/ },
   'sends one byte a second': { code: 200, body: '', error: /did not answer completely within/ },
-  'answers 500 with 10 MB': { code: 500, body: 'x'.repeat(1024), error: /answered 500/ },
+  'responds with 500 and 10 MB': { code: 500, body: 'x'.repeat(1024), error: /responded with status 500/ },
 }
 /** Dots of the slow one that arrive in time depend on the machine. */
 const bodyOf = (shown: Shown) => shown.response_body?.replaceAll('.', '') ?? null

@@ -154,7 +154,7 @@ describe('the server', () => {
     ['https://user:secret@api.test'],
     ['/relative'],
     ['https://{unknown}.test'],
-  ])('%s is no server: the operation is skipped with the mend', url => {
+  ])('%s is not a server: the operation is skipped with the fix', url => {
     const { tools, skipped } = base([{ url }])
     expect(tools).toEqual([])
     expect(skipped[0]?.reason).toContain('set spec.baseURL')
@@ -173,7 +173,7 @@ describe('authentication', () => {
     security: [{ key: [] }],
   })
 
-  it('of type apiKey goes where the security scheme says, and is no argument', () => {
+  it('of type apiKey is placed as in the security scheme, and is not an argument', () => {
     const toolDefaults = { ...DEFAULT_TOOL_DEFAULTS, authentication: { type: 'apiKey' as const } }
     const { tools } = compileToolSet(document, toolSet({ toolDefaults }), { credential: 's3cret' })
     expect(tools[0]?.authentication).toEqual({

@@ -108,7 +108,7 @@ export async function until(check: () => boolean, what: string, timeoutMs = 8000
   }
 }
 
-/** Answers every request with what the test says. */
+/** Responds to every request as the test defines. */
 export async function serve(
   handler: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {

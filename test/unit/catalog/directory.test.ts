@@ -27,7 +27,7 @@ describe('a tool-set', () => {
     ])
   })
 
-  it('has the same specHash whatever the order and format of its document', async () => {
+  it('has the same specHash for any order and format of its document', async () => {
     const json =
       '{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{"/a":{"get":{"operationId":"a"}}}}'
     const yaml = 'paths: {/a: {get: {operationId: a}}}\ninfo: {version: "1", title: T}\nopenapi: 3.1.0\n'
@@ -62,7 +62,7 @@ describe('a tool-set', () => {
     await until(() => d.tools[0]?.authentication.credential === 'rotated', 'the changed secret')
   })
 
-  it('without its secret is in Error, and never tells a credential', async () => {
+  it('without its secret is in Error, and never reveals a credential', async () => {
     d.write(
       'shop.yaml',
       toolSetResource('shop', {
@@ -90,7 +90,7 @@ describe('a tool-set', () => {
     await d.start({ BACKEND: 'http://one.test' })
     expect(d.tools.map(tool => tool.request.baseUrl)).toEqual(['http://one.test/v1'])
     expect(d.status('other')?.lastError).toContain(
-      `spec.baseURL holds ${placeholder('HOME')}, which is not set`,
+      `spec.baseURL contains ${placeholder('HOME')}, which is not set`,
     )
   })
 })
@@ -179,7 +179,7 @@ describe('a failure', () => {
     expect(d.names).toEqual(['b', 'g'])
     expect(d.status('broken')?.lastError).toContain('broken.yaml')
     d.write('broken.yaml', toolSetResource('broken', inline('b2')))
-    await until(() => d.names.join() === 'b2,g', 'the mended file')
+    await until(() => d.names.join() === 'b2,g', 'the corrected file')
     await until(() => d.status('broken')?.phase === 'Ready', 'the Ready phase')
     expect(d.status('broken')?.lastError).toBeUndefined()
   })
@@ -193,7 +193,7 @@ describe('a failure', () => {
     expect(d.status('shop')).toMatchObject({ toolCount: 1, lastError: expect.stringContaining('HTML') })
   })
 
-  it('of several fields is told whole: field, reason, mend', async () => {
+  it('in several fields is reported completely: field, reason, fix', async () => {
     d.write('shop.yaml', {
       apiVersion: API_VERSION,
       kind: 'ToolSet',
@@ -229,7 +229,7 @@ describe('a failure', () => {
   it.each([
     ['no apiVersion', { kind: 'ToolSet', metadata: {}, spec: {} }, 'apiVersion is missing'],
     ['an OpenAPI document', { openapi: '3.1.0', info: {}, paths: {} }, 'this is an OpenAPI document'],
-    ['a namespace nobody sees', toolSetResource('x', inline('a'), 'default'), 'which no caller sees'],
+    ['a namespace that no caller sees', toolSetResource('x', inline('a'), 'default'), 'which no caller sees'],
   ])('a file with %s is logged with the reason', async (_, content, reason) => {
     d.write('x.yaml', content)
     await d.start()
@@ -301,7 +301,7 @@ describe('a Tool resource', () => {
     expect(d.names).toEqual(['b'])
   })
 
-  it('makes a tool of its own from endpoint, method and schema', async () => {
+  it('makes a new tool from endpoint, method and schema', async () => {
     d.write(
       'ping.yaml',
       tool('ping.host', {
@@ -327,7 +327,7 @@ describe('a Tool resource', () => {
     d.write('lost.yaml', tool('lost', { description: 'x' }))
     await d.start()
     expect(
-      d.logged.some(line => String(line.fields.reason).includes('no tool-set makes a tool of this name')),
+      d.logged.some(line => String(line.fields.reason).includes('no tool-set generates a tool of this name')),
     ).toBe(true)
   })
 })
@@ -356,7 +356,7 @@ describe('a document behind a url', () => {
     await server.close()
   })
 
-  it('that goes away keeps its tools, and serves them even after a restart', async () => {
+  it('that becomes unavailable keeps its tools, and serves them even after a restart', async () => {
     const server = await serve((_, response) => response.end(documentOf('a')))
     d.write('shop.yaml', toolSetResource('shop', { openAPISpec: { url: server.url } }))
     await d.start()

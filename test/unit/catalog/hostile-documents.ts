@@ -1,4 +1,4 @@
-/** 300 documents nobody would write in good faith, made the same way every time. Each says what must come of it. */
+/** 300 hostile documents, generated deterministically. Each defines the expected result. */
 import { documentOf } from './deployment.ts'
 
 export interface HostileDocument {

@@ -62,7 +62,7 @@ describe('bounds of the compiler', () => {
     await patient.close()
   })
 
-  it('on memory are told, and the process goes on', async () => {
+  it('on memory are reported, and the process continues', async () => {
     const compiler = createCompiler({ timeoutMs: 30_000, maxHeapMb: 40, idleMs: 1000 })
     expect(await compiler.compile({ document: big, toolSet: toolSet() })).toMatchObject({
       kind: 'fault',

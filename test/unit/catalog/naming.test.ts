@@ -64,7 +64,7 @@ describe('argument names', () => {
     expect(argumentName('__proto__')).toMatch(/^argument_[0-9a-f]{8}$/)
   })
 
-  it('of two parameters alike tell the place of the later', () => {
+  it('of two equal parameters contain the place of the later', () => {
     const schema = { type: 'string' }
     const document = withParameters('/things/{id}', [
       { name: 'id', in: 'query', schema },

@@ -72,18 +72,18 @@ afterEach(async () => {
 
 describe('the phases of a tool-set', () => {
   it('are Pending, Syncing, Ready when it is new; a restart does not call it Pending again', async () => {
-    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], faults: [] })
     expect(phases).toEqual(['new Pending', 'new Syncing', 'new Ready'])
     await reconciler.close()
     phases = []
     reconciler = start()
-    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], faults: [] })
     expect(phases).toEqual(['new Syncing', 'new Ready'])
   })
 
   it('end with the tool-set', async () => {
-    await reconciler.apply({ toolSets: [desired('short', 'a')], manualTools: [] })
-    await reconciler.apply({ toolSets: [], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('short', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [], manualTools: [], faults: [] })
     expect(phases.at(-1)).toBe('short gone')
   })
 })
@@ -91,7 +91,7 @@ describe('the phases of a tool-set', () => {
 describe('synchronizations of one tool-set', () => {
   it('never overlap; those asked for meanwhile become one more', async () => {
     const asked = ['a', 'b', 'c', 'd', 'e'].map(operation =>
-      reconciler.apply({ toolSets: [desired('busy', operation)], manualTools: [] }),
+      reconciler.apply({ toolSets: [desired('busy', operation)], manualTools: [], faults: [] }),
     )
     await Promise.all(asked)
     expect([max, compiled]).toEqual([1, 2])
@@ -99,17 +99,17 @@ describe('synchronizations of one tool-set', () => {
   })
 
   it('are not begun by a look at a source that holds what it held', async () => {
-    await reconciler.apply({ toolSets: [desired('still', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('still', 'a')], manualTools: [], faults: [] })
     phases = []
     await reconciler.refreshLocal()
     expect([compiled, phases]).toEqual([1, []])
   })
 
   it('begin only when the tool-set changed', async () => {
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [] })
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], faults: [] })
     expect(compiled).toBe(1)
-    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [], faults: [] })
     expect(compiled).toBe(2)
   })
 })

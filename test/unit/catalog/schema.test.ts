@@ -85,7 +85,7 @@ describe('keywords', () => {
 })
 
 describe('readOnly and writeOnly', () => {
-  it('readOnly fields are no arguments, required or not', () => {
+  it('readOnly fields are not arguments, required or not', () => {
     const schema = {
       type: 'object',
       required: ['id', 'name'],

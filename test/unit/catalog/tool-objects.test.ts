@@ -58,7 +58,7 @@ describe('tool objects', () => {
     expect(editedFields(live[0]!, GROUP)).toEqual({})
   })
 
-  it('follow the document in fields nobody edited, and keep those somebody did', () => {
+  it('follow the document in unedited fields, and keep edited ones', () => {
     const live = stored(planObjects(tools(['a', 'Does a']), [], OWNER, GROUP).create)
     const manualByKey = edited(live[0]!, { description: 'By hand.', timeout: '5s' })
     expect(editedFields(manualByKey, GROUP)).toEqual({ description: 'By hand.', timeout: '5s' })
@@ -73,7 +73,7 @@ describe('tool objects', () => {
     expect(again).toEqual({ create: [], replace: [], remove: [] })
   })
 
-  it('go when their operation goes; what somebody made by hand stays', () => {
+  it('are deleted with their operation; objects made by hand stay', () => {
     const live = stored(planObjects(tools(['a', 'x'], ['b', 'y']), [], OWNER, GROUP).create)
     const foreign: KubeObject = {
       metadata: { name: 'mine', namespace: 'tenant-acme' },

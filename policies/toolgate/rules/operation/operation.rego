@@ -1,6 +1,6 @@
 # METADATA
 # title: Known operations
-# description: Deny by default. What `operations/data.yaml` does not list may nobody do.
+# description: Deny by default. Operations that `operations/data.yaml` does not list are denied.
 package toolgate.rules.operation
 
 # METADATA
@@ -13,5 +13,5 @@ deny contains {"code": code, "message": "The policy knows no such operation."} i
 	code := rego.metadata.rule().custom.reason_code
 }
 
-# a rule of its own, because undefined within `not` makes the whole rule undefined, and that denies nothing
+# a separate rule, because an undefined value within `not` makes the whole rule undefined, which denies nothing
 _known if data.toolgate.operations[input.action.name]

@@ -1,14 +1,14 @@
 # METADATA
 # title: Roles
 # description: |
-#   Some operations need a role besides the scopes: a scope may be given to any program, deciding about others
-#   is for people. The owner may need none (`own`), and neither does an operation on what belongs to no tenant
-#   and needs a scope of its own (`shared`).
+#   Some operations need a role in addition to the scopes: any program may have a scope, but decisions about
+#   others are for people. The owner may need no role (`own`). An operation on a resource that belongs to no
+#   tenant needs none either, because it needs another scope (`shared`).
 package toolgate.rules.role
 
 # METADATA
 # title: A role is missing
-# description: The caller has none of the roles that the operation asks for. No scope would help.
+# description: The caller has none of the roles that the operation needs. No scope would help.
 # custom:
 #   reason_code: role_required
 deny contains {"code": code, "message": message} if {

@@ -1,9 +1,9 @@
 # METADATA
 # title: Scopes
 # description: |
-#   An operation needs the scopes that `operations/data.yaml` gives it; calling a tool that may destroy
-#   something needs `write` besides. Each reason names the scopes that would be enough, so that a client can
-#   ask for them. What a confined role grants needs no scope.
+#   An operation needs the scopes in `operations/data.yaml`; calling a tool that may destroy something also
+#   needs `write`. Each reason names the scopes that would be enough, so that a client can request them. An
+#   operation that a confined role grants needs no scope.
 package toolgate.rules.scope
 
 import data.toolgate.granted
@@ -24,7 +24,7 @@ deny contains {"code": code, "message": message, "scopes": required} if {
 
 # METADATA
 # title: None of the scopes
-# description: One of several scopes is enough, and the caller has none of them.
+# description: One of several scopes is enough, but the caller has none of them.
 # custom:
 #   reason_code: insufficient_scope
 deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
@@ -38,8 +38,8 @@ deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
 # METADATA
 # title: A destructive tool needs write
 # description: |
-#   A tool that is not read-only and may destroy something. Hints that are missing are taken as MCP takes them:
-#   not read-only, and destructive.
+#   The tool is not read-only and may destroy something. Missing hints have the defaults of MCP: not read-only,
+#   and destructive.
 # custom:
 #   reason_code: insufficient_scope
 # related_resources:

@@ -34,14 +34,14 @@ test_none_of_several_names_the_first if {
 	}} with input as _asks("control.metrics.read", ["write"], {})
 }
 
-test_what_is_everybodys_needs_another_scope if {
+test_a_resource_of_no_tenant_needs_another_scope if {
 	scope.deny == set() with input as _asks("control.plans.create", ["write"], {"tenant": "acme"})
 	_missing == {"write"} with input as _asks("control.plans.create", ["admin"], {"tenant": "acme"})
 	scope.deny == set() with input as _asks("control.plans.create", ["admin"], {"tenant": null})
 	_missing == {"admin"} with input as _asks("control.plans.create", ["write"], {"tenant": null})
 }
 
-test_an_api_that_is_everybodys_needs_nothing if {
+test_an_api_of_no_tenant_needs_nothing if {
 	_missing == set() with input as _asks("proxy", [], {"tenant": null})
 	_missing == {"execute"} with input as _asks("proxy", [], {"tenant": "acme"})
 }

@@ -1,15 +1,15 @@
 # METADATA
 # title: Tenants
 # description: |
-#   A thing is for the callers of its tenant, or for all when it belongs to none. Who acts for another tenant
-#   (`X-Tenant-ID`, `cpi-admin` only) arrives here as a caller of that tenant: the gateway has seen to it.
+#   A resource is for the callers of its tenant, or for all callers when it belongs to no tenant. A caller who
+#   acts for another tenant (`X-Tenant-ID`, `cpi-admin` only) appears here as a caller of that tenant.
 package toolgate.rules.tenant
 
 import data.toolgate.granted
 
 # METADATA
-# title: Another tenant's
-# description: The thing belongs to a tenant the caller is not acting in. No scope would help.
+# title: Another tenant
+# description: The resource belongs to a tenant for which the caller does not act. No scope would help.
 # custom:
 #   reason_code: other_tenant
 deny contains {"code": code, "message": "This belongs to another tenant."} if {

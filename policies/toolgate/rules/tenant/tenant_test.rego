@@ -6,7 +6,7 @@ test_the_callers_own_tenant if {
 	tenant.deny == set() with input as _asks("tools.call", "acme", "acme", [])
 }
 
-test_everybodys if {
+test_a_resource_of_no_tenant if {
 	tenant.deny == set() with input as _asks("tools.call", "acme", null, [])
 	tenant.deny == set() with input as _asks("tools.call", null, null, [])
 }
@@ -16,7 +16,7 @@ test_another_tenants_is_denied if {
 	_codes == {"other_tenant"} with input as _asks("tools.call", null, "beta", ["read", "execute", "admin"])
 }
 
-test_a_thing_of_unknown_tenant_is_denied if {
+test_a_resource_of_unknown_tenant_is_denied if {
 	properties := {"tenant": "acme", "roles": [], "scopes": ["admin"]}
 	_codes == {"other_tenant"} with input as {"subject": {"properties": properties}}
 }

@@ -1,4 +1,4 @@
-/** Who calls, for which tenant, and what the policy says to it. It holds no rule about scopes or roles except who may cross tenants. */
+/** Authenticates a call, resolves its tenants and asks the policy. The only rule in it is which role may act for other tenants. */
 
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'
 
-/** May act for another tenant (contract §2). */
+/** The role that may act for another tenant. */
 const PLATFORM_ADMIN = 'cpi-admin'
 
 /** @throws Problem unauthorized */
@@ -25,7 +25,7 @@ export async function authenticate(
   const header = request.headers.get('authorization') ?? ''
   // RFC 9110 §11.1: the scheme is case-insensitive.
   const token = /^bearer +([^\s]+)\s*$/i.exec(header)?.[1]
-  if (token === undefined) throw unauthorized('A bearer token is needed.', '')
+  if (token === undefined) throw unauthorized('A bearer token is required.', '')
   const verified = await verifier.verify(token, nowMs)
   if (verified.kind !== 'refusal') return verified
   if (verified.row.status !== 401) throw new Problem('forbidden', verified.message)
@@ -37,14 +37,14 @@ function unauthorized(message: string, parameter: string): Problem {
   return new Problem('unauthorized', message, [], [['www-authenticate', challenge]])
 }
 
-/** Where a call acts, as far as tokens, header and path tell. */
+/** The caller and the tenants of a call, from token, header and path. */
 export interface Standing {
   readonly principal: Principal
   /** The tenant of the token, when it exists. */
   readonly home: Tenant | undefined
   /** The tenant of the path or of `X-Tenant-ID`, else the home; undefined = none, or all of them. */
   readonly tenant: Tenant | undefined
-  /** What the path or header said, when no such tenant exists. */
+  /** The reference in the path or header, when no such tenant exists. */
   readonly unknownTenant: string | undefined
   readonly crossesTenants: boolean
 }
@@ -66,7 +66,10 @@ export async function locate(
     found: asked === undefined || hasNul(asked) ? undefined : await tx.tenants.resolve(asked),
   }))
   if (headerTenant !== '' && !crossesTenants && !names(principal, home, headerTenant)) {
-    throw new Problem('forbidden', 'X-Tenant-ID names another tenant than the token.')
+    throw new Problem(
+      'forbidden',
+      'X-Tenant-ID names another tenant than the token. Omit the header, or send the tenant of the token.',
+    )
   }
   const tenant = asked === undefined ? home : found
   return {
@@ -82,7 +85,7 @@ function names(principal: Principal, home: Tenant | undefined, reference: string
   return reference === principal.tenant || reference === home?.id || reference === home?.name
 }
 
-/** PostgreSQL text holds no NUL; such a name exists nowhere. */
+/** PostgreSQL text holds no NUL, so no tenant has such a name. */
 function hasNul(text: string): boolean {
   return text.includes('\0')
 }
@@ -90,13 +93,13 @@ function hasNul(text: string): boolean {
 export interface Question {
   readonly action: string
   readonly resourceId: string
-  /** Name of the tenant the thing belongs to; null = everybody's. */
+  /** Name of the owning tenant; null = the resource belongs to no tenant. */
   readonly tenant: string | null
   readonly own: boolean
   readonly timeMs: number
 }
 
-/** Same number for questions the policy cannot tell apart. Numbers are never used again, so the table may be dropped when it is full. */
+/** One number for each distinct policy question. Numbers are never reused, so the table may be cleared when it is full. */
 const MAX_NUMBERS = 10_000
 const numbers = new Map<string, number>()
 let lastNumber = 0
@@ -128,8 +131,8 @@ function reasonsOf(decision: Decision): string {
 }
 
 /**
- * Authorizes a list: all of it or, where the policy does not allow that, what belongs to the caller's own application.
- * @returns the application that the list must be reduced to; undefined = none
+ * Authorizes a list: all of it or, when the policy does not allow that, what belongs to the caller's application.
+ * @returns the application that the list must be limited to; undefined = no limit
  * @throws Problem forbidden when the policy allows neither; unavailable when it could not decide
  */
 export async function authorizeList(

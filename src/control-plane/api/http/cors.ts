@@ -1,9 +1,9 @@
-/** Cross-origin rules of the control plane: the configured lists, and always what its own API needs. It decides on no endpoint. */
+/** CORS of the control plane: the configured lists, extended by the methods and headers that its API needs. It knows no endpoint. */
 import type { MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import type { CorsOptions } from '../options.ts'
 
-/** Browsers let a page use these only where a response names them (Fetch, "CORS protocol"): without them the API is only half usable. */
+/** A page may use these only when a response names them (Fetch, "CORS protocol"), and the API cannot be used fully without them. */
 const METHODS = ['PATCH']
 const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'X-Tenant-ID', 'Idempotency-Key', 'If-Match']
 const RESPONSE_HEADERS = [

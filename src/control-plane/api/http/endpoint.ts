@@ -1,4 +1,4 @@
-/** What an endpoint is: declared once, it gives routing, authorization, validation and the OpenAPI document. It runs nothing. */
+/** The type of an endpoint: one declaration gives routing, authorization, validation and the OpenAPI document. It runs no endpoint. */
 import type { z } from 'zod'
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
@@ -8,56 +8,57 @@ import type { Services } from '../services.ts'
 /** One call of an endpoint, authenticated, authorized and validated, inside its transaction. */
 export interface Call<Query, Body> {
   readonly tx: Transaction
-  /** As in the path, decoded; each may be any text. */
+  /** Path parameters, decoded but not validated. */
   readonly params: { readonly [name: string]: string }
   readonly query: Query
   readonly body: Body
   readonly principal: Principal
   /** The tenant of the path or, where the path names none, the one the caller acts in; undefined = all of them. */
   readonly tenant: Tenant | undefined
-  /** Set where the endpoint is `narrowable`: only what belongs to this application may be shown. */
+  /** Set where the endpoint is `narrowable`: the response must be limited to this application. */
   readonly onlyApplication: string | undefined
   /** '' when absent. */
   readonly ifMatch: string
   readonly services: Services
 }
 
+/** The status is the one that the endpoint declares. */
 export interface EndpointResult {
-  readonly status: 200 | 201 | 202 | 204
   readonly body?: unknown
-  /** Revision of the thing; becomes the ETag. */
+  /** Revision of the resource; becomes the ETag. */
   readonly revision?: number
-  /** Path below `/v1` of what was created. */
+  /** Path below `/v1` of the created resource. */
   readonly location?: string
-  /** The body shows a key: it is sealed before it is remembered for `Idempotency-Key`. */
+  /** The body contains a key: it is encrypted before it is stored for `Idempotency-Key`. */
   readonly secret?: boolean
 }
 
-/**
- * Whose things the endpoint is about, and so which rows its transaction may see:
- * `path`: those of `{tenant_id}`; `caller`: those of the caller's tenant, or of all for who may act across tenants;
- * `platform`: those that belong to no tenant.
- */
-export type Reach = 'path' | 'caller' | 'platform'
+export type SuccessStatus = 200 | 201 | 202 | 204
 
-/** What the policy has to know beyond the path, found in the transaction before it is asked. */
+/**
+ * Which rows the transaction of an endpoint may see. `path`: those of `{tenant_id}`; `caller`: those of the caller's tenant, or of all
+ * tenants for a caller who may cross tenants; `platform`: those that belong to no tenant.
+ */
+type Reach = 'path' | 'caller' | 'platform'
+
+/** Policy input beyond the path, read in the transaction before the policy decides. */
 export interface Subject {
-  /** Name of the tenant it belongs to; null = everybody's. Absent: as the reach says. */
+  /** Name of the owning tenant; null = the resource belongs to no tenant. Absent: as the reach says. */
   readonly tenant?: string | null
-  /** It belongs to the caller's own application. */
+  /** The resource belongs to the caller's application. */
   readonly own?: boolean
 }
 
-/** What is known before the policy has been asked. */
+/** The part of a call that is known before authorization. */
 export interface SubjectQuestion
   extends Pick<Call<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant'> {
   /** The caller may act for every tenant. */
   readonly crossesTenants: boolean
-  /** Parsed but not validated; undefined when there is none. */
+  /** Parsed but not validated; undefined without a body. */
   readonly rawBody: unknown
 }
 
-export interface EndpointShape<Query, Body> {
+interface EndpointDeclaration<Query, Body> {
   readonly method: 'get' | 'post' | 'patch' | 'delete'
   /** Below `/v1`, with `{name}` for parameters (OpenAPI 3.1 §4.8.8). */
   readonly path: string
@@ -65,36 +66,55 @@ export interface EndpointShape<Query, Body> {
   /** Unique; `operationId` of the document. */
   readonly id: string
   readonly summary: string
-  /** `control.<resource>.<verb>`: what the policy is asked. */
+  /** `control.<resource>.<verb>`: the action of the policy input. */
   readonly action: string
-  readonly reach: Reach
+  /** Absent: `path`, for which the path must have `{tenant_id}`. */
+  readonly reach?: Exclude<Reach, 'path'>
   readonly query?: z.ZodType<Query>
   readonly body?: z.ZodType<Body>
-  /** True: a call without a body is fine, and validated as `{}`. */
+  /** True: a call without a body is valid, and validated as `{}`. */
   readonly bodyOptional?: boolean
-  /** Fields of the resource that a body must not set, for the message that says so. */
+  /** Fields of the resource for which the error message is `is read-only.`; those that the body schema has are ignored. */
   readonly readOnly?: readonly string[]
   readonly success: {
-    readonly status: EndpointResult['status']
+    /** Absent: 201 for POST, 204 for DELETE, otherwise 200. */
+    readonly status?: SuccessStatus
     readonly description: string
     readonly schema?: z.ZodType
   }
   /** POST only: false where repeating a call is harmless or pointless. */
   readonly idempotencyKey?: boolean
-  /** The thing has an ETag, and the endpoint heeds `If-Match`. */
+  /** The resource has an ETag, and the endpoint evaluates `If-Match`. */
   readonly preconditions?: boolean
-  /** A list that a caller who may not see all of it gets reduced to what belongs to its own application. */
+  /** A list that is limited to the caller's application when the policy does not allow all of it. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>
-  run(call: Call<Query, Body>): Promise<EndpointResult>
+  run(call: Call<Query, Body>): Promise<EndpointResult> | Promise<void>
 }
 
-/** An endpoint whose types have been checked at its declaration and are not needed any more. */
-export type Endpoint = EndpointShape<unknown, unknown>
+/** A declared endpoint with its defaults filled in; the types of query and body were checked at the declaration. */
+export interface Endpoint extends Omit<EndpointDeclaration<unknown, unknown>, 'reach'> {
+  readonly reach: Reach
+  readonly status: SuccessStatus
+}
+
+const DEFAULT_STATUS = { get: 200, post: 201, patch: 200, delete: 204 } as const
 
 /** Declares an endpoint: `query` and `body` of the call get their types from the schemas. */
 export function endpoint<Query = Record<string, never>, Body = Record<string, never>>(
-  shape: EndpointShape<Query, Body>,
+  declaration: EndpointDeclaration<Query, Body>,
 ): Endpoint {
-  return shape as unknown as Endpoint
+  const { reach = 'path', path, method, success } = declaration
+  if ((reach === 'path') !== path.includes('{tenant_id}')) {
+    throw new Error(`${method} ${path}: the reach is ${reach}, which does not fit the path`)
+  }
+  const status = success.status ?? DEFAULT_STATUS[method]
+  return { ...(declaration as unknown as EndpointDeclaration<unknown, unknown>), reach, status }
+}
+
+/** `endpoint` for several endpoints with one tag. */
+export function tagged(tag: string) {
+  return <Query = Record<string, never>, Body = Record<string, never>>(
+    declaration: Omit<EndpointDeclaration<Query, Body>, 'tag'>,
+  ): Endpoint => endpoint({ ...declaration, tag })
 }

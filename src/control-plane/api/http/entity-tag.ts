@@ -1,4 +1,4 @@
-/** Entity tags and preconditions (RFC 9110 §8.8.3, §13.1.1). It reads no request. */
+/** Entity tags and `If-Match` (RFC 9110 §8.8.3, §13.1.1). It reads no request. */
 import { Problem } from './problem.ts'
 
 export function entityTag(revision: number): string {
@@ -6,7 +6,7 @@ export function entityTag(revision: number): string {
 }
 
 /**
- * Checks `If-Match` against what is there now; '' = no precondition. Weak tags never match (strong comparison).
+ * Checks `If-Match` against the current revision; '' = no precondition. Weak tags never match (strong comparison).
  * @throws Problem precondition_failed
  */
 export function checkIfMatch(ifMatch: string, revision: number): void {
@@ -15,6 +15,6 @@ export function checkIfMatch(ifMatch: string, revision: number): void {
   if (tags.includes(entityTag(revision))) return
   throw new Problem(
     'precondition_failed',
-    `It has been changed since: its ETag is now ${entityTag(revision)}. Read it again, then repeat the change.`,
+    `The resource has changed: its ETag is now ${entityTag(revision)}. Read it again, then repeat the change.`,
   )
 }

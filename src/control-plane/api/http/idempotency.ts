@@ -1,25 +1,27 @@
-/** `Idempotency-Key` on POST (contract §5): the same key gives the same answer for 24 hours, in the transaction of the change itself. */
+/** `Idempotency-Key` on POST: the same key returns the same response for 24 hours, stored in the transaction of the change itself. It runs no endpoint. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Principal } from '../../../model/principal.ts'
 import type { Transaction } from '../../store/store.ts'
-import type { EndpointResult } from './endpoint.ts'
-import { conflict, invalid } from './problem.ts'
+import type { EndpointResult, SuccessStatus } from './endpoint.ts'
+import { conflict, invalidField } from './problem.ts'
 
 /** Visible ASCII (draft-ietf-httpapi-idempotency-key-header), long enough for any UUID. */
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 const deriveKey = promisify(scrypt) as (secret: string, salt: Buffer, length: number) => Promise<Buffer>
 
-export interface RepeatableRequest {
+interface RepeatableRequest {
   readonly key: string
   readonly principal: Principal
   readonly method: string
   readonly path: string
   readonly bodyText: string
+  /** Of the response when the request succeeds. */
+  readonly status: SuccessStatus
 }
 
 /**
- * Runs `work` once for a key. A repetition gets the first answer; failures are not remembered.
+ * Runs `work` once for a key. A repetition gets the first response; errors are not stored.
  * @throws Problem conflict when the key was used with another body
  */
 export async function onlyOnce(
@@ -28,9 +30,9 @@ export async function onlyOnce(
   work: () => Promise<EndpointResult>,
 ): Promise<{ readonly response: EndpointResult; readonly replayed: boolean }> {
   if (!KEY_PATTERN.test(request.key)) {
-    throw invalid([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters.' }])
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters.')
   }
-  const { principal, method, path, key } = request
+  const { principal, method, path, key, status } = request
   const caller = [principal.kind, principal.subject, principal.consumer, principal.tenant ?? null]
   const recordKey = digest(JSON.stringify([tx.scope, caller, method, path, key]))
   const requestHash = digest(request.bodyText)
@@ -39,11 +41,11 @@ export async function onlyOnce(
     const response = await work()
     const text = JSON.stringify(response)
     const body = response.secret === true ? await seal(text, key) : text
-    await tx.idempotency.settle({ key: recordKey, requestHash, status: response.status, body })
+    await tx.idempotency.settle({ key: recordKey, requestHash, status, body })
     return { response, replayed: false }
   }
   if (cached.requestHash !== requestHash) {
-    throw conflict('This Idempotency-Key was used with another body.', [
+    throw conflict('This Idempotency-Key was used with another body. Send a new key.', [
       { field: 'Idempotency-Key', message: 'was used with another body within the last 24 hours.' },
     ])
   }
@@ -56,8 +58,8 @@ function digest(text: string): string {
 }
 
 /**
- * An answer that shows an API key is kept encrypted under a key made from the Idempotency-Key, of which we keep only a digest:
- * the database alone reveals no API key.
+ * A response that contains an API key is stored encrypted with a key derived from the Idempotency-Key, which is itself stored only as
+ * a digest: the database alone reveals no API key.
  */
 const SEALED = 'sealed:'
 const SALT_BYTES = 16

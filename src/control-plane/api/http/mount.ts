@@ -1,7 +1,13 @@
-/** The path of every call: authenticate, limit, authorize, validate, run in one transaction, answer. It knows no endpoint by name. */
+/** The steps of every call: authenticate, limit, authorize, validate, run in one transaction, respond. It knows no endpoint by name. */
 import type { Context, Hono } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
-import { EVERY_TENANT, type Scope, StoreConflict, type Transaction } from '../../store/store.ts'
+import {
+  EVERY_TENANT,
+  type Scope,
+  StoreConflict,
+  type Transaction,
+  type UniqueConstraint,
+} from '../../store/store.ts'
 import type { ControlPlaneOptions } from '../options.ts'
 import type { Services } from '../services.ts'
 import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
@@ -9,9 +15,9 @@ import type { Call, Endpoint, EndpointResult } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
 import { onlyOnce } from './idempotency.ts'
 import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
-import { type ReadBody, readBody } from './read-body.ts'
+import { type JsonBody, readJsonBody } from './read-body.ts'
 import type { TierLimit } from './tier-limit.ts'
-import { type Validated, validate } from './validate.ts'
+import { type Validated, validateInput } from './validate.ts'
 
 export interface MountParts {
   readonly options: ControlPlaneOptions
@@ -33,7 +39,7 @@ export function mountEndpoint(app: Hono, endpoint: Endpoint, parts: MountParts):
   })
 }
 
-/** Authenticates, resolves the tenants and takes one request of the tier's limit. @throws Problem */
+/** Authenticates, resolves the tenants and counts the request against the hourly limit of the tier. @throws Problem */
 export async function admit(
   context: Context,
   { options, tierLimit }: MountParts,
@@ -51,7 +57,7 @@ export async function admit(
     if (!taken.allowed) {
       throw new Problem(
         'rate_limited',
-        `The tenant has used its ${taken.limit} requests of this hour.`,
+        `The tenant has used all ${taken.limit} requests of this hour. Retry when the hour has passed.`,
         [],
         [['retry-after', String(taken.retryAfterSecs)]],
       )
@@ -68,29 +74,26 @@ async function serve(
 ): Promise<Response> {
   const { options } = parts
   const request = context.req.raw
-  const body = await readBody(request, options.maxBodyBytes)
+  const body = await readJsonBody(request, options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
   const work = async (tx: Transaction): Promise<EndpointResult> => {
     const call = await prepare(context, endpoint, parts, standing, tx, body)
+    const run = async () => (await endpoint.run(call)) ?? {}
     const key = request.headers.get('idempotency-key')
-    if (key === null || endpoint.method !== 'post' || endpoint.idempotencyKey === false) {
-      return endpoint.run(call)
-    }
+    if (key === null || endpoint.method !== 'post' || endpoint.idempotencyKey === false) return run()
     const { principal } = standing
-    const path = context.req.path
-    const once = await onlyOnce(
-      tx,
-      { key, principal, method: endpoint.method, path, bodyText: body.kind === 'json' ? body.text : '' },
-      () => endpoint.run(call),
-    )
+    const { method, status } = endpoint
+    const bodyText = body.kind === 'json' ? body.text : ''
+    const repeatable = { key, principal, method, path: context.req.path, bodyText, status }
+    const once = await onlyOnce(tx, repeatable, run)
     if (once.replayed) context.header('idempotency-replayed', 'true')
     return once.response
   }
   try {
     const run = endpoint.method === 'get' ? options.store.read : options.store.write
-    return respond(context, await run(scope, work))
+    return respond(context, endpoint, await run(scope, work))
   } catch (error) {
-    throw error instanceof StoreConflict ? taken(error) : error
+    throw error instanceof StoreConflict ? conflictOf(error) : error
   }
 }
 
@@ -99,32 +102,32 @@ function scopeOf(endpoint: Endpoint, { tenant, unknownTenant, crossesTenants }: 
   if (endpoint.reach === 'platform') return EVERY_TENANT
   if (tenant !== undefined) return tenant.id
   if (crossesTenants && unknownTenant === undefined) return EVERY_TENANT
-  return NOBODY
+  return NO_TENANT
 }
 
-/** A scope that no row belongs to: what is there stays hidden, and authorization decides what the caller is told. */
-const NOBODY = 'nobody'
+/** A scope without rows: the transaction finds nothing, and authorization decides on the error. */
+const NO_TENANT = 'none'
 
-/** Everything that may refuse a call before it runs, in the order in which it may be told: 403, 404, 400. */
+/** All checks before a call runs, in the order of their errors: 403, 404, 400. */
 async function prepare(
   context: Context,
   endpoint: Endpoint,
   { options, services }: MountParts,
   standing: Standing,
   tx: Transaction,
-  body: ReadBody,
+  body: JsonBody,
 ): Promise<Call<unknown, unknown>> {
   const params = context.req.param() as Record<string, string>
   const { principal, tenant, unknownTenant, crossesTenants } = standing
   const rawBody = body.kind === 'json' ? body.value : undefined
-  // PostgreSQL text holds no NUL: nothing has such an id, and asking would fail.
-  const askable = Object.values(params).every(value => !value.includes('\0'))
-  const subject = askable
+  // PostgreSQL text holds no NUL: no row has such an id, and the query would fail.
+  const queryable = Object.values(params).every(value => !value.includes('\0'))
+  const subject = queryable
     ? await endpoint.subject?.({ tx, params, principal, tenant, crossesTenants, rawBody })
     : undefined
   const byReach = endpoint.reach === 'platform' ? null : (tenant?.name ?? unknownTenant ?? null)
   if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
-    throw new Problem('forbidden', 'The token names no tenant of this control plane.')
+    throw new Problem('forbidden', 'The token names no tenant that exists here.')
   }
   const question: Question = {
     action: endpoint.action,
@@ -138,7 +141,7 @@ async function prepare(
     onlyApplication = await authorizeList(options.policy(), standing, question)
   } else await authorize(options.policy(), standing, question)
   if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
-  if (!askable) throw notFound(endpoint.tag)
+  if (!queryable) throw notFound(endpoint.tag)
   const query = validateQuery(endpoint, new URL(context.req.url).searchParams)
   const checked = validateBody(endpoint, body)
   const faults: FieldFault[] = [...(query.ok ? [] : query.faults), ...(checked.ok ? [] : checked.faults)]
@@ -160,7 +163,7 @@ function lastParam(params: Readonly<Record<string, string>>): string {
   return Object.values(params).at(-1) ?? '*'
 }
 
-/** Parameters that the endpoint does not know are ignored, as proxies and tracking tools add them; a repeated one is refused. */
+/** Unknown parameters are ignored, since proxies and tracking tools add some; a repeated one is refused. */
 function validateQuery(endpoint: Endpoint, search: URLSearchParams): Validated<unknown> {
   if (endpoint.query === undefined) return { ok: true, value: {} }
   const input: Record<string, string> = {}
@@ -170,23 +173,23 @@ function validateQuery(endpoint: Endpoint, search: URLSearchParams): Validated<u
     // A plain assignment to __proto__ would vanish.
     Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true })
   }
-  const result = validate(endpoint.query, input, 'query')
+  const result = validateInput(endpoint.query, input, 'query')
   if (result.ok && faults.length === 0) return result
   return { ok: false, faults: [...faults, ...(result.ok ? [] : result.faults)] }
 }
 
-function validateBody(endpoint: Endpoint, body: ReadBody): Validated<unknown> {
-  if (body.kind === 'faulty') return { ok: false, faults: body.faults }
+function validateBody(endpoint: Endpoint, body: JsonBody): Validated<unknown> {
+  if (body.kind === 'invalid') return { ok: false, faults: body.faults }
   if (endpoint.body === undefined) {
     const empty = body.kind === 'none' || isEmptyObject(body.value)
     return empty
       ? { ok: true, value: {} }
-      : { ok: false, faults: [{ field: 'body', message: 'must be absent: nothing can be set here.' }] }
+      : { ok: false, faults: [{ field: 'body', message: 'must be absent: this request takes no body.' }] }
   }
   if (body.kind === 'none' && endpoint.bodyOptional !== true) {
     return { ok: false, faults: [{ field: 'body', message: 'is required.' }] }
   }
-  return validate(endpoint.body, body.kind === 'none' ? {} : body.value, 'body', endpoint.readOnly)
+  return validateInput(endpoint.body, body.kind === 'none' ? {} : body.value, 'body', endpoint.readOnly)
 }
 
 function isEmptyObject(value: unknown): boolean {
@@ -195,33 +198,29 @@ function isEmptyObject(value: unknown): boolean {
   )
 }
 
-function respond(context: Context, response: EndpointResult): Response {
-  if (response.revision !== undefined) context.header('etag', entityTag(response.revision))
-  if (response.location !== undefined) context.header('location', BASE + response.location)
-  if (response.secret === true) context.header('cache-control', 'no-store')
-  return response.body === undefined
+function respond(context: Context, endpoint: Endpoint, result: EndpointResult): Response {
+  if (result.revision !== undefined) context.header('etag', entityTag(result.revision))
+  if (result.location !== undefined) context.header('location', BASE + result.location)
+  if (result.secret === true) context.header('cache-control', 'no-store')
+  return result.body === undefined
     ? context.body(null, 204)
-    : context.json(response.body, response.status as 200)
+    : context.json(result.body, endpoint.status as 200)
 }
 
-/** What a unique constraint says to the caller. */
-function taken(error: StoreConflict): Problem {
-  switch (error.constraint) {
-    case 'tenants_name_key':
-      return conflict('A tenant of this name exists already.', [{ field: 'name', message: 'is taken.' }])
-    case 'apis_path_key':
-      return conflict('An API of this tenant has this path already.', [
-        { field: 'path', message: 'is taken.' },
-      ])
-    case 'plans_slug_key':
-      return conflict('A plan of this slug exists already.', [{ field: 'slug', message: 'is taken.' }])
-    case 'subscriptions_application_key':
-      return conflict('This application has a subscription to this API already.', [
-        { field: 'application', message: 'is subscribed already.' },
-      ])
-    case 'consumers_subject_key':
-      return conflict('A consumer of this subject exists already.', [
-        { field: 'subject', message: 'is taken.' },
-      ])
-  }
+/** Unique constraint → message, field and reason. */
+const CONFLICTS: { readonly [name in UniqueConstraint]: readonly [string, string, string] } = {
+  tenants_name_key: ['A tenant with this name exists already.', 'name', 'is taken.'],
+  apis_path_key: ['An API of this tenant with this path exists already.', 'path', 'is taken.'],
+  plans_slug_key: ['A plan with this slug exists already.', 'slug', 'is taken.'],
+  subscriptions_application_key: [
+    'This application already has a subscription to this API.',
+    'application',
+    'is subscribed already.',
+  ],
+  consumers_subject_key: ['A consumer with this subject exists already.', 'subject', 'is taken.'],
+}
+
+function conflictOf({ constraint }: StoreConflict): Problem {
+  const [message, field, reason] = CONFLICTS[constraint]
+  return conflict(message, [{ field, message: reason }])
 }

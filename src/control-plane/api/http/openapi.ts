@@ -1,4 +1,4 @@
-/** Makes the OpenAPI 3.1 document from the very declarations that route and validate. It serves nothing and validates nothing. */
+/** Generates the OpenAPI 3.1 document from the same declarations that route and validate. It serves no request. */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
 import { z } from '../schemas/zod.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -20,7 +20,7 @@ const PROBLEMS: { readonly [status: string]: string } = {
   403: 'Insufficient permissions',
   404: 'Resource not found',
   409: 'Resource already exists, or its state does not allow this',
-  412: 'It has been changed since',
+  412: 'The resource has changed',
   413: 'The body is too large',
   415: 'The body is not JSON',
   429: 'Too many requests',
@@ -34,7 +34,7 @@ const rateLimitHeaders = z.object({
   'X-RateLimit-Reset': z.string().optional(),
 })
 
-/** An answer that is no JSON, declared beside the endpoints: the stream of snapshots. */
+/** A response that is a stream and not JSON, declared beside the endpoints. */
 export interface StreamRoute {
   readonly path: string
   readonly tag: string
@@ -74,10 +74,10 @@ export function openApiDocument(
 }
 
 function routeOf(endpoint: Endpoint): RouteConfig {
-  const { success, method } = endpoint
-  const statuses = ['400', '401', '403', '404', '413', '429', '500', '503']
-  if (method !== 'get') statuses.push('409', '415')
-  if (endpoint.preconditions === true) statuses.push('412')
+  const { success, method, status } = endpoint
+  const problemStatuses = ['400', '401', '403', '404', '413', '429', '500', '503']
+  if (method !== 'get') problemStatuses.push('409', '415')
+  if (endpoint.preconditions === true) problemStatuses.push('412')
   const request = {
     params: paramsOf(endpoint.path),
     headers: headersOf(endpoint),
@@ -102,14 +102,14 @@ function routeOf(endpoint: Endpoint): RouteConfig {
     'x-action': endpoint.action,
     request,
     responses: {
-      [success.status]: {
+      [status]: {
         description: success.description,
         headers,
         ...(success.schema === undefined
           ? {}
           : { content: { 'application/json': { schema: success.schema } } }),
       },
-      ...problems(statuses),
+      ...problems(problemStatuses),
     },
   }
 }
@@ -154,10 +154,13 @@ function headersOf(endpoint: Endpoint): z.ZodObject {
       .string()
       .regex(/^[\x21-\x7e]{1,255}$/)
       .optional()
-      .openapi({ description: 'A repetition within 24 hours gets the first answer.' })
+      .openapi({ description: 'A repetition within 24 hours gets the first response.' })
   }
   if (endpoint.preconditions === true) {
-    headers['If-Match'] = z.string().optional().openapi({ description: 'ETag it must still have.' })
+    headers['If-Match'] = z
+      .string()
+      .optional()
+      .openapi({ description: 'ETag that the resource must still have.' })
   }
   return z.object(headers)
 }

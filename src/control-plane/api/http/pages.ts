@@ -1,4 +1,4 @@
-/** `/docs` and `/redoc`: pages whose every byte comes from installed packages. It makes no document. */
+/** `/docs` and `/redoc`: pages built from installed packages only. It does not generate the OpenAPI document. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
@@ -17,7 +17,7 @@ const SCRIPTS = {
   '/redoc/start.js': `Redoc.init('../openapi.json', { hideHostname: false, disableSearch: false }, document.getElementById('page'))`,
 } as const
 
-/** Nothing from another host, whatever a library would like to fetch; inline styles are how both libraries draw. */
+/** Blocks requests to other hosts; both libraries need inline styles. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -32,7 +32,7 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ')
 
 const DOCS = page('docs', '<link rel="stylesheet" href="docs/swagger-ui.css">', 'swagger-ui-bundle.js')
-/** Redoc signs its page with a picture from its own site, which the policy above would leave broken. */
+/** Redoc shows a logo from its own site, which the policy above blocks. */
 const REDOC = page('redoc', '<style>img[alt="redocly logo"] { display: none }</style>', 'redoc.standalone.js')
 
 function page(folder: string, head: string, library: string): string {
@@ -53,7 +53,7 @@ ${head}
 </html>`
 }
 
-/** @param base '' or the prefix under which the pages are served once more */
+/** @param base '' or a path prefix */
 export function mountPages(app: Hono, base: string): void {
   for (const [path, html] of [
     ['/docs', DOCS],

@@ -1,11 +1,8 @@
-/** Refused requests of the control plane: code, HTTP status and body exactly as specified ("Errors, Control plane API"). It refuses nothing itself. */
+/** Errors of the control plane: code, HTTP status and body as specified ("Errors, Control plane API"). It decides no request. */
 
 import { StoreUnavailable } from '../../store/store.ts'
 
-/**
- * The first seven are the specification's. The others are statuses of HTTP that its table leaves out: RFC 9110 §15.5.6 (405),
- * §13.1.1 (412), §15.5.14 (413), §15.5.16 (415), §15.6.4 (503).
- */
+/** The first seven are specified; the others are HTTP statuses missing there (RFC 9110 §15.5.6, §15.5.13, §15.5.14, §15.5.16, §15.6.4). */
 const STATUS = {
   validation_error: 400,
   unauthorized: 401,
@@ -21,26 +18,27 @@ const STATUS = {
   unavailable: 503,
 } as const
 
-export type ProblemCode = keyof typeof STATUS
+type ProblemCode = keyof typeof STATUS
 
-/** One bad field: its path such as `rate_limit.requests_per_hour`, and what is wrong with it. */
+/** One invalid field: its path such as `rate_limit.requests_per_hour`, and the reason. */
 export interface FieldFault {
   readonly field: string
   readonly message: string
 }
 
-/** Thrown by whatever refuses a request; rolls the transaction back and becomes the answer. */
+type Headers = readonly (readonly [name: string, value: string])[]
+
+/** Thrown to refuse a request: the transaction is rolled back, and the problem becomes the response. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly details: readonly FieldFault[]
-  /** Flat: name, value … */
-  readonly headers: readonly (readonly [string, string])[]
+  readonly headers: Headers
 
   constructor(
     code: ProblemCode,
     message: string,
     details: readonly FieldFault[] = [],
-    headers: readonly (readonly [string, string])[] = [],
+    headers: Headers = [],
   ) {
     super(message)
     this.name = 'Problem'
@@ -63,21 +61,31 @@ export function invalid(details: readonly FieldFault[]): Problem {
   return new Problem('validation_error', `The request is not valid: see ${fields}.`, details)
 }
 
-/** `what` in words, such as `API`; the id is not repeated, since it may be anything a caller sent. */
-export function notFound(what: string): Problem {
-  return new Problem('not_found', `There is no such ${what}.`)
+export function invalidField(field: string, message: string): Problem {
+  return invalid([{ field, message }])
+}
+
+/** @param resource such as `API`; the id is not repeated, since a caller may send any text */
+export function notFound(resource: string): Problem {
+  return new Problem('not_found', `There is no such ${resource}.`)
+}
+
+/** The value that a query found. @throws Problem not_found when it found none */
+export function found<T>(value: T | undefined, resource: string): T {
+  if (value === undefined) throw notFound(resource)
+  return value
 }
 
 export function conflict(message: string, details: readonly FieldFault[] = []): Problem {
   return new Problem('conflict', message, details)
 }
 
-/** The request is good, and may be repeated after `retryAfterSecs` (RFC 9110 §10.2.3). */
+/** The request is valid and may be repeated after `retryAfterSecs` (RFC 9110 §10.2.3). */
 export function unavailable(message: string, retryAfterSecs: number): Problem {
   return new Problem('unavailable', message, [], [['retry-after', String(retryAfterSecs)]])
 }
 
-/** What a failed request is refused with; what failed inside is not shown to the caller. */
+/** The problem of any error; the caller never sees the message of an unexpected one. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof StoreUnavailable) {

@@ -1,16 +1,16 @@
-/** Reads a request's JSON body within a bound. It validates nothing. */
+/** Reads the JSON body of a request up to a size limit. It validates no field. */
 import { type FieldFault, Problem } from './problem.ts'
 
-export type ReadBody =
+export type JsonBody =
   | { readonly kind: 'json'; readonly value: unknown; readonly text: string }
   | { readonly kind: 'none'; readonly text: '' }
-  | { readonly kind: 'faulty'; readonly faults: readonly FieldFault[] }
+  | { readonly kind: 'invalid'; readonly faults: readonly FieldFault[] }
 
 /** RFC 9110 §8.3; `application/merge-patch+json` and the like are JSON too. */
 const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i
 
 /** @throws Problem payload_too_large, unsupported_media_type */
-export async function readBody(request: Request, maxBytes: number): Promise<ReadBody> {
+export async function readJsonBody(request: Request, maxBytes: number): Promise<JsonBody> {
   const tooLarge = () => new Problem('payload_too_large', `The body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   if (request.body === null) return { kind: 'none', text: '' }
@@ -29,7 +29,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Read
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
     return { kind: 'json', value: JSON.parse(text), text }
   } catch (error) {
-    const reason = error instanceof SyntaxError ? 'is not JSON.' : 'is not UTF-8.'
-    return { kind: 'faulty', faults: [{ field: 'body', message: reason }] }
+    const reason = error instanceof SyntaxError ? 'is not valid JSON.' : 'is not valid UTF-8.'
+    return { kind: 'invalid', faults: [{ field: 'body', message: reason }] }
   }
 }

@@ -1,4 +1,4 @@
-/** The route of the snapshot stream: admits a gateway instance, registers it and hands over to `feed.ts`. */
+/** The route of the snapshot stream: authorizes and registers a gateway instance. `feed.ts` writes the events. */
 import type { Hono } from 'hono'
 import { feed } from '../../publisher/feed.ts'
 import { everyTenant, helloQuery, requirePublished } from '../routes/gateways.ts'
@@ -6,7 +6,7 @@ import { authorize } from './access.ts'
 import { admit, BASE, type MountParts } from './mount.ts'
 import type { StreamRoute } from './openapi.ts'
 import { invalid, Problem } from './problem.ts'
-import { validate } from './validate.ts'
+import { validateInput } from './validate.ts'
 
 const MAX_STREAMS = 1_000
 
@@ -35,10 +35,14 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
       own: false,
       timeMs: options.now(),
     })
-    const checked = validate(helloQuery, context.req.query(), 'query')
+    const checked = validateInput(helloQuery, context.req.query(), 'query')
     if (!checked.ok) throw invalid(checked.faults)
     requirePublished(services)
-    if (open >= MAX_STREAMS) throw new Problem('rate_limited', 'Too many gateway instances are connected.')
+    if (open >= MAX_STREAMS)
+      throw new Problem(
+        'rate_limited',
+        'Too many gateway instances are connected. Connect to another control-plane instance, or retry later.',
+      )
     const { name, url, version, workers, issuer, audiences, from } = checked.value
     const gateway = await services.fleet.register({
       name,

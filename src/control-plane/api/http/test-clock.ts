@@ -1,15 +1,15 @@
-/** `POST /test/clock {advance: "1h"}`, mounted with TEST_HOOKS=1 only (contract §1). It is no part of the API and of no document. */
+/** `POST /test/clock {advance: "1h"}`, mounted only with TEST_HOOKS=1. It is not part of the API nor of its document. */
 import type { Hono } from 'hono'
 import { life } from '../schemas/fields.ts'
 import { z } from '../schemas/zod.ts'
 import { invalid } from './problem.ts'
-import { readBody } from './read-body.ts'
-import { validate } from './validate.ts'
+import { readJsonBody } from './read-body.ts'
+import { validateInput } from './validate.ts'
 
 const body = z.strictObject({ advance: life() })
 const MAX_BYTES = 1_000
 
-/** @param settle runs what the passing of time brings about, before the answer */
+/** @param settle runs the work that depends on time, before the response */
 export function mountTestClock(
   app: Hono,
   advance: (ms: number) => void,
@@ -17,8 +17,8 @@ export function mountTestClock(
   settle: () => Promise<void>,
 ): void {
   app.post('/test/clock', async context => {
-    const read = await readBody(context.req.raw, MAX_BYTES)
-    const checked = validate(body, read.kind === 'json' ? read.value : {}, 'body')
+    const read = await readJsonBody(context.req.raw, MAX_BYTES)
+    const checked = validateInput(body, read.kind === 'json' ? read.value : {}, 'body')
     if (!checked.ok) throw invalid(checked.faults)
     advance(checked.value.advance * 1000)
     await settle()

@@ -1,8 +1,8 @@
-/** The hourly limit of a tenant's tier on the control plane, exact over all instances. It knows nothing of the data plane's quotas. */
+/** The hourly limit of a tenant's tier on the control plane, exact over all instances. It does not affect quotas of the data plane. */
 import { hourlyLimit, type Tenant } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 
-export interface TierStanding {
+interface TierUsage {
   readonly limit: number
   readonly remaining: number
   readonly resetAtSecs: number
@@ -14,22 +14,22 @@ export interface TierStanding {
 interface Lease {
   readonly hourMs: number
   readonly limit: number
-  /** Requests of this hour that this instance may still let through without asking the database. */
+  /** Requests of this hour that this instance may admit without a query. */
   held: number
-  /** Requests of this hour that nobody has taken, as far as this instance knows. */
+  /** Requests of this hour that no instance has leased, as of the last query. */
   unclaimed: number
 }
 
 const HOUR_MS = 3_600_000
-/** A lease is a fiftieth of the limit: few writes, and little is lost when an instance is killed. */
+/** A lease is 1/50 of the limit: few writes, and little is lost when an instance is killed. */
 const LEASE_PARTS = 50
 
 export class TierLimit {
   readonly #store: Store
   readonly #now: () => number
   readonly #leases = new Map<string, Lease>()
-  /** One question to the database at a time for each tenant; the others wait for its answer. */
-  readonly #asking = new Map<string, Promise<void>>()
+  /** One query at a time for each tenant; concurrent requests wait for it. */
+  readonly #renewals = new Map<string, Promise<void>>()
 
   constructor(store: Store, now: () => number) {
     this.#store = store
@@ -37,7 +37,7 @@ export class TierLimit {
   }
 
   /** Takes one request. undefined = this tenant has no limit. */
-  async take(tenant: Tenant): Promise<TierStanding | undefined> {
+  async take(tenant: Tenant): Promise<TierUsage | undefined> {
     const limit = hourlyLimit(tenant)
     if (limit === undefined) return undefined
     const nowMs = this.#now()
@@ -46,22 +46,22 @@ export class TierLimit {
       const lease = this.#leases.get(tenant.id)
       if (lease?.hourMs === hourMs && lease.limit === limit && lease.held > 0) {
         lease.held--
-        return standing(lease, nowMs, true)
+        return usageOf(lease, nowMs, true)
       }
-      const asking = this.#asking.get(tenant.id)
-      if (asking !== undefined) {
-        await asking
+      const pending = this.#renewals.get(tenant.id)
+      if (pending !== undefined) {
+        await pending
         continue
       }
-      const renewal = this.#renew(tenant.id, hourMs, limit).finally(() => this.#asking.delete(tenant.id))
-      this.#asking.set(tenant.id, renewal)
+      const renewal = this.#renew(tenant.id, hourMs, limit).finally(() => this.#renewals.delete(tenant.id))
+      this.#renewals.set(tenant.id, renewal)
       await renewal
       const renewed = this.#leases.get(tenant.id)!
-      if (renewed.held === 0) return standing(renewed, nowMs, false)
+      if (renewed.held === 0) return usageOf(renewed, nowMs, false)
     }
   }
 
-  /** Gives back what was leased and not used. */
+  /** Returns unused leases. */
   async close(): Promise<void> {
     const leases = [...this.#leases].filter(([, lease]) => lease.held > 0)
     this.#leases.clear()
@@ -90,7 +90,7 @@ export class TierLimit {
   }
 }
 
-function standing(lease: Lease, nowMs: number, allowed: boolean): TierStanding {
+function usageOf(lease: Lease, nowMs: number, allowed: boolean): TierUsage {
   const resetMs = lease.hourMs + HOUR_MS
   return {
     limit: lease.limit,

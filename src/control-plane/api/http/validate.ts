@@ -1,4 +1,4 @@
-/** Runs a schema over untrusted input and tells every bad field with its path. It knows no field by name. */
+/** Validates untrusted input against a schema and lists every invalid field with its path. It knows no field by name. */
 import type { z } from 'zod'
 import type { FieldFault } from './problem.ts'
 
@@ -6,12 +6,12 @@ export type Validated<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly faults: readonly FieldFault[] }
 
-/** A body cannot make us list more faults than this. */
+/** Limits the length of the response. */
 const MAX_FAULTS = 50
 const MAX_NAME = 100
 
-/** @param readOnly fields that exist but are not the caller's to set */
-export function validate<T>(
+/** @param readOnly fields of the resource that no caller may set */
+export function validateInput<T>(
   schema: z.ZodType<T>,
   input: unknown,
   where: 'body' | 'query',

@@ -1,11 +1,11 @@
-/** Routes and schemas of API keys. The rules are in `service/api-keys.ts`; only the answers that make a key show it. */
+/** Routes and schemas of API keys; only the response that creates a key contains it. The rules are in `services/api-keys.ts`. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
 import {
   type Endpoint,
   type EndpointResult,
-  endpoint,
   type Subject,
   type SubjectQuestion,
+  tagged,
 } from '../http/endpoint.ts'
 import {
   count,
@@ -16,15 +16,15 @@ import {
   q,
   shownId,
   shownMoment,
-  shownOrNull,
   text,
   wordQuery,
 } from '../schemas/fields.ts'
+import { fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { createKey, type IssuedKey, revokeOne, rotate } from '../services/api-keys.ts'
 import { requireWritable } from '../services/tenants.ts'
 
-const TAG = 'API key'
+const endpoint = tagged('API key')
 const MAX_GRACE_HOURS = 168
 const HOUR_MS = 3_600_000
 
@@ -38,7 +38,7 @@ const shownKey = z
     expires_at: shownMoment.nullable(),
     previous_key_expires_at: shownMoment
       .nullable()
-      .openapi({ description: 'Until then the key before the last rotation works too.' }),
+      .openapi({ description: 'Until then the previous key is valid too.' }),
     last_used_at: shownMoment.nullable(),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -47,7 +47,7 @@ const shownKey = z
 
 const issuedKey = shownKey
   .extend({
-    key: z.string().openapi({ description: 'The whole key. It is shown this once and stored nowhere.' }),
+    key: z.string().openapi({ description: 'The whole key. It is shown only once and stored nowhere.' }),
   })
   .openapi('IssuedApiKey')
 
@@ -65,36 +65,26 @@ const rotation = z
 
 function show(key: ApiKey, now: Date) {
   const status = keyStatus(key, now)
-  return {
-    id: key.id,
-    subscription_id: key.subscriptionId,
-    name: key.name,
-    prefix: key.prefix,
-    status,
-    expires_at: shownOrNull(key.expiresAt),
-    previous_key_expires_at: status === 'rotating' ? shownOrNull(key.previousExpiresAt) : null,
-    last_used_at: shownOrNull(key.lastUsedAt),
-    created_at: key.createdAt.toISOString(),
-    updated_at: key.updatedAt.toISOString(),
-  }
+  const previousKeyExpiresAt = status === 'rotating' ? key.previousExpiresAt : null
+  return present(shownKey, { ...key, status, previousKeyExpiresAt })
 }
 
 function issued({ record, key }: IssuedKey, now: Date): EndpointResult {
-  return { status: 201, body: { ...show(record, now), key }, secret: true }
+  return { body: { ...show(record, now), key }, secret: true }
 }
 
-/** A key belongs to the application of its subscription. */
+/** A key belongs to the application of its subscription; */
 async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subject> {
   const key = await tx.keys.find(params.key_id!)
   const subscription = key === undefined ? undefined : await tx.subscriptions.find(key.subscriptionId)
   return { own: subscription?.application === principal.consumer }
 }
 
-/** So does a new key; a body that names no subscription is refused when it is validated. */
+/** so does a new key. A body without a subscription is refused by validation. */
 async function requestedBy({ tx, rawBody, principal }: SubjectQuestion): Promise<Subject> {
   const id = (rawBody as { subscription_id?: unknown } | null | undefined)?.subscription_id
   if (typeof id !== 'string') return { own: true }
-  // PostgreSQL text holds no NUL: no subscription has such an id, and the query would fail.
+  // PostgreSQL text holds no NUL: no row has such an id, and the query would fail.
   const subscription = id.includes('\0') ? undefined : await tx.subscriptions.find(id)
   return { own: subscription?.application === principal.consumer }
 }
@@ -103,11 +93,9 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/apikeys',
-    tag: TAG,
     id: 'listApiKeys',
     summary: 'List the API keys of a tenant',
     action: 'control.apikeys.list',
-    reach: 'path',
     query: z.object({
       ...pageQuery,
       q,
@@ -115,7 +103,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       subscription_id: text(100).optional(),
     }),
     narrowable: true,
-    success: { status: 200, description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
+    success: { description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
     async run({ tx, query, onlyApplication }) {
       const filter = {
         q: query.q,
@@ -123,22 +111,18 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
         subscriptionId: query.subscription_id,
         onlyApplication,
       }
-      const { items, total } = await tx.keys.list(filter, query)
-      const shown = items.map(key => show(key, tx.now))
-      return { status: 200, body: envelope({ items: shown, total }, query) }
+      return { body: envelope(await tx.keys.list(filter, query), query, key => show(key, tx.now)) }
     },
   }),
   endpoint({
     method: 'post',
     path: '/tenants/{tenant_id}/apikeys',
-    tag: TAG,
     id: 'createApiKey',
-    summary: 'Make an API key for an approved subscription',
+    summary: 'Create an API key for an approved subscription',
     action: 'control.apikeys.create',
-    reach: 'path',
     body: newKey,
-    readOnly: ['id', 'prefix', 'status', 'key', 'last_used_at', 'created_at', 'updated_at'],
-    success: { status: 201, description: 'The key, shown once', schema: issuedKey },
+    readOnly: fieldNames(issuedKey),
+    success: { description: 'The key, shown once', schema: issuedKey },
     subject: requestedBy,
     async run({ tx, tenant, body }) {
       requireWritable(tenant!)
@@ -149,14 +133,12 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'post',
     path: '/tenants/{tenant_id}/apikeys/{key_id}/rotate',
-    tag: TAG,
     id: 'rotateApiKey',
-    summary: 'Replace a key; the old one works on for the grace period',
+    summary: 'Replace a key; the previous one stays valid for the grace period',
     action: 'control.apikeys.rotate',
-    reach: 'path',
     body: rotation,
     bodyOptional: true,
-    success: { status: 201, description: 'The new key, shown once', schema: issuedKey },
+    success: { description: 'The new key, shown once', schema: issuedKey },
     subject: ownedBy,
     async run({ tx, tenant, params, body }) {
       requireWritable(tenant!)
@@ -166,16 +148,11 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'delete',
     path: '/tenants/{tenant_id}/apikeys/{key_id}',
-    tag: TAG,
     id: 'revokeApiKey',
-    summary: 'Revoke a key, for good',
+    summary: 'Revoke a key permanently',
     action: 'control.apikeys.revoke',
-    reach: 'path',
-    success: { status: 204, description: 'The key is revoked' },
+    success: { description: 'The key is revoked' },
     subject: ownedBy,
-    async run({ tx, params }) {
-      await revokeOne(tx, params.key_id!)
-      return { status: 204 }
-    },
+    run: ({ tx, params }) => revokeOne(tx, params.key_id!),
   }),
 ]

@@ -1,16 +1,17 @@
-/** Routes of APIs: those of a tenant, and the export over all that the caller may see. The rules are in `service/apis.ts`. */
+/** Routes of APIs, of one tenant and across tenants. The rules are in `services/apis.ts`, the schemas in `schemas/api.ts`. */
 import { API_STATUSES, type Api } from '../../../model/api.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, endpoint } from '../http/endpoint.ts'
-import { apiFields, apiPatch, newApi, READ_ONLY, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
+import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, text, wordQuery } from '../schemas/fields.ts'
+import { fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { type ApiFields, createApi, deleteApi, findApi, patchApi } from '../services/apis.ts'
 import { requireWritable } from '../services/tenants.ts'
 
-const TAG = 'API'
+const endpoint = tagged('API')
 const shownList = listOf(shownApi, 'ApiList')
 const filters = {
   ...pageQuery,
@@ -19,7 +20,7 @@ const filters = {
   portal_visibility: booleanQuery.optional(),
 }
 
-/** Name of the tenant an API belongs to, asked once for each tenant of a page. */
+/** Tenant id → name, with one query for each tenant of a page. */
 export async function tenantNames(tx: Transaction, apis: readonly Api[]): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   for (const { tenantId } of apis) {
@@ -28,7 +29,7 @@ export async function tenantNames(tx: Transaction, apis: readonly Api[]): Promis
   return names
 }
 
-/** A page of APIs in the way `show` shows them. */
+/** One page of APIs. */
 export async function listApis<T>(
   tx: Transaction,
   filter: ApiFilter,
@@ -36,15 +37,14 @@ export async function listApis<T>(
   gatewayUrl: string,
   show: (api: Api, options: ShowApi) => T,
 ) {
-  const { items, total } = await tx.apis.list(filter, page)
-  const names = await tenantNames(tx, items)
-  const shown = items.map(api =>
+  const found = await tx.apis.list(filter, page)
+  const names = await tenantNames(tx, found.items)
+  return envelope(found, page, api =>
     show(api, { tenantName: names.get(api.tenantId)!, gatewayUrl, withSpec: false }),
   )
-  return envelope({ items: shown, total }, page)
 }
 
-/** Status, ETag and body of one API of this tenant. */
+/** ETag and body of one API. */
 function respond(api: Api, tenant: Pick<Tenant, 'name'>, gatewayUrl: string) {
   return {
     body: showApi(api, { tenantName: tenant.name, gatewayUrl, withSpec: true }),
@@ -56,93 +56,79 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'post',
     path: '/tenants/{tenant_id}/apis',
-    tag: TAG,
     id: 'createApi',
     summary: 'Register an API',
     action: 'control.apis.create',
-    reach: 'path',
     body: newApi,
-    readOnly: READ_ONLY,
-    success: { status: 201, description: 'The API', schema: shownApi },
+    readOnly: fieldNames(shownApi),
+    success: { description: 'The API', schema: shownApi },
     async run({ tx, tenant, body, services }) {
       requireWritable(tenant!)
       const api = await createApi(tx, tenant!.id, apiFields(body) as ApiFields)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
-      return { status: 201, ...respond(api, tenant!, services.gatewayUrl), location }
+      return { ...respond(api, tenant!, services.gatewayUrl), location }
     },
   }),
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/apis',
-    tag: TAG,
     id: 'listTenantApis',
     summary: 'List the APIs of a tenant',
     action: 'control.apis.list',
-    reach: 'path',
     query: z.object(filters),
-    success: { status: 200, description: 'A page of APIs, without their documents', schema: shownList },
+    success: { description: 'A page of APIs, without their documents', schema: shownList },
     async run({ tx, query, services }) {
       const filter = { q: query.q, status: query.status, portalVisibility: query.portal_visibility }
-      return { status: 200, body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
+      return { body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
     },
   }),
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/apis/{api_id}',
-    tag: TAG,
     id: 'readTenantApi',
     summary: 'Read an API of a tenant',
     action: 'control.apis.read',
-    reach: 'path',
-    success: { status: 200, description: 'The API with its document', schema: shownApi },
+    success: { description: 'The API with its document', schema: shownApi },
     async run({ tx, tenant, params, services }) {
       const api = await findApi(tx, params.api_id!)
-      return { status: 200, ...respond(api, tenant!, services.gatewayUrl) }
+      return { ...respond(api, tenant!, services.gatewayUrl) }
     },
   }),
   endpoint({
     method: 'patch',
     path: '/tenants/{tenant_id}/apis/{api_id}',
-    tag: TAG,
     id: 'updateApi',
     summary: 'Change an API',
     action: 'control.apis.update',
-    reach: 'path',
     body: apiPatch,
-    readOnly: READ_ONLY.filter(field => field !== 'status'),
+    readOnly: fieldNames(shownApi),
     preconditions: true,
-    success: { status: 200, description: 'The API as it now is', schema: shownApi },
+    success: { description: 'The changed API', schema: shownApi },
     async run({ tx, tenant, params, body, ifMatch, services }) {
       requireWritable(tenant!)
       const patch = { ...apiFields(body), status: body.status }
       const api = await patchApi(tx, params.api_id!, patch, ifMatch)
-      return { status: 200, ...respond(api, tenant!, services.gatewayUrl) }
+      return { ...respond(api, tenant!, services.gatewayUrl) }
     },
   }),
   endpoint({
     method: 'delete',
     path: '/tenants/{tenant_id}/apis/{api_id}',
-    tag: TAG,
     id: 'deleteApi',
     summary: 'Delete an API; its subscriptions are revoked',
     action: 'control.apis.delete',
-    reach: 'path',
-    success: { status: 204, description: 'The API is gone' },
-    async run({ tx, params }) {
-      await deleteApi(tx, params.api_id!)
-      return { status: 204 }
-    },
+    success: { description: 'The API is deleted' },
+    run: ({ tx, params }) => deleteApi(tx, params.api_id!),
   }),
   endpoint({
     method: 'get',
     path: '/apis',
-    tag: TAG,
     id: 'listApis',
-    summary: 'Export the APIs of all tenants the caller acts for',
+    summary: 'List the APIs of all tenants the caller acts for',
     action: 'control.apis.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: text(100).optional() }),
-    success: { status: 200, description: 'A page of APIs, without their documents', schema: shownList },
+    success: { description: 'A page of APIs, without their documents', schema: shownList },
     async run({ tx, query, services }) {
       const filter = {
         q: query.q,
@@ -150,22 +136,21 @@ export const apiEndpoints: readonly Endpoint[] = [
         portalVisibility: query.portal_visibility,
         tenantId: query.tenant_id,
       }
-      return { status: 200, body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
+      return { body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
     },
   }),
   endpoint({
     method: 'get',
     path: '/apis/{api_id}',
-    tag: TAG,
     id: 'readApi',
     summary: 'Read an API with its OpenAPI document',
     action: 'control.apis.read',
     reach: 'caller',
-    success: { status: 200, description: 'The API; its description is in `spec`', schema: shownApi },
+    success: { description: 'The API; `spec` contains its OpenAPI document', schema: shownApi },
     async run({ tx, params, services }) {
       const api = await findApi(tx, params.api_id!)
       const names = await tenantNames(tx, [api])
-      return { status: 200, ...respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl) }
+      return { ...respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl) }
     },
   }),
 ]

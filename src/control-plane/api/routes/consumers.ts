@@ -1,17 +1,8 @@
-/** Routes and schemas of consumers. */
-import { CONSUMER_STATUSES, type Consumer } from '../../../model/consumer.ts'
-import { type Endpoint, endpoint } from '../http/endpoint.ts'
-import {
-  envelope,
-  listOf,
-  pageQuery,
-  q,
-  shownId,
-  shownMoment,
-  shownOrNull,
-  text,
-  wordQuery,
-} from '../schemas/fields.ts'
+/** Routes and schemas of consumers; there are only reads. Consumers are created in `services/consumers.ts`. */
+import { CONSUMER_STATUSES } from '../../../model/consumer.ts'
+import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { envelope, listOf, pageQuery, q, shownId, shownMoment, text, wordQuery } from '../schemas/fields.ts'
+import { present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 
 const shownConsumer = z
@@ -27,26 +18,14 @@ const shownConsumer = z
   })
   .openapi('Consumer')
 
-function show(consumer: Consumer) {
-  return {
-    id: consumer.id,
-    tenant_id: consumer.tenantId,
-    subject: consumer.subject,
-    name: consumer.name,
-    status: consumer.status,
-    plan: consumer.plan,
-    created_at: consumer.createdAt.toISOString(),
-    last_seen_at: shownOrNull(consumer.lastSeenAt),
-  }
-}
+const endpoint = tagged('consumer')
 
 export const consumerEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
     path: '/consumers',
-    tag: 'consumer',
     id: 'listConsumers',
-    summary: 'Export the consumers of all tenants the caller acts for',
+    summary: 'List the consumers of all tenants the caller acts for',
     action: 'control.consumers.list',
     reach: 'caller',
     query: z.object({
@@ -56,13 +35,12 @@ export const consumerEndpoints: readonly Endpoint[] = [
       tenant_id: text(100).optional(),
     }),
     success: {
-      status: 200,
       description: 'A page of consumers',
       schema: listOf(shownConsumer, 'ConsumerList'),
     },
     async run({ tx, query }) {
-      const { items, total } = await tx.consumers.list({ ...query, tenantId: query.tenant_id }, query)
-      return { status: 200, body: envelope({ items: items.map(show), total }, query) }
+      const found = await tx.consumers.list({ ...query, tenantId: query.tenant_id }, query)
+      return { body: envelope(found, query, consumer => present(shownConsumer, consumer)) }
     },
   }),
 ]

@@ -1,13 +1,14 @@
-/** Routes and schemas of deployments: which snapshot each API's gateways serve, and the push that brings them up to date. */
+/** Routes and schemas of deployments: the snapshot that each gateway serves for an API, and its re-synchronization. */
 import { type Deployment, SYNC_STATUSES, syncStatus } from '../../../model/deployment.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, shownId, shownMoment, shownOrNull, text } from '../schemas/fields.ts'
+import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
+import { found } from '../http/problem.ts'
+import { envelope, listOf, pageQuery, shownId, shownMoment, text } from '../schemas/fields.ts'
+import { present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import type { Services } from '../services.ts'
 
-const TAG = 'deployment'
+const endpoint = tagged('deployment')
 
 const shownDeployment = z
   .object({
@@ -24,29 +25,23 @@ const shownDeployment = z
   .openapi('Deployment')
 
 async function show(tx: Transaction, deployment: Deployment, { publisher }: Services) {
-  const gateway = await tx.gateways.find(deployment.gatewayId)
-  if (gateway === undefined) throw notFound('deployment')
+  const gateway = found(await tx.gateways.find(deployment.gatewayId), 'deployment')
   const published = { version: publisher.share.version, at: publisher.publishedAt }
-  return {
-    id: deployment.id,
-    api_id: deployment.apiId,
-    gateway_id: deployment.gatewayId,
-    desired_version: published.version,
-    actual_version: gateway.snapshotVersion,
-    sync_status: syncStatus(gateway, published, tx.now),
+  return present(shownDeployment, {
+    ...deployment,
+    desiredVersion: published.version,
+    actualVersion: gateway.snapshotVersion,
+    syncStatus: syncStatus(gateway, published, tx.now),
     error: gateway.lastError,
-    last_synced_at: shownOrNull(gateway.lastAckAt),
-    created_at: deployment.createdAt.toISOString(),
-  }
+    lastSyncedAt: gateway.lastAckAt,
+  })
 }
 
 async function find(tx: Transaction, id: string): Promise<Deployment> {
-  const deployment = await tx.deployments.find(id)
-  if (deployment === undefined) throw notFound('deployment')
-  return deployment
+  return found(await tx.deployments.find(id), 'deployment')
 }
 
-/** A deployment belongs to the tenant of its API; one that is not there is treated as the caller's, who then learns that it is missing. */
+/** A deployment belongs to the tenant of its API; an unknown one counts as the caller's, so that the response is 404. */
 async function ownerOf({ tx, params }: SubjectQuestion): Promise<Subject> {
   const deployment = await tx.deployments.find(params.deployment_id!)
   if (deployment === undefined) return {}
@@ -58,7 +53,6 @@ export const deploymentEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
     path: '/deployments',
-    tag: TAG,
     id: 'listDeployments',
     summary: 'List the deployments of all tenants the caller acts for',
     action: 'control.deployments.list',
@@ -70,7 +64,6 @@ export const deploymentEndpoints: readonly Endpoint[] = [
       tenant_id: text(100).optional(),
     }),
     success: {
-      status: 200,
       description: 'A page of deployments',
       schema: listOf(shownDeployment, 'DeploymentList'),
     },
@@ -79,37 +72,39 @@ export const deploymentEndpoints: readonly Endpoint[] = [
       const { items, total } = await tx.deployments.list(filter, query)
       const shown = []
       for (const deployment of items) shown.push(await show(tx, deployment, services))
-      return { status: 200, body: envelope({ items: shown, total }, query) }
+      return { body: envelope({ items: shown, total }, query, item => item) }
     },
   }),
   endpoint({
     method: 'get',
     path: '/deployments/{deployment_id}',
-    tag: TAG,
     id: 'readDeployment',
     summary: 'Read a deployment with its synchronization state',
     action: 'control.deployments.read',
     reach: 'caller',
-    success: { status: 200, description: 'The deployment', schema: shownDeployment },
+    success: { description: 'The deployment', schema: shownDeployment },
     subject: ownerOf,
     async run({ tx, params, services }) {
-      return { status: 200, body: await show(tx, await find(tx, params.deployment_id!), services) }
+      return { body: await show(tx, await find(tx, params.deployment_id!), services) }
     },
   }),
   endpoint({
     method: 'post',
     path: '/deployments/{deployment_id}/sync',
-    tag: TAG,
     id: 'syncDeployment',
-    summary: 'Send the gateway of a deployment its whole snapshot again',
+    summary: 'Send the whole snapshot to the gateway of a deployment again',
     action: 'control.deployments.sync',
     reach: 'caller',
-    success: { status: 202, description: 'The deployment; the push is under way', schema: shownDeployment },
+    success: {
+      status: 202,
+      description: 'The deployment; the synchronization has started',
+      schema: shownDeployment,
+    },
     subject: ownerOf,
     async run({ tx, params, services }) {
       const deployment = await find(tx, params.deployment_id!)
       await tx.gateways.requestResync(deployment.gatewayId)
-      return { status: 202, body: await show(tx, deployment, services) }
+      return { body: await show(tx, deployment, services) }
     },
   }),
 ]

@@ -150,9 +150,8 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     query: z.object({ ...pageQuery, q, status: wordQuery(GATEWAY_STATUSES) }),
     success: { status: 200, description: 'A page of instances', schema: listOf(shownGateway, 'GatewayList') },
     async run({ tx, query }) {
-      const { items, total } = await tx.gateways.list(query, query)
-      const shown = items.map(gateway => show(gateway, tx.now))
-      return { status: 200, body: envelope({ items: shown, total }, query) }
+      const found = await tx.gateways.list(query, query)
+      return { body: envelope(found, query, gateway => show(gateway, tx.now)) }
     },
   }),
   endpoint({
@@ -165,14 +164,13 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     query: z.object({ from: text(64).optional() }),
     success: {
-      status: 200,
       description: 'What leads from the version `from` to the newest; null when it is the newest',
       schema: z.unknown().openapi('SnapshotUpdate', { type: ['object', 'null'] }),
     },
     subject: everyTenant,
     async run({ query, services }) {
       requirePublished(services)
-      return { status: 200, body: services.publisher.updateFrom(query.from ?? null) ?? null }
+      return { body: services.publisher.updateFrom(query.from ?? null) ?? null }
     },
   }),
   endpoint({
@@ -187,7 +185,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     async run({ tx, params }) {
       const gateway = await tx.gateways.find(params.gateway_id!)
       if (gateway === undefined) throw notFound('gateway')
-      return { status: 200, body: show(gateway, tx.now) }
+      return { body: show(gateway, tx.now) }
     },
   }),
   endpoint({
@@ -200,7 +198,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     body: report,
     idempotencyKey: false,
-    success: { status: 204, description: 'Taken note of' },
+    success: { status: 204, description: 'The report is stored' },
     subject: everyTenant,
     async run({ tx, params, body, services }) {
       await services.fleet.report(tx, params.gateway_id!, {
@@ -224,7 +222,6 @@ export const gatewayEndpoints: readonly Endpoint[] = [
           at: new Date(row.at),
         })),
       })
-      return { status: 204 }
     },
   }),
 ]

@@ -1,10 +1,10 @@
-/** Routes and schemas of metrics. What they say comes from metering events; the rules are in `service/metrics.ts`. */
-import { type Endpoint, endpoint } from '../http/endpoint.ts'
+/** Routes and schemas of metrics, which come from metering events. The rules are in `services/metrics.ts`. */
+import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { z } from '../schemas/zod.ts'
 import { findApi } from '../services/apis.ts'
 import { metricsOf } from '../services/metrics.ts'
 
-const TAG = 'metrics'
+const endpoint = tagged('metrics')
 
 const milliseconds = z.number().openapi({ example: 12.5 })
 
@@ -34,7 +34,7 @@ const date = z
   .refine(isDate, 'must be a date from 1970 on, such as 2026-01-31.')
   .openapi({ format: 'date', example: '2026-01-31' })
 
-/** A day that the calendar has. */
+/** False for dates that do not exist, such as 2026-02-30. */
 function isDate(value: string): boolean {
   if (!/^(19[7-9]|2\d\d)\d-\d\d-\d\d$/.test(value)) return false
   const at = new Date(`${value}T00:00:00Z`)
@@ -43,7 +43,7 @@ function isDate(value: string): boolean {
 
 const query = z.object({
   start_date: date.optional(),
-  end_date: date.optional().openapi({ description: 'This day is part of the answer. Default: today.' }),
+  end_date: date.optional().openapi({ description: 'This day is included. Default: today.' }),
   granularity: z.enum(['hour', 'day', 'month'], 'must be one of hour, day, month.').default('day'),
 })
 
@@ -57,32 +57,26 @@ export const metricsEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/metrics',
-    tag: TAG,
     id: 'readTenantMetrics',
-    summary: 'Read requests, errors and latencies of a tenant, for the periods in which there were calls',
+    summary: 'Read requests, errors and latencies of a tenant, for periods with calls',
     action: 'control.metrics.read',
-    reach: 'path',
     query,
-    success: { status: 200, description: 'The metrics', schema: shownMetrics },
+    success: { description: 'The metrics', schema: shownMetrics },
     run: async ({ tx, tenant, query: values }) => ({
-      status: 200,
       body: { metrics: await metricsOf(tx, { tenantId: tenant!.id }, queryOf(values)) },
     }),
   }),
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/apis/{api_id}/metrics',
-    tag: TAG,
     id: 'readApiMetrics',
-    summary: 'Read requests, errors and latencies of an API, for the periods in which there were calls',
+    summary: 'Read requests, errors and latencies of an API, for periods with calls',
     action: 'control.metrics.read',
-    reach: 'path',
     query,
-    success: { status: 200, description: 'The metrics', schema: shownMetrics },
+    success: { description: 'The metrics', schema: shownMetrics },
     async run({ tx, tenant, params, query: values }) {
       const api = await findApi(tx, params.api_id!)
       return {
-        status: 200,
         body: { metrics: await metricsOf(tx, { tenantId: tenant!.id, apiId: api.id }, queryOf(values)) },
       }
     },

@@ -1,27 +1,25 @@
-/** Routes of the portal's catalog: only APIs whose owner made them visible, and nothing about their inside. */
-import { type Endpoint, endpoint } from '../http/endpoint.ts'
+/** Routes of the portal catalog: only APIs that their owner made visible, without upstream and limits. */
+import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { shownPortalApi, showPortalApi } from '../schemas/api.ts'
 import { listOf, pageQuery, q, text, wordQuery } from '../schemas/fields.ts'
 import { z } from '../schemas/zod.ts'
 import { listApis, tenantNames } from './apis.ts'
 
-const TAG = 'portal'
-/** A retired API serves nothing: the catalog does not offer it. */
+const endpoint = tagged('portal')
+/** The catalog does not list retired APIs. */
 const OFFERED = ['active', 'deprecated'] as const
 
 export const portalEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'get',
     path: '/portal/apis',
-    tag: TAG,
     id: 'listPortalApis',
     summary: 'Search the catalog',
     action: 'control.portal.list',
     reach: 'caller',
     query: z.object({ ...pageQuery, q, status: wordQuery(OFFERED), tenant_id: text(100).optional() }),
     success: {
-      status: 200,
       description: 'A page of the catalog',
       schema: listOf(shownPortalApi, 'PortalApiList'),
     },
@@ -33,18 +31,17 @@ export const portalEndpoints: readonly Endpoint[] = [
         portalVisibility: true,
         offered: true,
       }
-      return { status: 200, body: await listApis(tx, filter, query, services.gatewayUrl, showPortalApi) }
+      return { body: await listApis(tx, filter, query, services.gatewayUrl, showPortalApi) }
     },
   }),
   endpoint({
     method: 'get',
     path: '/portal/apis/{api_id}',
-    tag: TAG,
     id: 'readPortalApi',
     summary: 'Read an API of the catalog with its document',
     action: 'control.portal.read',
     reach: 'caller',
-    success: { status: 200, description: 'The API as the catalog shows it', schema: shownPortalApi },
+    success: { description: 'The API as shown in the catalog', schema: shownPortalApi },
     async run({ tx, params, services }) {
       const api = await tx.apis.find(params.api_id!)
       if (api === undefined || !api.portalVisibility || api.status === 'retired') throw notFound('API')
@@ -54,7 +51,7 @@ export const portalEndpoints: readonly Endpoint[] = [
         gatewayUrl: services.gatewayUrl,
         withSpec: true,
       }
-      return { status: 200, body: showPortalApi(api, options) }
+      return { body: showPortalApi(api, options) }
     },
   }),
 ]

@@ -1,14 +1,15 @@
-/** Routes and schemas of subscriptions. The rules are in `service/subscriptions.ts`. */
+/** Routes and schemas of subscriptions and their usage. The rules are in `services/subscriptions.ts`. */
 import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
+import type { PageRequest, SubscriptionFilter } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import {
   type Endpoint,
   type EndpointResult,
-  endpoint,
   type Subject,
   type SubjectQuestion,
+  tagged,
 } from '../http/endpoint.ts'
-import { invalid } from '../http/problem.ts'
+import { invalidField } from '../http/problem.ts'
 import {
   count,
   envelope,
@@ -21,11 +22,11 @@ import {
   q,
   shownId,
   shownMoment,
-  shownOrNull,
   text,
   wordQuery,
 } from '../schemas/fields.ts'
 import { limits, showLimits } from '../schemas/plan.ts'
+import { fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import {
   approveSubscription,
@@ -34,9 +35,9 @@ import {
   revokeSubscription,
 } from '../services/subscriptions.ts'
 import { requireWritable } from '../services/tenants.ts'
-import { usageOf } from '../services/usage.ts'
+import { currentUsage } from '../services/usage.ts'
 
-const TAG = 'subscription'
+const endpoint = tagged('subscription')
 
 const shownSubscription = z
   .object({
@@ -48,13 +49,11 @@ const shownSubscription = z
     callback_url: z.string().nullable(),
     status: z.enum(SUBSCRIPTION_STATUSES),
     reason: z.string().nullable(),
-    rate_limit: z
-      .int()
-      .nullable()
-      .openapi({ description: 'Requests per minute, instead of those of the plan.' }),
-    quota: z.int().nullable().openapi({ description: 'Requests per month, instead of those of the plan.' }),
+    rate_limit: z.int().nullable().openapi({ description: 'Requests per minute; overrides the plan.' }),
+    quota: z.int().nullable().openapi({ description: 'Requests per month; overrides the plan.' }),
     api_key: z.string().nullable().openapi({
-      description: 'The whole key in the answer that makes it, its public part afterwards, null before.',
+      description:
+        'The whole key in the response that creates it, afterwards its public prefix, before null.',
     }),
     expires_at: shownMoment.nullable(),
     approved_at: shownMoment.nullable(),
@@ -63,20 +62,6 @@ const shownSubscription = z
     updated_at: shownMoment,
   })
   .openapi('Subscription')
-
-const READ_ONLY = [
-  'id',
-  'tenant_id',
-  'status',
-  'reason',
-  'rate_limit',
-  'quota',
-  'api_key',
-  'approved_at',
-  'revoked_at',
-  'created_at',
-  'updated_at',
-]
 
 const newSubscription = z
   .strictObject({
@@ -87,7 +72,7 @@ const newSubscription = z
     ttl: life()
       .nullable()
       .default(null)
-      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Life from the approval on.' }),
+      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Lifetime, counted from the approval.' }),
     expires_at: moment().nullable().default(null),
   })
   .openapi('NewSubscription')
@@ -122,50 +107,23 @@ const shownUsage = z
   .openapi('Usage')
 
 function show(subscription: Subscription, apiKey: string | null) {
-  return {
-    id: subscription.id,
-    tenant_id: subscription.tenantId,
-    api_id: subscription.apiId,
-    plan: subscription.plan,
-    application: subscription.application,
-    callback_url: subscription.callbackUrl,
-    status: subscription.status,
-    reason: subscription.reason,
-    rate_limit: subscription.rateLimit,
-    quota: subscription.quota,
-    api_key: apiKey,
-    expires_at: shownOrNull(subscription.expiresAt),
-    approved_at: shownOrNull(subscription.approvedAt),
-    revoked_at: shownOrNull(subscription.revokedAt),
-    created_at: subscription.createdAt.toISOString(),
-    updated_at: subscription.updatedAt.toISOString(),
-  }
+  return present(shownSubscription, { ...subscription, apiKey })
 }
 
-/** One subscription with the public part of its key, or with the whole key that was just made. */
-async function shown(
-  tx: Transaction,
-  status: 200 | 201,
-  subscription: Subscription,
-  key?: string,
-): Promise<EndpointResult> {
-  const prefix = key ?? (await tx.keys.prefixesOf([subscription.id])).get(subscription.id) ?? null
-  const response = { status, body: show(subscription, prefix), revision: subscription.revision }
-  return key === undefined ? response : { ...response, secret: true }
+/** One subscription with the prefix of its key, or with the whole key that was just created. */
+async function shown(tx: Transaction, subscription: Subscription, key?: string): Promise<EndpointResult> {
+  const apiKey = key ?? (await tx.keys.prefixesOf([subscription.id])).get(subscription.id) ?? null
+  const result = { body: show(subscription, apiKey), revision: subscription.revision }
+  return key === undefined ? result : { ...result, secret: true }
 }
 
-async function list(
-  tx: Transaction,
-  filter: Parameters<Transaction['subscriptions']['list']>[0],
-  page: { page: number; limit: number },
-): Promise<EndpointResult> {
-  const { items, total } = await tx.subscriptions.list(filter, page)
-  const prefixes = await tx.keys.prefixesOf(items.map(item => item.id))
-  const shownItems = items.map(item => show(item, prefixes.get(item.id) ?? null))
-  return { status: 200, body: envelope({ items: shownItems, total }, page) }
+async function list(tx: Transaction, filter: SubscriptionFilter, page: PageRequest): Promise<EndpointResult> {
+  const found = await tx.subscriptions.list(filter, page)
+  const prefixes = await tx.keys.prefixesOf(found.items.map(item => item.id))
+  return { body: envelope(found, page, item => show(item, prefixes.get(item.id) ?? null)) }
 }
 
-/** A new subscription belongs to the application that the body names; a body without one is refused when it is validated. */
+/** A new subscription belongs to the application in the body. A body without an application is refused by validation. */
 async function requestedBy({ rawBody, principal }: SubjectQuestion): Promise<Subject> {
   const application = (rawBody as { application?: unknown } | null | undefined)?.application
   return { own: typeof application !== 'string' || application === principal.consumer }
@@ -192,23 +150,20 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'post',
     path: '/tenants/{tenant_id}/subscriptions',
-    tag: TAG,
     id: 'createSubscription',
-    summary: 'Ask for a subscription to an API',
+    summary: 'Request a subscription to an API',
     action: 'control.subscriptions.create',
-    reach: 'path',
     body: newSubscription,
-    readOnly: READ_ONLY,
+    readOnly: fieldNames(shownSubscription),
     success: {
-      status: 201,
-      description: 'The subscription, waiting for approval where its plan asks for it',
+      description: 'The subscription, pending when its plan requires approval',
       schema: shownSubscription,
     },
     subject: requestedBy,
     async run({ tx, tenant, body }) {
       requireWritable(tenant!)
       if (body.ttl !== null && body.expires_at !== null) {
-        throw invalid([{ field: 'ttl', message: 'and expires_at exclude each other.' }])
+        throw invalidField('ttl', 'must be absent when expires_at is given.')
       }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, {
         apiId: body.api_id,
@@ -219,48 +174,42 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
         expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
       })
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
-      return { ...(await shown(tx, 201, subscription, key)), location }
+      return { ...(await shown(tx, subscription, key)), location }
     },
   }),
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}/subscriptions',
-    tag: TAG,
     id: 'listTenantSubscriptions',
     summary: 'List the subscriptions of a tenant',
     action: 'control.subscriptions.list',
-    reach: 'path',
     query: z.object(filters),
     narrowable: true,
-    success: { status: 200, description: 'A page of subscriptions', schema: shownList },
+    success: { description: 'A page of subscriptions', schema: shownList },
     run: ({ tx, query, onlyApplication }) =>
       list(tx, { ...query, apiId: query.api_id, onlyApplication }, query),
   }),
   endpoint({
     method: 'get',
     path: ONE,
-    tag: TAG,
     id: 'readSubscription',
     summary: 'Read a subscription',
     action: 'control.subscriptions.read',
-    reach: 'path',
-    success: { status: 200, description: 'The subscription', schema: shownSubscription },
+    success: { description: 'The subscription', schema: shownSubscription },
     subject: ownedBy,
-    run: async ({ tx, params }) => shown(tx, 200, await findSubscription(tx, params.subscription_id!)),
+    run: async ({ tx, params }) => shown(tx, await findSubscription(tx, params.subscription_id!)),
   }),
   endpoint({
     method: 'post',
     path: `${ONE}/approve`,
-    tag: TAG,
     id: 'approveSubscription',
-    summary: 'Approve a subscription; its first key is made and shown once',
+    summary: 'Approve a subscription; its first key is created and shown once',
     action: 'control.subscriptions.approve',
-    reach: 'path',
     body: approval,
     bodyOptional: true,
     success: {
       status: 200,
-      description: 'The subscription, with its key when one was made',
+      description: 'The subscription, with its key when one was created',
       schema: shownSubscription,
     },
     async run({ tx, tenant, params, body }) {
@@ -270,73 +219,57 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
         rateLimit: body.rate_limit,
         quota: body.quota,
       })
-      return shown(tx, 200, subscription, key)
+      return shown(tx, subscription, key)
     },
   }),
   endpoint({
     method: 'delete',
     path: ONE,
-    tag: TAG,
     id: 'revokeSubscription',
-    summary: 'Revoke a subscription and its keys, for good',
+    summary: 'Revoke a subscription and its keys permanently',
     action: 'control.subscriptions.revoke',
-    reach: 'path',
     query: z.object({ reason: text(500).optional() }),
     body: z.strictObject({ reason: text(500).optional() }).openapi('Revocation'),
     bodyOptional: true,
-    success: { status: 204, description: 'The subscription is revoked' },
+    success: { description: 'The subscription is revoked' },
     subject: ownedBy,
     async run({ tx, params, query, body }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
       await revokeSubscription(tx, subscription, body.reason ?? query.reason ?? null)
-      return { status: 204 }
     },
   }),
   endpoint({
     method: 'get',
     path: `${ONE}/usage`,
-    tag: TAG,
     id: 'readUsage',
-    summary: 'Read what a subscription has used in the current month',
+    summary: 'Read the usage of a subscription in the current month',
     action: 'control.usage.read',
-    reach: 'path',
-    success: { status: 200, description: 'The usage', schema: shownUsage },
+    success: { description: 'The usage', schema: shownUsage },
     subject: ownedBy,
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!)
-      const usage = await usageOf(tx, subscription)
-      const window = ({ resetsAt, ...rest }: typeof usage.daily) => ({
-        ...rest,
-        resets_at: resetsAt.toISOString(),
+      const { daily, monthly, limits, ...usage } = await currentUsage(tx, subscription)
+      const body = present(shownUsage, {
+        ...usage,
+        subscriptionId: subscription.id,
+        plan: subscription.plan,
+        limits: showLimits(limits),
+        daily: present(usageWindow, daily),
+        monthly: present(usageWindow, monthly),
       })
-      return {
-        status: 200,
-        body: {
-          subscription_id: subscription.id,
-          plan: subscription.plan,
-          period_start: usage.periodStart.toISOString(),
-          period_end: usage.periodEnd.toISOString(),
-          requests: usage.requests,
-          errors: usage.errors,
-          limits: showLimits(usage.limits),
-          daily: window(usage.daily),
-          monthly: window(usage.monthly),
-          last_request_at: shownOrNull(usage.lastRequestAt),
-        },
-      }
+      return { body }
     },
   }),
   endpoint({
     method: 'get',
     path: '/subscriptions',
-    tag: TAG,
     id: 'listSubscriptions',
-    summary: 'Export the subscriptions of all tenants the caller acts for',
+    summary: 'List the subscriptions of all tenants the caller acts for',
     action: 'control.subscriptions.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: text(100).optional() }),
     narrowable: true,
-    success: { status: 200, description: 'A page of subscriptions', schema: shownList },
+    success: { description: 'A page of subscriptions', schema: shownList },
     run: ({ tx, query, onlyApplication }) =>
       list(tx, { ...query, apiId: query.api_id, tenantId: query.tenant_id, onlyApplication }, query),
   }),

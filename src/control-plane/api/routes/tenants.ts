@@ -1,7 +1,7 @@
-/** Routes and schemas of tenants. The rules are in `service/tenants.ts`. */
+/** Routes and schemas of tenants. The rules are in `services/tenants.ts`. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
 import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
-import { type Endpoint, endpoint } from '../http/endpoint.ts'
+import { type Endpoint, tagged } from '../http/endpoint.ts'
 import {
   envelope,
   listOf,
@@ -13,8 +13,10 @@ import {
   word,
   wordQuery,
 } from '../schemas/fields.ts'
+import { fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { createTenant, deleteTenant, patchTenant } from '../services/tenants.ts'
+import type { Services } from '../services.ts'
 
 const settings = z.strictObject({
   rate_limit_multiplier: z
@@ -22,7 +24,7 @@ const settings = z.strictObject({
     .gt(0, 'must be greater than 0.')
     .max(1000, 'must be at most 1000.')
     .optional()
-    .openapi({ description: 'Factor on the hourly limit of the tier.' }),
+    .openapi({ description: 'Factor that multiplies the hourly limit of the tier.' }),
   api_requests_per_hour: z
     .int('must be an integer.')
     .min(1, 'must be at least 1.')
@@ -44,14 +46,12 @@ const shownTenant = z
   })
   .openapi('Tenant')
 
-const READ_ONLY = ['id', 'status', 'gateway_url', 'settings', 'created_at', 'updated_at']
-
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const adminEmail = z.email('must be an e-mail address.').max(254, 'must have at most 254 characters.')
 
 const newTenant = z
   .strictObject({
-    name: shaped(DNS_LABEL, 63, 'must be a DNS label: a-z, 0-9 and -, not at the ends.').openapi({
+    name: shaped(DNS_LABEL, 63, 'must be a DNS label: a-z, 0-9 and -, with no - at either end.').openapi({
       example: 'acme',
     }),
     tier: word(TIERS).default('free'),
@@ -69,86 +69,73 @@ const tenantPatch = z
   })
   .openapi('TenantPatch')
 
-function show(tenant: Tenant, gatewayUrl: string) {
+function showTenant(tenant: Tenant, { gatewayUrl }: Services) {
   const { rateLimitMultiplier, apiRequestsPerHour } = tenant.settings
-  return {
-    id: tenant.id,
-    name: tenant.name,
-    tier: tenant.tier,
-    status: tenant.status,
-    gateway_url: tenantGatewayUrl(gatewayUrl, tenant.name),
+  return present(shownTenant, {
+    ...tenant,
+    gatewayUrl: tenantGatewayUrl(gatewayUrl, tenant.name),
     settings: { rate_limit_multiplier: rateLimitMultiplier, api_requests_per_hour: apiRequestsPerHour },
-    created_at: tenant.createdAt.toISOString(),
-    updated_at: tenant.updatedAt.toISOString(),
-  }
+  })
 }
 
-const TAG = 'tenant'
+function shown(tenant: Tenant, services: Services) {
+  return { body: showTenant(tenant, services), revision: tenant.revision }
+}
+
+const endpoint = tagged('tenant')
 
 export const tenantEndpoints: readonly Endpoint[] = [
   endpoint({
     method: 'post',
     path: '/tenants',
-    tag: TAG,
     id: 'createTenant',
     summary: 'Create a tenant',
     action: 'control.tenants.create',
     reach: 'platform',
     body: newTenant,
-    readOnly: READ_ONLY,
-    success: { status: 201, description: 'The tenant, still being provisioned', schema: shownTenant },
+    readOnly: fieldNames(shownTenant),
+    success: { description: 'The tenant, still being provisioned', schema: shownTenant },
     async run({ tx, body, services }) {
       const { name, tier, admin_email = null, region } = body
       const tenant = await createTenant(tx, { name, tier, adminEmail: admin_email, region })
-      return {
-        status: 201,
-        body: show(tenant, services.gatewayUrl),
-        revision: tenant.revision,
-        location: `/tenants/${tenant.id}`,
-      }
+      return { ...shown(tenant, services), location: `/tenants/${tenant.id}` }
     },
   }),
   endpoint({
     method: 'get',
     path: '/tenants',
-    tag: TAG,
     id: 'listTenants',
     summary: 'List tenants',
     action: 'control.tenants.list',
     reach: 'platform',
     query: z.object({ ...pageQuery, q, status: wordQuery(TENANT_STATUSES), tier: wordQuery(TIERS) }),
-    success: { status: 200, description: 'A page of tenants', schema: listOf(shownTenant, 'TenantList') },
+    success: { description: 'A page of tenants', schema: listOf(shownTenant, 'TenantList') },
     async run({ tx, query, services }) {
-      const { items, total } = await tx.tenants.list(query, query)
-      const shown = items.map(tenant => show(tenant, services.gatewayUrl))
-      return { status: 200, body: envelope({ items: shown, total }, query) }
+      const show = (tenant: Tenant) => showTenant(tenant, services)
+      return { body: envelope(await tx.tenants.list(query, query), query, show) }
     },
   }),
   endpoint({
     method: 'get',
     path: '/tenants/{tenant_id}',
-    tag: TAG,
     id: 'readTenant',
     summary: 'Read a tenant',
     action: 'control.tenants.read',
-    reach: 'path',
-    success: { status: 200, description: 'The tenant', schema: shownTenant },
+    success: { description: 'The tenant', schema: shownTenant },
     async run({ tenant, services }) {
-      return { status: 200, body: show(tenant!, services.gatewayUrl), revision: tenant!.revision }
+      return shown(tenant!, services)
     },
   }),
   endpoint({
     method: 'patch',
     path: '/tenants/{tenant_id}',
-    tag: TAG,
     id: 'updateTenant',
     summary: 'Change tier, settings or status of a tenant',
     action: 'control.tenants.update',
-    reach: 'path',
     body: tenantPatch,
-    readOnly: ['id', 'name', 'region', 'gateway_url', 'created_at', 'updated_at'],
+    readOnly: [...fieldNames(shownTenant), 'region'],
     preconditions: true,
-    success: { status: 200, description: 'The tenant as it now is', schema: shownTenant },
+    success: { description: 'The changed tenant', schema: shownTenant },
     async run({ tx, tenant, body, ifMatch, services }) {
       const patch = {
         tier: body.tier,
@@ -156,30 +143,21 @@ export const tenantEndpoints: readonly Endpoint[] = [
         status: body.status,
         settings: body.settings && settingsOf(body.settings),
       }
-      const updated = await patchTenant(tx, tenant!.id, patch, ifMatch)
-      return { status: 200, body: show(updated, services.gatewayUrl), revision: updated.revision }
+      return shown(await patchTenant(tx, tenant!.id, patch, ifMatch), services)
     },
   }),
   endpoint({
     method: 'delete',
     path: '/tenants/{tenant_id}',
-    tag: TAG,
     id: 'deleteTenant',
     summary: 'Delete a tenant with everything it owns',
     action: 'control.tenants.delete',
-    reach: 'path',
-    success: {
-      status: 204,
-      description: 'The tenant is being deleted; it is gone once no gateway serves it',
-    },
-    async run({ tx, tenant }) {
-      await deleteTenant(tx, tenant!.id)
-      return { status: 204 }
-    },
+    success: { description: 'The tenant is being deleted, which ends when no gateway serves it' },
+    run: ({ tx, tenant }) => deleteTenant(tx, tenant!.id),
   }),
 ]
 
-/** Only what was given: the rest stays as it is. */
+/** Only the settings in the body: absent ones stay as they are. */
 function settingsOf(given: z.output<typeof settings>) {
   return {
     ...(given.rate_limit_multiplier === undefined

@@ -1,6 +1,7 @@
-/** How APIs look in requests and answers: for their owner, and for the portal's visitors. No route lives here. */
+/** Schemas of APIs in requests and responses, for the owner and for the portal. It contains no route. */
 import { API_STATUSES, type Api, tenantGatewayUrl } from '../../../model/api.ts'
 import { count, httpUrl, shaped, shownId, shownMoment, text, word } from './fields.ts'
+import { present } from './present.ts'
 import { z } from './zod.ts'
 
 const rateLimit = z.strictObject({ requests_per_hour: count(1) })
@@ -13,7 +14,7 @@ const spec = z
   )
   .openapi({ description: 'OpenAPI document, object or text.' })
 
-/** Segments of unreserved characters (RFC 3986 §2.3): such a path is its own normal form, so the gateway never has to guess. */
+/** Segments of unreserved characters (RFC 3986 §2.3): such a path is in normal form already. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
 
 const fields = {
@@ -23,7 +24,7 @@ const fields = {
   path: shaped(
     PATH,
     255,
-    'must start with / and have segments of letters, digits, . _ ~ and -, no empty ones and none that start with a dot.',
+    'must start with /, and its segments must be letters, digits, . _ ~ and -, not empty and not starting with a dot.',
   ).openapi({ example: '/orders' }),
   version: text(50).openapi({ example: 'v1' }),
   auth_required: z.boolean('must be true or false.'),
@@ -49,12 +50,10 @@ export const apiPatch = z
   .partial()
   .openapi('ApiPatch')
 
-export const READ_ONLY = ['id', 'tenant_id', 'public_url', 'status', 'created_at', 'updated_at']
-
 const shownSpec = z
   .unknown()
   .optional()
-  .openapi({ description: 'The OpenAPI document as it was given; only where one API is read.' })
+  .openapi({ description: 'The OpenAPI document as it was sent; only in responses with a single API.' })
 
 const shownBase = {
   id: shownId('api'),
@@ -80,24 +79,8 @@ export const shownApi = z
   })
   .openapi('Api')
 
-/** Without what only the owner needs to know: upstream, path and limits. */
+/** Without the fields for the owner only: upstream, path and limits. */
 export const shownPortalApi = z.object({ ...shownBase, spec: shownSpec }).openapi('PortalApi')
-
-function showBase(api: Api, tenantName: string, gatewayUrl: string, withSpec: boolean) {
-  return {
-    id: api.id,
-    tenant_id: api.tenantId,
-    name: api.name,
-    description: api.description,
-    version: api.version,
-    auth_required: api.authRequired,
-    public_url: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
-    status: api.status,
-    created_at: api.createdAt.toISOString(),
-    updated_at: api.updatedAt.toISOString(),
-    ...(withSpec ? { spec: api.spec === null ? null : (JSON.parse(api.spec) as unknown) } : {}),
-  }
-}
 
 export interface ShowApi {
   readonly tenantName: string
@@ -105,21 +88,28 @@ export interface ShowApi {
   readonly withSpec: boolean
 }
 
-export function showPortalApi(api: Api, { tenantName, gatewayUrl, withSpec }: ShowApi) {
-  return showBase(api, tenantName, gatewayUrl, withSpec)
-}
-
-export function showApi(api: Api, options: ShowApi) {
+function shown(api: Api, { tenantName, gatewayUrl, withSpec }: ShowApi) {
   return {
-    ...showPortalApi(api, options),
-    upstream_url: api.upstreamUrl,
-    path: api.path,
-    rate_limit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
-    portal_visibility: api.portalVisibility,
+    ...api,
+    publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
+    rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
+    spec: withSpec ? parseSpec(api.spec) : undefined,
   }
 }
 
-/** Fields of a body as the model has them; absent ones stay absent. */
+function parseSpec(spec: string | null): unknown {
+  return spec === null ? null : JSON.parse(spec)
+}
+
+export function showPortalApi(api: Api, options: ShowApi) {
+  return present(shownPortalApi, shown(api, options))
+}
+
+export function showApi(api: Api, options: ShowApi) {
+  return present(shownApi, shown(api, options))
+}
+
+/** Fields of a body as in the model; absent fields are undefined. */
 export function apiFields(body: z.output<typeof apiPatch>) {
   return {
     name: body.name,

@@ -1,11 +1,12 @@
-/** Fields that several resources share: texts, addresses, numbers, moments, pages. Each says in words what is wrong with a value. */
+/** Field schemas that several resources share, each with its error message. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
+import type { Page, PageRequest } from '../../store/repositories.ts'
 import { z } from './zod.ts'
 
 /** PostgreSQL `integer`. */
-export const MAX_INTEGER = 2_147_483_647
+const MAX_INTEGER = 2_147_483_647
 
-/** Text of one to `max` characters without NUL, which the database cannot hold. */
+/** Text of `min` to `max` characters without NUL, which PostgreSQL cannot store. */
 export function text(max: number, min = 1) {
   return z
     .string()
@@ -14,7 +15,7 @@ export function text(max: number, min = 1) {
     .regex(/^[^\u0000]*$/, 'must not contain a NUL character.')
 }
 
-/** Text of a given form; the form excludes NUL by itself. */
+/** Text that matches a pattern; the pattern excludes NUL. */
 export function shaped(form: RegExp, max: number, message: string) {
   return z.string().max(max, `must have at most ${max} characters.`).regex(form, message)
 }
@@ -48,7 +49,7 @@ export function moment() {
 
 const MAX_LIFE_SECONDS = 10 * 365 * 86_400
 
-/** What the document says of a duration: the schema's own words are lost behind its transformation. */
+/** OpenAPI fields of a duration, which the generator cannot read behind the transformation. */
 export const LIFE = { pattern: '^([0-9]+[smhd])+$', maxLength: 32, example: '24h' } as const
 
 /** A duration such as `30s`, `24h` or `1m10s`, from one second to ten years; the value is in seconds. */
@@ -66,7 +67,7 @@ export function life() {
     .openapi({ ...LIFE, type: 'string' })
 }
 
-/** Whole numbers in a query: digits only, no sign, no exponent, no blanks. */
+/** Integers in a query: digits only, without sign, exponent or spaces. */
 function queryNumber(min: number, max: number, preset: number) {
   const message = `must be a whole number from ${min} to ${max}.`
   return z
@@ -78,13 +79,13 @@ function queryNumber(min: number, max: number, preset: number) {
     .openapi({ type: 'integer', minimum: min, maximum: max, default: preset })
 }
 
-/** `page` from 1, `limit` 1–100, default 20 (contract §5). The last page number keeps the offset within a bigint. */
+/** The highest page number keeps the offset within a bigint. */
 export const pageQuery = {
   page: queryNumber(1, 1_000_000, 1),
   limit: queryNumber(1, 100, 20),
 }
 
-/** Found anywhere in names and the like; `%` and `_` stand for themselves. */
+/** Search text; `%` and `_` are literal. */
 export const q = text(200).optional()
 
 export const booleanQuery = z
@@ -92,23 +93,23 @@ export const booleanQuery = z
   .transform(value => value === 'true')
   .openapi({ type: 'boolean' })
 
-/** A filter by one of a closed set of words. */
+/** A filter with a closed set of values. */
 export function wordQuery<const W extends readonly [string, ...string[]]>(words: W) {
-  return z.enum(words, `must be one of ${words.join(', ')}.`).optional()
+  return word(words).optional()
 }
 
 export function word<const W extends readonly [string, ...string[]]>(words: W) {
   return z.enum(words, `must be one of ${words.join(', ')}.`)
 }
 
-/** A moment as answers show it. */
+/** A timestamp in a response. */
 export const shownMoment = z.string().openapi({ format: 'date-time', example: '2026-01-31T12:00:00.000Z' })
 
 export function shownId(prefix: string) {
   return z.string().openapi({ example: `${prefix}_01kaa3b8w5f0gvm2f7z2q9x4td` })
 }
 
-/** The list envelope (contract §5). */
+/** Schema of a page of a list. */
 export function listOf(items: z.ZodType, name: string) {
   return z
     .object({
@@ -121,13 +122,11 @@ export function listOf(items: z.ZodType, name: string) {
     .openapi(name)
 }
 
+/** Body of a page of a list. */
 export function envelope<T>(
-  { items, total }: { readonly items: readonly T[]; readonly total: number },
-  { page, limit }: { readonly page: number; readonly limit: number },
+  { items, total }: Page<T>,
+  { page, limit }: PageRequest,
+  show: (item: T) => unknown,
 ) {
-  return { items, total, page, limit, total_pages: Math.ceil(total / limit) }
-}
-
-export function shownOrNull(at: Date | null): string | null {
-  return at === null ? null : at.toISOString()
+  return { items: items.map(show), total, page, limit, total_pages: Math.ceil(total / limit) }
 }

@@ -1,11 +1,12 @@
-/** How plans and their limits look in requests and answers. No route lives here. */
+/** Schemas of plans and their limits in requests and responses. It contains no route. */
 import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
 import { count, shownId, shownMoment, text } from './fields.ts'
+import { present } from './present.ts'
 import { z } from './zod.ts'
 
 const limit = count(0)
 
-/** 0 or absent = no limit of that kind. */
+/** 0 or absent = unlimited. */
 export const limits = {
   rate_limit_per_second: limit,
   rate_limit_per_minute: limit,
@@ -38,19 +39,19 @@ export const newPlan = z
 
 export const planPatch = z.strictObject(fields).partial().openapi('PlanPatch')
 
-export const READ_ONLY = ['id', 'created_at', 'updated_at']
+const shownIdentity = {
+  id: shownId('plan'),
+  tenant_id: z.string().nullable(),
+  slug: z.string(),
+  name: fields.name,
+  requires_approval: fields.requires_approval,
+  created_at: shownMoment,
+  updated_at: shownMoment,
+}
 
-export const shownPlan = z
-  .object({
-    id: shownId('plan'),
-    tenant_id: z.string().nullable(),
-    slug: z.string(),
-    ...fields,
-    created_at: shownMoment,
-    updated_at: shownMoment,
-  })
-  .openapi('Plan')
+export const shownPlan = z.object({ ...shownIdentity, ...limits }).openapi('Plan')
 
+/** The limits under their names in requests and responses. */
 export function showLimits(plan: Required<PlanLimits>) {
   return {
     rate_limit_per_second: plan.perSecond,
@@ -62,19 +63,10 @@ export function showLimits(plan: Required<PlanLimits>) {
 }
 
 export function showPlan(plan: PlanRecord) {
-  return {
-    id: plan.id,
-    tenant_id: plan.tenantId,
-    slug: plan.slug,
-    name: plan.name,
-    ...showLimits(plan),
-    requires_approval: plan.requiresApproval,
-    created_at: plan.createdAt.toISOString(),
-    updated_at: plan.updatedAt.toISOString(),
-  }
+  return { ...present(z.object(shownIdentity), plan), ...showLimits(plan) }
 }
 
-/** Fields of a body as the model has them; absent ones stay absent. */
+/** Fields of a body as in the model; absent fields are undefined. */
 export function planFields(body: z.output<typeof planPatch>) {
   return {
     name: body.name,

@@ -1,11 +1,11 @@
-/** Making, rotating and revoking API keys. The key itself leaves this room once, as a return value, and is stored nowhere. */
+/** Creates, rotates and revokes API keys. The whole key is returned once and stored nowhere. */
 
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import { newId } from '../../../model/id.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
 import type { Transaction } from '../../store/store.ts'
-import { conflict, invalid, notFound } from '../http/problem.ts'
+import { conflict, found, invalidField } from '../http/problem.ts'
 import { eventOf } from './subscription-event.ts'
 
 export interface IssuedKey {
@@ -23,20 +23,20 @@ export async function createKey(
 ): Promise<IssuedKey> {
   const subscription = await tx.subscriptions.find(subscriptionId, 'lock')
   if (subscription === undefined) {
-    throw invalid([{ field: 'subscription_id', message: 'names no subscription of this tenant.' }])
+    throw invalidField('subscription_id', 'names no subscription of this tenant.')
   }
   if (expiresAt !== null && expiresAt <= tx.now) {
-    throw invalid([{ field: 'expires_at', message: 'must be in the future.' }])
+    throw invalidField('expires_at', 'must be in the future.')
   }
   if (subscription.status !== 'approved') {
-    throw conflict(`A subscription that is ${subscription.status} gets no keys.`)
+    throw conflict(`The subscription is ${subscription.status}; only an approved one can get keys.`)
   }
   const issued = await issueKey(tx, subscription, name, expiresAt)
   announce(tx, 'api_key.created', issued.record)
   return issued
 }
 
-/** Makes a key without asking; the caller has checked the subscription and tells of it. */
+/** Creates a key without checks and without an event: the caller does both. */
 export async function issueKey(
   tx: Transaction,
   subscription: Subscription,
@@ -64,12 +64,10 @@ export async function issueKey(
   return { record, key }
 }
 
-/** @throws Problem not_found, conflict for a key or a subscription that is over */
+/** @throws Problem not_found, conflict for a key or a subscription that is no longer valid */
 export async function rotate(tx: Transaction, id: string, graceMs: number): Promise<IssuedKey> {
-  const current = await tx.keys.find(id, 'lock')
-  if (current === undefined) throw notFound('API key')
-  const subscription = await tx.subscriptions.find(current.subscriptionId)
-  if (subscription === undefined) throw notFound('API key')
+  const current = found(await tx.keys.find(id, 'lock'), 'API key')
+  const subscription = found(await tx.subscriptions.find(current.subscriptionId), 'API key')
   if (subscription.status !== 'approved') {
     throw conflict(`The subscription is ${subscription.status}; its keys cannot be rotated.`)
   }
@@ -77,16 +75,14 @@ export async function rotate(tx: Transaction, id: string, graceMs: number): Prom
   const move = rotateKey(current, digest, graceMs, tx.now)
   if (!move.ok) throw conflict(move.reason)
   const record = await tx.keys.update(move.value)
-  const extra = { key_prefix: record.prefix }
-  tx.events.append(await eventOf(tx, 'subscription.key_rotated', subscription, extra))
+  const data = { key_prefix: record.prefix }
+  tx.events.append(await eventOf(tx, 'subscription.key_rotated', subscription, data))
   return { record, key }
 }
 
 /** Repeating it changes nothing. @throws Problem not_found */
 export async function revokeOne(tx: Transaction, id: string): Promise<void> {
-  const current = await tx.keys.find(id, 'lock')
-  if (current === undefined) throw notFound('API key')
-  await revokeIfLive(tx, current)
+  await revokeIfLive(tx, found(await tx.keys.find(id, 'lock'), 'API key'))
 }
 
 export async function revokeKeysOf(tx: Transaction, subscriptionId: string): Promise<void> {

@@ -1,9 +1,10 @@
-/** Registering, changing and removing APIs. Knows no HTTP but the refusals it raises, and proxies nothing. */
+/** Registers, changes and deletes APIs. It handles no HTTP except the problems it throws. */
 import { type Api, type ApiStatus, moveApi } from '../../../model/api.ts'
 import { newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, notFound } from '../http/problem.ts'
+import { conflict, found } from '../http/problem.ts'
+import { type Patch, patched } from './patch.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
 export type ApiFields = Pick<
@@ -37,36 +38,29 @@ export async function createApi(tx: Transaction, tenantId: string, fields: ApiFi
 
 /** @throws Problem not_found */
 export async function findApi(tx: Transaction, id: string): Promise<Api> {
-  const api = await tx.apis.find(id)
-  if (api === undefined) throw notFound('API')
-  return api
+  return found(await tx.apis.find(id), 'API')
 }
 
-/** @throws Problem not_found, precondition_failed, conflict for an illegal move */
+/** @throws Problem not_found, precondition_failed, conflict for an invalid status change */
 export async function patchApi(
   tx: Transaction,
   id: string,
-  patch: { readonly [K in keyof ApiFields]?: ApiFields[K] | undefined } & {
-    readonly status?: ApiStatus | undefined
-  },
+  patch: Patch<ApiFields & { status: ApiStatus }>,
   ifMatch: string,
 ): Promise<Api> {
-  const api = await tx.apis.find(id, 'lock')
-  if (api === undefined) throw notFound('API')
+  const api = found(await tx.apis.find(id, 'lock'), 'API')
   checkIfMatch(ifMatch, api.revision)
   const { status = api.status, ...fields } = patch
   const move = moveApi(api, status)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
-  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-  const updated = await tx.apis.update({ ...move.value, ...(given as Partial<ApiFields>) })
+  const updated = await tx.apis.update(patched(move.value, fields))
   announce(tx, 'api.updated', updated)
   return updated
 }
 
-/** Takes the API off the gateways and ends its subscriptions. @throws Problem not_found */
+/** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */
 export async function deleteApi(tx: Transaction, id: string): Promise<void> {
-  const api = await tx.apis.find(id, 'lock')
-  if (api === undefined) throw notFound('API')
+  const api = found(await tx.apis.find(id, 'lock'), 'API')
   for (const subscription of await tx.subscriptions.openOf(id)) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }

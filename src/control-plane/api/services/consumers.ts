@@ -1,9 +1,9 @@
-/** Consumers come into being by subscribing or by being given a plan. Counts no use. */
+/** Creates consumers when they subscribe or get a plan. It counts no usage. */
 import type { Consumer } from '../../../model/consumer.ts'
 import { newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
 
-/** The consumer of that subject, made when it is new. */
+/** The consumer with that subject, created when it does not exist. */
 export async function ensureConsumer(tx: Transaction, tenantId: string, subject: string): Promise<Consumer> {
   const known = await tx.consumers.bySubject(subject)
   if (known !== undefined) return known
@@ -22,7 +22,7 @@ export async function ensureConsumer(tx: Transaction, tenantId: string, subject:
   return consumer
 }
 
-/** Gives a consumer a plan of its own, used where no subscription applies; null = the defaults. */
+/** Assigns the plan that applies where the consumer has no subscription; null = the default limits. */
 export async function assignPlan(
   tx: Transaction,
   consumer: Consumer,

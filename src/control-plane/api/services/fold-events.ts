@@ -1,22 +1,22 @@
-/** Folds metering events into hours, latencies and usage, each event once though sources repeat them. It reads no spool and no topic. */
+/** Aggregates metering events by hour, latency and subscription; repeated events count once. It reads no spool and no topic. */
 import type { MeteringEvent } from '../../../link/metering-event.ts'
-import type { UsageCount } from '../../../link/report.ts'
+import { addUsage, type UsageCount, usageDay, usageKey } from '../../../link/usage-count.ts'
 import { bucketOf } from '../../../model/latency-histogram.ts'
-import type { MeteredHour, MeteredLatency } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
+import type { MeteredHour, MeteredLatency } from '../../store/usage-repositories.ts'
 
-/** The spool of the control plane's own process, in `MeteringMark.source`. */
+/** `MeteringMark.source` of the spool of this process. */
 export const SPOOL_SOURCE = 'spool'
 
 const HOUR_MS = 3_600_000
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Counts the events that are new, in one transaction with the marks that say so.
- * @param source its events of one writer come in the order of their ids, repeats apart
- * @param events of a source, in its order
- * @returns how many were new
- * @throws Error of the database; nothing has been counted then
+ * Counts new events and advances the marks in the same transaction, so that a repeated delivery counts nothing.
+ * @param source delivers the events of one writer in the order of their ids; repeats are allowed
+ * @param events in the order of the source
+ * @returns the number of new events
+ * @throws Error of the database; no event has been counted
  */
 export function foldEvents(store: Store, source: string, events: readonly MeteringEvent[]): Promise<number> {
   return store.write(EVERY_TENANT, async tx => {
@@ -28,7 +28,7 @@ export function foldEvents(store: Store, source: string, events: readonly Meteri
   })
 }
 
-/** The last 62 bits of a UUIDv7 of ours name its writer; an id of another form is its own writer. */
+/** The last 62 bits of our UUIDv7 event ids identify the writer; an id of another form is treated as a writer by itself. */
 function writerOf(eventId: string): string {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(eventId)
     ? eventId.slice(19).replace('-', '')
@@ -42,7 +42,7 @@ async function takeNew(
 ): Promise<readonly MeteringEvent[]> {
   const writers = [...new Set(events.map(event => writerOf(event.event_id)))]
   const last = new Map<string, string>()
-  // What was counted from the spool before brokers were set comes over the broker once more.
+  // When brokers are configured later, the broker repeats events that were counted from the spool.
   for (const mark of await tx.metering.marks(source, writers)) {
     if (mark.source !== source && mark.source !== SPOOL_SOURCE) continue
     if (mark.lastEventId > (last.get(mark.writer) ?? '')) last.set(mark.writer, mark.lastEventId)
@@ -81,25 +81,19 @@ function fold(events: readonly MeteringEvent[]): {
   return { hours: [...hours.values()], latencies: [...latencies.values()] }
 }
 
-/** What quotas count: calls that took a unit of a subscription's quota, by day (contract §4). */
+/** Calls that took a unit of a subscription's quota, by day. */
 function usageOf(events: readonly MeteringEvent[]): readonly UsageCount[] {
-  const counts = new Map<string, Writable<UsageCount>>()
-  for (const event of events) {
-    if (!event.counted || event.subscription_id === '') continue
-    const at = new Date(event.occurred_at)
-    const day = at.toISOString().slice(0, 10)
-    const count = entry(counts, `${event.subscription_id} ${day}`, () => ({
-      subscriptionId: event.subscription_id,
-      day,
-      requests: 0,
-      errors: 0,
-      lastRequestAt: at,
-    }))
-    count.requests++
-    if (event.outcome !== 'success') count.errors++
-    if (at > count.lastRequestAt) count.lastRequestAt = at
+  const totals = new Map<string, UsageCount>()
+  for (const { counted, subscription_id: subscriptionId, occurred_at, outcome } of events) {
+    if (!counted || subscriptionId === '') continue
+    const lastRequestAt = new Date(occurred_at)
+    const errors = outcome === 'success' ? 0 : 1
+    const count = { subscriptionId, day: usageDay(lastRequestAt), requests: 1, errors, lastRequestAt }
+    const key = usageKey(count)
+    const before = totals.get(key)
+    totals.set(key, before === undefined ? count : addUsage(before, count))
   }
-  return [...counts.values()]
+  return [...totals.values()]
 }
 
 function entry<V>(map: Map<string, V>, key: string, make: () => V): V {

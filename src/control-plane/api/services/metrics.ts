@@ -1,17 +1,17 @@
-/** Metrics of a tenant or API over days, hours or months, latencies from merged histograms. It counts nothing. */
+/** Metrics of a tenant or API by hour, day or month, with latencies from merged histograms. It counts no event. */
 import { quantile } from '../../../model/latency-histogram.ts'
-import type { Granularity, MeteredPeriod } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
-import { invalid } from '../http/problem.ts'
+import type { Granularity, MeteredPeriod } from '../../store/usage-repositories.ts'
+import { invalidField } from '../http/problem.ts'
 
-/** Periods in one answer. */
+/** Periods in one response. */
 const MAX_PERIODS = 1000
 const DAY_MS = 86_400_000
 const PERIOD_MS: Readonly<Record<Granularity, number>> = { hour: 3_600_000, day: DAY_MS, month: 28 * DAY_MS }
-/** Looked back when no start is given. */
+/** Days before the end when no start date is given. */
 const DEFAULT_DAYS: Readonly<Record<Granularity, number>> = { hour: 2, day: 30, month: 365 }
 
-/** One row of the specification; milliseconds. */
+/** One row of the response; latencies in milliseconds. */
 export interface MetricsRow {
   readonly date: string
   readonly requests: number
@@ -21,15 +21,15 @@ export interface MetricsRow {
   readonly p99_latency_ms: number
 }
 
-export interface MetricsQuery {
-  /** UTC, `YYYY-MM-DD`; both days are part of it. */
+interface MetricsQuery {
+  /** UTC, `YYYY-MM-DD`; both days are included. */
   readonly startDate: string | undefined
   readonly endDate: string | undefined
   readonly granularity: Granularity
 }
 
 /**
- * Rows of the periods in which there were calls.
+ * One row for each period with at least one call.
  * @throws Problem 400 when the dates are in the wrong order or too far apart
  */
 export async function metricsOf(
@@ -49,19 +49,17 @@ function rangeOf({ startDate, endDate, granularity }: MetricsQuery, now: Date): 
     startDate === undefined
       ? new Date(before.getTime() - DEFAULT_DAYS[granularity] * DAY_MS)
       : new Date(`${startDate}T00:00:00Z`)
-  if (from >= before) throw invalid([{ field: 'start_date', message: 'must not be later than end_date.' }])
+  if (from >= before) throw invalidField('start_date', 'must not be later than end_date.')
   const periods = (before.getTime() - from.getTime()) / PERIOD_MS[granularity]
   if (periods > MAX_PERIODS)
-    throw invalid([
-      {
-        field: 'start_date',
-        message: `is too early: one answer spans at most ${MAX_PERIODS} periods of a ${granularity}.`,
-      },
-    ])
+    throw invalidField(
+      'start_date',
+      `is too early: one response spans at most ${MAX_PERIODS} periods of one ${granularity}.`,
+    )
   return { from, before }
 }
 
-/** The date as precise as the granularity: `2026-11-21T08:00:00Z`, `2026-11-21` or `2026-11`. */
+/** The date in the precision of the granularity: `2026-11-21T08:00:00Z`, `2026-11-21` or `2026-11`. */
 function dateOf(at: Date, granularity: Granularity): string {
   const text = at.toISOString()
   if (granularity === 'hour') return `${text.slice(0, 13)}:00:00Z`

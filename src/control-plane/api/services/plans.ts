@@ -1,16 +1,17 @@
-/** Plans: global ones and those of a tenant. Knows no HTTP but the refusals it raises, and enforces no limit. */
+/** Creates, changes and deletes plans, global ones and those of a tenant. It enforces no limit. */
 import { isId, newId } from '../../../model/id.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, notFound, Problem } from '../http/problem.ts'
+import { conflict, found, notFound, Problem } from '../http/problem.ts'
+import { type Patch, patched } from './patch.ts'
 
 export type PlanFields = Pick<
   PlanRecord,
   'name' | 'perSecond' | 'perMinute' | 'perDay' | 'perMonth' | 'burst' | 'requiresApproval'
 >
 
-/** @throws StoreConflict when the slug is taken; for a tenant's plan also by a global one, which it would hide */
+/** @throws StoreConflict when the slug is taken; a tenant's plan may not hide a global one either */
 export async function createPlan(
   tx: Transaction,
   tenantId: string | null,
@@ -42,13 +43,12 @@ export async function lookUpPlan(tx: Transaction, reference: string): Promise<Pl
 export async function patchPlan(
   tx: Transaction,
   reference: string,
-  patch: { readonly [K in keyof PlanFields]?: PlanFields[K] | undefined },
+  patch: Patch<PlanFields>,
   ifMatch: string,
 ): Promise<PlanRecord> {
   const plan = await locked(tx, reference)
   checkIfMatch(ifMatch, plan.revision)
-  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
-  const updated = await tx.plans.update({ ...plan, ...(given as Partial<PlanFields>) })
+  const updated = await tx.plans.update(patched(plan, patch))
   announce(tx, 'plan.updated', updated)
   return updated
 }
@@ -63,20 +63,19 @@ export async function deletePlan(tx: Transaction, reference: string): Promise<vo
 
 /** @throws Problem not_found, forbidden for a global plan when the caller acts for one tenant */
 async function locked(tx: Transaction, reference: string): Promise<PlanRecord> {
-  const found = await lookUpPlan(tx, reference)
-  if (found === undefined) throw notFound('plan')
-  const plan = await tx.plans.find(found.id, 'lock')
+  const visible = found(await lookUpPlan(tx, reference), 'plan')
+  const plan = await tx.plans.find(visible.id, 'lock')
   if (plan !== undefined) return plan
-  // The rows' own security shows a global plan to every tenant and gives it to none.
-  throw found.tenantId === null ? globalPlanRefused() : notFound('plan')
+  // Row-level security lets every tenant read a global plan and none lock it.
+  throw visible.tenantId === null ? globalPlanRefused() : notFound('plan')
 }
 
-/** Who acts for one tenant changes nothing that all of them have. */
+/** A caller acting for one tenant may not change what all tenants share. */
 export function globalPlanRefused(): Problem {
   return new Problem(
     'forbidden',
     'A global plan cannot be changed for one tenant. Send the request without X-Tenant-ID, or name a tenant in tenant_id.',
-    [{ field: 'tenant_id', message: 'is null, which makes the plan a global one.' }],
+    [{ field: 'tenant_id', message: 'is null, which makes the plan global.' }],
   )
 }
 

@@ -1,4 +1,4 @@
-/** Makes sure that tenants and their consumers exist, for development and for first starts. It changes nothing that is there. */
+/** Creates missing tenants and consumers, for development and for first starts. It changes no existing row. */
 import type { Tier } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 import { assignPlan, ensureConsumer } from './consumers.ts'
@@ -11,7 +11,7 @@ export interface SeededTenant {
   readonly consumers: { readonly [subject: string]: string }
 }
 
-/** Repeating it changes nothing, and a consumer whose plan was changed keeps the change. */
+/** Idempotent; a consumer whose plan was changed keeps the changed plan. */
 export async function seedTenants(store: Store, tenants: readonly SeededTenant[]): Promise<void> {
   for (const { name, tier, consumers } of tenants) {
     const tenant = await store.write(

@@ -1,10 +1,9 @@
-/** The event of a change to a subscription, as webhooks will show it. It appends and delivers nothing. */
+/** Builds the event of a change to a subscription, with the `data` that webhooks send. It appends no event. */
 import type { Api } from '../../../model/api.ts'
 import type { NewEvent, WebhookEventKind } from '../../../model/event.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 
-/** The event with the `data` of the webhook payload (specification, "Webhook"). */
 export async function eventOf(
   tx: Transaction,
   kind: WebhookEventKind,

@@ -1,25 +1,26 @@
-/** The life of subscriptions: request, approve, revoke, expire; each change with its event. Knows no HTTP but the refusals it raises. */
+/** Requests, approves, revokes and expires subscriptions, each change with its event. It handles no HTTP except the problems it throws. */
 import type { Api } from '../../../model/api.ts'
 import { newId } from '../../../model/id.ts'
 import { type Approval, approve, expire, revoke, type Subscription } from '../../../model/subscription.ts'
+import type { Locking } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
-import { conflict, type FieldFault, invalid, notFound } from '../http/problem.ts'
+import { conflict, type FieldFault, found, invalid } from '../http/problem.ts'
 import { issueKey, revokeKeysOf } from './api-keys.ts'
 import { ensureConsumer } from './consumers.ts'
 import { eventOf } from './subscription-event.ts'
 
-export type SubscriptionRequest = Pick<
+type SubscriptionRequest = Pick<
   Subscription,
   'apiId' | 'plan' | 'application' | 'callbackUrl' | 'ttlSeconds' | 'expiresAt'
 >
 
-export interface WithKey {
+interface WithKey {
   readonly subscription: Subscription
-  /** The whole key, when one was made just now. */
+  /** The whole key, when this call created one. */
   readonly key: string | undefined
 }
 
-/** Asks for a subscription; a plan that needs no approval approves it at once. @throws Problem validation_error, conflict */
+/** Creates a subscription; it is approved at once when its plan requires no approval. @throws Problem validation_error, conflict */
 export async function requestSubscription(
   tx: Transaction,
   tenantId: string,
@@ -34,7 +35,7 @@ export async function requestSubscription(
     faults.push({ field: 'expires_at', message: 'must be in the future.' })
   }
   if (api === undefined || plan === undefined || faults.length > 0) throw invalid(faults)
-  if (api.status === 'retired') throw conflict('The API is retired and takes no subscriptions.')
+  if (api.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
   const subscription: Subscription = {
     ...request,
     id: newId('subscription', tx.now.getTime()),
@@ -59,14 +60,12 @@ export async function requestSubscription(
 export async function findSubscription(
   tx: Transaction,
   id: string,
-  locking: 'lock' | 'plain' = 'plain',
+  locking?: Locking,
 ): Promise<Subscription> {
-  const subscription = await tx.subscriptions.find(id, locking)
-  if (subscription === undefined) throw notFound('subscription')
-  return subscription
+  return found(await tx.subscriptions.find(id, locking), 'subscription')
 }
 
-/** Approves, and makes the first key when there is none. @throws Problem conflict for an illegal move */
+/** Approves, and creates the first key when there is none. @throws Problem conflict for an invalid status change */
 export async function approveSubscription(
   tx: Transaction,
   subscription: Subscription,
@@ -77,17 +76,13 @@ export async function approveSubscription(
   const approved = await tx.subscriptions.update(move.value)
   const keys = await tx.keys.ofSubscription(approved.id)
   const issued = keys.length === 0 ? await issueKey(tx, approved, 'default', null) : undefined
-  if (issued === undefined) tx.events.append(await eventOf(tx, 'subscription.approved', approved, {}))
-  else {
-    const event = await eventOf(tx, 'subscription.approved', approved, {
-      key_prefix: issued.record.prefix,
-    })
-    tx.events.append({ ...event, once: { api_key: issued.key } })
-  }
+  const data = issued === undefined ? {} : { key_prefix: issued.record.prefix }
+  const event = await eventOf(tx, 'subscription.approved', approved, data)
+  tx.events.append(issued === undefined ? event : { ...event, once: { api_key: issued.key } })
   return { subscription: approved, key: issued?.key }
 }
 
-/** Ends a subscription and its keys. Repeating it changes nothing. */
+/** Revokes a subscription and its keys. Idempotent. */
 export async function revokeSubscription(
   tx: Transaction,
   subscription: Subscription,
@@ -102,7 +97,7 @@ export async function revokeSubscription(
   tx.events.append(await eventOf(tx, 'subscription.revoked', revoked, { reason }, api))
 }
 
-/** One pass over the subscriptions whose time has come; several instances may do it at once. Returns how many expired. */
+/** Expires due subscriptions, at most `limit`; several instances may run it at once. Returns how many expired. */
 export async function expireDue(store: Store, limit: number): Promise<number> {
   const due = await store.write(EVERY_TENANT, tx => tx.subscriptions.due(limit))
   let expired = 0
@@ -111,7 +106,7 @@ export async function expireDue(store: Store, limit: number): Promise<number> {
       const current = await tx.subscriptions.find(id, 'lock')
       if (current === undefined) return 0
       const move = expire(current, tx.now)
-      // Another instance was faster, or it was revoked meanwhile.
+      // Another instance has expired it, or it has been revoked.
       if (!move.ok || !move.changed) return 0
       const updated = await tx.subscriptions.update(move.value)
       const at = { expires_at: updated.expiresAt!.toISOString() }

@@ -1,4 +1,4 @@
-/** Creating, changing and removing tenants. Knows no HTTP but the refusals it raises. */
+/** Creates, changes and deletes tenants. It handles no HTTP except the problems it throws. */
 import { newId } from '../../../model/id.ts'
 import {
   moveTenant,
@@ -9,7 +9,7 @@ import {
 } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, notFound } from '../http/problem.ts'
+import { conflict, found } from '../http/problem.ts'
 
 export interface NewTenant {
   readonly name: string
@@ -40,14 +40,14 @@ export interface TenantPatch {
   readonly status?: Exclude<TenantStatus, 'provisioning' | 'deleting'> | undefined
 }
 
-/** @throws Problem not_found, precondition_failed, conflict for an illegal move */
+/** @throws Problem not_found, precondition_failed, conflict for an invalid status change */
 export async function patchTenant(
   tx: Transaction,
   id: string,
   patch: TenantPatch,
   ifMatch: string,
 ): Promise<Tenant> {
-  const tenant = await locked(tx, id)
+  const tenant = found(await tx.tenants.find(id, 'lock'), 'tenant')
   checkIfMatch(ifMatch, tenant.revision)
   requireWritable(tenant)
   const move = moveTenant(tenant, patch.status ?? tenant.status)
@@ -62,22 +62,22 @@ export async function patchTenant(
   return updated
 }
 
-/** Takes the tenant off the gateways; the row goes once none of them serves it. Repeating it changes nothing. */
+/** Removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
 export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
-  const move = moveTenant(await locked(tx, id), 'deleting')
+  const move = moveTenant(found(await tx.tenants.find(id, 'lock'), 'tenant'), 'deleting')
   if (!move.ok) throw conflict(move.reason)
   if (!move.changed) return
   announce(tx, 'tenant.deleted', await tx.tenants.update(move.value))
 }
 
-/** provisioning → active, once a gateway answers its address. Does nothing in any other state. */
+/** provisioning → active, once a gateway serves the tenant. Does nothing in any other state. */
 export async function activateTenant(tx: Transaction, id: string): Promise<void> {
   const tenant = await tx.tenants.find(id, 'lock')
   if (tenant?.status !== 'provisioning') return
   announce(tx, 'tenant.activated', await tx.tenants.update({ ...tenant, status: 'active' }))
 }
 
-/** Removes the tenant and everything it owns for good. Does nothing unless it is being deleted. */
+/** Deletes the tenant and everything it owns. Does nothing unless it is being deleted. */
 export async function purgeTenant(tx: Transaction, id: string): Promise<void> {
   const tenant = await tx.tenants.find(id, 'lock')
   if (tenant?.status !== 'deleting') return
@@ -85,15 +85,9 @@ export async function purgeTenant(tx: Transaction, id: string): Promise<void> {
   announce(tx, 'tenant.purged', tenant)
 }
 
-/** @throws Problem conflict: what is being deleted takes no changes */
+/** @throws Problem conflict for a tenant that is being deleted */
 export function requireWritable(tenant: Tenant): void {
-  if (tenant.status === 'deleting') throw conflict('The tenant is being deleted and takes no changes.')
-}
-
-async function locked(tx: Transaction, id: string): Promise<Tenant> {
-  const tenant = await tx.tenants.find(id, 'lock')
-  if (tenant === undefined) throw notFound('tenant')
-  return tenant
+  if (tenant.status === 'deleting') throw conflict('The tenant is being deleted and cannot be changed.')
 }
 
 function announce(

@@ -1,8 +1,9 @@
-/** What a subscription has used of its plan, from the counts that gateways report. It enforces nothing. */
+/** Usage of a subscription against the limits of its plan, from the counts that gateways report. It enforces no limit. */
+import { usageDay } from '../../../link/usage-count.ts'
 import { limitsOf, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 
-interface Window {
+interface UsageWindow {
   readonly count: number
   /** null = no limit. */
   readonly limit: number | null
@@ -16,22 +17,22 @@ export interface Usage {
   readonly requests: number
   readonly errors: number
   readonly limits: ReturnType<typeof limitsOf>
-  readonly daily: Window
-  readonly monthly: Window
+  readonly daily: UsageWindow
+  readonly monthly: UsageWindow
   readonly lastRequestAt: Date | null
 }
 
-/** The current calendar month in UTC, as quotas count (specification, "Quotas per consumer"). */
-export async function usageOf(tx: Transaction, subscription: Subscription): Promise<Usage> {
+/** Usage in the current UTC calendar month and day, the windows of the quotas. */
+export async function currentUsage(tx: Transaction, subscription: Subscription): Promise<Usage> {
   const { now } = tx
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const periodStart = new Date(Date.UTC(year, month, 1))
   const periodEnd = new Date(Date.UTC(year, month + 1, 1))
   const tomorrow = new Date(Date.UTC(year, month, date + 1))
-  const today = dayOf(now)
+  const today = usageDay(now)
   const plan = await tx.plans.bySlug(subscription.plan)
   const limits = limitsOf(subscription, plan ?? {})
-  const inMonth = await tx.usage.sum(subscription.id, dayOf(periodStart), today)
+  const inMonth = await tx.usage.sum(subscription.id, usageDay(periodStart), today)
   const inDay = await tx.usage.sum(subscription.id, today, today)
   return {
     periodStart,
@@ -45,12 +46,7 @@ export async function usageOf(tx: Transaction, subscription: Subscription): Prom
   }
 }
 
-function windowOf(count: number, limit: number, resetsAt: Date): Window {
+function windowOf(count: number, limit: number, resetsAt: Date): UsageWindow {
   if (limit === 0) return { count, limit: null, remaining: null, resetsAt }
   return { count, limit, remaining: Math.max(0, limit - count), resetsAt }
-}
-
-/** `YYYY-MM-DD` in UTC. */
-export function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10)
 }

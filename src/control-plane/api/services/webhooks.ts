@@ -1,4 +1,4 @@
-/** Webhooks: where a tenant's events go, their secrets, tests and retries. Knows no HTTP but the refusals it raises, and sends nothing. */
+/** Creates, changes and deletes webhooks, and queues test deliveries and retries. It sends no delivery. */
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
 import {
@@ -13,11 +13,12 @@ import { type Delivery, retryDelivery } from '../../../model/webhook-delivery.ts
 import type { Locking } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, notFound } from '../http/problem.ts'
+import { conflict, found } from '../http/problem.ts'
+import { type Patch, patched } from './patch.ts'
 
-export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
+type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
 
-/** @throws Problem conflict when the tenant has as many as it may have */
+/** @throws Problem conflict when the tenant has the maximum number */
 export async function createWebhook(
   tx: Transaction,
   tenantId: string,
@@ -42,34 +43,28 @@ export async function createWebhook(
 }
 
 /** @throws Problem not_found */
-export async function findWebhook(tx: Transaction, id: string, locking: Locking = 'plain'): Promise<Webhook> {
-  const webhook = await tx.webhooks.find(id, locking)
-  if (webhook === undefined) throw notFound('webhook')
-  return webhook
+export async function findWebhook(tx: Transaction, id: string, locking?: Locking): Promise<Webhook> {
+  return found(await tx.webhooks.find(id, locking), 'webhook')
 }
 
-/** A new secret signs at once; the one before it signs beside it for a while. @throws Problem not_found, precondition_failed */
+/** A new secret signs at once; the previous one signs too until the overlap ends. @throws Problem not_found, precondition_failed */
 export async function patchWebhook(
   tx: Transaction,
   id: string,
-  patch: { readonly [K in keyof WebhookFields]?: WebhookFields[K] | undefined },
+  patch: Patch<WebhookFields>,
   secret: string | undefined,
   ifMatch: string,
 ): Promise<Webhook> {
   const webhook = await findWebhook(tx, id, 'lock')
   checkIfMatch(ifMatch, webhook.revision)
-  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
-  const changed = { ...webhook, ...(given as Partial<WebhookFields>) }
   const previousUntil = new Date(tx.now.getTime() + SECRET_OVERLAP_MS)
-  const updated = await tx.webhooks.update(
-    changed,
-    secret === undefined ? undefined : { secret, previousUntil },
-  )
+  const change = secret === undefined ? undefined : { secret, previousUntil }
+  const updated = await tx.webhooks.update(patched(webhook, patch), change)
   announce(tx, 'webhook.updated', updated)
   return updated
 }
 
-/** With its deliveries, also those that are still to be sent. @throws Problem not_found */
+/** Deletes its deliveries too, including pending ones. @throws Problem not_found */
 export async function deleteWebhook(tx: Transaction, id: string): Promise<void> {
   const webhook = await findWebhook(tx, id, 'lock')
   await tx.webhooks.remove(webhook.id)
@@ -81,16 +76,14 @@ export async function findDelivery(
   tx: Transaction,
   webhookId: string,
   id: string,
-  locking: Locking = 'plain',
+  locking?: Locking,
 ): Promise<Delivery> {
   const webhook = await findWebhook(tx, webhookId)
-  const delivery = await tx.deliveries.find(webhook.id, id, locking)
-  if (delivery === undefined) throw notFound('delivery')
-  return delivery
+  return found(await tx.deliveries.find(webhook.id, id, locking), 'delivery')
 }
 
-/** Starts one more try of a failed delivery. @throws Problem not_found, conflict */
-export async function retry(tx: Transaction, webhookId: string, id: string): Promise<Delivery> {
+/** Queues one more attempt of a failed delivery. @throws Problem not_found, conflict */
+export async function retryFailed(tx: Transaction, webhookId: string, id: string): Promise<Delivery> {
   const delivery = await findDelivery(tx, webhookId, id, 'lock')
   const move = retryDelivery(delivery, tx.now)
   if (!move.ok) throw conflict(move.reason)
@@ -98,7 +91,7 @@ export async function retry(tx: Transaction, webhookId: string, id: string): Pro
   return tx.deliveries.retry(move.value)
 }
 
-/** Queues a delivery with sample values, whatever kinds the webhook takes. @throws Problem not_found, conflict */
+/** Queues a delivery with sample values, of any event kind. @throws Problem not_found, conflict */
 export async function sendTest(
   tx: Transaction,
   webhookId: string,
@@ -124,7 +117,7 @@ export async function sendTest(
 }
 
 function requireEnabled(webhook: Webhook): void {
-  if (!webhook.enabled) throw conflict('The webhook is disabled and sends nothing. Enable it first.')
+  if (!webhook.enabled) throw conflict('The webhook is disabled. Enable it first.')
 }
 
 function announce(

@@ -1,11 +1,9 @@
-/** Migration 1: the tables. Applied migrations never change; what must differ is a new migration. */
+/** Migration 1: the tables. Applied migrations never change; a later change is a new migration. */
+import { ID, OWNER } from './row-security.ts'
 
 const STAMPS = `revision integer not null default 1,
   created_at timestamptz not null,
   updated_at timestamptz not null`
-/** Identifiers compare as bytes, so that they sort by creation under every locale. */
-const ID = 'text collate "C"'
-const OWNER = `${ID} not null references tenants (id) on delete cascade`
 
 export const statements: readonly string[] = [
   `create table tenants (

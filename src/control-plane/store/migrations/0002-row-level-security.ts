@@ -1,17 +1,8 @@
 /**
- * Migration 2: row-level security, the second wall behind the repositories. A transaction says whose rows it may see with
- * `set_config('toolgate.tenant', …, true)`; without it nothing is visible.
+ * Migration 2: row-level security, a second check behind the `where` clauses of the repositories. A transaction names its tenant with
+ * `set_config('toolgate.tenant', …, true)`; without it no row is visible.
  */
-
-const MINE = `(tenant_id = current_setting('toolgate.tenant', true) or current_setting('toolgate.tenant', true) = '*')`
-
-function guard(table: string, using: string, check: string = using): readonly string[] {
-  return [
-    `alter table ${table} enable row level security`,
-    `alter table ${table} force row level security`,
-    `create policy own_rows on ${table} using (${using}) with check (${check})`,
-  ]
-}
+import { guard, MINE } from './row-security.ts'
 
 const OWNED = [
   'apis',
@@ -26,15 +17,15 @@ const OWNED = [
 ]
 
 export const statements: readonly string[] = [
-  ...OWNED.flatMap(table => guard(table, MINE)),
-  ...guard('tenants', MINE.replace('tenant_id', 'id')),
-  // Global plans are everybody's to read and the platform's to write.
-  ...guard('plans', `(tenant_id is null or ${MINE})`, MINE),
-  // A deletion is not covered by `with check`: it needs a policy of its own, which restricts the permissive one above.
+  ...OWNED.flatMap(table => guard(table, `(${MINE})`)),
+  ...guard('tenants', `(${MINE.replace('tenant_id', 'id')})`),
+  // Every tenant reads global plans; only the platform writes them.
+  ...guard('plans', `((tenant_id is null or ${MINE}))`, `(${MINE})`),
+  // `with check` does not cover deletions: a restrictive policy is needed beside the permissive one above.
   `create policy no_foreign_delete on plans as restrictive for delete using (${MINE})`,
   `create policy no_foreign_update on plans as restrictive for update using (${MINE})`,
-  // Superusers and owners with BYPASSRLS are not held by policies: the store steps down to this role in every transaction.
-  // Other users are held by FORCE ROW LEVEL SECURITY and need no role, nor the right to create one.
+  // Policies do not apply to superusers and to roles with BYPASSRLS: for them the store switches to this role in every transaction.
+  // FORCE ROW LEVEL SECURITY covers all other users, who need neither this role nor the right to create one.
   `do $$ begin
   if (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)
      and not exists (select from pg_roles where rolname = 'toolgate_app') then

@@ -1,17 +1,8 @@
-/** Migration 4: webhooks and their deliveries, and the clock that gives every message a moment of its own. */
-
-const ID = 'text collate "C"'
-const OWNER = `${ID} not null references tenants (id) on delete cascade`
-const MINE = `(tenant_id = current_setting('toolgate.tenant', true) or current_setting('toolgate.tenant', true) = '*')`
-
-const guard = (table: string): readonly string[] => [
-  `alter table ${table} enable row level security`,
-  `alter table ${table} force row level security`,
-  `create policy own_rows on ${table} using ${MINE} with check ${MINE}`,
-]
+/** Migration 4: webhooks and their deliveries, and the clock that gives every message a unique timestamp. */
+import { guard, ID, OWNER } from './row-security.ts'
 
 export const statements: readonly string[] = [
-  // Secrets are sealed; key_id names the key they were sealed under.
+  // Secrets are sealed (encrypted); key_id names the key.
   `create table webhooks (
   id ${ID} primary key,
   tenant_id ${OWNER},
@@ -28,7 +19,7 @@ export const statements: readonly string[] = [
   updated_at timestamptz not null)`,
   `create index webhooks_tenant on webhooks (tenant_id, id)`,
 
-  // `body` is what is sent, or, beside a sealed body, the same without what must not be kept.
+  // `body` is what is sent; when there is a sealed body, it is the same message with the confidential values masked.
   `create table deliveries (
   id ${ID} primary key,
   tenant_id ${OWNER},

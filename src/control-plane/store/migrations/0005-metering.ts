@@ -1,17 +1,8 @@
-/** Migration 5: metering events folded into hours, their latencies as histograms, and the marks that keep a repeat from counting twice. */
-
-const ID = 'text collate "C"'
-const OWNER = `${ID} not null references tenants (id) on delete cascade`
-const MINE = `(tenant_id = current_setting('toolgate.tenant', true) or current_setting('toolgate.tenant', true) = '*')`
-
-const guard = (table: string): readonly string[] => [
-  `alter table ${table} enable row level security`,
-  `alter table ${table} force row level security`,
-  `create policy own_rows on ${table} using ${MINE} with check ${MINE}`,
-]
+/** Migration 5: metering events aggregated by hour, latency histograms, and the marks by which repeated events are recognized. */
+import { guard, ID, OWNER } from './row-security.ts'
 
 export const statements: readonly string[] = [
-  // api_id '' = calls that belong to no API. The API may have gone: its history stays with the tenant.
+  // api_id '' = calls without an API. There is no foreign key: the history of a deleted API stays with the tenant.
   `create table metering_hours (
   tenant_id ${OWNER},
   api_id ${ID} not null,
@@ -20,7 +11,7 @@ export const statements: readonly string[] = [
   errors bigint not null,
   primary key (tenant_id, hour, api_id))`,
 
-  // One row for each bucket that has any; buckets as in model/latency-histogram.ts.
+  // One row for each bucket in use; buckets as in model/latency-histogram.ts.
   `create table metering_latencies (
   tenant_id ${OWNER},
   api_id ${ID} not null,
@@ -29,7 +20,7 @@ export const statements: readonly string[] = [
   requests bigint not null,
   primary key (tenant_id, hour, api_id, bucket))`,
 
-  // Ids of one writer ascend, and every source gives them in order: the last one taken tells which are repeats.
+  // Event ids of one writer ascend, and every source delivers them in order: ids up to the last one counted are repeats.
   `create table metering_marks (
   writer text not null,
   source text not null,

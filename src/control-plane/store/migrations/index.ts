@@ -1,4 +1,4 @@
-/** The ordered list of migrations. A migration is added at the end and never edited once released. */
+/** The ordered list of migrations. A migration is appended, and never edited after its release. */
 import { statements as tables } from './0001-tables.ts'
 import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
 import { statements as seededPlans } from './0003-seeded-plans.ts'

@@ -1,4 +1,4 @@
-/** Applies migrations, forward only, all of a run in one transaction and under a lock. It defines none. */
+/** Applies missing migrations in one transaction under a lock, forward only. It defines no migration. */
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../sql/tables.ts'
@@ -6,21 +6,21 @@ import { MIGRATIONS, type Migration } from './index.ts'
 
 export interface MigrationStatus {
   readonly name: string
-  /** undefined: still to be applied. */
+  /** undefined = not applied. */
   readonly appliedAt: Date | undefined
 }
 
 export interface Migrator {
   /**
-   * Applies what is missing; instances that start together wait for one another.
-   * @returns names of those applied now
-   * @throws Error when the database is newer than this build, or an applied migration differs from this build's
+   * Applies missing migrations; instances that start at the same time wait for each other.
+   * @returns names of the migrations applied by this call
+   * @throws Error when the database is newer than this build, or an applied migration differs from this build
    */
   migrate(): Promise<readonly string[]>
   status(): Promise<readonly MigrationStatus[]>
 }
 
-/** Any number, the same in every instance: the advisory lock of migrations. */
+/** Advisory lock of migrations: an arbitrary number, the same in every instance. */
 const LOCK = 7_270_736_901
 
 export function createMigrator(
@@ -67,7 +67,7 @@ export function createMigrator(
   }
 }
 
-/** Tables of a new migration are granted to the role that transactions step down to, where it exists. */
+/** Grants the tables to the role that transactions switch to, where it exists. */
 const GRANTS = `do $$ begin
   if exists (select from pg_roles where rolname = 'toolgate_app')
      and (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) then
@@ -88,12 +88,12 @@ function check(
     const migration = migrations[index]
     if (migration?.name !== row.name) {
       throw new Error(
-        `the database has migration "${row.name}", which this build does not know: it was used by a newer version. Start that version, or restore an older backup.`,
+        `the database has migration "${row.name}", which this build does not have: a newer version has used the database. Start that version, or restore an older backup.`,
       )
     }
     if (checksum(migration) !== row.checksum) {
       throw new Error(
-        `migration "${row.name}" was applied in another form than this build has it. Use an unmodified build.`,
+        `migration "${row.name}" was applied with other statements than this build has. Use an unmodified build.`,
       )
     }
   })

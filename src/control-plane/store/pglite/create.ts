@@ -1,4 +1,4 @@
-/** Creates an empty PGlite data directory in a short-lived child process: creating costs 800 MB in the process that does it. It opens nothing here. */
+/** Creates an empty PGlite data directory in a child process, because creating takes 800 MB of memory. It does not open the database. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
 
 const CREATE_TIMEOUT_MS = 120_000
-/** Plain JavaScript, so that it runs the same from source and from the build. */
+/** Plain JavaScript, so that it runs from source and from the build. */
 const SCRIPT = `
 process.umask(0o077)
 const { PGlite } = require(process.argv[1])
@@ -19,9 +19,9 @@ export function exists(directory: string): boolean {
 }
 
 /**
- * Creates the database beside its place and moves it there when it is complete, so that a kill leaves no half database.
- * The caller holds the directory's lock.
- * @throws Error with what the child process wrote
+ * Creates the database beside its final directory and renames it when it is complete, so that a kill leaves no partial database.
+ * The caller holds the lock of the directory.
+ * @throws Error with the output of the child process
  */
 export async function create(directory: string): Promise<void> {
   const parent = dirname(directory)
@@ -32,12 +32,12 @@ export async function create(directory: string): Promise<void> {
   }
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     throw new Error(
-      `${directory} is neither empty nor a database directory. Give DATABASE_URL a directory of its own.`,
+      `${directory} is neither empty nor a database directory. Set DATABASE_URL to an empty directory.`,
     )
   }
   const draft = join(parent, `${draftPrefix}${process.pid}`)
   await runChild(draft)
-  // the library gives its files mode 0666, whatever the umask
+  // The library creates files with mode 0666, independent of the umask.
   makeTreePrivate(draft)
   rmSync(directory, { recursive: true, force: true })
   renameSync(draft, directory)
@@ -50,14 +50,14 @@ function runChild(directory: string): Promise<void> {
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: CREATE_TIMEOUT_MS,
     })
-    let complaint = ''
+    let output = ''
     child.stderr.on('data', (chunk: Buffer) => {
-      if (complaint.length < 4_096) complaint += chunk.toString()
+      if (output.length < 4_096) output += chunk.toString()
     })
     child.on('error', reject)
     child.on('close', (code, signal) => {
       if (code === 0) resolve()
-      else reject(new Error(`the database could not be created (${signal ?? `exit ${code}`}): ${complaint}`))
+      else reject(new Error(`the database could not be created (${signal ?? `exit ${code}`}): ${output}`))
     })
   })
 }

@@ -1,4 +1,4 @@
-/** Kysely's driver over one PGlite. Its only connection is handed to one transaction at a time, in order of asking. */
+/** The Kysely dialect of PGlite, whose only connection serves one transaction at a time, first come, first served. It contains no query. */
 import type { PGlite } from '@electric-sql/pglite'
 import {
   CompiledQuery,
@@ -13,7 +13,7 @@ import {
 } from 'kysely'
 import { StoreUnavailable } from '../store.ts'
 
-/** More waiting transactions than this are refused: the database is far behind, and waiting would only grow the queue. */
+/** Further transactions are refused: a longer queue would only increase the delay. */
 const MAX_WAITING = 10_000
 
 export function pgliteDialect(client: PGlite): Dialect {
@@ -69,7 +69,7 @@ class PgliteDriver implements Driver {
     await connection.executeQuery(CompiledQuery.raw('rollback'))
   }
 
-  /** The client is closed by whoever opened it. */
+  /** The code that opened the client closes it. */
   async destroy(): Promise<void> {}
 }
 

@@ -1,4 +1,4 @@
-/** Opens the embedded database: lock, create when missing, then one PGlite. No query lives here. */
+/** Opens the embedded database: locks the directory, creates a missing database, starts PGlite. It contains no query. */
 import { PGlite } from '@electric-sql/pglite'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
 import { createMigrator } from '../migrations/run.ts'
@@ -13,7 +13,7 @@ import { lockDirectory } from './directory-lock.ts'
 import { PrivateNodeFs } from './private-files.ts'
 
 /**
- * @param directory undefined: in memory, gone with the process
+ * @param directory undefined: in memory
  * @throws Error when another process has the directory
  */
 export async function openPglite(directory: string | undefined, options: StoreOptions): Promise<OpenedStore> {

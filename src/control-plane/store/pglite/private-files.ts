@@ -1,4 +1,4 @@
-/** PGlite's files with no permissions for group and others. Nothing else of its file system is changed. */
+/** A file system for PGlite that creates files without permissions for group and others. It changes nothing else. */
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 
 const GROUP_AND_OTHERS = 0o077
@@ -13,8 +13,8 @@ interface HostFiles {
 }
 
 /**
- * Emscripten sets the mode of every file it creates with chmod(2), which no umask bounds, and PGlite asks for 0666.
- * The modes are therefore masked where Emscripten hands them to the host.
+ * Emscripten sets the mode of every file with chmod(2), to which no umask applies, and PGlite requests 0666.
+ * Therefore the modes are masked where Emscripten passes them to the host.
  */
 export class PrivateNodeFs extends NodeFS {
   override async init(...[pg, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {

@@ -1,5 +1,4 @@
-/** One connection that listens for signals and is opened again when it is lost. It runs no other query. */
-
+/** One connection that listens for signals and reconnects when it is lost. It runs no other query. */
 import pg from 'pg'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'
@@ -10,8 +9,8 @@ const BACKOFF = { firstMs: 100, maxMs: 5_000 }
 const QUERY_TIMEOUT_MS = 5_000
 
 /**
- * Listens until the returned function is called. After a gap the listener gets `reconnected`, since signals may have been missed.
- * Resolves when the first connection listens; a server that is away is waited for.
+ * Listens until the returned function is called. After a reconnection the listener gets `reconnected`, since signals may have been missed.
+ * Resolves after the first attempt to connect, even when it failed.
  */
 export async function listen(
   config: pg.ClientConfig,

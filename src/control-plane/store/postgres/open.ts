@@ -1,4 +1,4 @@
-/** Opens a PostgreSQL server: a bounded pool, and a listening connection that comes back by itself. No query lives here. */
+/** Opens a PostgreSQL database: a bounded pool, and a listening connection that reconnects. It contains no query. */
 import { PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { createMigrator } from '../migrations/run.ts'
@@ -21,7 +21,7 @@ const types = {
   },
 } as unknown as pg.CustomTypesConfig
 
-/** @throws Error naming DATABASE_URL when the server does not answer; the message holds no password */
+/** @throws Error that names DATABASE_URL when the server does not respond; the message contains no password */
 export async function openPostgres(url: string, options: StoreOptions): Promise<OpenedStore> {
   const connection: pg.ClientConfig = {
     connectionString: url,
@@ -36,11 +36,11 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       ...connection,
       max: options.maxConnections ?? 10,
       statement_timeout: STATEMENT_TIMEOUT_MS,
-      // The server may be gone without a word: then its own timeout never arrives.
+      // Covers a server that stops without closing the connection and so never reports its own timeout.
       query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     },
-    // Until then the caller gets the error.
+    // During opening, the caller gets the error.
     (message, error) => {
       if (isOpen) options.onFault(message, error)
     },
@@ -61,7 +61,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     await store.close()
     const reason = error instanceof StoreUnavailable ? error.cause : error
     throw new Error(
-      `the database at ${host(url)} does not answer: ${reason instanceof Error ? reason.message : String(reason)}. Check DATABASE_URL.`,
+      `the database at ${host(url)} does not respond: ${reason instanceof Error ? reason.message : String(reason)}. Check DATABASE_URL.`,
     )
   }
   return { store, migrator: createMigrator(db, options.now) }

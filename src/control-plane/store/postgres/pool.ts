@@ -1,11 +1,11 @@
-/** The pool of connections for Kysely: survives the loss of any of them, and says by type when an error means that the server is unavailable. It holds no query. */
+/** The connection pool for Kysely: survives lost connections, and turns errors of an unavailable server into StoreUnavailable. It contains no query. */
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { StoreUnavailable } from '../store.ts'
 
 /**
- * SQLSTATE classes of a server that cannot serve now, whatever the statement (PostgreSQL, appendix A): connection exception, insufficient
- * resources, operator intervention (shutdown, start-up, cancelled by a timeout), system error.
+ * SQLSTATE classes of an unavailable server (PostgreSQL, appendix A): connection exception, insufficient resources, operator intervention
+ * (shutdown, start-up, cancelled by a timeout), system error.
  */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
 /** idle_in_transaction_session_timeout and transaction_timeout: the server has ended the session. */
@@ -29,12 +29,12 @@ export function openPool(
   const broken = new WeakSet<pg.PoolClient>()
   let isReported = false
   const unavailable = (error: unknown): StoreUnavailable => {
-    // Once for an outage, not for each of its requests.
+    // Once for each outage, not for each request.
     if (!isReported) onFault('the database is unavailable', error)
     isReported = true
     return new StoreUnavailable(error)
   }
-  // `pool.on('error')` covers idle clients only: one that is checked out and has no listener of its own ends the process.
+  // `pool.on('error')` covers idle clients only: an error of a client in use without a listener ends the process.
   pool.on('connect', client => {
     client.on('error', error => {
       if (broken.has(client)) return
@@ -42,7 +42,7 @@ export function openPool(
       onFault('a database connection was lost', error)
     })
   })
-  // The listener above has reported it.
+  // Reported by the listener above.
   pool.on('error', () => {})
 
   function checkedOut(client: pg.PoolClient): PostgresPoolClient {
@@ -64,9 +64,9 @@ export function openPool(
           throw failure
         }
       },
-      // The pool would give a connection that waits for a silent server to the next caller.
+      // Otherwise the pool would give the next caller a connection that waits for a silent server.
       release: () => client.release(isDiscarded || failure !== undefined),
-      // Kysely also declares the form for cursors, which nothing here uses.
+      // Kysely declares an overload for cursors too, which is not used.
     } as unknown as PostgresPoolClient
   }
 
@@ -86,7 +86,7 @@ export function openPool(
 
 function meansUnavailable(error: unknown, state: string | undefined): boolean {
   if (state !== undefined) return UNAVAILABLE_STATES.has(state) || UNAVAILABLE_CLASSES.has(state.slice(0, 2))
-  // Of the socket: ECONNRESET, EPIPE and the like.
+  // `syscall`: an error of the socket, such as ECONNRESET.
   return error instanceof Error && ('syscall' in error || UNAVAILABLE_MESSAGES.has(error.message))
 }
 

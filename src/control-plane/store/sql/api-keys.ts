@@ -1,12 +1,12 @@
-/** Queries about API keys: digests only. No rule of their life cycle lives here, but their state is told in SQL for the filter. */
+/** Queries on API keys, stored as digests only. Apart from the status in SQL, rules of the life cycle are in `model/api-key.ts`. */
 import { sql } from 'kysely'
 import type { ApiKeyRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository {
   const mine = () => db.selectFrom('apiKeys').where(inScope(scope, sql.ref('tenant_id')))
-  /** `keyStatus` of model/api-key.ts in SQL; the store's contract test holds the two together. */
+  /** `keyStatus` of model/api-key.ts in SQL; the contract test of the store compares the two. */
   const status = sql<string>`case
     when revoked_at is not null then 'revoked'
     when expires_at <= ${now} then 'expired'
@@ -16,10 +16,7 @@ export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository 
     async insert(key) {
       await db.insertInto('apiKeys').values(key).execute()
     },
-    async find(id, locking = 'plain') {
-      const query = mine().where('id', '=', id).selectAll()
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async list({ q, status: wanted, subscriptionId, onlyApplication }, request) {
       let query = mine()
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('prefix')], q))

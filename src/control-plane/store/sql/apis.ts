@@ -1,7 +1,7 @@
-/** Queries about APIs; removed ones are invisible to all of them. No rule of their life cycle lives here. */
+/** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
 import { sql } from 'kysely'
 import type { ApiRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, given, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 const COLUMNS = [
@@ -32,19 +32,13 @@ export function apiRepository({ db, scope, now }: Session): ApiRepository {
     async insert(api) {
       await db.insertInto('apis').values(api).execute()
     },
-    async find(id, locking = 'plain') {
-      const query = mine().where('id', '=', id).select(COLUMNS)
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(mine().where('id', '=', id).select(COLUMNS), locking),
     async list({ q, status, portalVisibility, offered, tenantId }, request) {
-      let query = mine()
+      let query = mine().where(eb => eb.and(given({ status, portalVisibility, tenantId })))
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }
-      if (status !== undefined) query = query.where('status', '=', status)
-      if (portalVisibility !== undefined) query = query.where('portalVisibility', '=', portalVisibility)
       if (offered === true) query = query.where('status', '!=', 'retired')
-      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
       return page(query, from => from.select(COLUMNS.map(column => `apis.${column}` as const)), request)
     },
     async update(api) {

@@ -1,4 +1,4 @@
-/** Takes due deliveries so that each is sent by one instance only, few of one webhook at once, and tenants by turns. It settles none. */
+/** Claims due deliveries, so that one instance sends each, with limits per webhook and tenant. It settles no delivery. */
 import { sql, type Transaction as Trx } from 'kysely'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
 import type { Session } from './session.ts'
@@ -9,23 +9,15 @@ interface Candidate {
   readonly tenantRunning: number
 }
 
-interface Row {
-  readonly id: string
-  readonly attempt: number
-  readonly event: string
-  readonly webhookId: string
-  readonly tenantId: string
-  readonly url: string
-  readonly customHeaders: { readonly [name: string]: string }
-  readonly body: string
+interface Row extends Omit<ClaimedDelivery, 'confidential' | 'secrets' | 'unreadable'> {
   readonly sealedBody: string | null
   readonly secret: string | null
   readonly previousSecret: string | null
 }
 
 /**
- * Two statements: the first locks webhooks, so that the second, which sees what others committed before, counts their leases without
- * anybody adding one meanwhile. Leases go by the clock of the database, which all instances share and no test moves.
+ * Two statements: the first locks webhooks, so that no other instance adds a lease while the second, which sees earlier commits, counts
+ * them. Leases use the clock of the database, which all instances share and no test moves.
  */
 export async function claimDeliveries(
   { db, now, sealer }: Session,
@@ -38,7 +30,7 @@ export async function claimDeliveries(
   return rows.map(row => opened(row, sealer))
 }
 
-/** Mostly nothing is due; asking that costs a quarter of asking what. */
+/** In most cases no delivery is due; this check costs a quarter of the query for candidates. */
 async function anyDue(db: Trx<Tables>, now: Date): Promise<boolean> {
   const found = await sql<{ due: boolean }>`
     select exists (
@@ -48,8 +40,8 @@ async function anyDue(db: Trx<Tables>, now: Date): Promise<boolean> {
 }
 
 /**
- * Steps from webhook to webhook through the index of what is pending (a loose index scan): a long queue of one webhook costs no more
- * than a short one.
+ * Steps from webhook to webhook through the index of pending deliveries (a loose index scan): the cost does not depend on the length
+ * of a webhook's queue.
  */
 async function lockWebhooks(
   db: Trx<Tables>,
@@ -145,7 +137,7 @@ function opened(row: Row, sealer: Session['sealer']): ClaimedDelivery {
       .map(sealed => sealer.open(sealed, row.webhookId))
     return { ...rest, body: sent, confidential, secrets, unreadable: undefined }
   } catch {
-    const unreadable = 'what was sealed in the database cannot be opened: it has been changed'
+    const unreadable = 'the sealed body or secret in the database cannot be decrypted: it has been changed'
     return { ...rest, body, confidential: [], secrets: [], unreadable }
   }
 }

@@ -1,7 +1,7 @@
-/** Queries about consumers. They count no use; `usage.ts` does. */
+/** Queries on consumers. Usage is counted in `usage.ts`. */
 import { sql } from 'kysely'
 import type { ConsumerRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { given, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function consumerRepository({ db, scope, now }: Session): ConsumerRepository {
@@ -25,10 +25,8 @@ export function consumerRepository({ db, scope, now }: Session): ConsumerReposit
       return mine().where('subject', '=', subject).selectAll().executeTakeFirst()
     },
     async list({ q, status, tenantId }, request) {
-      let query = mine()
+      let query = mine().where(eb => eb.and(given({ status, tenantId })))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('subject'), eb.ref('name')], q))
-      if (status !== undefined) query = query.where('status', '=', status)
-      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
       return page(query, from => from.selectAll('consumers'), request)
     },
     async update(consumer) {

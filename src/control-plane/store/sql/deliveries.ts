@@ -1,8 +1,8 @@
-/** Queries about deliveries: list, settle, count, drop. Claiming is in `claim-deliveries.ts`; no rule about retries lives here. */
+/** Queries on deliveries: list, settle, count, delete. Claiming is in `claim-deliveries.ts`, the retry rules are in `model/webhook-delivery.ts`. */
 import { sql } from 'kysely'
 import type { DeliveryRepository } from '../webhook-repositories.ts'
 import { claimDeliveries } from './claim-deliveries.ts'
-import { inScope, page } from './listing.ts'
+import { first, given, inScope, page } from './listing.ts'
 import { CHANNEL, type Session, takeMicroseconds } from './session.ts'
 
 const SHOWN = [
@@ -26,7 +26,7 @@ const SHOWN = [
 export function deliveryRepository(session: Session): DeliveryRepository {
   const { db, scope, now } = session
   const mine = () => db.selectFrom('deliveries').where(inScope(scope, sql.ref('tenant_id')))
-  const reportAll = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
+  const notifyInstances = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
   return {
     async uniqueMoment() {
       return takeMicroseconds(session, 1)
@@ -42,17 +42,13 @@ export function deliveryRepository(session: Session): DeliveryRepository {
         })
         .returning(SHOWN)
         .executeTakeFirstOrThrow()
-      await reportAll()
+      await notifyInstances()
       return inserted
     },
-    async find(webhookId, id, locking = 'plain') {
-      const query = mine().where('id', '=', id).where('webhookId', '=', webhookId).select(SHOWN)
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (webhookId, id, locking) =>
+      first(mine().where('id', '=', id).where('webhookId', '=', webhookId).select(SHOWN), locking),
     async list(webhookId, { status, event }, request) {
-      let query = mine().where('webhookId', '=', webhookId)
-      if (status !== undefined) query = query.where('status', '=', status)
-      if (event !== undefined) query = query.where('event', '=', event as never)
+      const query = mine().where(eb => eb.and({ webhookId, ...given({ status, event: event as never }) }))
       return page(query, from => from.select(SHOWN), request, 'desc')
     },
     async retry({ id, status, nextAttemptAt }) {
@@ -63,7 +59,7 @@ export function deliveryRepository(session: Session): DeliveryRepository {
         .where(inScope(scope, sql.ref('tenant_id')))
         .returning(SHOWN)
         .executeTakeFirstOrThrow()
-      await reportAll()
+      await notifyInstances()
       return retried
     },
     claim: bounds => claimDeliveries(session, bounds),
@@ -72,7 +68,7 @@ export function deliveryRepository(session: Session): DeliveryRepository {
       const settled = await db
         .updateTable('deliveries')
         .set({ ...after, lease: null, leasedUntil: null, updatedAt: now })
-        // What was shown once has been shown.
+        // A confidential body is delivered once.
         .$if(delivered, query => query.set({ sealedBody: null, keyId: null }))
         .where('id', '=', id)
         .where('lease', '=', lease)

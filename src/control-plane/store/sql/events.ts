@@ -1,4 +1,4 @@
-/** The event log: appending is buffered in the session, reading is by number. It delivers nothing. */
+/** The event log: appended events are buffered in the session, and read by sequence number. It delivers no event. */
 import { sql } from 'kysely'
 import type { EventRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'

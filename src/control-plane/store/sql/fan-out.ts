@@ -1,14 +1,14 @@
-/** Turns the events of a transaction into deliveries, within that transaction: both are committed or neither. It sends nothing. */
+/** Turns the events of a transaction into deliveries within that transaction: both are committed or neither. It sends no delivery. */
 import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
 import { EVERY_EVENT, isoMicroseconds, isWebhookEvent, messageBody } from '../../../model/webhook.ts'
 import type { Session } from './session.ts'
 
-/** What a key looks like in everything that is kept. */
-export const REDACTED = '[redacted]'
+/** Stands for a confidential value in the stored body. */
+const REDACTED = '[redacted]'
 
-export interface Receiver {
+interface Receiver {
   readonly id: string
   readonly tenantId: string
   readonly events: readonly string[]
@@ -17,8 +17,8 @@ export interface Receiver {
 }
 
 /**
- * The enabled webhooks of the tenants that the pending events are about. They are held against deletion until the commit, so that no
- * delivery is written for one that is gone.
+ * The enabled webhooks of the tenants of the pending events. They are locked against deletion until the commit, so that no delivery is
+ * written for a deleted one.
  */
 export async function receiversOf({ db, pendingEvents }: Session): Promise<readonly Receiver[]> {
   const tenants = new Set<string>()
@@ -36,7 +36,7 @@ export async function receiversOf({ db, pendingEvents }: Session): Promise<reado
     .execute()
 }
 
-/** @param firstMicrosecond moment of the first pending event; each has one of its own */
+/** @param firstMicrosecond timestamp of the first pending event; each following event has the next one */
 export async function fanOut(
   session: Session,
   receivers: readonly Receiver[],
@@ -80,8 +80,8 @@ interface MessageFields {
 }
 
 /**
- * The body as it is kept. What is shown once goes only into a sealed body, and is left out altogether when this instance has another key
- * than the one the webhook's secret was sealed under: nobody could open both.
+ * The body as it is stored. Confidential values appear in the sealed body only, and in none when the webhook's secret is sealed under
+ * another key than this instance has: no instance could decrypt both.
  */
 function bodyFor(
   { sealer }: Session,

@@ -1,12 +1,12 @@
-/** Writes the buffered events of a transaction and their deliveries, just before its commit. It opens no transaction. */
+/** Writes the buffered events of a transaction and their deliveries, directly before the commit. It opens no transaction. */
 import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'
 import { advanced, CHANNEL, type Session } from './session.ts'
 
 /**
- * Numbers the events from the one-row clock. Its row lock is held until the commit, so numbers follow the order of commits and
- * have no gaps; taking it last keeps it short and leaves no room for a deadlock.
+ * Numbers the events from the one-row clock. Its row lock is held until the commit, so the numbers follow the order of commits and
+ * have no gaps; the lock is taken last, which keeps it short and prevents deadlocks.
  */
 export async function flushEvents(session: Session): Promise<void> {
   const { db, now, pendingEvents } = session

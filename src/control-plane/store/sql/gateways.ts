@@ -1,9 +1,9 @@
-/** Queries about gateway instances and what is deployed on them. They belong to the platform; deployments are a tenant's to see. */
+/** Queries on gateway instances, which belong to the platform, and on deployments, which belong to tenants. It contains no rule. */
 import { sql } from 'kysely'
 import { OFFLINE_AFTER_MS } from '../../../model/gateway-instance.ts'
 import { newId } from '../../../model/id.ts'
 import type { DeploymentRepository, GatewayRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, given, inScope, matches, page } from './listing.ts'
 import { CHANNEL, type Session } from './session.ts'
 import { resyncPayload } from './signal.ts'
 
@@ -26,16 +26,13 @@ export function gatewayRepository({ db, now }: Session): GatewayRepository {
             reportSequence: 0,
             createdAt: now,
           })
-          // The count of reports goes on: a report repeated after a restart of either side must not add twice.
+          // The report sequence continues: a report repeated after a restart of either side must not count twice.
           .onConflict(conflict => conflict.column('name').doUpdateSet(reported))
           .returningAll()
           .executeTakeFirstOrThrow()
       )
     },
-    async find(id, locking = 'plain') {
-      const query = db.selectFrom('gateways').where('id', '=', id).selectAll()
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(db.selectFrom('gateways').where('id', '=', id).selectAll(), locking),
     async list({ q, status }, request) {
       let query = db.selectFrom('gateways')
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('url')], q))
@@ -71,10 +68,7 @@ export function deploymentRepository({ db, scope, now }: Session): DeploymentRep
       return mine().where('id', '=', id).selectAll().executeTakeFirst()
     },
     async list({ apiId, gatewayId, tenantId }, request) {
-      let query = mine()
-      if (apiId !== undefined) query = query.where('apiId', '=', apiId)
-      if (gatewayId !== undefined) query = query.where('gatewayId', '=', gatewayId)
-      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
+      const query = mine().where(eb => eb.and(given({ apiId, gatewayId, tenantId })))
       return page(query, from => from.selectAll('deployments'), request)
     },
     async complete(missing) {

@@ -1,4 +1,4 @@
-/** Remembered answers to POST requests. It hashes and seals nothing; the control plane does. */
+/** Queries on stored responses to POST requests. Hashing and encryption are done by `api/http/idempotency.ts`. */
 import type { IdempotencyRepository } from '../repositories.ts'
 import type { Session } from './session.ts'
 
@@ -21,7 +21,7 @@ export function idempotencyRepository({ db, scope, now }: Session): IdempotencyR
         .selectAll()
         .forUpdate()
         .executeTakeFirst()
-      // Gone in between: the other transaction swept it, so the key is free again.
+      // The other transaction deleted the row, so the key is free again.
       if (held === undefined) return this.claim(key, requestHash)
       const { status, body } = held
       if (status !== null && body !== null && held.createdAt > oldest) {

@@ -1,9 +1,9 @@
-/** Pages and searches, the same for every list. It knows no table. */
+/** Building blocks of queries: pages, searches, filters, scope. It knows no table. */
 import { type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import type { Page, PageRequest } from '../repositories.ts'
+import type { Locking, Page, PageRequest } from '../repositories.ts'
 import { EVERY_TENANT, type Scope } from '../store.ts'
 
-/** A pattern that finds the text anywhere; `%`, `_` and `\` in it stand for themselves. */
+/** A pattern that matches the text anywhere; `%`, `_` and `\` in it are literal. */
 export function containsPattern(text: string): string {
   return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
@@ -18,12 +18,12 @@ export function matches<DB, TB extends keyof DB>(
   return eb.or(columns.map(column => sql<SqlBool>`${column} ilike ${pattern} escape '\\'`))
 }
 
-/** True for rows of the scope's tenant; of every tenant in the platform's scope. */
+/** True for rows of the scope's tenant, and for every row when the scope is every tenant. */
 export function inScope(scope: Scope, tenantId: Expression<string | null>): Expression<SqlBool> {
   return scope === EVERY_TENANT ? sql<SqlBool>`true` : sql<SqlBool>`${tenantId} = ${scope}`
 }
 
-/** One page of a filtered query in the order of `id`, which is that of creation, with the number of all its rows. */
+/** One page of a filtered query, with the total number of rows; the order of ids is the order of creation. */
 export async function page<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, object>,
   select: (query: SelectQueryBuilder<DB, TB, object>) => SelectQueryBuilder<DB, TB, O>,
@@ -38,4 +38,19 @@ export async function page<DB, TB extends keyof DB, O>(
     .offset((request.page - 1) * request.limit)
     .execute()
   return { items, total }
+}
+
+/** The first row, locked on request. */
+export function first<DB, TB extends keyof DB, O>(
+  query: SelectQueryBuilder<DB, TB, O>,
+  locking: Locking = 'plain',
+): ReturnType<SelectQueryBuilder<DB, TB, O>['executeTakeFirst']> {
+  return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+}
+
+/** The filters that are not undefined, for `eb.and`: each is `column = value`. */
+export function given<T extends object>(filters: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }

@@ -1,13 +1,13 @@
-/** Metering rows: hours, histograms of latencies, marks. Which events count is decided by who folds them. */
+/** Queries on metering: hours, latency histograms, marks. Which events count is decided in `api/services/fold-events.ts`. */
 import { sql } from 'kysely'
-import type { MeteringRepository } from '../repositories.ts'
+import type { MeteringRepository } from '../usage-repositories.ts'
 import { inScope } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function meteringRepository({ db, scope, now }: Session): MeteringRepository {
   return {
     async marks(source, writers) {
-      // In one order in every transaction, so that two of them cannot wait for each other.
+      // The same order in every transaction prevents deadlocks.
       const sorted = [...writers].sort()
       await sql`insert into metering_marks (writer, source, last_event_id, events, updated_at)
         select w, ${source}, '', 0, ${now.toISOString()}::timestamptz from unnest(${sorted}::text[]) as w
@@ -36,7 +36,7 @@ export function meteringRepository({ db, scope, now }: Session): MeteringReposit
 
     async add(hours, latencies) {
       if (hours.length === 0) return
-      // A tenant that has gone in the meantime, or was never ours, has nobody to count for.
+      // Events of deleted and unknown tenants are not counted.
       await sql`insert into metering_hours (tenant_id, api_id, hour, requests, errors)
         select t.id, u.api_id, u.hour::timestamptz, u.requests, u.errors
         from unnest(
@@ -70,7 +70,7 @@ export function meteringRepository({ db, scope, now }: Session): MeteringReposit
       const mine = sql`${inScope(scope, sql.ref('tenant_id'))} and tenant_id = ${tenantId}
         and hour >= ${from.toISOString()}::timestamptz and hour < ${before.toISOString()}::timestamptz
         ${apiId === undefined ? sql`` : sql`and api_id = ${apiId}`}`
-      // 'UTC' twice: cut in UTC whatever the time zone of the connection
+      // 'UTC' twice: truncates in UTC, independent of the time zone of the connection.
       const period = sql`(date_trunc(${granularity}::text, hour at time zone 'UTC') at time zone 'UTC')`
       const counts = await sql<{ at: Date; requests: number; errors: number }>`
         select ${period} as at, sum(requests)::bigint as requests, sum(errors)::bigint as errors

@@ -1,8 +1,8 @@
-/** Queries about plans: a tenant's own and the global ones. They decide nothing about who may change which. */
+/** Queries on plans, a tenant's and global ones. Who may change which is decided elsewhere. */
 import { sql } from 'kysely'
 import type { PlanRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
-import { matches, page } from './listing.ts'
+import { first, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function planRepository({ db, scope, now }: Session): PlanRepository {
@@ -10,23 +10,18 @@ export function planRepository({ db, scope, now }: Session): PlanRepository {
     scope === EVERY_TENANT
       ? db.selectFrom('plans')
       : db.selectFrom('plans').where(eb => eb.or([eb('tenantId', 'is', null), eb('tenantId', '=', scope)]))
-  /** Rows this scope may change: its own; the platform's scope every one. */
+  /** Rows that this scope may change: a tenant's scope its own rows, the platform's scope every row. */
   const mine = () => (scope === EVERY_TENANT ? sql<boolean>`true` : sql<boolean>`tenant_id = ${scope}`)
   return {
     async insert(plan) {
       await db.insertInto('plans').values(plan).execute()
     },
-    async bySlug(slug, locking = 'plain') {
-      let query = visible().where('slug', '=', slug).selectAll()
-      // Without a tenant only the global one is meant.
-      if (scope === EVERY_TENANT) query = query.where('tenantId', 'is', null)
-      query = query.orderBy(sql`tenant_id is null`).limit(1)
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+    async bySlug(slug) {
+      const query = visible().where('slug', '=', slug).selectAll().orderBy(sql`tenant_id is null`).limit(1)
+      // Without a tenant only the global plan is meant.
+      return first(scope === EVERY_TENANT ? query.where('tenantId', 'is', null) : query)
     },
-    async find(id, locking = 'plain') {
-      const query = visible().where('id', '=', id).selectAll()
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(visible().where('id', '=', id).selectAll(), locking),
     async list({ q }, request) {
       let query = visible()
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('slug'), eb.ref('name')], q))

@@ -1,11 +1,11 @@
-/** One transaction on either database: scope set, role stepped down, buffered events numbered and written before the commit, with their deliveries. No table's queries. */
+/** The session of one transaction: its scope, its database role, its clock of messages. It contains no query on a table of the model. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewEvent } from '../../../model/event.ts'
 import type { Sealer } from '../sealer.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 
-/** What the repositories of one transaction share. */
+/** State that the repositories of one transaction share. */
 export interface Session {
   readonly db: Trx<Tables>
   readonly scope: Scope
@@ -18,10 +18,10 @@ export interface Session {
 export const CHANNEL = 'toolgate'
 
 /**
- * Whether transactions must step down to the role `toolgate_app`, because the connecting user is not held by policies.
- * @throws Error when it is not held and cannot step down: row-level security would be switched off in silence
+ * Whether transactions must switch to the role `toolgate_app`, because the connecting user bypasses row-level security.
+ * @throws Error when the user bypasses it and cannot switch: row-level security would have no effect
  */
-export async function stepDownRole(db: Kysely<Tables>): Promise<boolean> {
+export async function needsAppRole(db: Kysely<Tables>): Promise<boolean> {
   const found = await sql<{ bypasses: boolean; member: boolean | null }>`
     select rolsuper or rolbypassrls as bypasses,
       (select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = 'toolgate_app') as member
@@ -35,16 +35,16 @@ export async function stepDownRole(db: Kysely<Tables>): Promise<boolean> {
   return row.bypasses
 }
 
-export async function enter(db: Trx<Tables>, scope: Scope, stepDown: boolean): Promise<void> {
-  await (stepDown
+export async function enter(db: Trx<Tables>, scope: Scope, asAppRole: boolean): Promise<void> {
+  await (asAppRole
     ? sql`select set_config('toolgate.tenant', ${scope}, true), set_config('role', 'toolgate_app', true)`
     : sql`select set_config('toolgate.tenant', ${scope}, true)`
   ).execute(db)
 }
 
 /**
- * Moves the clock of messages on by `count` and returns the first moment taken, in microseconds. None is ever given twice: when two
- * changes fall into one microsecond, or the time steps back, the clock runs ahead of it.
+ * Advances the clock of messages by `count` and returns the first timestamp taken, in microseconds. Each is unique: when two changes
+ * fall into one microsecond, or the time steps back, the clock runs ahead of it.
  */
 export async function takeMicroseconds({ db, now }: Session, count: number): Promise<number> {
   const clock = await db
@@ -55,6 +55,6 @@ export async function takeMicroseconds({ db, now }: Session, count: number): Pro
   return clock.microseconds - count + 1
 }
 
-/** @returns the clock of messages moved on by `count`, or to `now` where that is later */
+/** The clock of messages advanced by `count`, or to `now` when that is later. */
 export const advanced = (now: Date, count: number) =>
   sql<number>`greatest(microseconds + ${count}::bigint, ${now.getTime() * 1000 + count - 1}::bigint)`

@@ -1,4 +1,4 @@
-/** Reads what gateways need of many tenants at once, table by table. It makes no snapshot of it. */
+/** Reads the rows that gateways need, for many tenants at once. It builds no snapshot. */
 import { sql } from 'kysely'
 import type { ShareRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'

@@ -1,9 +1,9 @@
-/** What goes over LISTEN/NOTIFY, and back. It opens no channel. */
+/** Encodes and decodes the payload of LISTEN/NOTIFY. It opens no channel. */
 import type { Signal } from '../store.ts'
 
 const RESYNC = 'resync:'
 
-/** '' is a change: the payload is kept empty so that the database folds repeated ones of a transaction into one. */
+/** '' is a change: equal payloads of one transaction are delivered once. */
 export function readSignal(payload: string): Signal {
   return payload.startsWith(RESYNC)
     ? { kind: 'resync', gatewayId: payload.slice(RESYNC.length) }

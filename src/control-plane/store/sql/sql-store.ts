@@ -1,4 +1,4 @@
-/** The Store on any Kysely dialect that speaks PostgreSQL; both adapters are this with another driver. It opens no connection. */
+/** The Store over any Kysely dialect of PostgreSQL; the two adapters differ in the driver. It opens no connection. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { Sealer } from '../sealer.ts'
 import {
@@ -20,7 +20,7 @@ import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
 import { meteringRepository } from './metering.ts'
 import { planRepository } from './plans.ts'
-import { enter, type Session, stepDownRole } from './session.ts'
+import { enter, needsAppRole, type Session } from './session.ts'
 import { shareRepository } from './share.ts'
 import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
@@ -35,7 +35,7 @@ export function database(dialect: Dialect): Kysely<Tables> {
   })
 }
 
-export interface SqlStoreParts {
+interface SqlStoreParts {
   readonly adapter: Store['adapter']
   readonly db: Kysely<Tables>
   readonly now: () => number
@@ -49,17 +49,17 @@ export interface SqlStoreParts {
 const ATTEMPTS = 3
 /** SQLSTATE of serialization_failure and deadlock_detected. */
 const RETRIED = new Set(['40001', '40P01'])
-/** A write is refused as read_only_sql_transaction by a server that is a standby; in `read` it is a mistake of the caller. */
+/** read_only_sql_transaction: in `write`, the server is a standby; in `read`, it is a bug of the caller. */
 const READ_ONLY = '25006'
 
 export function sqlStore(parts: SqlStoreParts): Store {
   const { db, now, sealer } = parts
   const listeners = new Set<(signal: Signal) => void>()
-  let stepDown: boolean | undefined
+  let asAppRole: boolean | undefined
   let listening: Promise<() => Promise<void>> | undefined
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    await enter(trx, scope, stepDown ?? false)
+    await enter(trx, scope, asAppRole ?? false)
     const session: Session = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
     const result = await work(transaction(session))
     await flushEvents(session)
@@ -70,7 +70,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
     adapter: parts.adapter,
 
     async write(scope, work) {
-      stepDown ??= await stepDownRole(db)
+      asAppRole ??= await needsAppRole(db)
       for (let attempt = 1; ; attempt++) {
         try {
           return await db.transaction().execute(trx => run(trx, scope, work))
@@ -84,7 +84,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
     },
 
     async read(scope, work) {
-      stepDown ??= await stepDownRole(db)
+      asAppRole ??= await needsAppRole(db)
       return db
         .transaction()
         .setIsolationLevel('repeatable read')

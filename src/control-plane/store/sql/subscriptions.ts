@@ -1,7 +1,7 @@
-/** Queries about subscriptions. No rule of their life cycle lives here. */
+/** Queries on subscriptions. Rules of the life cycle are in `model/subscription.ts`. */
 import { sql } from 'kysely'
 import type { SubscriptionRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, given, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function subscriptionRepository({ db, scope, now }: Session): SubscriptionRepository {
@@ -10,18 +10,10 @@ export function subscriptionRepository({ db, scope, now }: Session): Subscriptio
     async insert(subscription) {
       await db.insertInto('subscriptions').values(subscription).execute()
     },
-    async find(id, locking = 'plain') {
-      const query = mine().where('id', '=', id).selectAll()
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async list({ q, status, apiId, plan, application, tenantId, onlyApplication }, request) {
-      let query = mine()
+      let query = mine().where(eb => eb.and(given({ status, apiId, plan, application, tenantId })))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('application')], q))
-      if (status !== undefined) query = query.where('status', '=', status)
-      if (apiId !== undefined) query = query.where('apiId', '=', apiId)
-      if (plan !== undefined) query = query.where('plan', '=', plan)
-      if (application !== undefined) query = query.where('application', '=', application)
-      if (tenantId !== undefined) query = query.where('tenantId', '=', tenantId)
       if (onlyApplication !== undefined) query = query.where('application', '=', onlyApplication)
       return page(query, from => from.selectAll('subscriptions'), request)
     },

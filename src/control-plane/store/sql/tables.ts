@@ -1,4 +1,4 @@
-/** The tables as TypeScript types, in camel case as the CamelCasePlugin shows them. The truth is in `migrations/`. */
+/** The tables as TypeScript types, in camel case as with the CamelCasePlugin. `migrations/` defines the tables themselves. */
 import type { ColumnType } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiKey } from '../../../model/api-key.ts'
@@ -12,7 +12,7 @@ import type { Tenant, TenantSettings } from '../../../model/tenant.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import type { Delivery } from '../../../model/webhook-delivery.ts'
 
-/** jsonb goes in as text and comes out parsed, with both drivers. */
+/** Both drivers take jsonb as text and return it parsed. */
 type JsonColumn<T> = ColumnType<T, string, string>
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -47,7 +47,7 @@ export interface Tables {
   webhooks: Mutable<Omit<Webhook, 'events' | 'customHeaders' | 'hasSecret'>> & {
     events: JsonColumn<Webhook['events']>
     customHeaders: JsonColumn<Webhook['customHeaders']>
-    /** Sealed, both of them, under the key that `keyId` names. */
+    /** Both secrets are sealed under the key that `keyId` names. */
     secret: string | null
     previousSecret: string | null
     previousSecretUntil: Date | null

@@ -1,8 +1,8 @@
-/** Queries about tenants. No rule of their life cycle lives here. */
+/** Queries on tenants. Rules of the life cycle are in `model/tenant.ts`. */
 import { sql } from 'kysely'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, given, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 
 export function tenantRepository({ db, scope, now }: Session): TenantRepository {
@@ -14,10 +14,7 @@ export function tenantRepository({ db, scope, now }: Session): TenantRepository 
         .values({ ...tenant, settings: JSON.stringify(tenant.settings) })
         .execute()
     },
-    async find(id, locking = 'plain') {
-      const query = mine().where('id', '=', id).selectAll()
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async resolve(reference) {
       return mine()
         .where(eb => eb.or([eb('id', '=', reference), eb('name', '=', reference)]))
@@ -25,15 +22,15 @@ export function tenantRepository({ db, scope, now }: Session): TenantRepository 
         .executeTakeFirst()
     },
     async list({ q, status, tier }, request) {
-      let query = mine()
+      let query = mine().where(eb => eb.and(given({ status, tier })))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name')], q))
-      if (status !== undefined) query = query.where('status', '=', status)
-      if (tier !== undefined) query = query.where('tier', '=', tier)
       return page(query, from => from.selectAll('tenants'), request)
     },
     async ids(status) {
-      let query = mine().select('id').orderBy('id')
-      if (status !== undefined) query = query.where('status', '=', status)
+      const query = mine()
+        .where(eb => eb.and(given({ status })))
+        .select('id')
+        .orderBy('id')
       return (await query.execute()).map(row => row.id)
     },
     async update(tenant) {

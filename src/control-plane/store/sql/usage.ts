@@ -1,7 +1,7 @@
-/** Counts: requests of a subscription by day, and requests of a tenant on the control plane by hour. It enforces no limit of the data plane. */
+/** Queries on usage: requests of a subscription by day, and of a tenant on the control plane by hour. It enforces no limit. */
 import { sql } from 'kysely'
-import type { UsageCount } from '../../../link/report.ts'
-import type { TierUsageRepository, UsageRepository } from '../repositories.ts'
+import type { UsageCount } from '../../../link/usage-count.ts'
+import type { TierUsageRepository, UsageRepository } from '../usage-repositories.ts'
 import { inScope } from './listing.ts'
 import type { Session } from './session.ts'
 
@@ -10,7 +10,7 @@ export function usageRepository({ db, scope }: Session): UsageRepository {
     async add(counts) {
       if (counts.length === 0) return
       const column = <T>(pick: (count: UsageCount) => T) => counts.map(pick)
-      // A subscription that has gone with its tenant in the meantime has nobody left to count for.
+      // Usage of deleted subscriptions is not counted.
       await sql`insert into usage_daily (tenant_id, subscription_id, day, requests, errors, last_request_at)
         select s.tenant_id, s.id, u.day, sum(u.requests), sum(u.errors), max(u.at::timestamptz)
         from unnest(
@@ -22,7 +22,7 @@ export function usageRepository({ db, scope }: Session): UsageRepository {
         ) as u (id, day, requests, errors, at)
         join subscriptions s on s.id = u.id
         group by s.tenant_id, s.id, u.day
-        -- In one order in every transaction, so that two of them cannot wait for each other.
+        -- The same order in every transaction prevents deadlocks.
         order by s.id, u.day
         on conflict (subscription_id, day) do update set
           requests = usage_daily.requests + excluded.requests,

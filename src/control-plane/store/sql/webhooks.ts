@@ -1,8 +1,8 @@
-/** Queries about webhooks. Secrets are sealed on their way in and never selected here. */
+/** Queries on webhooks. Secrets are sealed before they are written, and never selected here. */
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Webhook } from '../../../model/webhook.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
-import { inScope, matches, page } from './listing.ts'
+import { first, given, inScope, matches, page } from './listing.ts'
 import type { Session } from './session.ts'
 import type { Tables } from './tables.ts'
 
@@ -47,14 +47,10 @@ export function webhookRepository({ db, scope, now, sealer }: Session): WebhookR
         })
         .execute()
     },
-    async find(id, locking = 'plain') {
-      const query = withHasSecret(mine()).where('id', '=', id)
-      return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
-    },
+    find: (id, locking) => first(withHasSecret(mine()).where('id', '=', id), locking),
     async list({ q, enabled }, request) {
-      let query = mine()
+      let query = mine().where(eb => eb.and(given({ enabled })))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('url')], q))
-      if (enabled !== undefined) query = query.where('enabled', '=', enabled)
       return page(query, withHasSecret, request)
     },
     async count() {
@@ -69,7 +65,7 @@ export function webhookRepository({ db, scope, now, sealer }: Session): WebhookR
         .where('id', '=', id)
         .where(inScope(scope, sql.ref('tenant_id')))
       if (change !== undefined) {
-        // A secret under another key cannot be used beside the new one: there is one key_id for both.
+        // There is one key_id for both secrets, so a secret sealed under another key is dropped.
         const usable = sql<boolean>`key_id = ${sealer.keyId}`
         query = query
           .set({ previousSecret: sql`case when ${usable} then secret end` })

@@ -39,6 +39,6 @@ it('is made once, readable by its owner alone, and read from then on', () => {
 it('is not replaced when what is there is no key', () => {
   const path = join(directory, 'damaged.key')
   writeFileSync(path, 'cut')
-  expect(() => keptKey(path)).toThrow(/damaged\.key holds no key.*SECRETS_KEY/)
+  expect(() => keptKey(path)).toThrow(/damaged\.key contains no key.*SECRETS_KEY/)
   expect(readFileSync(path, 'utf8')).toBe('cut')
 })

@@ -18,13 +18,13 @@ describe('DATABASE_URL', () => {
 
   it('is refused without being repeated, since it may hold a password', () => {
     expect(() => databaseTarget('mysql://root:hunter2@h/d', '/data')).toThrow(
-      /^(?!.*hunter2).*DATABASE_URL is not a database address/,
+      /^(?!.*hunter2).*DATABASE_URL is not a valid database address/,
     )
   })
 })
 
 describe('search pattern', () => {
-  it('finds exactly the text, whatever wildcards it holds', () => {
+  it('matches exactly the text, with any wildcards in it', () => {
     // LIKE with escape '\\', as a regular expression: the oracle.
     const like = (pattern: string) => {
       let source = ''

@@ -58,11 +58,11 @@ describe('toolgate db', () => {
     }
   })
 
-  it.each([[[]], [['upgrade']], [['migrate', 'now']]])('answers %j with its usage', async args => {
+  it.each([[[]], [['upgrade']], [['migrate', 'now']]])('prints its usage for %j', async args => {
     expect(await run(...args)).toMatchObject({ code: 64, err: expect.stringContaining('Usage') })
   })
 
-  it('answers an address it does not know with the forms there are', async () => {
+  it('lists the valid address forms for an unknown one', async () => {
     const err = vi.spyOn(console, 'error').mockImplementation(() => {})
     expect(await db(['status'], { DATABASE_URL: 'sqlite:x' })).toBe(78)
     expect(err.mock.calls[0]?.[0]).toContain('postgres://')
@@ -73,7 +73,7 @@ describe('toolgate db', () => {
     writeFileSync(file, 'postgres://u:hunter2@127.0.0.1:1/d\n')
     const err = vi.spyOn(console, 'error').mockImplementation(() => {})
     expect(await db(['status'], { DATABASE_URL_FILE: file })).toBe(78)
-    expect(err.mock.calls[0]?.[0]).toMatch(/^the database at 127\.0\.0\.1:1 does not answer/)
+    expect(err.mock.calls[0]?.[0]).toMatch(/^the database at 127\.0\.0\.1:1 does not respond/)
     expect(await db(['status'], { DATABASE_URL_FILE: file, DATABASE_URL: 'pglite:' })).toBe(78)
     expect(err.mock.calls.flat().join(' ')).not.toContain('hunter2')
   })
@@ -104,7 +104,7 @@ describe('migrations', () => {
       expect(await migrator([...MIGRATIONS, next]).migrate()).toEqual(['9998-next'])
       await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"9998-next".*newer version/)
       const edited = { ...next, statements: ['create table next_one (id bigint)'] }
-      await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(/another form/)
+      await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(/other statements/)
     } finally {
       await client.close()
     }

@@ -26,7 +26,7 @@ it('opens nothing that was moved, changed, cut, or sealed under another key', ()
   }
 })
 
-it('names its key without telling it', () => {
+it('identifies its key without revealing it', () => {
   expect(sealer.keyId).toMatch(/^[0-9a-f]{16}$/)
   expect(createSealer('another').keyId).not.toBe(sealer.keyId)
   expect(() => NO_SEALER.seal('x', 'y')).toThrow(/SECRETS_KEY/)

@@ -1,11 +1,11 @@
-/** What is kept of a receiver's answer: bounded, valid text, and without what was told in confidence. */
+/** The stored part of a receiver's response: bounded, valid text, without confidential values. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { storedResponse } from '../../../../src/control-plane/webhooks/stored-response.ts'
 
 const KEY = 'tgk_AbCdEfGh_0123456789abcdefghijklmnopqrstuv'
 
-it('is at most 1,024 bytes of UTF-8 without NUL, whatever bytes come', () => {
+it('is at most 1,024 bytes of UTF-8 without NUL, for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 4096, size: 'max' }), bytes => {
       const text = storedResponse(bytes, [KEY])

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
-import { parsePlans, readPlans, SEEDED_PLANS } from '../../../../src/data-plane/quota/plans.ts'
+import { parsePlans, readPlans } from '../../../../src/data-plane/quota/plans.ts'
+import { SEEDED_PLANS } from '../../../../src/model/plan.ts'
 
 const byslug = (plans: readonly { slug: string }[]) =>
   Object.fromEntries(plans.map(plan => [plan.slug, plan]))

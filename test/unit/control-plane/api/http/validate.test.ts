@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkIfMatch } from '../../../../../src/control-plane/api/http/entity-tag.ts'
 import { Problem } from '../../../../../src/control-plane/api/http/problem.ts'
-import { validate } from '../../../../../src/control-plane/api/http/validate.ts'
+import { validateInput } from '../../../../../src/control-plane/api/http/validate.ts'
 import {
   httpUrl,
   life,
@@ -20,7 +20,7 @@ const schema = z.strictObject({
 
 describe('validation', () => {
   it('names each bad field with its path, once', () => {
-    const result = validate(
+    const result = validateInput(
       schema,
       { name: 'too long', nested: { list: [1, 'x', 2.5] }, id: 1, '': 2 },
       'body',
@@ -38,27 +38,27 @@ describe('validation', () => {
     })
   })
 
-  it('says of what is missing that it is required, and of what is no object that it is not', () => {
-    expect(validate(schema, {}, 'body')).toEqual({
+  it('reports a missing field as required, and a value that is not an object', () => {
+    expect(validateInput(schema, {}, 'body')).toEqual({
       ok: false,
       faults: [{ field: 'name', message: 'is required.' }],
     })
-    const result = validate(schema, [], 'body')
+    const result = validateInput(schema, [], 'body')
     expect(!result.ok && result.faults[0]?.field).toBe('body')
   })
 
-  it('keeps the answer short, whatever is sent', () => {
+  it('limits the length of the response for any input', () => {
     const junk = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`.repeat(200), 1]))
-    const result = validate(schema, { name: 'x', ...junk }, 'body')
+    const result = validateInput(schema, { name: 'x', ...junk }, 'body')
     expect(JSON.stringify(result).length).toBeLessThan(1_000_000)
-    const list = validate(schema, { name: 'x', nested: { list: Array(5_000).fill('x') } }, 'body')
+    const list = validateInput(schema, { name: 'x', nested: { list: Array(5_000).fill('x') } }, 'body')
     expect(!list.ok && list.faults.length).toBe(50)
   })
 
   it('never throws on any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
-        expect(validate(schema, value, 'body')).toHaveProperty('ok')
+        expect(validateInput(schema, value, 'body')).toHaveProperty('ok')
       }),
       { numRuns: 500 },
     )

@@ -1,37 +1,29 @@
-/** Objects of the cluster → what should be, in the order of their creation. It writes nothing. */
-import type { Desired, DesiredToolSet } from '../reconcile.ts'
+/** Objects of the cluster → desired tool-sets and tools in the order of their creation, with the faults of the objects. It writes no object. */
+import type { Desired, DesiredToolSet, ResourceFault } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
-import type { ManualTool } from '../sync/served-tools.ts'
+import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
+import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { KubeObject } from './api.ts'
 import { editedFields, toolNameOf } from './tool-objects.ts'
-
-export interface ClusterState {
-  readonly desired: Desired
-  readonly faults: readonly { readonly object: string; readonly message: string }[]
-}
 
 export async function desiredFromObjects(
   toolSets: readonly KubeObject[],
   tools: readonly KubeObject[],
   references: ReferenceReader,
   apiGroup: string,
-): Promise<ClusterState> {
-  const faults: { object: string; message: string }[] = []
+): Promise<Desired> {
+  const faults: ResourceFault[] = []
   const manualTools: ManualTool[] = []
   for (const object of tools) {
     const manual = await manualToolFrom(object, references, apiGroup)
-    if (typeof manual === 'string') faults.push({ object: `Tool ${keyOf(object)}`, message: manual })
+    if (typeof manual === 'string')
+      faults.push({ resource: `Tool ${keyOf(object.metadata)}`, message: manual })
     else if (manual !== undefined) manualTools.push(manual)
   }
-  return {
-    desired: {
-      toolSets: [...toolSets].sort(byCreation).map(object => toolSetFrom(object, apiGroup)),
-      manualTools,
-    },
-    faults,
-  }
+  const sorted = [...toolSets].sort(byCreation)
+  return { toolSets: sorted.map(object => toolSetFrom(object, apiGroup)), manualTools, faults }
 }
 
 function toolSetFrom(object: KubeObject, apiGroup: string): DesiredToolSet {
@@ -41,7 +33,7 @@ function toolSetFrom(object: KubeObject, apiGroup: string): DesiredToolSet {
   return { namespace, name, toolSet: result.resource.value as DesiredToolSet['toolSet'], fault: undefined }
 }
 
-/** undefined: nobody edited what the gateway wrote. A string: why the object cannot be used. */
+/** undefined: the object is as the gateway wrote it. A string: the reason why the object cannot be used. */
 async function manualToolFrom(
   object: KubeObject,
   references: ReferenceReader,
@@ -52,18 +44,15 @@ async function manualToolFrom(
   const metadata = { ...object.metadata, name: toolNameOf(object, apiGroup) }
   const result = readResource(withKind({ ...object, metadata, spec }, 'Tool', apiGroup), apiGroup)
   if (!result.ok) return faultText(result.faults)
-  if (result.resource.kind !== 'Tool') return 'is no Tool'
-  const resource = result.resource.value
-  const ref = resource.authentication?.secretRef
+  if (result.resource.kind !== 'Tool') return 'is not a Tool'
   try {
-    const credential = ref === undefined ? undefined : await references.readSecret(resource.namespace, ref)
-    return { resource, credential }
+    return await withCredential(result.resource.value, references)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return (error as Error).message
   }
 }
 
-/** Lists leave out apiVersion and kind of their items. */
+/** The items of a list lack apiVersion and kind. */
 function withKind(object: KubeObject, kind: string, apiGroup: string): KubeObject {
   return { ...object, apiVersion: `${apiGroup}/v1alpha1`, kind }
 }
@@ -76,9 +65,5 @@ function byCreation(a: KubeObject, b: KubeObject): number {
 function stampOf(object: KubeObject): string {
   const { creationTimestamp } = object.metadata
   const time = creationTimestamp === undefined ? 0 : new Date(creationTimestamp).getTime()
-  return `${String(time).padStart(16, '0')} ${keyOf(object)}`
-}
-
-function keyOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace}/${metadata.name}`
+  return `${String(time).padStart(16, '0')} ${keyOf(object.metadata)}`
 }

@@ -1,17 +1,17 @@
-/** What the reconciler knows of one tool-set. It changes nothing by itself. */
+/** The state of one tool-set in the reconciler. It contains no transition. */
 
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
-import type { Definitions, Ledger } from './definitions.ts'
+import type { DefinitionRecord, Definitions } from './definitions.ts'
 import { PENDING } from './status.ts'
 import type { SyncOutcome, ToolSetSync } from './tool-set-sync.ts'
 
-/** One set of tools, whole. */
-export interface Made {
+/** The tools of one compilation. */
+export interface CompiledTools {
   readonly tools: readonly Tool[]
-  /** Of the tools, sorted. */
+  /** Sorted. */
   readonly names: readonly string[]
   readonly specHash: string
   readonly toolsHash: string
@@ -19,47 +19,47 @@ export interface Made {
   readonly definitions: Definitions
 }
 
-export interface Entry {
+export interface ToolSetState {
   readonly namespace: string
   readonly name: string
   sync: ToolSetSync | undefined
-  /** JSON of the ToolSet; another one asks for a synchronization. */
+  /** JSON of the ToolSet; a change starts a synchronization. */
   spec: string
   resourceFault: string | undefined
-  served: Made | undefined
-  /** Made, but not admitted: its names clash. */
-  waiting: Made | undefined
+  served: CompiledTools | undefined
+  /** Compiled but not served, because a name conflicts or the first round is not complete. */
+  pending: CompiledTools | undefined
   error: string | undefined
-  /** Why what waits is not admitted. */
-  clash: string | undefined
+  /** Why the pending tools are not served. */
+  conflict: string | undefined
   syncing: boolean
-  /** It is known to make no tools: disabled, or without a document. */
+  /** It generates no tools: it is disabled or has no document. */
   idle: boolean
   lastSyncedAt: string | undefined
-  /** What the tools meant before; undefined = never seen. */
-  ledger: Ledger | undefined
+  /** The previous definitions; undefined = none are stored. */
+  record: DefinitionRecord | undefined
   status: ToolSetStatus
-  /** Writes of its status and definitions, in order. */
+  /** Writes of status and definitions, in order. */
   readonly writes: SerialQueue
 }
 
-export function newEntry(namespace: string, name: string): Entry {
+export function newState(namespace: string, name: string): ToolSetState {
   return {
     ...{ namespace, name, sync: undefined, spec: '', resourceFault: undefined, served: undefined },
-    ...{ waiting: undefined, error: undefined, clash: undefined, syncing: false, idle: false },
-    ...{ lastSyncedAt: undefined, ledger: undefined, status: PENDING, writes: new SerialQueue() },
+    ...{ pending: undefined, error: undefined, conflict: undefined, syncing: false, idle: false },
+    ...{ lastSyncedAt: undefined, record: undefined, status: PENDING, writes: new SerialQueue() },
   }
 }
 
-/** @param error whatever keeps it from being Ready */
-export function phaseOf(entry: Entry, error: string | undefined): ToolSetPhase {
+/** @param error the reason why it is not Ready */
+export function phaseOf(entry: ToolSetState, error: string | undefined): ToolSetPhase {
   if (entry.sync?.toolSet.enabled === false && entry.served === undefined) return 'Disabled'
   if (entry.syncing) return 'Syncing'
   if (error !== undefined) return 'Error'
   return entry.served !== undefined || entry.lastSyncedAt !== undefined ? 'Ready' : 'Pending'
 }
 
-export function madeFrom(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): Made {
+export function compiledTools(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): CompiledTools {
   const { specHash, toolsHash, result, definitions } = outcome
   const { tools } = result
   return { tools, names: tools.map(tool => tool.name).sort(), specHash, toolsHash, result, definitions }

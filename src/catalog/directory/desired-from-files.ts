@@ -1,0 +1,61 @@
+/** Contents of all files → desired tool-sets and tools, with the faults of the files. It reads secrets and no other file. */
+import type { ToolSet } from '../../model/tool-set.ts'
+import type { Desired, DesiredToolSet, ResourceFault } from '../reconcile.ts'
+import { faultText } from '../resource/fields.ts'
+import type { ToolResource } from '../resource/tool-resource.ts'
+import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
+import { keyOf, type ResourceName } from '../sync/resource-key.ts'
+import type { ReferenceReader } from '../sync/tool-set-sync.ts'
+import type { FileContent } from './read-directory.ts'
+
+/** @param order positions by key; new tool-sets are appended */
+export async function desiredFromFiles(
+  contents: readonly FileContent[],
+  order: Map<string, number>,
+  references: ReferenceReader,
+): Promise<Desired> {
+  const toolSets = new Map<string, DesiredToolSet>()
+  const tools = new Map<string, ToolResource>()
+  const faults: ResourceFault[] = []
+  for (const { path, results, fault } of contents) {
+    if (fault !== undefined) faults.push({ resource: path, message: fault })
+    for (const result of results) {
+      if (!result.ok) {
+        const message = faultText(result.faults)
+        faults.push({ resource: path, message })
+        if (result.kind === 'ToolSet' && result.meta !== undefined)
+          addToolSet(toolSets, result.meta, undefined, message)
+      } else if (result.resource.kind === 'ToolSet') {
+        const { value } = result.resource
+        if (!addToolSet(toolSets, value, value, fault === undefined ? undefined : `${path} ${fault}`)) {
+          const message = `ToolSet ${keyOf(value)} is defined in another file too: remove one of them`
+          faults.push({ resource: path, message })
+        }
+      } else tools.set(keyOf(result.resource.value), result.resource.value)
+    }
+  }
+  const manualTools: ManualTool[] = []
+  for (const [key, resource] of tools) {
+    try {
+      manualTools.push(await withCredential(resource, references))
+    } catch (error) {
+      faults.push({ resource: `Tool ${key}`, message: (error as Error).message })
+    }
+  }
+  for (const key of toolSets.keys()) if (!order.has(key)) order.set(key, order.size)
+  const sorted = [...toolSets.entries()].sort(([a], [b]) => order.get(a)! - order.get(b)!)
+  return { toolSets: sorted.map(([, wanted]) => wanted), manualTools, faults }
+}
+
+/** False when the tool-set is defined already. */
+function addToolSet(
+  into: Map<string, DesiredToolSet>,
+  { namespace, name }: ResourceName,
+  toolSet: ToolSet | undefined,
+  fault: string | undefined,
+): boolean {
+  const key = keyOf({ namespace, name })
+  if (into.has(key)) return false
+  into.set(key, { namespace, name, toolSet, fault })
+  return true
+}

@@ -1,0 +1,18 @@
+/** A Tool resource with its credential, resolved from its secret. It makes no tool: `served-tools.ts` does. */
+import type { ToolResource } from '../resource/tool-resource.ts'
+import type { ReferenceReader } from './tool-set-sync.ts'
+
+export interface ManualTool {
+  readonly resource: ToolResource
+  readonly credential: string | undefined
+}
+
+/** @throws Error when the secret cannot be read */
+export async function withCredential(
+  resource: ToolResource,
+  references: ReferenceReader,
+): Promise<ManualTool> {
+  const ref = resource.authentication?.secretRef
+  const credential = ref === undefined ? undefined : await references.readSecret(resource.namespace, ref)
+  return { resource, credential }
+}
