@@ -1,9 +1,9 @@
 /** Joins the gateway of this process with a control plane: snapshots in, what was counted out. It moves; it decides nothing. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
-import { ControlPlaneClient } from '../../data-plane/follower/client.ts'
 import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
-import { RemoteGateway } from '../../data-plane/follower/remote-gateway.ts'
+import { RemoteGateway } from '../../data-plane/follower/follower.ts'
+import { ControlPlaneClient } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
 import type { GatewayState } from '../../link/report.ts'
 import { createEgress } from '../../shared/egress/client.ts'

@@ -1,10 +1,10 @@
 /** A gateway in this process: its listener, its data plane and the configuration that flows into it. It knows no control plane. */
 import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
+import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { type AppContext, openListener } from './app-context.ts'
-import { Configuration } from './configuration.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'

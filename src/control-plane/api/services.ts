@@ -1,6 +1,6 @@
 /** What endpoints may need besides their transaction. It does nothing itself. */
 import type { Fleet } from '../publisher/fleet.ts'
-import type { Publisher } from '../publisher/publish.ts'
+import type { Publisher } from '../publisher/publisher.ts'
 
 export interface Services {
   readonly gatewayUrl: string

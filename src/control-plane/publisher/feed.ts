@@ -1,7 +1,7 @@
 /** The stream that carries snapshots to one gateway instance (SSE): the whole share or what changed, never more than one update ahead of the reader. */
 import { eventsOf, type MarkedUpdate } from '../../link/update-events.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
-import type { Publisher } from './publish.ts'
+import type { Publisher } from './publisher.ts'
 
 /** Shows both sides that the connection stands. */
 const HEARTBEAT_MS = 5_000

@@ -5,7 +5,7 @@ import { newId } from '../../model/id.ts'
 import { notFound } from '../api/http/problem.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
-import type { Publisher } from './publish.ts'
+import type { Publisher } from './publisher.ts'
 
 export class Fleet {
   readonly #store: Store

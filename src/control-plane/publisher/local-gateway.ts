@@ -1,11 +1,11 @@
 /** The gateway of the control plane's own process: gets updates by a call instead of a stream, and reports the same things. */
 
+import { Counts } from '../../data-plane/follower/counts.ts'
 import type { ShareUpdate } from '../../link/control-share.ts'
-import { Counts } from '../../link/counts.ts'
 import type { CountRows, GatewayState, Hello, Report } from '../../link/report.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
-import type { Publisher } from './publish.ts'
+import type { Publisher } from './publisher.ts'
 
 const REPORT_EVERY_MS = 5_000
 /** Of each kind in one transaction. */

@@ -1,7 +1,7 @@
 /** What a gateway has counted and not yet handed in, on disk before it is sent: added exactly once, whoever dies when. It sends nothing. */
 
-import { Counts } from '../../link/counts.ts'
 import type { CountRows, UsageCount } from '../../link/report.ts'
+import { Counts } from './counts.ts'
 import { readLines, replaceLines } from './private-file.ts'
 
 /** Rows of each kind in one report: they fit into a request body of a megabyte. */

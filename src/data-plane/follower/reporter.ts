@@ -2,7 +2,7 @@
 
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import type { ControlPlaneClient } from './client.ts'
+import type { ControlPlaneClient } from './http-transport.ts'
 import { ReportBook } from './report-book.ts'
 
 const REPORT_EVERY_MS = 5_000

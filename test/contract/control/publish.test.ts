@@ -1,7 +1,7 @@
 /** From a committed change to every gateway: stream, resumption, acknowledgements, drift, and tenants that come and go with them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
-import { Publisher } from '../../../src/control-plane/publisher/publish.ts'
+import { Publisher } from '../../../src/control-plane/publisher/publisher.ts'
 import { applyUpdate, type ControlShare, EMPTY_SHARE } from '../../../src/link/control-share.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'

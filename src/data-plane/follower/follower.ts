@@ -17,7 +17,7 @@ import { versionOfContent } from '../../link/share-version.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import type { ControlPlaneClient, SnapshotStream } from './client.ts'
+import type { ControlPlaneClient, SnapshotStream } from './http-transport.ts'
 import type { Reporter } from './reporter.ts'
 import { ShareFile } from './share-file.ts'
 

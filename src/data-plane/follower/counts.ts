@@ -1,5 +1,5 @@
 /** Adds up what a gateway counted between two reports; it grows with the number of keys and subscriptions in use, not with requests. It sends nothing. */
-import type { CountRows, UsageCount } from './report.ts'
+import type { CountRows, UsageCount } from '../../link/report.ts'
 
 /** Of each kind. More is left out and counted: a gateway cut off for weeks must not fill its memory. */
 const MAX_ENTRIES = 100_000

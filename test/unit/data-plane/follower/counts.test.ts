@@ -1,6 +1,6 @@
 /** Counting between two reports. */
 import { describe, expect, it } from 'vitest'
-import { Counts } from '../../../src/link/counts.ts'
+import { Counts } from '../../../../src/data-plane/follower/counts.ts'
 
 const at = (ms: number) => new Date(ms)
 const usage = (subscriptionId: string, day: string, requests: number, lastMs: number) => ({
