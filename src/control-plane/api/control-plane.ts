@@ -1,8 +1,9 @@
 /** The control plane as one web-standard handler: puts endpoints, pages, stream and background work together. It holds no rule. */
 import { Hono } from 'hono'
+import type { ControlPlaneTransport } from '../../link/transport.ts'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
-import { LocalGateway, type LocalGatewayOptions } from '../publisher/local-gateway.ts'
+import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { authenticate } from './http/access.ts'
@@ -24,10 +25,9 @@ export interface ControlPlane {
   refresh(): Promise<void>
   /** Does at once what time brings about: expires, publishes, activates and removes. Resolves when it is done. */
   settle(): Promise<void>
-  /** The share as it now is, and news of it. */
   readonly publisher: Publisher
-  /** Registers the gateway of this very process; it needs no stream. */
-  attach(options: LocalGatewayOptions): Promise<LocalGateway>
+  /** For a gateway of this process. */
+  readonly transport: ControlPlaneTransport
   /** Ends streams and background work; the store stays open. */
   close(): Promise<void>
 }
@@ -51,7 +51,6 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
   const parts: MountParts = { options, services, tierLimit }
   const closing = new AbortController()
-  const locals = new Set<LocalGateway>()
 
   const app = new Hono()
   app.use(commonHeaders)
@@ -98,15 +97,10 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     refresh: () => publisher.refresh(),
     settle: () => maintenance.run(),
     publisher,
-    async attach(local) {
-      const gateway = await LocalGateway.start(store, fleet, publisher, local, onFault)
-      locals.add(gateway)
-      return gateway
-    },
+    transport: inProcessTransport({ store, fleet, publisher, closing: closing.signal }),
     async close() {
       closing.abort()
       stopListening()
-      for (const local of locals) await local.close()
       await maintenance.stop()
       publisher.close()
       await publisher.refresh()

@@ -1,7 +1,7 @@
-/** Adds up what a gateway counted between two reports; it grows with the number of keys and subscriptions in use, not with requests. It sends nothing. */
+/** Adds up what a gateway counted between two reports: a row per subscription and day, key and consumer in use. It sends nothing. */
 import type { CountRows, UsageCount } from '../../link/report.ts'
 
-/** Of each kind. More is left out and counted: a gateway cut off for weeks must not fill its memory. */
+/** Rows of each kind. More are dropped and counted: a gateway cut off for weeks must not fill its memory. */
 const MAX_ENTRIES = 100_000
 
 type KeyUse = CountRows['keysUsed'][number]
@@ -13,10 +13,10 @@ export class Counts {
   readonly #consumersSeen = new Map<string, ConsumerSeen>()
   #dropped = 0
 
-  add(news: CountRows): void {
-    for (const count of news.usage) this.#put(this.#usage, `${count.subscriptionId} ${count.day}`, count, sum)
-    for (const use of news.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
-    for (const use of news.consumersSeen)
+  add(rows: CountRows): void {
+    for (const count of rows.usage) this.#put(this.#usage, `${count.subscriptionId} ${count.day}`, count, sum)
+    for (const use of rows.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
+    for (const use of rows.consumersSeen)
       this.#put(this.#consumersSeen, `${use.tenantId} ${use.subject}`, use, later)
   }
 
@@ -24,12 +24,12 @@ export class Counts {
     return this.#usage.size === 0 && this.#keysUsed.size === 0 && this.#consumersSeen.size === 0
   }
 
-  /** Rows that had no place, since the start. */
+  /** Rows left out since the start. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Gives away the oldest rows, `maxRows` of each kind at most. */
+  /** Removes and returns the oldest rows, `maxRows` of each kind at most. */
   take(maxRows: number): CountRows {
     return {
       usage: taken(this.#usage, maxRows),

@@ -31,7 +31,7 @@ describe('counts between two reports', () => {
     })
   })
 
-  it('are given away once', () => {
+  it('are taken once', () => {
     const counts = new Counts()
     counts.add({ usage: [usage('a', '2026-01-01', 1, 1)], keysUsed: [], consumersSeen: [] })
     expect(counts.take(10).usage).toHaveLength(1)
