@@ -1,7 +1,7 @@
 /** Adds up what a gateway counted between two reports: a row per subscription and day, key and consumer in use. It sends nothing. */
 import type { CountRows, UsageCount } from '../../link/report.ts'
 
-/** Rows of each kind. More are dropped and counted: a gateway cut off for weeks must not fill its memory. */
+/** Rows of each kind; more are dropped, because a gateway cut off for weeks must not fill its memory. */
 const MAX_ENTRIES = 100_000
 
 type KeyUse = CountRows['keysUsed'][number]
@@ -11,7 +11,6 @@ export class Counts {
   readonly #usage = new Map<string, UsageCount>()
   readonly #keysUsed = new Map<string, KeyUse>()
   readonly #consumersSeen = new Map<string, ConsumerSeen>()
-  #dropped = 0
 
   add(rows: CountRows): void {
     for (const count of rows.usage) this.#put(this.#usage, `${count.subscriptionId} ${count.day}`, count, sum)
@@ -22,11 +21,6 @@ export class Counts {
 
   get empty(): boolean {
     return this.#usage.size === 0 && this.#keysUsed.size === 0 && this.#consumersSeen.size === 0
-  }
-
-  /** Rows left out since the start. */
-  get dropped(): number {
-    return this.#dropped
   }
 
   /** Removes and returns the oldest rows, `maxRows` of each kind at most. */
@@ -50,7 +44,6 @@ export class Counts {
     const before = rows.get(key)
     if (before !== undefined) rows.set(key, join(before, row))
     else if (rows.size < MAX_ENTRIES) rows.set(key, row)
-    else this.#dropped++
   }
 }
 

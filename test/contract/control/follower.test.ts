@@ -15,7 +15,7 @@ import type { CountRows } from '../../../src/link/report.ts'
 import type { ControlPlaneTransport } from '../../../src/link/transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
-import { type CuttingProxy, startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
+import { type FaultyLink, startFaultyLink } from '../../fixtures/faulty-link.ts'
 import { openPlane, type Plane, populate, type World } from './plane.ts'
 import { type Served, serve } from './serve.ts'
 
@@ -25,14 +25,14 @@ const SOON = { timeout: 10_000, interval: 20 }
 let plane: Plane
 let world: World
 let served: Served
-let proxy: CuttingProxy
+let proxy: FaultyLink
 const dirs: string[] = []
 
 beforeAll(async () => {
   plane = await openPlane()
   world = await populate(plane)
   served = await serve(plane.control)
-  proxy = await startCuttingProxy(served.url)
+  proxy = await startFaultyLink(served.url)
 })
 afterAll(async () => {
   await proxy.close()
@@ -213,7 +213,7 @@ describe('a gateway that runs apart from its control plane', () => {
   it('resumes after its connections are cut', async () => {
     const { follower, share, fault } = edge('cut', directory())
     await follower.start(10_000)
-    proxy.cut()
+    proxy.reset()
     await rename('/after-the-cut')
     await expect.poll(() => pathOf(share()), SOON).toBe('/after-the-cut')
     await expect.poll(fault, SOON).toBeUndefined()
@@ -251,7 +251,7 @@ describe('a gateway that runs apart from its control plane', () => {
     await expect.poll(counted, SOON).toBe(before + 5)
     // counted while the control plane is unreachable: kept for the next start
     proxy.mute()
-    proxy.cut()
+    proxy.reset()
     first.count(used(3))
     await first.follower.close()
     const second = edge('counts', dir)
