@@ -6,7 +6,7 @@ import { digestCache } from './digest-cache.ts'
 /** The order of the fields survives JSON, so plain JSON is canonical here. */
 const digestOf = digestCache(JSON.stringify)
 
-/** Equal content has equal digests, whichever objects hold it. */
+/** Whether two objects have the same content. */
 export function isSamePart(one: object | undefined, other: object): boolean {
   return one !== undefined && digestOf(one) === digestOf(other)
 }

@@ -176,7 +176,9 @@ export class Follower {
     try {
       const update = await this.#options.transport.poll(this.#from)
       if (update === null) this.#accept()
-      else if (update.version !== this.#refused?.version) await this.#take({ update, resync: null })
+      // the version of a malformed update can be undefined
+      else if (this.#refused === undefined || update.version !== this.#refused.version)
+        await this.#take({ update, resync: null })
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
     } finally {

@@ -353,7 +353,7 @@ describe('the share on disk', () => {
     expect([(await load()).version, damaged]).toEqual(['four', 2])
   })
 
-  it('is empty when there is no file, and when no update in it is complete', async () => {
+  it('is empty without a file, and without a complete update in it', async () => {
     const path = join(directory(), 'share')
     expect(await new ShareFile(path).load(() => {})).toEqual(EMPTY_SHARE)
     writeFileSync(path, 'not ours')
