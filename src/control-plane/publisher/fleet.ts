@@ -12,7 +12,7 @@ import type { Publisher } from './publisher.ts'
 
 const PUBLICATION_RETRY_SECS = 1
 
-export type ConnectOptions = Pick<FeedOptions, 'from' | 'endsAfterMs' | 'signal'>
+type ConnectOptions = Pick<FeedOptions, 'from' | 'endsAfterMs' | 'signal'>
 
 export class Fleet {
   readonly #store: Store

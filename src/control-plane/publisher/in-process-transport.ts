@@ -6,7 +6,7 @@ import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { Publisher } from './publisher.ts'
 
-export interface InProcessParts {
+interface InProcessParts {
   readonly store: Store
   readonly fleet: Fleet
   readonly publisher: Publisher

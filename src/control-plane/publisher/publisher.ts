@@ -34,7 +34,7 @@ interface ApiTools {
   readonly tools: readonly Tool[]
 }
 
-export interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
+interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
   readonly store: Store
 }
 

@@ -6,7 +6,7 @@ const MAX_RESPONSE_BYTES = 256 * 1024
 /** A token that is about to expire would end the stream it opened. */
 const RENEW_EARLY_MS = 30_000
 
-export interface CredentialsOptions {
+interface CredentialsOptions {
   readonly egress: Egress
   /** Its discovery document names the token endpoint (OpenID Connect Discovery 1.0 §4). */
   readonly issuer: string

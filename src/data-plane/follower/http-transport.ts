@@ -19,7 +19,7 @@ const FOREVER_MS = 2 ** 31 - 1
 /** One event holds a hundred tenants at most. */
 const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   readonly egress: Egress
   readonly credentials: Pick<ClientCredentials, 'token' | 'discardToken'>
   /** Of the control plane, without `/v1`. */

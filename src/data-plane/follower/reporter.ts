@@ -7,7 +7,7 @@ import { ReportBook } from './report-book.ts'
 
 const REPORT_EVERY_MS = 5_000
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly transport: ControlPlaneTransport
   /** File of the counts that are not confirmed; undefined: they are kept in memory only. */
   readonly bookPath: string | undefined
