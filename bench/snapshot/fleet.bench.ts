@@ -13,8 +13,8 @@ import {
   type TenantShare,
 } from '../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
-import { partDigest, versionOf } from '../../src/link/share-version.ts'
-import { eventsOf, type UpdateEvent, UpdateReader } from '../../src/link/update-events.ts'
+import { versionOf } from '../../src/link/share-version.ts'
+import { eventsOf, type StreamEvent, UpdateReader } from '../../src/link/update-events.ts'
 import { principal } from '../../src/model/principal.ts'
 import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
@@ -38,9 +38,8 @@ function rowsOf(apis: readonly CompiledApi[]): RouteRow[] {
   ])
 }
 
-/** The way of one changed tenant from the control plane's memory into a gateway's: digests, events as text and back, compiled. */
+/** A changed tenant on its way from the control plane to a gateway: version, events as text and back, compilation. */
 class Path {
-  readonly #digests: Map<string, string>
   readonly #compiler = new SnapshotCompiler(prepare)
   #share: ControlShare
   #steps = 0
@@ -48,18 +47,17 @@ class Path {
 
   constructor(share: ControlShare) {
     this.#share = share
-    this.#digests = new Map([...share.tenants].map(([id, tenant]) => [id, partDigest(tenant)]))
     this.snapshot = this.#compiler.compile(seal({ ...EMPTY_CONTENT, control: share }), policy)
   }
 
   publish(tenant: TenantShare): void {
-    this.#digests.set(tenant.id, partDigest(tenant))
-    const version = `${versionOf('plans', this.#digests)}-${++this.#steps}`
-    const update = { version, base: this.#share.version, tenants: [tenant], removed: [] }
+    const changed = { version: '', base: this.#share.version, tenants: [tenant], removed: [] }
+    const version = `${versionOf(applyUpdate(this.#share, changed))}-${++this.#steps}`
+    const update = { ...changed, version }
     const reader = new UpdateReader()
     let received: ShareUpdate | undefined
     for (const event of eventsOf({ update, resync: null }))
-      received = reader.take(JSON.parse(JSON.stringify(event)) as UpdateEvent)?.update ?? received
+      received = reader.take(JSON.parse(JSON.stringify(event)) as StreamEvent)?.update ?? received
     this.#share = applyUpdate(this.#share, received!)
     this.snapshot = this.#compiler.compile(seal({ ...EMPTY_CONTENT, control: this.#share }), policy)
   }

@@ -1,16 +1,16 @@
-/** The deployment: what each role starts, in which order, and how it stops. It wires, and holds no logic of its own. */
+/** The deployment: what each role starts, in which order, and how it stops. It only wires. */
 
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
 import { type AppContext, createContext, openListener } from './main/app-context.ts'
-import { attachGateway, followControlPlane } from './main/control-link.ts'
+import { followInProcess, followOverHttp } from './main/control-link.ts'
 import { prepareDataDir } from './main/data-dir.ts'
 import { openGateway } from './main/gateway.ts'
 import { openIssuer } from './main/identity.ts'
 import type { Settings } from './settings.ts'
 
-/** What the ready line says (contract §1). Addresses of what runs elsewhere are those the settings name. */
+/** Fields of the ready line. Addresses of parts that run elsewhere are those of the settings. */
 export interface Addresses {
   readonly gateway_url: string
   readonly api_url: string
@@ -24,7 +24,7 @@ export interface Running {
   readonly role: Settings['role']
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
-  /** Readiness off, streams told, calls in flight finished within `DRAIN_TIMEOUT`, then everything closed. Never rejects. */
+  /** Turns readiness off, ends streams, finishes calls in flight within `DRAIN_TIMEOUT`, then closes everything. Never rejects. */
   stop(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'
 
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
 
-/** The control plane, and this gateway as its first instance. A gateway alone does not load what only a control plane needs. */
+/** The control plane and a gateway that follows it in process. The import keeps the control plane's modules out of other roles. */
 async function startBoth(context: AppContext): Promise<Started> {
   const { openApi, startControlPlane } = await import('./main/control-plane.ts')
   const issuer = await openIssuer(context)
@@ -73,7 +73,7 @@ async function startBoth(context: AppContext): Promise<Started> {
   const api = await openApi(context)
   const exampleUrl = await gateway.startTools()
   const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, issuer })
-  await attachGateway(controlPlane, gateway)
+  await followInProcess(gateway, controlPlane)
   return {
     gateway_url: gatewayUrl,
     api_url: api.apiUrl,
@@ -84,14 +84,14 @@ async function startBoth(context: AppContext): Promise<Started> {
   }
 }
 
-/** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is away. */
+/** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is unavailable. */
 async function startGateway(context: AppContext): Promise<Started> {
   const issuer = await openIssuer(context)
   const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
   const exampleUrl = await gateway.startTools()
   const controlPlane = context.settings.controlPlane!
-  await followControlPlane(gateway, controlPlane)
+  await followOverHttp(gateway, controlPlane)
   return {
     gateway_url: gatewayUrl,
     api_url: controlPlane.url,

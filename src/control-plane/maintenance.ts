@@ -2,7 +2,7 @@
 
 import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
-import type { Publisher } from './publisher/publish.ts'
+import type { Publisher } from './publisher/publisher.ts'
 import { EVERY_TENANT, type Store } from './store/store.ts'
 
 const EXPIRE_AT_ONCE = 200

@@ -1,8 +1,8 @@
-/** What leads from one document to the next, as plain data that can be posted to a thread. It applies; it neither compiles nor decides. */
+/** The difference between two documents, as plain data that can be posted to a thread, and how it is applied. It compiles nothing. */
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
-import { applyUpdate, type ShareUpdate } from './control-share.ts'
-import type { SnapshotContent } from './document.ts'
+import { applyUpdate, type ShareUpdate, wholeShare } from './control-share.ts'
+import type { SnapshotContent, SnapshotDocument } from './document.ts'
 
 /** Parts that are absent stay as they were. */
 export interface ContentChange {
@@ -12,14 +12,19 @@ export interface ContentChange {
   readonly control?: ShareUpdate
 }
 
-/** A change with the version of the document it leads to: who receives it need not hash the whole again. */
+/** A change with the version of the document it leads to: the receiver need not hash the whole again. */
 export interface SnapshotChange extends ContentChange {
   readonly version: string
 }
 
+/** The change that leads from EMPTY_CONTENT to a document. */
+export function wholeChange({ control, ...document }: SnapshotDocument): SnapshotChange {
+  return { ...document, control: wholeShare(control) }
+}
+
 /**
  * The content after a change; the one before stays as it was.
- * @throws Error when the control plane's part builds on another version
+ * @throws Error when the update of the share builds on another version
  */
 export function applyChange(content: SnapshotContent, change: ContentChange): SnapshotContent {
   const { tools, plans, consumers, control } = change

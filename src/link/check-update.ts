@@ -1,10 +1,10 @@
-/** The form of an update as it comes from the control plane: what is wrong with it, if anything. It applies nothing and verifies no version. */
+/** Checks the form of an update from the control plane and names the first faulty field. It applies nothing and verifies no version. */
 import { isObject } from '../model/is-object.ts'
 
-/** A digest; see `versionOfContent`. */
+/** A digest; see `versionOf`. */
 const VERSION = /^[0-9a-f]{64}$/
 
-/** `?`: absent or null is fine as well. */
+/** `?`: may be absent or null. */
 type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
 type Shape = { readonly [field: string]: Kind | { readonly listOf: Shape | Kind } }
 
@@ -61,7 +61,7 @@ const UPDATE: Shape = {
   removed: { listOf: 'string' },
 }
 
-/** Fields that this release does not know are left alone: the control plane may be newer. @returns what is wrong, with its path */
+/** Unknown fields are ignored, because the control plane may be newer. @returns the path of the first faulty field and its fault */
 export function updateFault(update: unknown): string | undefined {
   if (!isObject(update)) return 'the update is not an object'
   const { version, base, plans } = update

@@ -1,16 +1,16 @@
-/** The control plane's share of a snapshot, in one part for each tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
+/** The control plane's share of a snapshot, one part per tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 
-/** A proxied API. Retired and deleted ones are not here. */
+/** A proxied API; retired and deleted ones are left out. */
 export interface ApiShare {
   readonly id: string
   /** Below the tenant's address `/t/{tenant}`. */
   readonly path: string
   readonly upstreamUrl: string
-  /** False: anybody may call it. */
+  /** False: every caller may use it. */
   readonly authRequired: boolean
-  /** Requests per hour of one consumer; null = no such limit. */
+  /** Requests per hour of one consumer; null: no limit. */
   readonly requestsPerHour: number | null
 }
 
@@ -26,11 +26,11 @@ export interface SubscriptionShare {
   readonly rateLimit: number | null
   /** Per month. */
   readonly quota: number | null
-  /** Unix ms; null = does not expire. The gateway refuses it from then on without being told. */
+  /** Unix ms; null: does not expire. The gateway enforces it without an update. */
   readonly expiresAtMs: number | null
 }
 
-/** A key that may be used. The key before a rotation is an entry of its own until its grace period ends. */
+/** A valid key. The previous key of a rotation is a separate entry until its grace period ends. */
 export interface KeyShare {
   readonly id: string
   readonly subscriptionId: string
@@ -43,7 +43,7 @@ export interface KeyShare {
 
 export interface ConsumerShare {
   readonly subject: string
-  /** Slug of its own plan; null = the defaults. */
+  /** Slug of the plan assigned to it; null: the defaults. */
   readonly plan: string | null
   readonly blocked: boolean
 }
@@ -51,22 +51,22 @@ export interface ConsumerShare {
 export interface TenantShare {
   readonly id: string
   readonly name: string
-  /** True: its addresses and tools answer nobody. */
+  /** True: every call of its addresses and tools is refused. */
   readonly suspended: boolean
   readonly plans: readonly Plan[]
   readonly apis: readonly ApiShare[]
   readonly subscriptions: readonly SubscriptionShare[]
   readonly keys: readonly KeyShare[]
-  /** Those with a plan of their own, and those that are blocked. */
+  /** Only those with an assigned plan, and those that are blocked. */
   readonly consumers: readonly ConsumerShare[]
-  /** Made from the OpenAPI documents of its APIs. */
+  /** Compiled from the OpenAPI documents of its APIs. */
   readonly tools: readonly Tool[]
 }
 
 export interface ControlShare {
-  /** SHA-256 over the parts, hex. Same content, same version, whichever instance made it. '' before the first. */
+  /** SHA-256 over the parts, hex: equal content has the same version on every instance. '' before the first. */
   readonly version: string
-  /** The global ones. */
+  /** The global plans. */
   readonly plans: readonly Plan[]
   /** By id. */
   readonly tenants: ReadonlyMap<string, TenantShare>
@@ -74,27 +74,27 @@ export interface ControlShare {
 
 export const EMPTY_SHARE: ControlShare = Object.freeze({ version: '', plans: [], tenants: new Map() })
 
-/** What leads from one version to another. */
+/** The difference between two versions. */
 export interface ShareUpdate {
   readonly version: string
-  /** The version it builds on; null = on nothing, and `tenants` holds all of them. */
+  /** The version it builds on; null: none, and `tenants` holds all tenants. */
   readonly base: string | null
-  /** Absent: as before. */
+  /** Absent: unchanged. */
   readonly plans?: readonly Plan[]
-  /** Tenants that are new or differ, whole. */
+  /** Tenants that are new or changed, whole. */
   readonly tenants: readonly TenantShare[]
-  /** Ids of tenants that are gone. */
+  /** Ids of removed tenants. */
   readonly removed: readonly string[]
 }
 
-/** The update that leads from nothing to a share. */
+/** The update from EMPTY_SHARE to a share. */
 export function wholeShare({ version, plans, tenants }: ControlShare): ShareUpdate {
   return { version, base: null, plans, tenants: [...tenants.values()], removed: [] }
 }
 
 /**
  * The share after an update; the one before stays as it was.
- * @throws Error when the update builds on another version: ask for the whole share then
+ * @throws Error when the update builds on another version: the receiver then requests the whole share
  */
 export function applyUpdate(share: ControlShare, update: ShareUpdate): ControlShare {
   if (update.base !== null && update.base !== share.version) {

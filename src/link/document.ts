@@ -1,16 +1,16 @@
-/** The SnapshotDocument: everything the data plane needs to answer, as plain data. It compiles nothing. */
-import { createHash } from 'node:crypto'
+/** The SnapshotDocument: everything that the data plane serves from, as plain data, and its version. It compiles nothing. */
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
+import { digestCache, sha256 } from './digest-cache.ts'
 
 export interface SnapshotContent {
   /** Every tool that may be served, credentials towards backends included: the document is a secret. */
   readonly tools: readonly Tool[]
   readonly plans: readonly Plan[]
-  /** Consumer → slug of its own plan. */
+  /** Consumer → slug of the plan assigned to it. */
   readonly consumers: { readonly [consumer: string]: string }
-  /** Tenants, APIs, subscriptions, keys and plans of the control plane; EMPTY_SHARE before its first word. */
+  /** Tenants, APIs, subscriptions, keys and plans of the control plane; EMPTY_SHARE before the first update. */
   readonly control: ControlShare
 }
 
@@ -26,23 +26,9 @@ export const EMPTY_CONTENT: SnapshotContent = Object.freeze({
   control: EMPTY_SHARE,
 })
 
-/** Parts are never written to: one that is the same object has the same digest. */
-const digests = new WeakMap<object, string>()
+const digestOf = digestCache(canonicalJson)
 
-function digestOf(part: object): string {
-  let digest = digests.get(part)
-  if (digest === undefined) {
-    digest = sha256(canonicalJson(part))
-    digests.set(part, digest)
-  }
-  return digest
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
-
-/** Hashes only what it has not hashed before; the control plane's share has a hash of its own. */
+/** Hashes only the parts that it has not hashed before; the share already has a version. */
 export function seal(content: SnapshotContent): SnapshotDocument {
   const { tools, plans, consumers, control } = content
   const version = sha256([digestOf(tools), digestOf(plans), digestOf(consumers), control.version].join('\n'))

@@ -1,11 +1,11 @@
-/** What a gateway instance and the control plane say to each other, and how a report looks on the wire. It sends nothing. */
+/** What a gateway instance sends to the control plane: introduction and reports, and the wire form of a report. It sends nothing. */
 
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
 import type { UsageCount } from './usage-count.ts'
 
-/** What an instance says when it connects. */
+/** How an instance introduces itself when it connects. */
 export interface Hello {
-  /** The same name is the same instance after a restart: two that run at once need two names. */
+  /** Identifies the instance across restarts: two that run at once need two names. */
   readonly name: string
   readonly url: string
   /** Of its software. */
@@ -14,7 +14,7 @@ export interface Hello {
   readonly authConfig: AuthConfig
 }
 
-/** What was counted since the last time. */
+/** Counts since the last report. */
 export interface CountRows {
   readonly usage: readonly UsageCount[]
   readonly keysUsed: readonly { readonly id: string; readonly at: Date }[]
@@ -25,21 +25,21 @@ export interface CountRows {
   }[]
 }
 
-/** How the instance is, and what it has counted. */
+/** Status of the instance, and its counts. */
 export interface GatewayState extends CountRows {
   readonly status: ReportedStatus
 }
 
-/** What it says every few seconds, and at once when it has taken or refused a snapshot. */
+/** Sent every few seconds, and at once when a snapshot is served (ack) or refused (nack). */
 export interface Report extends GatewayState {
-  /** The snapshot it serves; null = none yet. */
+  /** The snapshot it serves; null: none yet. */
   readonly snapshotVersion: string | null
-  /** Why it could not take the newest one; null = it could. */
+  /** Why it does not serve the newest snapshot; null: it does. */
   readonly error: string | null
   readonly workers: number
-  /** The mark of the re-synchronization it has just carried out, as the stream gave it. */
+  /** Mark of the re-synchronization that it has just carried out, as received with the update. */
   readonly resync: string | null
-  /** Counts the reports on from the last one taken; a number that was taken before adds no usage. */
+  /** Continues from the last report taken; a number that was taken before adds no usage. */
   readonly sequence: number
 }
 

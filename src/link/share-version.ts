@@ -1,29 +1,19 @@
-/** The version of the control plane's share, from the digests of its parts, so that a receiver of the content can verify the version. It reads and sends nothing. */
+/** The version of the control plane's share: derived from its content, so that a receiver can verify it. It changes no share. */
 import { createHash } from 'node:crypto'
 import type { ControlShare } from './control-share.ts'
+import { digestCache } from './digest-cache.ts'
 
-/** Parts are never written to: one that is the same object has the same digest. */
-const digests = new WeakMap<object, string>()
+/** The order of the fields survives JSON, so plain JSON is canonical here. */
+const digestOf = digestCache(JSON.stringify)
 
-/** Digest of one part. Its fields keep their order in JSON and back, so plain JSON is canonical here. */
-export function partDigest(part: object): string {
-  let digest = digests.get(part)
-  if (digest === undefined) {
-    digest = createHash('sha256').update(JSON.stringify(part)).digest('hex')
-    digests.set(part, digest)
-  }
-  return digest
+/** Whether two objects have the same content. */
+export function isSamePart(one: object | undefined, other: object): boolean {
+  return one !== undefined && digestOf(one) === digestOf(other)
 }
 
-/** Version of a share from the digests of its parts: changing one tenant costs no hashing of the others. */
-export function versionOf(plansDigest: string, tenantDigests: ReadonlyMap<string, string>): string {
-  const hash = createHash('sha256').update(plansDigest)
-  for (const id of [...tenantDigests.keys()].sort()) hash.update(`\n${id}:${tenantDigests.get(id)}`)
+/** The version of this content. Hashes only the parts that it has not hashed before: one tenant that changed, not the others. */
+export function versionOf({ plans, tenants }: Pick<ControlShare, 'plans' | 'tenants'>): string {
+  const hash = createHash('sha256').update(digestOf(plans))
+  for (const id of [...tenants.keys()].sort()) hash.update(`\n${id}:${digestOf(tenants.get(id)!)}`)
   return hash.digest('hex')
-}
-
-/** The version that a share of this content has. Hashes only parts that it has not hashed before. */
-export function versionOfContent({ plans, tenants }: Pick<ControlShare, 'plans' | 'tenants'>): string {
-  const tenantDigests = new Map([...tenants].map(([id, tenant]) => [id, partDigest(tenant)]))
-  return versionOf(partDigest(plans), tenantDigests)
 }

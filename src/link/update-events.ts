@@ -1,10 +1,11 @@
-/** An update of the control plane's share as a row of small events, and back: the same in the stream and in the file. It moves none. */
+/** An update of the control plane's share as a sequence of small events, and back; streams and the file on disk hold the same events. It sends none. */
 import type { ShareUpdate, TenantShare } from './control-share.ts'
 
 /** Tenants in one event. */
 const TENANTS_AT_ONCE = 100
 
-export interface UpdateEvent {
+/** `hello` and heartbeats are events too; see `transport.ts`. */
+export interface StreamEvent {
   readonly name: string
   readonly data: unknown
 }
@@ -15,8 +16,8 @@ export interface MarkedUpdate {
   readonly resync: string | null
 }
 
-/** `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, `commit {version}`. Made one at a time: a share is large. */
-export function* eventsOf({ update, resync }: MarkedUpdate): Generator<UpdateEvent, void, void> {
+/** `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, `commit {version}`. Generated one at a time, because a share is large. */
+export function* eventsOf({ update, resync }: MarkedUpdate): Generator<StreamEvent, void, void> {
   const { version, base, plans, tenants, removed } = update
   yield { name: 'begin', data: { version, base, resync } }
   if (plans !== undefined) yield { name: 'plans', data: plans }
@@ -40,11 +41,11 @@ export class UpdateReader {
   #begun: Begun | undefined
 
   /**
-   * Takes the next event. Events that belong to no update are passed over.
-   * @returns the update, once its `commit` is there
-   * @throws Error when events do not follow one another as `eventsOf` writes them
+   * Takes the next event; events that belong to no update are ignored.
+   * @returns the update, when the event is its `commit`
+   * @throws Error when the events are not in the order in which `eventsOf` writes them
    */
-  take({ name, data }: UpdateEvent): MarkedUpdate | undefined {
+  take({ name, data }: StreamEvent): MarkedUpdate | undefined {
     if (name === 'begin') {
       this.#begun = begun(data)
       return undefined

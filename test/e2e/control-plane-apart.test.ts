@@ -1,11 +1,10 @@
-/** A gateway process apart from its control plane: the walk through both, then each of the two away, killed and back. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** A gateway and its control plane as two processes: the walk through both, then each of them stopped, killed and restarted. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { walkControlPlane } from '../../src/app/cli/demo/control-plane.ts'
 import { JsonTranscript } from '../../src/app/cli/demo/transcript.ts'
 import { read } from '../fixtures/deployment.ts'
+import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { openLoop } from '../fixtures/open-loop.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
@@ -17,18 +16,16 @@ const LOAD_MS = process.env.SOAK === '1' ? 30_000 : 4_000
 const LOAD_PER_SECOND = 500
 
 let planes: Planes
-let upstream: Server
+let upstream: FixedBackend
 let echo: Published
 
 beforeAll(async () => {
-  upstream = createServer((_, response) => response.end('echo'))
-  await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+  upstream = await startFixedBackend('echo')
   planes = await startPlanes()
-  echo = await publishApi(planes, 'apart', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+  echo = await publishApi(planes, 'apart', upstream.url)
 }, 120_000)
 afterAll(async () => {
   await planes.stop()
-  upstream.closeAllConnections()
   upstream.close()
 })
 
@@ -113,9 +110,8 @@ it('refuses a revoked key within a second', async () => {
 }, 60_000)
 
 it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switched from one upstream to another`, async () => {
-  const other = createServer((_, response) => response.end('other'))
-  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
-  const urls = [upstream, other].map(server => `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const other = await startFixedBackend('other')
+  const urls = [upstream.url, other.url]
   const running = openLoop(
     echo.publicUrl,
     { 'x-api-key': echo.key },
@@ -131,29 +127,28 @@ it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switche
     expect(patched.status).toBe(200)
     await sleep(100)
   }
-  const answers = await running
-  served += answers.filter(response => response.status === 200).length
-  const took = answers.map(response => response.tookMs).sort((a, b) => a - b)
+  const responses = await running
+  served += responses.filter(response => response.status === 200).length
+  const took = responses.map(response => response.tookMs).sort((a, b) => a - b)
   const at = (share: number) => took[Math.floor(took.length * share)]!.toFixed(1)
-  const wrong = answers.filter(({ status, body }) => status !== 200 || !['echo', 'other'].includes(body))
+  const wrong = responses.filter(({ status, body }) => status !== 200 || !['echo', 'other'].includes(body))
   console.log(
-    `${answers.length} requests at ${LOAD_PER_SECOND}/s, ${switches} switches, ${wrong.length} lost; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`,
+    `${responses.length} requests at ${LOAD_PER_SECOND}/s, ${switches} switches, ${wrong.length} lost; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`,
   )
   expect(wrong.slice(0, 5)).toEqual([])
-  expect(answers.length).toBeGreaterThan((LOAD_PER_SECOND * LOAD_MS * 0.9) / 1000)
-  expect(new Set(answers.map(response => response.body)).size).toBe(2)
+  expect(responses.length).toBeGreaterThan((LOAD_PER_SECOND * LOAD_MS * 0.9) / 1000)
+  expect(new Set(responses.map(response => response.body)).size).toBe(2)
   expect(switches).toBeGreaterThan(5)
 
-  // and back for good: once a gateway has the change, no request goes the old way
+  // once a gateway serves a change, no request goes to the previous upstream
   await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, { upstream_url: urls[0] })
   await expect.poll(async () => (await deployment()).sync_status, SOON).toBe('synced')
   const after = await Promise.all(Array.from({ length: 50 }, () => call()))
   expect(new Set(after.map(response => response.text))).toEqual(new Set(['echo']))
-  other.closeAllConnections()
   other.close()
 }, 120_000)
 
-it('goes on without its control plane, also after a restart, and catches up', async () => {
+it('keeps serving without its control plane, also after a restart, and catches up', async () => {
   expect((await call()).text).toBe('echo')
   await expect.poll(async () => (await usage()).requests, SOON).toBe(served)
 
@@ -166,7 +161,7 @@ it('goes on without its control plane, also after a restart, and catches up', as
   expect((await health()).reason).toContain('control plane')
   expect((await call()).text).toBe('echo')
 
-  // a change that it has not seen is drift, until it has
+  // a change that the gateway has not received is drift until it has
   await planes.gateway.end('SIGTERM')
   await planes.control.start()
   const changed = await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, {
@@ -181,6 +176,6 @@ it('goes on without its control plane, also after a restart, and catches up', as
   await expect.poll(async () => (await health()).status, SOON).toBe('healthy')
   expect((await call(echo.key, changed.json.public_url)).text).toBe('echo')
   expect((await call()).status).toBe(404)
-  // what was served while nobody listened is counted, and once
+  // calls served without the control plane are counted exactly once
   await expect.poll(async () => (await usage()).requests, SOON).toBe(served)
 }, 120_000)

@@ -1,20 +1,19 @@
-/** A gateway process whose control plane sends what is no valid snapshot, by poll and by stream: the last good one keeps serving, also after a restart. */
+/** A gateway process whose control plane sends invalid snapshots, by poll and by stream: the last good one stays in service, also after a restart. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { type FakeControlPlane, startFakeControlPlane, wholeUpdate } from '../fixtures/fake-control-plane.ts'
+import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts, ServeProcess } from '../fixtures/planes.ts'
 
 /** Generous: the machine may be busy. */
 const SOON = { timeout: 30_000, interval: 25 }
 
 const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-refused-'))
-let upstream: Server
+let upstream: FixedBackend
 let provider: DevProvider
 let control: FakeControlPlane
 let gateway: ServeProcess
@@ -37,9 +36,8 @@ function tenantOf(upstreamUrl: string, path = '/echo') {
 }
 
 beforeAll(async () => {
-  upstream = createServer((_, response) => response.end('echo'))
-  await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
-  tenant = tenantOf(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+  upstream = await startFixedBackend('echo')
+  tenant = tenantOf(upstream.url)
   provider = await startDevProvider({
     host: '127.0.0.1',
     port: 0,
@@ -69,7 +67,6 @@ afterAll(async () => {
   await gateway?.end('SIGTERM')
   await control?.close()
   await provider?.close()
-  upstream?.closeAllConnections()
   upstream?.close()
   rmSync(dataDir, { recursive: true, force: true })
 })
@@ -77,7 +74,7 @@ afterAll(async () => {
 const call = async (path = '/echo') => (await fetch(`${url}/t/acme${path}`)).status
 const kept = () => readFileSync(join(dataDir, 'gateway', 'control-share.ndjson'), 'utf8')
 
-/** Until the gateway reports that it serves it: no refusal is left from before. */
+/** Resolves when the gateway reports that it serves it: no earlier refusal is left. */
 async function serveGood(): Promise<void> {
   control.serve('stream', wholeUpdate([tenant]))
   await expect.poll(() => control.served.stream > 0 && control.reports.at(-1), SOON).toBeNull()
@@ -86,12 +83,12 @@ async function serveGood(): Promise<void> {
 
 const EMPTY = { base: null, plans: [], tenants: [], removed: [] }
 const OTHER = 'f'.repeat(64)
-/** Each made only when it is needed: the address of the upstream is not known before. */
+/** Functions, because the address of the upstream is known only once it has started. */
 const REFUSED: readonly (readonly [string, () => unknown])[] = [
   ['the empty snapshot without a version', () => ({ version: '', apis: [], ...EMPTY })],
   ['an empty snapshot under the version of another', () => ({ version: OTHER, ...EMPTY })],
   [
-    'a version that is no digest',
+    'a version that is not a digest',
     () => ({ ...wholeUpdate([tenantOf('http://127.0.0.1:9')]), version: 'next' }),
   ],
   [
@@ -112,7 +109,7 @@ const REFUSED: readonly (readonly [string, () => unknown])[] = [
     'parts that are not lists',
     () => ({ version: OTHER, base: null, plans: {}, tenants: null, removed: 'all' }),
   ],
-  ['no object at all', () => 'oops'],
+  ['a text in place of an object', () => 'oops'],
 ]
 
 it('serves a good snapshot', async () => {
@@ -125,13 +122,13 @@ describe.each(['poll', 'stream'] as const)('a gateway that gets an update by %s'
     const before = kept()
     control.serve(way, made())
     await expect.poll(() => control.served[way], SOON).toBeGreaterThanOrEqual(way === 'poll' ? 2 : 1)
-    // The refusal is reported, which is when the update has been dealt with.
+    // the report of the refusal shows that the update was processed
     await expect.poll(() => control.reports.some(error => error !== null), SOON).toBe(true)
     expect(await call()).toBe(200)
     expect(kept()).toBe(before)
   })
 
-  it('keeps serving the last good one after a restart, and takes the next good one', async () => {
+  it('keeps serving the last good one after a restart, and serves the next good one', async () => {
     control.serve(way, { version: '', apis: [], ...EMPTY })
     await gateway.end('SIGKILL')
     await gateway.start()
@@ -147,7 +144,7 @@ describe.each(['poll', 'stream'] as const)('a gateway that gets an update by %s'
   }, 120_000)
 })
 
-it('takes the empty snapshot of an installation without tenants, which has a version', async () => {
+it('serves the empty snapshot of an installation without tenants, which has a version', async () => {
   control.serve('stream', wholeUpdate([]))
   await expect.poll(() => call(), SOON).toBe(404)
 })

@@ -1,6 +1,4 @@
-/** A control-plane process whose PostgreSQL is slow when it starts: gateways get 503 until the first snapshot is published, and keep what they have. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** A control-plane process whose PostgreSQL is slow at start-up: gateways get 503 until the first snapshot is published, and keep their last one. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,11 +8,12 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
 /** Generous: the machine may be busy. */
 const SOON = { timeout: 30_000, interval: 50 }
-/** Responses of the API before its first snapshot, by each way. */
+/** Responses before the first snapshot, of each route. */
 const ENOUGH = 10
 
 interface Seen {
@@ -28,16 +27,15 @@ describe.skipIf(WITHOUT_POSTGRES)(`the first snapshot of a control plane${POSTGR
   let cluster: Cluster
   let database: pg.Client
   let planes: Planes
-  let upstream: Server
+  let upstream: FixedBackend
   let echo: Published
 
   beforeAll(async () => {
-    upstream = createServer((_, response) => response.end('echo'))
-    await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+    upstream = await startFixedBackend('echo')
     cluster = await startCluster()
     const url = await cluster.database('first')
     planes = await startPlanes({ DATABASE_URL: url, LOG_LEVEL: 'silent' })
-    echo = await publishApi(planes, 'slow', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+    echo = await publishApi(planes, 'slow', upstream.url)
     database = new pg.Client({ connectionString: url })
     await database.connect()
   }, 180_000)
@@ -45,13 +43,12 @@ describe.skipIf(WITHOUT_POSTGRES)(`the first snapshot of a control plane${POSTGR
     await database?.end().catch(() => {})
     await planes?.stop()
     await cluster?.stop()
-    upstream?.closeAllConnections()
     upstream?.close()
   })
 
   const call = async () => (await fetch(echo.publicUrl, { headers: { 'x-api-key': echo.key } })).status
 
-  /** Asks until told to stop; a control plane that does not listen yet is left out. */
+  /** Sends requests until `stopped`; failed connections to a control plane that does not listen yet are ignored. */
   async function poll(way: string, path: string, token: string, seen: Seen[], stopped: () => boolean) {
     const url = `${planes.control.addresses.api_url}/v1/gateways${path}`
     for (; !stopped(); await sleep(20)) {
@@ -72,11 +69,11 @@ describe.skipIf(WITHOUT_POSTGRES)(`the first snapshot of a control plane${POSTGR
     }
   }
 
-  it('is what gateways get 503 with Retry-After until, and what they serve meanwhile is the last one', async () => {
+  it('is preceded by 503 with Retry-After, while gateways serve the last one', async () => {
     await expect.poll(call, SOON).toBe(200)
     const token = await planes.token('gateway')
     await planes.control.end('SIGTERM')
-    // The publisher reads this table; what else a start needs is not held up.
+    // the publisher reads this table; nothing else that a start needs does
     await database.query('begin')
     await database.query('lock table apis in access exclusive mode')
 
@@ -101,13 +98,13 @@ describe.skipIf(WITHOUT_POSTGRES)(`the first snapshot of a control plane${POSTGR
         await expect
           .poll(() => seen.some(each => each.status === 200) || refused(way) >= ENOUGH, SOON)
           .toBe(true)
-      // The first publication fails, and is tried again.
+      // the first publication fails and is retried
       const terminated = await database.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
           where application_name = 'toolgate' and wait_event_type = 'Lock'`,
       )
       expect(terminated.rowCount).toBeGreaterThan(0)
-      // Long enough for the gateway to poll several times.
+      // long enough for the gateway to poll several times
       await sleep(6_000)
       const early = seen.filter(
         ({ status, retryAfter }) => status !== 503 || retryAfter === null || Number(retryAfter) < 1,

@@ -1,8 +1,8 @@
 /** The official TypeScript clients, each transport and era, on both paths: what a client does in its life, and what becomes of a call it loses. */
 import { existsSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { connectClient, type McpClient, SECOND_GENERATION } from '../fixtures/mcp-clients.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
 import { type RunningRequests, watchRequests } from '../fixtures/running-requests.ts'
@@ -34,7 +34,7 @@ const SECOND: readonly (readonly [string, AfterDrop, Connect])[] = [
 ]
 
 let gateway: Deployment
-let proxy: CuttingProxy
+let proxy: FaultyLink
 let token: string
 let client: McpClient | undefined
 let reports: RunningRequests
@@ -50,7 +50,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   client = undefined
-  proxy = await startCuttingProxy(gateway.url)
+  proxy = await startFaultyLink(gateway.url)
 })
 afterEach(async () => {
   await client?.end().catch(() => undefined)
@@ -103,7 +103,7 @@ async function drop(connect: Connect, path: string, after: AfterDrop): Promise<v
     (error: unknown) => error,
   )
   await vi.waitFor(() => expect(reported).toBeGreaterThan(0), 15_000)
-  proxy.cut()
+  proxy.reset()
   if (after === 'resumes') {
     expect(await outcome).toMatchObject({ isError: false })
     expect(JSON.stringify(await outcome)).toContain('report')

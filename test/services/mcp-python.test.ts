@@ -4,8 +4,8 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { runClient, SEEN_OF_REFUSALS } from '../fixtures/client-process.ts'
-import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { opa } from '../fixtures/policy/author.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
 import { deployRefusing, type RefusingGateway } from '../fixtures/refusing-gateway.ts'
@@ -29,13 +29,13 @@ const CASES = KINDS.flatMap(([kind, version, after]) =>
 
 describe.skipIf(missing)('the Python client (brought by scripts/services.sh python-mcp)', () => {
   let gateway: Deployment
-  let proxy: CuttingProxy
+  let proxy: FaultyLink
   let reports: RunningRequests
   let token: string
   beforeAll(async () => {
     reports = watchRequests('report')
     gateway = await deploy({ SSE_LIMITER_ENABLED: 'false' })
-    proxy = await startCuttingProxy(gateway.url)
+    proxy = await startFaultyLink(gateway.url)
     token = await gateway.token('demo-agent')
   })
   afterAll(async () => {
@@ -79,7 +79,7 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
       const seen = await runClient([PYTHON, CLIENT, `${proxy.url}${path}`, token, kind, 'drop'], line => {
         if (line.progress === undefined || cuts > 0) return
         cuts++
-        proxy.cut()
+        proxy.reset()
       })
       expect(cuts).toBe(1)
       expect(seen).toMatchObject(after)

@@ -12,8 +12,8 @@ import {
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
 import { type ControlProcess, prepareControlProcess } from '../fixtures/control-process.ts'
-import { startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import type { ReadResponse } from '../fixtures/deployment.ts'
+import { startFaultyLink } from '../fixtures/faulty-link.ts'
 
 const ROUNDS = 8
 const WRITERS = 3
@@ -191,7 +191,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane without its PostgreSQL${POSTG
 describe.skipIf(WITHOUT_POSTGRES)(`a store whose PostgreSQL falls silent${POSTGRES_HINT}`, () => {
   it('reports it as unavailable, and does not use the silent connection again', async () => {
     const cluster = await startCluster()
-    const proxy = await startCuttingProxy(await cluster.database('silent'))
+    const proxy = await startFaultyLink(await cluster.database('silent'))
     const address = new URL(proxy.url)
     const store = await openMigratedStore({
       url: `postgres://postgres@${address.host}/silent`,
@@ -208,7 +208,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a store whose PostgreSQL falls silent${POSTGR
       // The proxy lets new connections through.
       expect(await count()).toEqual([])
     } finally {
-      proxy.cut()
+      proxy.reset()
       await store.close()
       await proxy.close()
       await cluster.stop()

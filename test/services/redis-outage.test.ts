@@ -106,7 +106,7 @@ describe.skipIf(!hasRedis())(`a link to Redis that fails and comes back (${REDIS
       const [sessions, quota] = await subscribed()
       // every thread has its own sessions; the quota store is held by the first one
       allSubscribed = [sessions + workers, quota + 1]
-      link = await startFaultyLink(redis.port)
+      link = await startFaultyLink(`redis://127.0.0.1:${redis.port}`)
       one = await startGatewayProcess({
         ...env,
         REDIS_URL: `redis://127.0.0.1:${link.port}`,

@@ -1,70 +1,73 @@
-/** Joins the gateway of this process with a control plane: snapshots in, what was counted out. It moves; it decides nothing. */
+/** Connects the gateway of this process to a control plane, in process or over HTTP. It holds no part of the protocol. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
-import { ControlPlaneClient } from '../../data-plane/follower/client.ts'
 import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
-import { RemoteGateway } from '../../data-plane/follower/remote-gateway.ts'
+import { Follower, type FollowerOptions } from '../../data-plane/follower/follower.ts'
+import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
-import type { GatewayState } from '../../link/report.ts'
+import type { GatewayState, Hello } from '../../link/report.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
 import type { Gateway } from './gateway.ts'
 
-/** Without a kept snapshot, the ready line waits this long for the control plane; `/ready` says 503 for as long as it takes. */
+/** Without a snapshot on disk, the ready line waits this long for the control plane; `/ready` responds with 503 until there is one. */
 const FIRST_SNAPSHOT_MS = 10_000
 
-/** The gateway of the control plane's own process. */
-export async function attachGateway(controlPlane: ControlPlane, gateway: Gateway): Promise<void> {
-  const { configuration } = gateway
-  await controlPlane.attach({
-    ...helloOf(gateway),
-    apply: control => configuration.change({ control }),
-    news: () => stateOf(gateway),
-  })
+/** A configuration that could not be served may be valid after a change of the tools. */
+const RETRY_REFUSED_MS = 5_000
+
+/** A control plane in the same process: nothing is kept on disk, because both stop together. */
+export function followInProcess(gateway: Gateway, { transport }: ControlPlane): Promise<void> {
+  return follow(gateway, { transport, dataDir: undefined, retryRefusedMs: RETRY_REFUSED_MS })
 }
 
-/** A gateway that runs apart from its control plane. @throws Error of the file system */
-export async function followControlPlane(
-  gateway: Gateway,
-  at: NonNullable<Settings['controlPlane']>,
-): Promise<void> {
-  const { context, configuration, issuer } = gateway
-  const { settings, log, closers, conditions } = context
-  // its control plane and its provider are where the operator says, however private the address
+/** A control plane in another process. @throws Error of the file system */
+export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['controlPlane']>): Promise<void> {
+  const { context, issuer } = gateway
+  const { settings, closers } = context
+  // the operator configured both addresses: they may be private
   const egress = createEgress({
     allow: [...settings.egressAllow, hostOf(at.url), hostOf(issuer)],
     allowLoopback: settings.nodeEnv !== 'production',
   })
   closers.add('connections to the control plane', () => egress.close())
   const credentials = new ClientCredentials({ ...at, egress, issuer, now: Date.now })
-  const client = new ControlPlaneClient({ egress, credentials, url: at.url })
+  const transport = new HttpTransport({ egress, credentials, url: at.url })
+  return follow(gateway, { transport, dataDir: settings.dataDir })
+}
+
+async function follow(
+  gateway: Gateway,
+  options: Pick<FollowerOptions, 'transport' | 'dataDir' | 'retryRefusedMs'>,
+): Promise<void> {
+  const { configuration } = gateway
+  const { log, closers, conditions } = gateway.context
   const hello = helloOf(gateway)
-  const remote = new RemoteGateway({
-    client,
+  const follower = new Follower({
+    ...options,
     reporter: new Reporter({
-      client,
-      bookPath: join(settings.dataDir, 'control-report.ndjson'),
+      transport: options.transport,
+      bookPath: options.dataDir && join(options.dataDir, 'control-report.ndjson'),
       workers: hello.workers,
-      news: () => stateOf(gateway),
+      takeState: () => takeState(gateway),
       log,
     }),
     hello,
-    dataDir: settings.dataDir,
-    apply: control => configuration.change({ control }),
+    configuration,
     onFault: fault => conditions.set('control plane', fault),
     log,
   })
-  closers.add('link to the control plane', () => remote.close())
-  await remote.start(FIRST_SNAPSHOT_MS)
+  closers.add('link to the control plane', () => follower.close())
+  await follower.start(FIRST_SNAPSHOT_MS)
 }
 
-/** As the address guard reads it. */
+/** In the form that the address guard compares. */
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway) {
+function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway): Hello {
   return {
     name: settings.gatewayName,
     url: gatewayUrl,
@@ -74,10 +77,10 @@ function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway) 
   }
 }
 
-/** The gateway counts by tenant name, the control plane by tenant id. */
-function stateOf({ plane, configuration }: Gateway): GatewayState {
+/** The data plane counts by tenant name, the control plane by tenant id. */
+function takeState({ plane, configuration }: Gateway): GatewayState {
   const { usage, keysUsed, consumersSeen } = plane.takeUsage()
-  const { tenants } = configuration.control
+  const { tenants } = configuration.share
   const ids = new Map([...tenants.values()].map(tenant => [tenant.name, tenant.id]))
   const seen = consumersSeen.flatMap(({ tenant, subject, at }) => {
     const tenantId = ids.get(tenant)

@@ -24,6 +24,7 @@ import type { Quota } from '../../data-plane/quota/quota.ts'
 import type { KeyRing } from '../../data-plane/sessions/key-ring.ts'
 import type { SessionStore } from '../../data-plane/sessions/session-store.ts'
 import { SnapshotCompiler } from '../../data-plane/snapshot/compile.ts'
+import type { Deliver } from '../../data-plane/snapshot/configuration.ts'
 import { SnapshotHolder } from '../../data-plane/snapshot/holder.ts'
 import { keyLookup } from '../../data-plane/snapshot/key-records.ts'
 import { admitWithinBounds } from '../../data-plane/stages/1-admit/admit-within-bounds.ts'
@@ -32,8 +33,6 @@ import { ResultCache } from '../../data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter, type UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../data-plane/stages/index.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
-import { applyChange, type SnapshotChange } from '../../link/change.ts'
-import { EMPTY_CONTENT, type SnapshotContent } from '../../link/document.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_BODY_BYTES, type OpenListener } from './app-context.ts'
@@ -75,8 +74,8 @@ export interface DataPlaneParts {
 export interface DataPlane {
   /** Threads that serve calls. */
   readonly workers: number
-  /** Compiles and serves what a change leads to. @returns why it could not; what was served before goes on then */
-  apply(change: SnapshotChange): string | undefined | Promise<string | undefined>
+  /** Compiles and serves a document. @returns why it cannot; the last one is then still served */
+  readonly apply: Deliver
   status(): 'online' | 'degraded' | 'draining'
   /** What was counted since it was last asked; it is not given twice. */
   takeUsage(): UsageDelta
@@ -94,7 +93,6 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   closers.add('sessions', () => sessions.close())
 
   // ---- configuration flows down
-  let content: SnapshotContent = EMPTY_CONTENT
   const compiler = new SnapshotCompiler(prepareTool)
   const holder = new SnapshotHolder(document => compiler.compile(document, policy.current()))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => holder.current) })
@@ -204,18 +202,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
 
   return {
     workers: 1,
-    apply({ version, ...change }) {
-      let wanted: SnapshotContent
-      try {
-        wanted = applyChange(content, change)
-      } catch (error) {
-        return (error as Error).message
-      }
-      const response = holder.publish(Object.freeze({ ...wanted, version }))
-      if (response.kind === 'nack') return response.reason
-      content = wanted
-      return undefined
-    },
+    apply: document => holder.publish(document),
     status: () => (draining ? 'draining' : fault() === undefined ? 'online' : 'degraded'),
     takeUsage: () => usage.take(),
     async drain(untilMs) {

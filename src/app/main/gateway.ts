@@ -1,10 +1,10 @@
-/** A gateway in this process: its listener, its data plane and the configuration that flows into it. It knows no control plane. */
+/** A gateway in this process: its listener, its data plane and the configuration it serves. It knows no control plane. */
 import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
+import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { type AppContext, openListener } from './app-context.ts'
-import { Configuration } from './configuration.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
@@ -16,11 +16,11 @@ export interface Gateway {
   readonly context: AppContext
   readonly plane: DataPlane
   readonly httpServer: ListenerKind
-  /** Serves nothing until the tools and the control plane have spoken. */
+  /** Serves nothing before the tools and the share of the control plane have arrived. */
   readonly configuration: Configuration
   readonly gatewayUrl: string
   readonly issuer: string
-  /** @returns the address of the example, where it was started */
+  /** @returns the address of the example backend, where it was started */
   startTools(): Promise<string | undefined>
 }
 
@@ -33,7 +33,7 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
     awaited: ['tools', 'control'],
-    deliver: change => plane.apply(change),
+    deliver: (document, change) => plane.apply(document, change),
     log,
   })
   return {
@@ -65,7 +65,7 @@ async function openHere(context: AppContext, issuer: string): Promise<OpenPlane>
   return { plane, port: server.port, httpServer: server.listener.kind }
 }
 
-/** In threads of their own; this one is left to everything else. */
+/** In worker threads; this thread does everything else. */
 async function openThreads(context: AppContext, issuer: string): Promise<OpenPlane> {
   const count = threadsOf(context)
   const quota = await openQuota(context, count)
@@ -74,7 +74,7 @@ async function openThreads(context: AppContext, issuer: string): Promise<OpenPla
   return { plane: threads, port: threads.port, httpServer: threads.httpServer }
 }
 
-/** One where the listener cannot share its port with others. */
+/** One, where the listener cannot share its port between threads. */
 function threadsOf({ settings, log }: AppContext): number {
   if (settings.workers > 1 && !canSharePorts(settings.httpServer)) {
     log.warn(

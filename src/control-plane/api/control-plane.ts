@@ -1,9 +1,10 @@
 /** The control plane as one Fetch API handler: assembles endpoints, pages, stream and background work. It contains no rule. */
 import { Hono } from 'hono'
+import type { ControlPlaneTransport } from '../../link/transport.ts'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
-import { LocalGateway, type LocalGatewayOptions } from '../publisher/local-gateway.ts'
-import { Publisher } from '../publisher/publish.ts'
+import { inProcessTransport } from '../publisher/in-process-transport.ts'
+import { Publisher } from '../publisher/publisher.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { authenticate } from './http/access.ts'
 import { corsOf } from './http/cors.ts'
@@ -24,11 +25,10 @@ export interface ControlPlane {
   refresh(): Promise<void>
   /** Runs one round of maintenance now: expires, publishes, activates and removes. */
   settle(): Promise<void>
-  /** The current share, and notifications of changes. */
   readonly publisher: Publisher
-  /** Registers the gateway of this very process; it needs no stream. */
-  attach(options: LocalGatewayOptions): Promise<LocalGateway>
-  /** Ends streams and background work; does not close the store. */
+  /** For a gateway of this process. */
+  readonly transport: ControlPlaneTransport
+  /** Ends streams and background work; the store stays open. */
   close(): Promise<void>
 }
 
@@ -51,7 +51,6 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
   const parts: MountParts = { options, services, tierLimit }
   const closing = new AbortController()
-  const locals = new Set<LocalGateway>()
 
   const app = new Hono()
   app.use(commonHeaders)
@@ -98,15 +97,10 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     refresh: () => publisher.refresh(),
     settle: () => maintenance.run(),
     publisher,
-    async attach(local) {
-      const gateway = await LocalGateway.start(store, fleet, publisher, local, onFault)
-      locals.add(gateway)
-      return gateway
-    },
+    transport: inProcessTransport({ store, fleet, publisher, closing: closing.signal }),
     async close() {
       closing.abort()
       stopListening()
-      for (const local of locals) await local.close()
       await maintenance.stop()
       publisher.close()
       await publisher.refresh()

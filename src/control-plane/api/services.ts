@@ -1,6 +1,6 @@
 /** What endpoints need besides their transaction. It contains no logic. */
 import type { Fleet } from '../publisher/fleet.ts'
-import type { Publisher } from '../publisher/publish.ts'
+import type { Publisher } from '../publisher/publisher.ts'
 
 export interface Services {
   readonly gatewayUrl: string

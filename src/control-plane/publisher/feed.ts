@@ -1,60 +1,43 @@
-/** The stream that carries snapshots to one gateway instance (SSE): the whole share or what changed, never more than one update ahead of the reader. */
-import { eventsOf, type MarkedUpdate } from '../../link/update-events.ts'
+/** The events of one gateway's stream: the whole share or what changed, never more than one update ahead of the reader. It encodes and sends nothing. */
+
+import type { HelloEvent } from '../../link/transport.ts'
+import { eventsOf, type StreamEvent } from '../../link/update-events.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
-import type { Publisher } from './publish.ts'
+import type { Publisher } from './publisher.ts'
 
 /** Shows both sides that the connection stands. */
 const HEARTBEAT_MS = 5_000
+/** A longer timer would fire at once. */
+const MAX_TIMER_MS = 2_147_483_647
+
+export const HEARTBEAT: StreamEvent = { name: 'alive', data: null }
 
 export interface FeedOptions {
   readonly store: Store
   readonly publisher: Publisher
   readonly gatewayId: string
-  /** The version the gateway has; null = none. */
+  /** The version that the gateway serves; null: none. */
   readonly from: string | null
-  /** Number of the last report that was taken; the gateway counts on from there. */
+  /** Number of the last report that was taken. */
   readonly sequence: number
-  /** The mark of a re-synchronization asked for while the gateway was away; the whole share is sent then. */
+  /** Mark of a re-synchronization requested while the gateway was not connected: the whole share is sent. */
   readonly resync: string | null
-  /** Milliseconds until the credential expires: the stream ends, and the gateway comes back with a new one. */
+  /** Milliseconds until the credential expires: the stream ends, and the gateway reconnects with a new one. */
   readonly endsAfterMs: number
-  /** Fires when the gateway goes away or the control plane stops. */
+  /** Fires when the gateway disconnects or the control plane stops. */
   readonly signal: AbortSignal
-  /** Called once, however the stream ends. */
-  readonly onEnd: () => void
 }
 
-/**
- * Events: `hello {gateway_id, heartbeat_ms, sequence}`, then for each update `begin {version, base, resync}`, `plans`, `tenants` (several), `removed`, and `commit` whose
- * id is the version: a gateway applies an update when it has seen its `commit`, and names that id when it comes back.
- */
-export function feed(options: FeedOptions): ReadableStream<Uint8Array> {
-  const ended = new AbortController()
-  const signal = AbortSignal.any([options.signal, ended.signal])
-  const events = produce(options, signal)
-  const encoder = new TextEncoder()
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await events.next()
-      if (next.done === true) controller.close()
-      else controller.enqueue(encoder.encode(next.value))
-    },
-    async cancel() {
-      ended.abort()
-      await events.return(undefined)
-    },
-  })
-}
-
-async function* produce(options: FeedOptions, signal: AbortSignal): AsyncGenerator<string, void, void> {
-  const { publisher, store, gatewayId } = options
+/** `hello`, then the events of each update (see `eventsOf`), and a heartbeat when there is none. A gateway applies an update at its `commit`. */
+export async function* feed(options: FeedOptions): AsyncGenerator<StreamEvent, void, void> {
+  const { publisher, store, gatewayId, signal, sequence } = options
   let version = options.from
   let resync = options.resync
-  let expired = false
+  let isExpired = false
   let wake: () => void = () => {}
-  const nudge = () => wake()
-  const due = () => publisher.isPublished && (resync !== null || publisher.share.version !== version)
-  const unsubscribe = publisher.subscribe(nudge)
+  const onChange = () => wake()
+  const isDue = () => publisher.isPublished && (resync !== null || publisher.share.version !== version)
+  const unsubscribe = publisher.subscribe(onChange)
   const unlisten = store.onSignal(sign => {
     if (sign.kind !== 'resync' || sign.gatewayId !== gatewayId) return
     void store
@@ -64,60 +47,45 @@ async function* produce(options: FeedOptions, signal: AbortSignal): AsyncGenerat
           resync = gateway?.resyncRequestedAt?.toISOString() ?? null
           wake()
         },
-        // The next connection of this gateway reads the mark again.
+        // the next connection of this gateway reads the mark again
         () => {},
       )
   })
-  signal.addEventListener('abort', nudge)
+  signal.addEventListener('abort', onChange)
   const expiry = setTimeout(
     () => {
-      expired = true
+      isExpired = true
       wake()
     },
     Math.min(options.endsAfterMs, MAX_TIMER_MS),
-  )
+  ).unref()
   try {
-    yield event('hello', { gateway_id: gatewayId, heartbeat_ms: HEARTBEAT_MS, sequence: options.sequence })
-    while (!signal.aborted && !expired) {
-      if (due()) {
+    const hello: HelloEvent = { gateway_id: gatewayId, heartbeat_ms: HEARTBEAT_MS, sequence }
+    yield { name: 'hello', data: hello }
+    while (!signal.aborted && !isExpired) {
+      if (isDue()) {
         const mark = resync
         const update = publisher.updateFrom(mark === null ? version : null)!
-        yield* updateEvents({ update, resync: mark })
+        yield* eventsOf({ update, resync: mark })
         version = update.version
         if (resync === mark) resync = null
         continue
       }
-      const rested = await new Promise<boolean>(resolve => {
-        const timer = setTimeout(() => resolve(true), HEARTBEAT_MS)
+      const isSilent = await new Promise<boolean>(resolve => {
+        const timer = setTimeout(() => resolve(true), HEARTBEAT_MS).unref()
         wake = () => {
           clearTimeout(timer)
           resolve(false)
         }
-        // Something may have happened between the question above and this line.
-        if (signal.aborted || expired || due()) wake()
+        // a change since `isDue` above would otherwise be missed
+        if (signal.aborted || isExpired || isDue()) wake()
       })
-      if (rested) yield ': alive\n\n'
+      if (isSilent) yield HEARTBEAT
     }
   } finally {
     clearTimeout(expiry)
     unsubscribe()
     unlisten()
-    signal.removeEventListener('abort', nudge)
-    options.onEnd()
+    signal.removeEventListener('abort', onChange)
   }
-}
-
-/** A longer timer would fire at once. */
-const MAX_TIMER_MS = 2_147_483_647
-
-function* updateEvents(marked: MarkedUpdate): Generator<string, void, void> {
-  for (const { name, data } of eventsOf(marked)) {
-    const text = event(name, data)
-    yield name === 'commit' ? `id: ${marked.update.version}\n${text}` : text
-  }
-}
-
-/** JSON holds no line break, so one `data` line is enough (WHATWG HTML §9.2.6). */
-function event(name: string, data: unknown): string {
-  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -1,29 +1,59 @@
-/** What gateway instances report, and what follows from it: acknowledgements, usage, tenants that come and go. It sends no snapshot. */
+/** The control plane's side of the link: instances connect, poll and report, and tenants follow what the instances acknowledge. It knows no transport. */
+import type { ShareUpdate } from '../../link/control-share.ts'
 import type { Hello, Report } from '../../link/report.ts'
+import type { StreamEvent } from '../../link/update-events.ts'
 import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
-import { notFound } from '../api/http/problem.ts'
+import { notFound, unavailable } from '../api/http/problem.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
-import type { Publisher } from './publish.ts'
+import { type FeedOptions, feed } from './feed.ts'
+import type { Publisher } from './publisher.ts'
+
+const PUBLICATION_RETRY_SECS = 1
+
+type ConnectOptions = Pick<FeedOptions, 'from' | 'endsAfterMs' | 'signal'>
 
 export class Fleet {
   readonly #store: Store
   readonly #publisher: Publisher
-
   readonly #onAcknowledged: () => void
 
-  /** @param onAcknowledged called within a transaction that may yet fail: it should have `settleTenants` called soon after */
+  /** @param onAcknowledged called within a transaction that may still fail; it should schedule `settleTenants` */
   constructor(store: Store, publisher: Publisher, onAcknowledged: () => void) {
     this.#store = store
     this.#publisher = publisher
     this.#onAcknowledged = onAcknowledged
   }
 
-  async register(hello: Hello): Promise<GatewayInstance> {
+  /** Registers an instance. @returns the events of its stream. @throws Problem unavailable until the first publication */
+  async connect(hello: Hello, options: ConnectOptions): Promise<AsyncGenerator<StreamEvent, void, void>> {
+    this.#requirePublished()
+    const gateway = await this.#register(hello)
+    return feed({
+      ...options,
+      store: this.#store,
+      publisher: this.#publisher,
+      gatewayId: gateway.id,
+      sequence: gateway.reportSequence,
+      resync: gateway.resyncRequestedAt?.toISOString() ?? null,
+    })
+  }
+
+  /** The update from a version to the newest; null: there is none. @throws as `connect` */
+  poll(from: string | null): ShareUpdate | null {
+    this.#requirePublished()
+    return this.#publisher.updateFrom(from) ?? null
+  }
+
+  #requirePublished(): void {
+    if (!this.#publisher.isPublished)
+      throw unavailable('No snapshot is published yet.', PUBLICATION_RETRY_SECS)
+  }
+
+  #register({ name, url, version, workers, authConfig }: Hello): Promise<GatewayInstance> {
     return this.#store.write(EVERY_TENANT, async tx => {
       const id = newId('gateway', tx.now.getTime())
-      const { name, url, version, workers, authConfig } = hello
       const report = { name, url, version, workers, authConfig, reportedStatus: 'online' as const }
       const gateway = await tx.gateways.register(id, report)
       await tx.deployments.complete({ gatewayId: gateway.id })
@@ -31,7 +61,7 @@ export class Fleet {
     })
   }
 
-  /** Within the caller's transaction. @throws Problem not_found when the instance has to register first */
+  /** Within the caller's transaction. @throws Problem not_found when the instance has to connect first */
   async report(tx: Transaction, gatewayId: string, report: Report): Promise<void> {
     const gateway = await tx.gateways.find(gatewayId, 'lock')
     if (gateway === undefined) throw notFound('gateway')
@@ -40,9 +70,9 @@ export class Fleet {
       await tx.keys.touch(report.keysUsed)
       await tx.consumers.touch(report.consumersSeen)
     }
-    const took = report.error === null && report.snapshotVersion !== null
+    const isServed = report.error === null && report.snapshotVersion !== null
     const resynced = report.resync !== null && report.resync === gateway.resyncRequestedAt?.toISOString()
-    const news = took && (resynced || report.snapshotVersion !== gateway.snapshotVersion)
+    const isNewAck = isServed && (resynced || report.snapshotVersion !== gateway.snapshotVersion)
     await tx.gateways.update({
       ...gateway,
       reportedStatus: report.status,
@@ -50,19 +80,19 @@ export class Fleet {
       snapshotVersion: report.snapshotVersion,
       lastError: report.error,
       lastSeenAt: tx.now,
-      lastAckAt: news ? tx.now : gateway.lastAckAt,
+      lastAckAt: isNewAck ? tx.now : gateway.lastAckAt,
       resyncRequestedAt: resynced ? null : gateway.resyncRequestedAt,
       reportSequence: Math.max(report.sequence, gateway.reportSequence),
     })
-    if (news) this.#onAcknowledged()
+    if (isNewAck) this.#onAcknowledged()
   }
 
   /**
-   * Tenants whose address a gateway now answers become active; those that no live gateway serves any more are removed for good.
-   * Without any gateway nothing becomes active, and what is to be removed is removed.
+   * Activates the tenants that a gateway now serves, and purges the deleted ones that no live gateway serves any longer.
+   * Without a live gateway nothing is activated, and deleted tenants are purged.
    */
   async settleTenants(): Promise<void> {
-    // Which tenants gateways serve cannot be concluded from a share that has not been read yet.
+    // an unread share does not show which tenants gateways serve
     if (!this.#publisher.isPublished) return
     const { share, provisioning } = this.#publisher
     const { live, deleting } = await this.#store.read(EVERY_TENANT, async tx => ({

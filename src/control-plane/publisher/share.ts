@@ -1,4 +1,4 @@
-/** Rows → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
+/** Rows of the database → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
 
 import type { KeyShare, TenantShare } from '../../link/control-share.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
@@ -10,7 +10,7 @@ export function planShare(plan: PlanRecord): Plan {
   return { slug, name, perSecond, perMinute, perDay, perMonth, burst }
 }
 
-/** @param tools of an API, made from its document */
+/** @param tools of an API, compiled from its document */
 export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly Tool[]): TenantShare[] {
   const plans = groupByTenant(rows.plans)
   const apis = groupByTenant(rows.apis)
@@ -56,7 +56,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
   })
 }
 
-/** The current key, and the one before it while its grace period may still run: the gateway looks at the clock itself. */
+/** The current key, and the previous one with the end of its grace period, which the gateway enforces. */
 function keyShares(key: ShareRows['keys'][number]): KeyShare[] {
   const expiresAtMs = key.expiresAt?.getTime() ?? null
   const { id, subscriptionId } = key

@@ -1,4 +1,4 @@
-/** Tokens of a client by its credentials (RFC 6749 §4.4), fetched when needed and kept until shortly before they expire. It calls nobody else. */
+/** Access tokens of the gateway by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
 import type { Egress } from '../../shared/egress/egress.ts'
 
 const TIMEOUT_MS = 5_000
@@ -6,7 +6,7 @@ const MAX_RESPONSE_BYTES = 256 * 1024
 /** A token that is about to expire would end the stream it opened. */
 const RENEW_EARLY_MS = 30_000
 
-export interface CredentialsOptions {
+interface CredentialsOptions {
   readonly egress: Egress
   /** Its discovery document names the token endpoint (OpenID Connect Discovery 1.0 §4). */
   readonly issuer: string
@@ -37,16 +37,17 @@ export class ClientCredentials {
       'authorization',
       `Basic ${basic.toString('base64')}`,
     ])
-    if (typeof response.access_token !== 'string') throw new Error(`${endpoint} answered without a token`)
+    if (typeof response.access_token !== 'string')
+      throw new Error(`${endpoint} responded without an access_token`)
     const livesMs = typeof response.expires_in === 'number' ? response.expires_in * 1000 : 60_000
-    // one that lives shorter than that is used for half its life
+    // a token with a shorter lifetime is used for half of it
     const untilMs = now() + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
     this.#token = { value: response.access_token, untilMs }
     return response.access_token
   }
 
-  /** The token was not taken: the next one is new. */
-  forget(): void {
+  /** After a refused token: the next one is fetched. */
+  discardToken(): void {
     this.#token = undefined
   }
 
@@ -79,10 +80,13 @@ export class ClientCredentials {
     })
     if (response.kind === 'failure') throw new Error(response.message)
     if (response.status === 401 || response.status === 400)
-      throw new Error(`${url} does not accept GATEWAY_CLIENT_ID with its secret (${response.status})`)
-    if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
+      throw new Error(
+        `${url} does not accept GATEWAY_CLIENT_ID with GATEWAY_CLIENT_SECRET (${response.status})`,
+      )
+    if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`)
     const json: unknown = JSON.parse(Buffer.from(response.body).toString('utf8'))
-    if (typeof json !== 'object' || json === null) throw new Error(`${url} did not answer with an object`)
+    if (typeof json !== 'object' || json === null)
+      throw new Error(`the response of ${url} is not a JSON object`)
     return json as { readonly [name: string]: unknown }
   }
 }

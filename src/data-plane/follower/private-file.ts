@@ -1,8 +1,8 @@
-/** Files only this process's user may read, replaced whole or added to, each line with its checksum. It knows no content. */
+/** Files that only this process's user may read, replaced or appended to, each line with its checksum. It knows no content. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 
-/** What the files hold (digests of keys, credentials towards backends) is nobody else's business. */
+/** The files hold secrets: digests of keys, credentials for backends. */
 const MODE = 0o600
 const CHECKSUM_LENGTH = 32
 
@@ -15,8 +15,8 @@ function checksum(line: string): string {
 }
 
 /**
- * Writes a new file beside the old one and puts it in its place: whoever reads sees the one or the other.
- * @param lines taken one at a time, with other work in between
+ * Writes a new file and renames it over the old one: a reader sees one or the other.
+ * @param lines taken one at a time, so that other work can run in between
  * @returns bytes written
  */
 export async function replaceLines(path: string, lines: Iterable<string>): Promise<number> {
@@ -34,8 +34,8 @@ export async function replaceLines(path: string, lines: Iterable<string>): Promi
   return bytes
 }
 
-/** Adds lines to the end. A process that dies meanwhile leaves a torn line, which `readLines` does not give. @returns bytes written */
-export async function addLines(path: string, lines: Iterable<string>): Promise<number> {
+/** Appends lines. A crash can leave a torn line, which `readLines` leaves out. @returns bytes written */
+export async function appendLines(path: string, lines: Iterable<string>): Promise<number> {
   const file = await open(path, 'a', MODE)
   let bytes = 0
   try {
@@ -52,7 +52,7 @@ async function write(file: FileHandle, line: string): Promise<number> {
   return bytesWritten
 }
 
-/** The lines up to the first that is torn or was changed; `whole` is false when there was such a one. No file: no lines. */
+/** The lines before the first that is torn or altered, if any (`whole` is false then). No file: no lines. */
 export async function readLines(
   path: string,
 ): Promise<{ readonly lines: readonly string[]; readonly whole: boolean; readonly bytes: number }> {
@@ -69,9 +69,9 @@ export async function readLines(
     const end = content.indexOf(10, at)
     if (end < 0) return { lines, whole: false, bytes: at }
     const line = content.toString('utf8', at, end)
-    const said = line.slice(0, CHECKSUM_LENGTH)
+    const sum = line.slice(0, CHECKSUM_LENGTH)
     const text = line.slice(CHECKSUM_LENGTH + 1)
-    if (said !== checksum(text)) return { lines, whole: false, bytes: at }
+    if (sum !== checksum(text)) return { lines, whole: false, bytes: at }
     lines.push(text)
     at = end + 1
   }

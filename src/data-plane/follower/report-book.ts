@@ -1,29 +1,30 @@
-/** What a gateway has counted and not yet handed in, on disk before it is sent: added exactly once, whoever dies when. It sends nothing. */
+/** Counts that are not confirmed yet, on disk before they are sent, so that a crash of either side neither loses nor repeats them. It sends nothing. */
 
-import { Counts } from '../../link/counts.ts'
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'
+import { Counts } from './counts.ts'
 import { readLines, replaceLines } from './private-file.ts'
 
-/** Rows of each kind in one report: they fit into a request body of a megabyte. */
+/** Rows of each kind in one report: more would exceed the limit of a request body. */
 const MAX_ROWS = 2_000
 
 interface Page {
   readonly sequence: number
-  /** Sent under `sequence` and not confirmed, or about to be. */
+  /** Sent, or about to be, under `sequence` and not confirmed. */
   readonly batch: CountRows | null
   readonly waiting: CountRows
 }
 
 export class ReportBook {
-  readonly #path: string
+  readonly #path: string | undefined
   readonly #counts = new Counts()
-  /** 1 is for signs of life before anything was counted. */
+  /** 1 is the number of reports before anything was counted. */
   #sequence = 1
   #batch: CountRows | undefined
   #written = false
 
-  constructor(path: string) {
+  /** @param path undefined: counts are kept in memory only */
+  constructor(path: string | undefined) {
     this.#path = path
   }
 
@@ -31,17 +32,13 @@ export class ReportBook {
     return this.#sequence
   }
 
-  /** Rows that had no place, since the start. */
-  get dropped(): number {
-    return this.#counts.dropped
-  }
-
   add(rows: CountRows): void {
     this.#counts.add(rows)
   }
 
-  /** @throws Error of the file system; a damaged file is as good as none */
+  /** @throws Error of the file system; a damaged file is ignored */
   async load(): Promise<void> {
+    if (this.#path === undefined) return
     const [line] = (await readLines(this.#path)).lines
     if (line === undefined) return
     const { sequence, batch, waiting } = JSON.parse(line, revive) as Page
@@ -51,14 +48,14 @@ export class ReportBook {
     this.#written = true
   }
 
-  /** The control plane says which report it took last: one that was under way when either side went away is settled. */
+  /** Settles the report that was in flight when the connection broke. @param lastTaken number of the last report that the control plane took */
   settle(lastTaken: number): void {
     if (lastTaken >= this.#sequence) this.#batch = undefined
     this.#sequence = Math.max(this.#sequence, lastTaken)
   }
 
   /**
-   * What the next report holds. The same rows come again, under the same number, until `confirm`.
+   * The rows of the next report. Until `confirm` they stay the same, under the same number.
    * @throws Error of the file system
    */
   async next(): Promise<CountRows> {
@@ -74,13 +71,14 @@ export class ReportBook {
     this.#batch = undefined
   }
 
-  /** True when rows are left for another report. */
-  get waiting(): boolean {
+  /** Whether rows are left for another report. */
+  get hasMore(): boolean {
     return !this.#counts.empty
   }
 
   /** @throws Error of the file system */
   async save(): Promise<void> {
+    if (this.#path === undefined) return
     if (this.#batch === undefined && this.#counts.empty && !this.#written) return
     const page: Page = {
       sequence: this.#sequence,

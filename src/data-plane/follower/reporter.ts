@@ -1,19 +1,19 @@
-/** Reports of a gateway that runs apart: signs of life, acknowledgements, counts. It follows no snapshot. */
+/** Sends the reports of a gateway: heartbeats, acks, nacks and counts. It receives no snapshot. */
 
 import type { GatewayState, Report } from '../../link/report.ts'
+import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import type { ControlPlaneClient } from './client.ts'
 import { ReportBook } from './report-book.ts'
 
 const REPORT_EVERY_MS = 5_000
 
-export interface ReporterOptions {
-  readonly client: ControlPlaneClient
-  /** File for counts that are not handed in yet. */
-  readonly bookPath: string
+interface ReporterOptions {
+  readonly transport: ControlPlaneTransport
+  /** File of the counts that are not confirmed; undefined: they are kept in memory only. */
+  readonly bookPath: string | undefined
   readonly workers: number
-  /** What has happened since it was last asked; it is not asked for the same again. */
-  readonly news: () => GatewayState
+  /** The counts since the previous call; none is returned twice. */
+  readonly takeState: () => GatewayState
   readonly log: Log
 }
 
@@ -41,16 +41,16 @@ export class Reporter {
     this.#timer.unref()
   }
 
-  /** The control plane has taken the instance up. @param hello data of its first event */
+  /** @param hello data of the first event of a stream */
   registered(hello: unknown): void {
-    const { gateway_id, sequence } = (hello ?? {}) as { [name: string]: unknown }
-    if (typeof gateway_id !== 'string') throw new Error('the control plane named no gateway_id')
+    const { gateway_id, sequence } = (hello ?? {}) as Partial<HelloEvent>
+    if (typeof gateway_id !== 'string') throw new Error('"hello" of the control plane lacks gateway_id')
     this.#gatewayId = gateway_id
     if (typeof sequence === 'number') this.#book.settle(sequence)
     void this.report()
   }
 
-  /** What is served from now on, or why the newest is not; told at once. */
+  /** Reports at once which version is served. @param error why the newest one is not */
   serves(version: string, error: string | null, resync: string | null = null): void {
     this.#version = version === '' ? null : version
     this.#error = error
@@ -58,7 +58,7 @@ export class Reporter {
     void this.report()
   }
 
-  /** Never rejects: what could not be handed in is handed in with the next. */
+  /** Never rejects: counts that could not be sent are part of the next report. */
   report(): Promise<void> {
     this.#again = true
     this.#running ??= this.#drain().finally(() => {
@@ -81,13 +81,16 @@ export class Reporter {
         await this.#send()
       }
     } catch (error) {
-      log.debug({ reason: String(error) }, 'the report could not be handed in')
+      log.debug(
+        { reason: String(error) },
+        'the report could not be sent; its counts are kept for the next one',
+      )
     }
   }
 
   async #send(): Promise<void> {
-    const { client, news, workers } = this.#options
-    const { status, ...rows } = news()
+    const { transport, takeState, workers } = this.#options
+    const { status, ...rows } = takeState()
     this.#book.add(rows)
     if (this.#gatewayId === undefined) return this.#book.save()
     const resync = this.#error === null ? this.#resync : null
@@ -101,13 +104,13 @@ export class Reporter {
       resync,
       sequence: this.#book.sequence,
     }
-    if (!(await client.report(this.#gatewayId, report))) {
-      // a control plane with another database: the next stream registers anew
+    if (!(await transport.report(this.#gatewayId, report))) {
+      // a control plane with another database: the next stream registers the instance there
       this.#gatewayId = undefined
       return
     }
     this.#book.confirm()
     if (this.#resync === resync) this.#resync = null
-    if (this.#book.waiting) this.#again = true
+    if (this.#book.hasMore) this.#again = true
   }
 }

@@ -1,19 +1,18 @@
-/** The last share on disk: the whole of it, then what changed, written anew when the changes outgrow it. It applies no share. */
-
+/** The last share on disk: the whole share, then updates appended, rewritten when the updates outgrow it. It serves nothing. */
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../link/control-share.ts'
-import { eventsOf, type MarkedUpdate, type UpdateEvent, UpdateReader } from '../../link/update-events.ts'
+import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../../link/update-events.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import { addLines, readLines, replaceLines } from './private-file.ts'
+import { appendLines, readLines, replaceLines } from './private-file.ts'
 
-/** Changes of a small share are cheap to read again. */
+/** Below this size, reading appended updates is cheap. */
 const MIN_REWRITE_BYTES = 1024 * 1024
 
 export class ShareFile {
   readonly #path: string
-  /** Of the last whole share, and of the changes behind it. */
+  /** Of the whole share, and of the updates appended to it. */
   #wholeBytes = 0
   #addedBytes = 0
-  /** Version that the file leads to. */
+  /** Version after the last complete update in the file; '' when the next write has to be a whole one. */
   #version = ''
   readonly #writes = new SerialQueue()
 
@@ -23,7 +22,7 @@ export class ShareFile {
 
   /**
    * The share of the newest complete update in the file; EMPTY_SHARE when there is none.
-   * @param onDamage told once when the end of the file is torn or was changed: what stands before it is used
+   * @param onDamage called when the end of the file is torn or altered; the updates before it are used
    * @throws Error of the file system
    */
   async load(onDamage: () => void): Promise<ControlShare> {
@@ -33,22 +32,22 @@ export class ShareFile {
     const reader = new UpdateReader()
     try {
       for (const line of lines) {
-        const marked = reader.take(JSON.parse(line) as UpdateEvent)
+        const marked = reader.take(JSON.parse(line) as StreamEvent)
         if (marked !== undefined) share = applyUpdate(share, marked.update)
       }
     } catch {
       damaged = true
     }
     if (damaged) onDamage()
-    // what is damaged is not added to: the next write is a whole one
+    // nothing is appended to a damaged file: the next write is a whole one
     this.#version = damaged ? '' : share.version
     this.#wholeBytes = bytes
     return share
   }
 
   /**
-   * Writes what led to `share`. Calls are carried out one after the other.
-   * @throws Error of the file system; the next write is a whole one then
+   * Writes the update that led to `share`, or the whole share. Calls run one after the other.
+   * @throws Error of the file system; the next write is then a whole one
    */
   save(share: ControlShare, last: MarkedUpdate): Promise<void> {
     return this.#writes.run(() => this.#save(share, last))
@@ -60,7 +59,7 @@ export class ShareFile {
       last.update.base === this.#version &&
       this.#addedBytes < Math.max(this.#wholeBytes, MIN_REWRITE_BYTES)
     this.#version = ''
-    if (fits) this.#addedBytes += await addLines(this.#path, linesOf(last))
+    if (fits) this.#addedBytes += await appendLines(this.#path, linesOf(last))
     else {
       this.#wholeBytes = await replaceLines(this.#path, linesOf({ update: wholeShare(share), resync: null }))
       this.#addedBytes = 0

@@ -1,12 +1,8 @@
-/** Holds the current Snapshot and swaps it by one reference. A document that does not compile leaves the last good one serving. */
+/** Holds the current Snapshot and swaps it by one reference; after a document that does not compile, the last good one stays. It applies no change. */
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Snapshot } from './snapshot.ts'
-
-export type Acknowledgement =
-  | { readonly kind: 'ack'; readonly version: string }
-  | { readonly kind: 'nack'; readonly version: string; readonly reason: string }
 
 export class SnapshotHolder {
   #current: Snapshot | undefined
@@ -18,12 +14,12 @@ export class SnapshotHolder {
     this.#compile = compile
   }
 
-  /** undefined until the first document compiled (`/ready` answers 503 until then). */
+  /** undefined until the first document compiled (`/ready` responds with 503 until then). */
   get current(): Snapshot | undefined {
     return this.#current
   }
 
-  /** Why the newest document is not the one being served; undefined when it is. */
+  /** Why the newest document is not served; undefined when it is. */
   get lastFault(): string | undefined {
     return this.#lastFault
   }
@@ -32,31 +28,28 @@ export class SnapshotHolder {
     this.#listeners.push(listener)
   }
 
-  publish(document: SnapshotDocument): Acknowledgement {
-    if (document.version === this.#current?.version) return { kind: 'ack', version: document.version }
-    return this.#swap(document)
-  }
-
-  /** Serves the same document under another policy: routes, validators and requests stay as they were compiled. */
-  adopt(policy: PreparedPolicy): void {
+  /** @returns why the document does not compile */
+  publish(document: SnapshotDocument): string | undefined {
     const previous = this.#current
-    if (previous === undefined) return
-    // what was listed was listed by the other policy
-    this.#serve(Object.freeze({ ...previous, policy, listings: new Map() }), previous)
-  }
-
-  #swap(document: SnapshotDocument): Acknowledgement {
-    const previous = this.#current
+    if (document.version === previous?.version) return undefined
     let next: Snapshot
     try {
       next = this.#compile(document)
     } catch (error) {
       this.#lastFault = error instanceof Error ? error.message : String(error)
-      return { kind: 'nack', version: document.version, reason: this.#lastFault }
+      return this.#lastFault
     }
     this.#lastFault = undefined
     this.#serve(next, previous)
-    return { kind: 'ack', version: document.version }
+    return undefined
+  }
+
+  /** Serves the same document under another policy; routes, validators and requests stay as compiled. */
+  adopt(policy: PreparedPolicy): void {
+    const previous = this.#current
+    if (previous === undefined) return
+    // the cached listings were filtered by the previous policy
+    this.#serve(Object.freeze({ ...previous, policy, listings: new Map() }), previous)
   }
 
   #serve(next: Snapshot, previous: Snapshot | undefined): void {

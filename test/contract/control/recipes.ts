@@ -53,14 +53,9 @@ async function aKey(plane: Plane, world: World): Promise<string> {
 }
 
 async function aDeployment(plane: Plane, world: World): Promise<string> {
-  await plane.control.attach({
-    name: 'edge',
-    url: '',
-    version: '0.1.0',
-    workers: 1,
-    authConfig: {},
-    apply: () => undefined,
-  })
+  const hello = { name: 'edge', url: '', version: '0.1.0', workers: 1, authConfig: {} }
+  const stream = await plane.control.transport.connect(hello, null)
+  stream.close()
   const reply = await plane.call('platform', 'GET', `/v1/deployments?api_id=${world.api}`)
   return reply.body.items[0].id
 }

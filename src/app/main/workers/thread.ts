@@ -6,7 +6,8 @@ import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
 import { openSessions } from '../../../data-plane/sessions/open.ts'
 import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-store.ts'
-import type { SnapshotChange } from '../../../link/change.ts'
+import { applyChange, type SnapshotChange } from '../../../link/change.ts'
+import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
 import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
@@ -112,8 +113,15 @@ function respond(context: AppContext, plane: DataPlane): void {
     clearInterval(timer)
     news()
   })
+  // a copy of what the first thread serves: it posts changes, because the whole can be large
+  let content: SnapshotContent = EMPTY_CONTENT
   line.serve({
-    apply: (change: SnapshotChange) => plane.apply(change),
+    async apply(change: SnapshotChange) {
+      const next = applyChange(content, change)
+      const fault = await plane.apply(Object.freeze({ ...next, version: change.version }), change)
+      if (fault === undefined) content = next
+      return fault
+    },
     metrics: () => metrics.json(),
     condition: (part: string, fault: string | undefined) => conditions.set(part, fault),
     advance: (ms: number) => clock.advance(ms),

@@ -10,9 +10,8 @@ import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
 import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread-server.ts'
 import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
-import { applyChange, type SnapshotChange } from '../../../link/change.ts'
-import { wholeShare } from '../../../link/control-share.ts'
-import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
+import { type SnapshotChange, wholeChange } from '../../../link/change.ts'
+import type { SnapshotDocument } from '../../../link/document.ts'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
 import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
@@ -69,9 +68,8 @@ class Threads implements WorkerThreads {
   readonly #usage = new UsageCounter()
   readonly #sessions: { readonly server: SessionThreadServer; keys(): ThreadData['sessionKeys'] } | undefined
   readonly #places: StreamSlotOwner
-  #content: SnapshotContent = EMPTY_CONTENT
-  /** '' until the first configuration has come. */
-  #version = ''
+  /** The last one that all threads served. */
+  #document: SnapshotDocument | undefined
   #clockOffsetMs = 0
   #stopping = false
   readonly #changes = new SerialQueue()
@@ -130,30 +128,20 @@ class Threads implements WorkerThreads {
     return this.#options.count
   }
 
-  apply(change: SnapshotChange): Promise<string | undefined> {
+  apply(document: SnapshotDocument, change: SnapshotChange): Promise<string | undefined> {
     return this.#changes.run(async () => {
-      const { version, ...parts } = change
-      const content = applyChange(this.#content, parts)
-      const reasons = await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, change)))
+      const reasons = await this.#applyToAll(change)
       const reason = reasons.find(one => one !== undefined)
-      if (reason !== undefined) {
-        // some may serve it already: back to what all of them can serve
-        if (this.#version !== '' && reasons.some(one => one === undefined)) await this.#applyWhole()
-        return reason
-      }
-      this.#content = content
-      this.#version = version
-      return undefined
+      if (reason === undefined) this.#document = document
+      // some threads serve it already: back to the document that all of them can serve
+      else if (this.#document !== undefined && reasons.includes(undefined))
+        await this.#applyToAll(wholeChange(this.#document))
+      return reason
     })
   }
 
-  async #applyWhole(): Promise<void> {
-    await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, this.#whole())))
-  }
-
-  #whole(): SnapshotChange {
-    const { control, ...parts } = this.#content
-    return { ...parts, control: wholeShare(control), version: this.#version }
+  #applyToAll(change: SnapshotChange): Promise<(string | undefined)[]> {
+    return Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, change)))
   }
 
   status(): Status {
@@ -189,7 +177,7 @@ class Threads implements WorkerThreads {
     if (this.#stopping) return
     // no change is under way while it catches up and joins
     await this.#changes.run(async () => {
-      if (this.#version !== '') await applyTo(thread.line, this.#whole())
+      if (this.#document !== undefined) await applyTo(thread.line, wholeChange(this.#document))
       this.#threads.set(number, thread)
     })
     const startedAtMs = performance.now()

@@ -1,7 +1,8 @@
-/** The route of the snapshot stream: authorizes and registers a gateway instance. `feed.ts` writes the events. */
+/** The route of the snapshot stream: admits a gateway instance and encodes its events as SSE. Which events there are is decided in `publisher/`. */
 import type { Hono } from 'hono'
-import { feed } from '../../publisher/feed.ts'
-import { everyTenant, helloQuery, requirePublished } from '../routes/gateways.ts'
+import type { StreamEvent } from '../../../link/update-events.ts'
+import { HEARTBEAT } from '../../publisher/feed.ts'
+import { everyTenant, helloQuery } from '../routes/gateways.ts'
 import { authorize } from './access.ts'
 import { admit, BASE, type MountParts } from './mount.ts'
 import type { StreamRoute } from './openapi.ts'
@@ -37,14 +38,13 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     })
     const checked = validateInput(helloQuery, context.req.query(), 'query')
     if (!checked.ok) throw invalid(checked.faults)
-    requirePublished(services)
     if (open >= MAX_STREAMS)
       throw new Problem(
         'rate_limited',
         'Too many gateway instances are connected. Connect to another control-plane instance, or retry later.',
       )
     const { name, url, version, workers, issuer, audiences, from } = checked.value
-    const gateway = await services.fleet.register({
+    const hello = {
       name,
       url,
       version,
@@ -54,23 +54,57 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
         ...(issuer === undefined ? {} : { issuer }),
         ...(audiences === undefined ? {} : { audiences: audiences.split(',').map(each => each.trim()) }),
       },
+    }
+    const closed = new AbortController()
+    const events = await services.fleet.connect(hello, {
+      from: context.req.header('last-event-id') ?? from ?? null,
+      endsAfterMs: Math.max(0, principal.expiresAtMs - options.now()),
+      signal: AbortSignal.any([closing, context.req.raw.signal, closed.signal]),
     })
     open++
-    const stream = feed({
-      store: options.store,
-      publisher: services.publisher,
-      gatewayId: gateway.id,
-      sequence: gateway.reportSequence,
-      from: context.req.header('last-event-id') ?? from ?? null,
-      resync: gateway.resyncRequestedAt?.toISOString() ?? null,
-      endsAfterMs: Math.max(0, principal.expiresAtMs - options.now()),
-      signal: AbortSignal.any([closing, context.req.raw.signal]),
-      onEnd: () => open--,
-    })
+    const stream = bodyOf(
+      encode(events, () => open--),
+      closed,
+    )
     return context.body(stream, 200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
   })
+}
+
+/** @param closed ends the events when the reader cancels */
+function bodyOf(
+  chunks: AsyncGenerator<Uint8Array, void, void>,
+  closed: AbortController,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await chunks.next()
+      if (next.done === true) controller.close()
+      else controller.enqueue(next.value)
+    },
+    async cancel() {
+      closed.abort()
+      await chunks.return()
+    },
+  })
+}
+
+async function* encode(events: AsyncIterable<StreamEvent>, onEnd: () => void) {
+  const encoder = new TextEncoder()
+  try {
+    for await (const event of events) yield encoder.encode(textOf(event))
+  } finally {
+    onEnd()
+  }
+}
+
+/** JSON holds no line break, so one `data` line is enough (WHATWG HTML §9.2.6). The id of a `commit` is the version: clients reconnect with it. */
+function textOf(event: StreamEvent): string {
+  if (event === HEARTBEAT) return ': alive\n\n'
+  const { name, data } = event
+  const id = name === 'commit' ? `id: ${(data as { version: string }).version}\n` : ''
+  return `${id}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -1,4 +1,4 @@
-/** Routes and schemas of gateway instances: how people see them, and how they report. The stream itself is `feed.ts`. */
+/** Routes and schemas of gateway instances: how operators see them, how instances poll and report. The stream is `snapshot-stream.ts`. */
 import {
   GATEWAY_STATUSES,
   type GatewayInstance,
@@ -7,7 +7,7 @@ import {
 } from '../../../model/gateway-instance.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
-import { notFound, unavailable } from '../http/problem.ts'
+import { notFound } from '../http/problem.ts'
 import {
   count,
   envelope,
@@ -22,11 +22,9 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 import { z } from '../schemas/zod.ts'
-import type { Services } from '../services.ts'
 
 const TAG = 'gateway'
 const MAX_ROWS = 10_000
-const PUBLICATION_RETRY_SECS = 1
 
 const authConfig = z.strictObject({
   issuer: text(500).optional(),
@@ -44,7 +42,7 @@ const shownGateway = z
     workers: z.int(),
     last_seen_at: shownMoment,
     auth_config: authConfig,
-    error: z.string().nullable().openapi({ description: 'Why it could not take the newest snapshot.' }),
+    error: z.string().nullable().openapi({ description: 'Why it does not serve the newest snapshot.' }),
     created_at: shownMoment,
     updated_at: shownMoment,
   })
@@ -67,7 +65,7 @@ function show(gateway: GatewayInstance, now: Date) {
   }
 }
 
-/** What an instance says when it connects; in the query, since the stream is a GET. */
+/** How an instance introduces itself; in the query, because the stream is a GET. */
 export const helloQuery = z.object({
   name: text(100).openapi({ example: 'edge-1' }),
   url: text(2048, 0).default(''),
@@ -80,7 +78,9 @@ export const helloQuery = z.object({
     .openapi({ type: 'integer', minimum: 0, maximum: 9999, default: 1 }),
   issuer: text(500).optional(),
   audiences: text(2000).optional().openapi({ description: 'Comma-separated.' }),
-  from: text(64).optional().openapi({ description: 'The snapshot it has; `Last-Event-ID` says the same.' }),
+  from: text(64)
+    .optional()
+    .openapi({ description: 'Version of the snapshot it serves; `Last-Event-ID` has precedence.' }),
 })
 
 const day = z
@@ -97,10 +97,10 @@ const report = z
     resync: text(64)
       .nullable()
       .default(null)
-      .openapi({ description: 'Mark of the re-synchronization just carried out.' }),
+      .openapi({ description: 'Mark of the re-synchronization that was just carried out.' }),
     sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
       description:
-        'Counts the reports that hold usage, on from the number in `hello`; a number that was taken before adds nothing.',
+        'Number of the report, counting on from the number in `hello`; a report with a number that was taken before adds no usage.',
     }),
     usage: z
       .array(
@@ -125,17 +125,12 @@ const report = z
   })
   .openapi('GatewayReport')
 
-/** Snapshots hold every tenant's key digests: only who belongs to no tenant, or may cross them, gets any. */
+/** A snapshot holds the key digests of every tenant: a caller that belongs to a tenant and may not cross tenants is refused. */
 export async function everyTenant({
   principal,
   crossesTenants,
 }: Pick<SubjectQuestion, 'principal' | 'crossesTenants'>): Promise<Subject> {
   return { tenant: principal.tenant === undefined || crossesTenants ? null : EVERY_TENANT }
-}
-
-/** An empty snapshot would take everything off the gateways. @throws Problem unavailable until the first publication */
-export function requirePublished({ publisher }: Services): void {
-  if (!publisher.isPublished) throw unavailable('No snapshot is published yet.', PUBLICATION_RETRY_SECS)
 }
 
 export const gatewayEndpoints: readonly Endpoint[] = [
@@ -159,18 +154,17 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     path: '/gateways/snapshot',
     tag: TAG,
     id: 'readSnapshot',
-    summary: 'Poll for the snapshot, for instances whose stream is cut',
+    summary: 'Poll for the snapshot while the stream is broken',
     action: 'control.gateways.connect',
     reach: 'platform',
     query: z.object({ from: text(64).optional() }),
     success: {
-      description: 'What leads from the version `from` to the newest; null when it is the newest',
+      description: 'The update from the version `from` to the newest; null when `from` is the newest',
       schema: z.unknown().openapi('SnapshotUpdate', { type: ['object', 'null'] }),
     },
     subject: everyTenant,
     async run({ query, services }) {
-      requirePublished(services)
-      return { body: services.publisher.updateFrom(query.from ?? null) ?? null }
+      return { body: services.fleet.poll(query.from ?? null) }
     },
   }),
   endpoint({
@@ -193,7 +187,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     path: '/gateways/{gateway_id}/reports',
     tag: TAG,
     id: 'reportGateway',
-    summary: 'Acknowledge or refuse a snapshot, show a sign of life, hand in usage',
+    summary: 'Acknowledge or refuse a snapshot, send a heartbeat, report usage',
     action: 'control.gateways.connect',
     reach: 'platform',
     body: report,

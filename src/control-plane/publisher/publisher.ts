@@ -1,4 +1,4 @@
-/** Keeps the control plane's share up to date with the database and tells subscribers. It knows no gateway and speaks no HTTP. */
+/** Owns the share: reads what is committed, derives the next version and notifies subscribers. It knows neither gateways nor HTTP. */
 
 import {
   applyUpdate,
@@ -6,8 +6,9 @@ import {
   EMPTY_SHARE,
   type ShareUpdate,
   type TenantShare,
+  wholeShare,
 } from '../../link/control-share.ts'
-import { partDigest, versionOf } from '../../link/share-version.ts'
+import { isSamePart, versionOf } from '../../link/share-version.ts'
 import type { Plan } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
@@ -16,7 +17,7 @@ import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { planShare, tenantShares } from './share.ts'
 
-/** Steps that a gateway may be behind and still be sent only what changed. */
+/** Versions that a gateway may be behind and still be sent only what changed. */
 const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
 const BACKOFF = { firstMs: 100, maxMs: 2_000 }
@@ -33,21 +34,19 @@ interface ApiTools {
   readonly tools: readonly Tool[]
 }
 
-export interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
+interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
   readonly store: Store
 }
 
 export class Publisher {
   readonly #options: PublisherOptions
   readonly #listeners = new Set<() => void>()
-  readonly #digests = new Map<string, string>()
   readonly #provisioning = new Set<string>()
-  /** API → its tools and the revision they were made from. */
+  /** API → its tools and the revision they were compiled from. */
   readonly #tools = new Map<string, ApiTools>()
   /** Oldest first. */
   #steps: Step[] = []
   #share: ControlShare = EMPTY_SHARE
-  #plansDigest = ''
   #seq = -1
   #publishedAt = new Date(0)
   #running: Promise<void> | undefined
@@ -65,7 +64,7 @@ export class Publisher {
     return this.#share
   }
 
-  /** False until the database has been read once: there is nothing yet that a gateway may be given. */
+  /** False until the database has been read once. Until then no gateway may be sent a share: it would apply an empty one. */
   get isPublished(): boolean {
     return this.#share.version !== ''
   }
@@ -74,23 +73,23 @@ export class Publisher {
     return this.#publishedAt
   }
 
-  /** Tenants of the share that wait for their gateway address to answer. */
+  /** Tenants of the share that become active once a gateway serves them. */
   get provisioning(): readonly string[] {
     return [...this.#provisioning]
   }
 
-  /** Called after each new version; returns a function that stops it. */
+  /** The listener is called after each new version. @returns a function that removes it */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** What leads a gateway from `version` to the newest share; undefined when it is there already, or nothing is published. */
+  /** The update from `version` (null: none) to the newest share; undefined when there is none, or nothing is published. */
   updateFrom(version: string | null): ShareUpdate | undefined {
     const { version: newest, plans, tenants } = this.#share
     if (version === newest || !this.isPublished) return undefined
     const first = version === null ? -1 : this.#steps.findIndex(step => step.from === version)
-    if (first < 0) return { version: newest, base: null, plans, tenants: [...tenants.values()], removed: [] }
+    if (first < 0) return wholeShare(this.#share)
     const steps = this.#steps.slice(first)
     const touched = new Set(steps.flatMap(step => [...step.tenants]))
     const changed: TenantShare[] = []
@@ -105,8 +104,8 @@ export class Publisher {
   }
 
   /**
-   * Reads what has been committed and publishes it; calls that come while one runs are folded into one more.
-   * Resolves when everything committed before the call is published. Never rejects: a failure is reported, and tried again soon.
+   * Reads what has been committed and publishes it; calls during a run share one more run.
+   * Resolves when everything committed before the call is published. Never rejects: a failure is reported and retried.
    */
   async refresh(): Promise<void> {
     if (this.#running !== undefined) {
@@ -135,7 +134,7 @@ export class Publisher {
     } while (this.#again)
   }
 
-  /** The signal that led here does not come again. */
+  /** The signal that caused the failed run is not repeated. */
   #retryLater(): void {
     clearTimeout(this.#retry)
     if (this.#isClosed) return
@@ -143,13 +142,13 @@ export class Publisher {
     this.#retry.unref()
   }
 
-  /** Nothing is tried again after it. */
+  /** No retry runs after it. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
   }
 
-  /** One batch of events; true when there may be more. */
+  /** Publishes one batch of events. @returns whether there may be more */
   async #step(): Promise<boolean> {
     const { store } = this.#options
     const first = this.#seq < 0
@@ -159,7 +158,7 @@ export class Publisher {
         return { seq: lastSeq, tenants: undefined, rows: await tx.share.load(), plans: await plansOf(tx) }
       const events = await tx.events.after(this.#seq, EVENTS_AT_ONCE)
       if (events.length === 0) {
-        // Events are kept for a while only: when they are gone, everything is read again.
+        // events are deleted after a while; when they are missing, everything is read again
         return lastSeq > this.#seq ? ('lost' as const) : undefined
       }
       const tenants = new Set<string>()
@@ -178,7 +177,7 @@ export class Publisher {
       this.#seq = -1
       return true
     }
-    await this.#makeTools(read.rows, read.tenants)
+    await this.#compileTools(read.rows, read.tenants)
     const shares = tenantShares(read.rows, id => this.#tools.get(id)?.tools ?? [])
     this.#trackProvisioning(read.rows.tenants, read.tenants)
     this.#publish(shares, read.tenants, read.plans)
@@ -192,25 +191,16 @@ export class Publisher {
     scope: ReadonlySet<string> | undefined,
     plans: readonly Plan[] | undefined,
   ): void {
+    const { version: from, plans: plansBefore, tenants: before } = this.#share
     const present = new Set(shares.map(share => share.id))
-    const looked = scope ?? new Set([...this.#share.tenants.keys(), ...present])
-    const changed: TenantShare[] = []
-    const removed: string[] = []
-    for (const share of shares) {
-      const digest = partDigest(share)
-      if (this.#digests.get(share.id) === digest) continue
-      this.#digests.set(share.id, digest)
-      changed.push(share)
-    }
-    for (const id of looked) if (!present.has(id) && this.#digests.delete(id)) removed.push(id)
-    const plansDigest = plans === undefined ? this.#plansDigest : partDigest(plans)
-    const plansChanged = plansDigest !== this.#plansDigest
-    this.#plansDigest = plansDigest
-    if (changed.length === 0 && removed.length === 0 && !plansChanged) return
-    const from = this.#share.version
-    const version = versionOf(plansDigest, this.#digests)
-    const update = { version, base: from, tenants: changed, removed }
-    this.#share = applyUpdate(this.#share, plansChanged ? { ...update, plans: plans! } : update)
+    const changed = shares.filter(share => !isSamePart(before.get(share.id), share))
+    const removed = [...(scope ?? before.keys())].filter(id => before.has(id) && !present.has(id))
+    const plansChanged = plans !== undefined && !isSamePart(plansBefore, plans)
+    // the first share is published even when it is empty
+    if (this.isPublished && changed.length === 0 && removed.length === 0 && !plansChanged) return
+    const update = { version: '', base: from, tenants: changed, removed }
+    const next = applyUpdate(this.#share, plansChanged ? { ...update, plans } : update)
+    this.#share = Object.freeze({ ...next, version: versionOf(next) })
     this.#publishedAt = new Date(this.#options.now())
     const touched = new Set([...changed.map(share => share.id), ...removed])
     this.#steps.push({ from, tenants: touched, plans: plansChanged })
@@ -227,7 +217,7 @@ export class Publisher {
     for (const { id, status } of tenants) if (status === 'provisioning') this.#provisioning.add(id)
   }
 
-  async #makeTools(rows: ShareRows, scope: ReadonlySet<string> | undefined): Promise<void> {
+  async #compileTools(rows: ShareRows, scope: ReadonlySet<string> | undefined): Promise<void> {
     const { toolsOf, store, onFault } = this.#options
     if (toolsOf === undefined) return
     const serving = new Set(rows.apis.filter(api => api.hasSpec).map(api => api.id))
@@ -245,10 +235,13 @@ export class Publisher {
         const tools = await toolsOf(found.api, found.tenant)
         this.#tools.set(id, { tenantId, revision, tools })
       } catch (error) {
-        // The tools of the document before go on serving.
+        // the tools of the previous document stay in service
         const tools = this.#tools.get(id)?.tools ?? []
         this.#tools.set(id, { tenantId, revision, tools })
-        onFault(`the OpenAPI document of API ${id} could not be made into tools`, error)
+        onFault(
+          `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service`,
+          error,
+        )
       }
     }
   }

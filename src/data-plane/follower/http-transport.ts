@@ -1,9 +1,12 @@
-/** The calls of a gateway to its control plane: stream, poll, report. It keeps no state but the credentials and decides on no retry. */
+/** The link to a control plane over HTTP: SSE stream, poll, report. It retries nothing and keeps no state of the gateway. */
 
 import type { ShareUpdate } from '../../link/control-share.ts'
 import { type Hello, type Report, wireReport } from '../../link/report.ts'
+import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
+import type { StreamEvent } from '../../link/update-events.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
+import { serverEvents } from '../../shared/egress/server-events.ts'
 import type { ClientCredentials } from './credentials.ts'
 
 const TIMEOUT_MS = 4_000
@@ -11,39 +14,35 @@ const TIMEOUT_MS = 4_000
 const POLL_TIMEOUT_MS = 30_000
 const MAX_SHARE_BYTES = 512 * 1024 * 1024
 const MAX_RESPONSE_BYTES = 64 * 1024
-/** Streams have no end: silence is watched instead. */
+/** The follower ends a stream that has been silent for too long. */
 const FOREVER_MS = 2 ** 31 - 1
+/** One event holds a hundred tenants at most. */
+const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024
 
-export interface ClientOptions {
+interface HttpTransportOptions {
   readonly egress: Egress
-  readonly credentials: Pick<ClientCredentials, 'token' | 'forget'>
+  readonly credentials: Pick<ClientCredentials, 'token' | 'discardToken'>
   /** Of the control plane, without `/v1`. */
   readonly url: string
 }
 
-export interface SnapshotStream {
-  readonly body: AsyncIterable<Uint8Array>
-  close(): void
-}
-
-export class ControlPlaneClient {
-  readonly #options: ClientOptions
+export class HttpTransport implements ControlPlaneTransport {
+  readonly #options: HttpTransportOptions
   readonly #base: string
 
-  constructor(options: ClientOptions) {
+  constructor(options: HttpTransportOptions) {
     this.#options = options
     this.#base = `${options.url}/v1/gateways`
   }
 
-  /** @param from the version at hand; '' = none. @throws Error with a reason that holds no secret */
-  async stream(hello: Hello, from: string): Promise<SnapshotStream> {
+  async connect(hello: Hello, from: string | null): Promise<SnapshotStream> {
     const { name, url, version, workers, authConfig } = hello
     const query = new URLSearchParams({ name, url, version, workers: String(workers) })
     if (authConfig.issuer !== undefined) query.set('issuer', authConfig.issuer)
     if (authConfig.audiences?.length) query.set('audiences', authConfig.audiences.join(','))
     const cancellation = new Cancellation()
-    // the head of the answer has a time of its own
-    const impatience = setTimeout(() => cancellation.cancel(), TIMEOUT_MS)
+    // the time-out applies to the head of the response only
+    const headTimer = setTimeout(() => cancellation.cancel(), TIMEOUT_MS)
     try {
       const response = await this.#options.egress.stream({
         method: 'GET',
@@ -52,7 +51,7 @@ export class ControlPlaneClient {
           ...(await this.#headers()),
           'accept',
           'text/event-stream',
-          ...(from === '' ? [] : ['last-event-id', from]),
+          ...(from === null ? [] : ['last-event-id', from]),
         ],
         timeoutMs: FOREVER_MS,
         cancellation,
@@ -62,26 +61,20 @@ export class ControlPlaneClient {
         response.body.destroy()
         throw this.#refused(response.status)
       }
-      return { body: response.body, close: () => cancellation.cancel() }
+      return streamOf(response.body, () => cancellation.cancel())
     } finally {
-      clearTimeout(impatience)
+      clearTimeout(headTimer)
     }
   }
 
-  /** What leads from a version to the newest; null when it is the newest. @throws as `stream` */
-  async poll(from: string): Promise<ShareUpdate | null> {
-    const query = from === '' ? '' : `?${new URLSearchParams({ from })}`
-    const response = await this.#call(
-      'GET',
-      `/snapshot${query}`,
-      undefined,
-      from === '' ? POLL_TIMEOUT_MS : TIMEOUT_MS,
-    )
+  async poll(from: string | null): Promise<ShareUpdate | null> {
+    const query = from === null ? '' : `?${new URLSearchParams({ from })}`
+    const timeoutMs = from === null ? POLL_TIMEOUT_MS : TIMEOUT_MS
+    const response = await this.#call('GET', `/snapshot${query}`, undefined, timeoutMs)
     if (response.status !== 200) throw this.#refused(response.status)
     return JSON.parse(Buffer.from(response.body).toString('utf8')) as ShareUpdate | null
   }
 
-  /** @returns false when the control plane does not know the instance. @throws as `stream` */
   async report(gatewayId: string, report: Report): Promise<boolean> {
     const body = JSON.stringify(wireReport(report))
     const response = await this.#call('POST', `/${encodeURIComponent(gatewayId)}/reports`, body, TIMEOUT_MS)
@@ -119,11 +112,32 @@ export class ControlPlaneClient {
 
   #refused(status: number): Error {
     const { credentials, url } = this.#options
-    if (status === 401) credentials.forget()
+    if (status === 401) credentials.discardToken()
     const fix =
       status === 401 || status === 403
         ? '; the tokens of GATEWAY_CLIENT_ID need the scope deploy, an accepted audience and no tenant'
         : ''
-    return new Error(`${url} answered ${status}${fix}`)
+    return new Error(`${url} responded with ${status}${fix}`)
+  }
+}
+
+function streamOf(body: AsyncIterable<Uint8Array>, close: () => void): SnapshotStream {
+  let heardAtMs = performance.now()
+  const onBytes = (): void => {
+    heardAtMs = performance.now()
+  }
+  async function* events(): AsyncGenerator<StreamEvent, void, void> {
+    for await (const { name, data } of serverEvents(body, {
+      maxEventCharacters: MAX_EVENT_CHARACTERS,
+      onBytes,
+    }))
+      yield { name, data: JSON.parse(data) as unknown }
+  }
+  return {
+    events: events(),
+    get heardAtMs() {
+      return heardAtMs
+    },
+    close,
   }
 }

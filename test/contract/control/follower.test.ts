@@ -1,18 +1,21 @@
-/** A gateway's link to a real control plane over HTTP: updates by stream and by poll, counts handed in exactly once, the copy on disk. */
+/** A gateway that follows a real control plane, over HTTP and in process: updates by stream and by poll, counts added exactly once, the copy on disk. */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { ControlPlaneClient } from '../../../src/data-plane/follower/client.ts'
-import { RemoteGateway } from '../../../src/data-plane/follower/remote-gateway.ts'
+import { Follower } from '../../../src/data-plane/follower/follower.ts'
+import { HttpTransport } from '../../../src/data-plane/follower/http-transport.ts'
 import { ReportBook } from '../../../src/data-plane/follower/report-book.ts'
 import { Reporter } from '../../../src/data-plane/follower/reporter.ts'
 import { ShareFile } from '../../../src/data-plane/follower/share-file.ts'
+import { Configuration } from '../../../src/data-plane/snapshot/configuration.ts'
 import { applyUpdate, type ControlShare, EMPTY_SHARE } from '../../../src/link/control-share.ts'
+import { EMPTY_CONTENT } from '../../../src/link/document.ts'
 import type { CountRows } from '../../../src/link/report.ts'
+import type { ControlPlaneTransport } from '../../../src/link/transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
-import { type CuttingProxy, startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
+import { type FaultyLink, startFaultyLink } from '../../fixtures/faulty-link.ts'
 import { openPlane, type Plane, populate, type World } from './plane.ts'
 import { type Served, serve } from './serve.ts'
 
@@ -22,14 +25,14 @@ const SOON = { timeout: 10_000, interval: 20 }
 let plane: Plane
 let world: World
 let served: Served
-let proxy: CuttingProxy
+let proxy: FaultyLink
 const dirs: string[] = []
 
 beforeAll(async () => {
   plane = await openPlane()
   world = await populate(plane)
   served = await serve(plane.control)
-  proxy = await startCuttingProxy(served.url)
+  proxy = await startFaultyLink(served.url)
 })
 afterAll(async () => {
   await proxy.close()
@@ -45,59 +48,71 @@ function directory(): string {
 }
 
 interface Edge {
-  readonly gateway: RemoteGateway
+  readonly follower: Follower
   readonly reporter: Reporter
   share(): ControlShare
   fault(): string | undefined
-  /** Counted, and not handed in yet. */
+  /** Every update is refused with this reason from now on. */
+  refuse(reason: string | undefined): void
+  /** Rows of the next report. */
   count(rows: Partial<CountRows>): void
 }
 
-const running: RemoteGateway[] = []
+const running: Follower[] = []
 afterEach(async () => {
-  for (const gateway of running.splice(0)) await gateway.close()
+  for (const follower of running.splice(0)) await follower.close()
 })
 
-function edge(name: string, dataDir: string, url = proxy.url): Edge {
+function overHttp(url = proxy.url): ControlPlaneTransport {
   const egress = createEgress({ allow: [], allowLoopback: true })
-  const credentials = { token: async () => 'gateway', forget() {} }
-  const client = new ControlPlaneClient({ egress, credentials, url })
-  let share = EMPTY_SHARE
+  const credentials = { token: async () => 'gateway', discardToken() {} }
+  return new HttpTransport({ egress, credentials, url })
+}
+
+function edge(name: string, dataDir: string | undefined, transport = overHttp()): Edge {
+  let refusal: string | undefined
   let fault: string | undefined
-  let news: CountRows = NO_ROWS
+  let rows = NO_ROWS
   const reporter = new Reporter({
-    client,
-    bookPath: join(dataDir, 'report'),
+    transport,
+    bookPath: dataDir && join(dataDir, 'report'),
     workers: 1,
-    news: () => {
-      const taken = news
-      news = NO_ROWS
+    takeState: () => {
+      const taken = rows
+      rows = NO_ROWS
       return { status: 'online', ...taken }
     },
     log: SILENT,
   })
-  const gateway = new RemoteGateway({
-    client,
+  const configuration = new Configuration({
+    content: EMPTY_CONTENT,
+    awaited: [],
+    deliver: () => refusal,
+    log: SILENT,
+  })
+  const follower = new Follower({
+    transport,
     reporter,
     hello: { name, url: 'http://edge.example', version: '0.1.0', workers: 1, authConfig: {} },
     dataDir,
-    apply: async update => {
-      share = applyUpdate(share, update)
-      return undefined
-    },
+    configuration,
+    retryRefusedMs: 500,
     onFault: reported => {
       fault = reported
     },
     log: SILENT,
   })
-  running.push(gateway)
+  running.push(follower)
   return {
-    gateway,
+    follower,
     reporter,
-    share: () => share,
+    share: () => configuration.share,
     fault: () => fault,
-    count: rows => {
-      news = { ...NO_ROWS, ...rows }
+    refuse: reason => {
+      refusal = reason
+    },
+    count: counted => {
+      rows = { ...NO_ROWS, ...counted }
     },
   }
 }
@@ -129,29 +144,84 @@ const counted = async () =>
   (await plane.call('viewer', 'GET', `/v1/tenants/${world.acme}/subscriptions/${world.subscription}/usage`))
     .body.requests as number
 
-describe('the link of a gateway that runs apart', () => {
-  it('brings the whole share, then what changes, and acknowledges it', async () => {
-    const { gateway, share } = edge('follows', directory())
-    await gateway.start(10_000)
+const seen = async (name: string) =>
+  (await plane.call('viewer', 'GET', `/v1/gateways?q=${name}`)).body.items[0]
+
+describe.each([
+  ['http', () => ({ dataDir: directory(), transport: overHttp() })],
+  ['process', () => ({ dataDir: undefined, transport: plane.control.transport })],
+])('a gateway that follows by %s', (way, connection) => {
+  function open(name: string): Edge {
+    const { dataDir, transport } = connection()
+    return edge(`${name}-${way}`, dataDir, transport)
+  }
+
+  it('serves the whole share, then what changes, and acknowledges it', async () => {
+    const { follower, share } = open('follows')
+    await follower.start(10_000)
     expect(share().version).toBe(plane.control.publisher.share.version)
-    await rename('/followed')
-    await expect.poll(() => pathOf(share()), SOON).toBe('/followed')
-    const seen = async () => (await plane.call('viewer', 'GET', '/v1/gateways?q=follows')).body.items[0]
-    await expect.poll(async () => (await seen()).snapshot_version, SOON).toBe(share().version)
+    await rename(`/followed-by-${way}`)
+    await expect.poll(() => pathOf(share()), SOON).toBe(`/followed-by-${way}`)
+    await expect.poll(async () => (await seen(`follows-${way}`)).snapshot_version, SOON).toBe(share().version)
   })
 
-  it('goes on where it was when its connections are cut, and says so meanwhile', async () => {
-    const { gateway, share, fault } = edge('cut', directory())
-    await gateway.start(10_000)
-    proxy.cut()
+  it('nacks what it cannot serve, and acknowledges it once it can', async () => {
+    const { follower, share, refuse, fault } = open('nacks')
+    refuse('not now')
+    void follower.start(10_000)
+    await expect
+      .poll(() => seen(`nacks-${way}`), SOON)
+      .toMatchObject({ error: 'not now', snapshot_version: null })
+    refuse(undefined)
+    await expect.poll(() => share().version, SOON).toBe(plane.control.publisher.share.version)
+    refuse('not this one')
+    await rename(`/refused-by-${way}`)
+    await expect.poll(async () => (await seen(`nacks-${way}`)).error, SOON).toBe('not this one')
+    // builds on the refused version
+    await rename(`/served-by-${way}`)
+    refuse(undefined)
+    await expect.poll(() => pathOf(share()), SOON).toBe(`/served-by-${way}`)
+    await expect
+      .poll(() => seen(`nacks-${way}`), SOON)
+      .toMatchObject({ error: null, snapshot_version: share().version })
+    expect(fault()).toBeUndefined()
+  })
+
+  it('applies the whole share again on request', async () => {
+    const { follower } = open('again')
+    await follower.start(10_000)
+    await expect.poll(async () => (await seen(`again-${way}`)).snapshot_version, SOON).toBeTruthy()
+    const { id } = await seen(`again-${way}`)
+    const deployments = async () =>
+      (await plane.call('viewer', 'GET', `/v1/deployments?gateway_id=${id}&api_id=${world.api}`)).body.items
+    const [deployment] = await deployments()
+    expect((await plane.call('devops', 'POST', `/v1/deployments/${deployment.id}/sync`)).status).toBe(202)
+    await expect.poll(async () => (await deployments())[0].sync_status, SOON).toBe('synced')
+  })
+
+  it('adds counts once, however often it reports', async () => {
+    const before = await counted()
+    const { follower, reporter, count } = open('once')
+    await follower.start(10_000)
+    count(used(5))
+    for (let time = 0; time < 3; time++) await reporter.report()
+    await expect.poll(counted, SOON).toBe(before + 5)
+  })
+})
+
+describe('a gateway that runs apart from its control plane', () => {
+  it('resumes after its connections are cut', async () => {
+    const { follower, share, fault } = edge('cut', directory())
+    await follower.start(10_000)
+    proxy.reset()
     await rename('/after-the-cut')
     await expect.poll(() => pathOf(share()), SOON).toBe('/after-the-cut')
     await expect.poll(fault, SOON).toBeUndefined()
   })
 
-  it('learns of a change within 5 s though its stream is dead and nobody has told it', async () => {
-    const { gateway, share } = edge('muted', directory())
-    await gateway.start(10_000)
+  it('gets a change within 5 s though its stream is dead without an error', async () => {
+    const { follower, share } = edge('muted', directory())
+    await follower.start(10_000)
     proxy.mute()
     await rename('/by-poll')
     const startedAt = performance.now()
@@ -159,33 +229,33 @@ describe('the link of a gateway that runs apart', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000)
   }, 20_000)
 
-  it('starts from its copy while nobody answers, and reports the fault', async () => {
+  it('starts from its copy while the control plane does not respond, and reports the fault', async () => {
     const dir = directory()
     const first = edge('kept', dir)
-    await first.gateway.start(10_000)
-    await first.gateway.close()
+    await first.follower.start(10_000)
+    await first.follower.close()
     expect(statSync(join(dir, 'control-share.ndjson')).mode & 0o777).toBe(0o600)
-    const second = edge('kept', dir, 'http://127.0.0.1:9')
-    await second.gateway.start(10_000)
+    const second = edge('kept', dir, overHttp('http://127.0.0.1:9'))
+    await second.follower.start(10_000)
     expect(second.share()).toEqual(first.share())
     await expect.poll(second.fault, SOON).toContain('cannot be followed')
   })
 
-  it('hands counts in exactly once, though answers are lost and it is started anew', async () => {
+  it('adds counts exactly once, though responses are lost and it restarts', async () => {
     const before = await counted()
     const dir = directory()
     const first = edge('counts', dir)
-    await first.gateway.start(10_000)
+    await first.follower.start(10_000)
     first.count(used(5))
     await first.reporter.report()
     await expect.poll(counted, SOON).toBe(before + 5)
-    // counted while the control plane cannot be reached: kept for the next start
+    // counted while the control plane is unreachable: kept for the next start
     proxy.mute()
-    proxy.cut()
+    proxy.reset()
     first.count(used(3))
-    await first.gateway.close()
+    await first.follower.close()
     const second = edge('counts', dir)
-    await second.gateway.start(10_000)
+    await second.follower.start(10_000)
     await expect.poll(counted, SOON).toBe(before + 8)
     second.count(used(2))
     await second.reporter.report()
@@ -199,7 +269,7 @@ describe('the report book', () => {
     { subscriptionId: 'sub_1', day: '2026-03-01', requests: 1, errors: 0, lastRequestAt: new Date(1) },
   ]
 
-  it('gives the same batch under the same number until it is confirmed', async () => {
+  it('returns the same batch under the same number until it is confirmed', async () => {
     const path = join(directory(), 'book')
     const book = new ReportBook(path)
     book.add({ ...NO_ROWS, usage: rows })
@@ -232,12 +302,12 @@ describe('the report book', () => {
     do {
       sizes.push((await book.next()).keysUsed.length)
       book.confirm()
-    } while (book.waiting)
+    } while (book.hasMore)
     expect(sizes).toEqual([2_000, 2_000, 500])
   })
 })
 
-describe('the kept share', () => {
+describe('the share on disk', () => {
   const tenant = (id: string) => ({
     id,
     name: id,
@@ -255,7 +325,7 @@ describe('the kept share', () => {
     return { share: applyUpdate(share, update), marked: { update, resync: null } }
   }
 
-  it('comes back as it was, and without what was torn or changed', async () => {
+  it('is read as it was written, without what was torn or altered', async () => {
     const path = join(directory(), 'share')
     const file = new ShareFile(path)
     let share = EMPTY_SHARE
@@ -283,7 +353,7 @@ describe('the kept share', () => {
     expect([(await load()).version, damaged]).toEqual(['four', 2])
   })
 
-  it('is empty when there is none, and when nothing of it is whole', async () => {
+  it('is empty without a file, and without a complete update in it', async () => {
     const path = join(directory(), 'share')
     expect(await new ShareFile(path).load(() => {})).toEqual(EMPTY_SHARE)
     writeFileSync(path, 'not ours')

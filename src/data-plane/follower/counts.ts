@@ -1,8 +1,8 @@
-/** Adds up what a gateway counted between two reports; it grows with the number of keys and subscriptions in use, not with requests. It sends nothing. */
-import type { CountRows } from './report.ts'
-import { addUsage, type UsageCount, usageKey } from './usage-count.ts'
+/** Adds up what a gateway counted between two reports: a row per subscription and day, key and consumer in use. It sends nothing. */
+import type { CountRows } from '../../link/report.ts'
+import { addUsage, type UsageCount, usageKey } from '../../link/usage-count.ts'
 
-/** Of each kind. More is left out and counted: a gateway cut off for weeks must not fill its memory. */
+/** Rows of each kind; more are dropped, because a gateway cut off for weeks must not fill its memory. */
 const MAX_ENTRIES = 100_000
 
 type KeyUse = CountRows['keysUsed'][number]
@@ -12,12 +12,11 @@ export class Counts {
   readonly #usage = new Map<string, UsageCount>()
   readonly #keysUsed = new Map<string, KeyUse>()
   readonly #consumersSeen = new Map<string, ConsumerSeen>()
-  #dropped = 0
 
-  add(news: CountRows): void {
-    for (const count of news.usage) this.#put(this.#usage, usageKey(count), count, addUsage)
-    for (const use of news.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
-    for (const use of news.consumersSeen)
+  add(rows: CountRows): void {
+    for (const count of rows.usage) this.#put(this.#usage, usageKey(count), count, addUsage)
+    for (const use of rows.keysUsed) this.#put(this.#keysUsed, use.id, use, later)
+    for (const use of rows.consumersSeen)
       this.#put(this.#consumersSeen, `${use.tenantId} ${use.subject}`, use, later)
   }
 
@@ -25,12 +24,7 @@ export class Counts {
     return this.#usage.size === 0 && this.#keysUsed.size === 0 && this.#consumersSeen.size === 0
   }
 
-  /** Rows that had no place, since the start. */
-  get dropped(): number {
-    return this.#dropped
-  }
-
-  /** Gives away the oldest rows, `maxRows` of each kind at most. */
+  /** Removes and returns the oldest rows, `maxRows` of each kind at most. */
   take(maxRows: number): CountRows {
     return {
       usage: taken(this.#usage, maxRows),
@@ -51,7 +45,6 @@ export class Counts {
     const before = rows.get(key)
     if (before !== undefined) rows.set(key, join(before, row))
     else if (rows.size < MAX_ENTRIES) rows.set(key, row)
-    else this.#dropped++
   }
 }
 

@@ -1,6 +1,6 @@
 /** Counting between two reports. */
 import { describe, expect, it } from 'vitest'
-import { Counts } from '../../../src/link/counts.ts'
+import { Counts } from '../../../../src/data-plane/follower/counts.ts'
 
 const at = (ms: number) => new Date(ms)
 const usage = (subscriptionId: string, day: string, requests: number, lastMs: number) => ({
@@ -31,7 +31,7 @@ describe('counts between two reports', () => {
     })
   })
 
-  it('are given away once', () => {
+  it('are taken once', () => {
     const counts = new Counts()
     counts.add({ usage: [usage('a', '2026-01-01', 1, 1)], keysUsed: [], consumersSeen: [] })
     expect(counts.take(10).usage).toHaveLength(1)

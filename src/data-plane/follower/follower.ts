@@ -1,0 +1,259 @@
+/** Follows a control plane over any transport: receives updates, acks or nacks each, keeps a copy of the last share on disk. It applies and compiles nothing. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { wholeShare } from '../../link/control-share.ts'
+import type { Hello } from '../../link/report.ts'
+import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
+import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
+import type { Configuration } from '../snapshot/configuration.ts'
+import type { Reporter } from './reporter.ts'
+import { ShareFile } from './share-file.ts'
+
+/** A silent stream is checked by a poll: a revocation may take effect after 5 s at the latest. */
+const POLL_AFTER_SILENCE_MS = 2_500
+/** Three heartbeats of the control plane missed. */
+const DEAD_AFTER_SILENCE_MS = 16_000
+const WATCH_EVERY_MS = 500
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
+
+export interface FollowerOptions {
+  readonly transport: ControlPlaneTransport
+  readonly reporter: Reporter
+  readonly hello: Hello
+  /** Folder of the copy of the last share; undefined: no copy is kept. */
+  readonly dataDir: string | undefined
+  readonly configuration: Configuration
+  /** After this time a refused version is requested again; absent: when the stream next reconnects. */
+  readonly retryRefusedMs?: number
+  /** Called with the reason why the share may be outdated, and with undefined once it is not. */
+  readonly onFault: (fault: string | undefined) => void
+  readonly log: Log
+}
+
+export class Follower {
+  readonly #options: FollowerOptions
+  readonly #file: ShareFile | undefined
+  /** The newest version, which could not be served, and when it was tried. */
+  #refused: { readonly version: string; readonly atMs: number } | undefined
+  /** Why the last update was invalid; undefined once a valid one has arrived, or none is due. */
+  #invalid: string | undefined
+  #stream: SnapshotStream | undefined
+  #polledAtMs = 0
+  #watch: NodeJS.Timeout | undefined
+  #isPolling = false
+  /** The last reason passed to `onFault`: the same is not reported with every retry. */
+  #reported: string | undefined
+  readonly #closing = new AbortController()
+  #following: Promise<void> = Promise.resolve()
+  #work: Promise<unknown> = Promise.resolve()
+  #onFirst: () => void = () => {}
+
+  constructor(options: FollowerOptions) {
+    this.#options = options
+    if (options.dataDir !== undefined)
+      this.#file = new ShareFile(join(options.dataDir, 'control-share.ndjson'))
+  }
+
+  /**
+   * Serves the copy on disk, where there is one, and begins to follow.
+   * Resolves when a share is served, or after `waitMs` without one: following continues. @throws Error of the file system
+   */
+  async start(waitMs: number): Promise<void> {
+    const hasCopy = await this.#serveCopy()
+    const first = new Promise<void>(resolve => {
+      this.#onFirst = resolve
+    })
+    await this.#options.reporter.start()
+    this.#following = this.#follow()
+    this.#watch = setInterval(() => this.#checkSilence(), WATCH_EVERY_MS)
+    this.#watch.unref()
+    if (hasCopy) return
+    await Promise.race([first, sleep(waitMs, undefined, { signal: this.#closing.signal, ref: false })])
+  }
+
+  /** The last report has the status `draining`. Never rejects. */
+  async close(): Promise<void> {
+    clearInterval(this.#watch)
+    this.#closing.abort()
+    this.#stream?.close()
+    await this.#following
+    await this.#work
+    await this.#options.reporter.close()
+  }
+
+  async #serveCopy(): Promise<boolean> {
+    const { log, configuration, reporter } = this.#options
+    const copy = await this.#file?.load(() =>
+      log.warn({}, 'the end of the snapshot on disk is damaged; what precedes it is used'),
+    )
+    if (copy === undefined || copy.version === '') return false
+    if ((await configuration.change({ control: wholeShare(copy) })) !== undefined) return false
+    reporter.serves(copy.version, null)
+    log.info({ version: copy.version }, 'serving the snapshot on disk until the control plane responds')
+    return true
+  }
+
+  async #follow(): Promise<void> {
+    const { log, onFault } = this.#options
+    const { signal } = this.#closing
+    let retryMs = FIRST_RETRY_MS
+    while (!signal.aborted) {
+      try {
+        // returns when the stream ends properly: the credential expired, or the control plane restarts
+        await this.#followOnce(() => {
+          retryMs = FIRST_RETRY_MS
+        })
+      } catch (error) {
+        if (signal.aborted) return
+        const reason = error instanceof Error ? error.message : String(error)
+        if (reason !== this.#reported) {
+          this.#reported = reason
+          onFault(connectionFault(reason))
+          log.warn({ reason }, 'no connection to the control plane; serving the last snapshot')
+        }
+        await this.#poll()
+      }
+      // jitter: the gateways of a fleet must not reconnect at once
+      await sleep(retryMs * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
+      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+    }
+  }
+
+  async #followOnce(onHello: () => void): Promise<void> {
+    const { transport, hello, reporter, onFault, log, configuration } = this.#options
+    const stream = await transport.connect(hello, this.#from)
+    if (this.#closing.signal.aborted) return stream.close()
+    this.#stream = stream
+    const reader = new UpdateReader()
+    let isSkipping = false
+    try {
+      for await (const event of stream.events) {
+        if (event.name === 'hello') {
+          reporter.registered(event.data)
+          onHello()
+          onFault(undefined)
+          this.#reported = undefined
+          log.info({ version: configuration.share.version }, 'following the control plane')
+          continue
+        }
+        // the events after a faulty one mean nothing until the next update begins
+        if (event.name === 'begin') isSkipping = false
+        if (isSkipping) continue
+        let marked: MarkedUpdate | undefined
+        try {
+          marked = reader.take(event)
+        } catch (error) {
+          isSkipping = true
+          this.#refuse((error as Error).message)
+        }
+        // a stale update follows one that was refused: a new stream starts from the version that is served
+        if (marked !== undefined && !(await this.#take(marked))) return
+      }
+    } finally {
+      this.#stream = undefined
+      stream.close()
+    }
+  }
+
+  /** Twice a second: a connection can be dead without an error. */
+  #checkSilence(): void {
+    const { retryRefusedMs = Number.POSITIVE_INFINITY } = this.#options
+    if (this.#stream === undefined) return
+    const now = performance.now()
+    const { heardAtMs } = this.#stream
+    const isRetryDue = this.#refused !== undefined && now - this.#refused.atMs > retryRefusedMs
+    if (isRetryDue || now - heardAtMs > DEAD_AFTER_SILENCE_MS) return this.#stream.close()
+    const isSilent = now - Math.max(heardAtMs, this.#polledAtMs) > POLL_AFTER_SILENCE_MS
+    if (isSilent && !this.#isPolling) void this.#poll()
+  }
+
+  /** Never rejects. */
+  async #poll(): Promise<void> {
+    this.#isPolling = true
+    this.#polledAtMs = performance.now()
+    try {
+      const update = await this.#options.transport.poll(this.#from)
+      if (update === null) this.#accept()
+      // the version of a malformed update can be undefined
+      else if (this.#refused === undefined || update.version !== this.#refused.version)
+        await this.#take({ update, resync: null })
+    } catch (error) {
+      this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
+    } finally {
+      this.#isPolling = false
+    }
+  }
+
+  /** Updates are taken one after the other. @returns false when one is stale: it builds on another version than is served */
+  #take(marked: MarkedUpdate): Promise<boolean> {
+    const done = this.#work.then(() => this.#apply(marked))
+    this.#work = done.catch(() => {})
+    return done
+  }
+
+  async #apply(marked: MarkedUpdate): Promise<boolean> {
+    const { configuration, reporter, log } = this.#options
+    const { update, resync } = marked
+    if (update.version === this.#version && resync === null) {
+      this.#accept()
+      return true
+    }
+    const outcome = await configuration.update(update)
+    if (outcome.kind === 'stale') return false
+    if (outcome.kind === 'invalid') this.#refuse(outcome.reason)
+    if (outcome.kind === 'refused') {
+      this.#refused = { version: update.version, atMs: performance.now() }
+      reporter.serves(this.#version, outcome.reason)
+    }
+    if (outcome.kind !== 'served') return true
+    this.#refused = undefined
+    this.#recover()
+    reporter.serves(this.#version, null, resync)
+    this.#onFirst()
+    // the stream waits for the disk: the control plane then merges changes that come faster than it writes
+    await this.#file
+      ?.save(configuration.share, marked)
+      .catch(error => log.error({ err: error }, 'the snapshot could not be written to DATA_DIR'))
+    return true
+  }
+
+  /** '' before the first. */
+  get #version(): string {
+    return this.#options.configuration.share.version
+  }
+
+  /** The version that updates are to build on; null requests the whole share, also after an invalid update. */
+  get #from(): string | null {
+    return this.#invalid === undefined && this.#version !== '' ? this.#version : null
+  }
+
+  /** Nacks an invalid update: the last good snapshot stays, in memory and on disk. */
+  #refuse(reason: string): void {
+    const { reporter, onFault, log } = this.#options
+    const fault = `an update of the control plane is refused: ${reason}`
+    onFault(fault)
+    if (reason === this.#invalid) return
+    this.#invalid = reason
+    log.warn({ reason }, 'an update of the control plane is refused; serving the last snapshot')
+    reporter.serves(this.#version, fault)
+  }
+
+  /** The control plane has nothing newer than what is served. */
+  #accept(): void {
+    if (this.#recover()) this.#options.reporter.serves(this.#version, null)
+  }
+
+  /** @returns whether the last update was refused as invalid */
+  #recover(): boolean {
+    if (this.#invalid === undefined) return false
+    this.#invalid = undefined
+    this.#options.onFault(this.#reported === undefined ? undefined : connectionFault(this.#reported))
+    return true
+  }
+}
+
+function connectionFault(reason: string): string {
+  return `the control plane cannot be followed: ${reason}`
+}
