@@ -70,6 +70,6 @@ it('names DATABASE_URL, and no password, when the server does not respond', asyn
   const url = 'postgres://user:hunter2@127.0.0.1:1/nothing'
   const opening = openStore({ url, dataDir: '.', now: Date.now, onFault: () => {} })
   await expect(opening).rejects.toThrow(
-    /^the database at 127\.0\.0\.1:1 does not answer: (?!.*hunter2).*Check DATABASE_URL\.$/,
+    /^the database at 127\.0\.0\.1:1 does not respond: (?!.*hunter2).*Check DATABASE_URL\.$/,
   )
 })

@@ -45,7 +45,7 @@ it('sends nothing to one that came in past the check', async () => {
   await until('the refusal', async () => (await acme.deliveries(hook))[0]?.error != null)
   expect((await acme.deliveries(hook))[0]).toMatchObject({
     ...{ status: 'pending', attempt: 1, status_code: null },
-    error: 'the address is plain HTTP, which is not called in production',
+    error: 'the address is plain HTTP, which is not allowed in production: change it to https',
   })
   expect(one.connections()).toBe(0)
 })
