@@ -3,17 +3,16 @@
  * that ends without warning costs a consumer at most the unspent rest of one reservation, and never gives it more.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockDirectory } from '../../../shared/fs/directory-lock.ts'
 import type { KernelHandle } from '../../kernel/create.ts'
-import type { WasmKernel } from '../../kernel/wasm.ts'
 import { RESERVING_CONSUMERS } from '../memory/abi.ts'
 import { createQuotaRegion, joinQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
 import { LocalQuota } from '../memory/local-quota.ts'
 import { Notices } from '../memory/notices.ts'
 import type { RegionOptions } from '../memory/region.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
-import { lockDirectory } from './directory-lock.ts'
 import { Journal } from './journal.ts'
 import { JournalReserver } from './journal-reserver.ts'
 import { type RestoreReport, restore } from './restore.ts'
@@ -23,7 +22,7 @@ export interface JournalQuotaOptions extends RegionOptions, Clocks {
   /** Where the counters are kept; `quota` in DATA_DIR. Made when missing. */
   readonly dir: string
   /** The process's kernel, its layout planned with `quotaBytes`; absent: a memory of its own, for one thread. */
-  readonly kernel?: KernelHandle<WasmKernel>
+  readonly kernel?: KernelHandle
   /** Size at which a file of the journal is followed by a new one. Default 4 MiB. */
   readonly segmentBytes?: number
   /** Milliseconds between two times the files are brought to the disk. Default 200: a power cut may give what was reserved within them again. */
@@ -55,7 +54,8 @@ export interface JournalParts {
 /** Locks the directory and restores the counters; nothing is reserved yet. @throws as `openJournalQuota` */
 export function openJournal(options: JournalQuotaOptions): Required<JournalParts> {
   const { dir, kernel } = options
-  const lock = lockDirectory(dir)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const lock = lockDirectory(dir, { file: join(dir, 'lock'), setting: 'DATA_DIR' })
   try {
     const region = createQuotaRegion(options, kernel, seedOf(dir))
     const quota = new TableQuota(region, options)
