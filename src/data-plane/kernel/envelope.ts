@@ -1,4 +1,4 @@
-/** Reading the envelope of a `tools/call`: the interface, and the call made of its parts. It scans nothing: `wasm-envelope.ts` and `twin-envelope.ts` do. */
+/** Reads the envelope of a `tools/call`: the interface of the scanner, and the call built from the parts it finds. It scans nothing: `wasm-envelope.ts` does. */
 import {
   CALL_ARGUMENTS,
   CALL_FOREIGN,
@@ -12,7 +12,6 @@ import {
 
 /** One per thread. What it found stands until the next `read`: take it before anything else runs. */
 export interface EnvelopeReader {
-  readonly engine: 'wasm' | 'twin'
   /**
    * True when the body is sound JSON in UTF-8, no byte order mark before it, and plainly a JSON-RPC request of `tools/call`
    * (assembly/envelope.ts says which). False for everything else, sound or not, and for more than MAX_BODY_BYTES.

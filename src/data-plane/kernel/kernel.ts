@@ -1,4 +1,4 @@
-/** The interface of the kernel: what it is asked and what it answers. It decides nothing: `wasm.ts` and `twin.ts` implement it. */
+/** The interface of the kernel: its calls and their results. It contains no code; `wasm.ts` implements it. */
 import type * as abi from './abi.ts'
 import type { EnvelopeReader } from './envelope.ts'
 
@@ -51,12 +51,11 @@ export type Status =
  * No call throws once the routes are loaded.
  */
 export interface Kernel {
-  readonly engine: 'wasm' | 'twin'
-  /** Reads bodies; a call of its own kind, with results of its own. */
+  /** Reads request bodies; its results are separate from those of the other calls. */
   readonly envelope: EnvelopeReader
 
   /**
-   * Compiles a table and makes it the one in use. Nothing changes when it throws, nor for who holds a result already.
+   * Compiles a table and makes it the one in use. Results of the last call stay readable. When it throws, the previous table stays in use.
    * @throws Error naming the row: a pattern that is not canonical, two rows for the same method and pattern, no room.
    */
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import { createKernel, type KernelHandle } from '../../kernel/create.ts'
 import type { SharedMemory } from '../../kernel/layout.ts'
-import type { WasmKernel } from '../../kernel/wasm.ts'
 import { formatRegion, planRegion, type RegionOptions, type RegionPlan } from './region.ts'
 
 /** What each does is said in assembly/window*.ts. Lengths may be HASHED; tool lengths 0 where no tool is meant. */
@@ -89,7 +88,7 @@ export interface SharedQuota {
  */
 export function createQuotaRegion(
   options: RegionOptions = {},
-  on: KernelHandle<WasmKernel> | undefined = undefined,
+  on: KernelHandle | undefined = undefined,
   seed: Uint8Array | undefined = undefined,
 ): QuotaRegion {
   const plan = planRegion(options)
@@ -117,7 +116,7 @@ export function joinQuotaRegion({ shared, plan }: SharedQuota, thread: number): 
   return regionOf(createKernel({ shared, thread }), plan)
 }
 
-function regionOf({ kernel, shared }: KernelHandle<WasmKernel>, plan: RegionPlan): QuotaRegion {
+function regionOf({ kernel, shared }: KernelHandle, plan: RegionPlan): QuotaRegion {
   const { memory, layout } = shared
   return { kernel: kernel.exports as unknown as QuotaKernel, memory, base: layout.quotaBase, plan, shared }
 }

@@ -1,8 +1,8 @@
 /** One to eight threads on one bucket in shared memory: together they get exactly what one would. */
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTwin } from '../../../../src/data-plane/kernel/create.ts'
-import { createMemory, planLayout } from '../../../../src/data-plane/kernel/layout.ts'
+import { shareMemory } from '../../../../src/data-plane/kernel/layout.ts'
+import { createTwin } from '../../../oracles/kernel/twin.ts'
 import { NOW_MS } from './engines.ts'
 
 const THREADS = 8
@@ -23,9 +23,8 @@ interface Run {
 
 /** Starts all threads at once; this thread takes part with the twin on the same memory. */
 async function race({ threads, takes, burst, stepEvery }: Run) {
-  const layout = planLayout({ threads, buckets: 64, routeTableBytes: 1024 })
-  const memory = createMemory(layout)
-  const { kernel: twin } = createTwin({ shared: { memory, layout } })
+  const shared = shareMemory({ threads, buckets: 64, routeTableBytes: 1024 })
+  const { kernel: twin } = createTwin({ shared })
   twin.setBucketRate(7, { tokens: 1, periodMs: 1, burst })
   const gate = new SharedArrayBuffer(12)
   const words = new Int32Array(gate)
@@ -33,7 +32,7 @@ async function race({ threads, takes, burst, stepEvery }: Run) {
     (worker, thread) =>
       new Promise<number>(resolve => {
         worker.once('message', resolve)
-        worker.postMessage({ memory, layout, thread, gate, slot: 7, takes, nowMs: NOW_MS, stepEvery })
+        worker.postMessage({ ...shared, thread, gate, slot: 7, takes, nowMs: NOW_MS, stepEvery })
       }),
   )
   while (Atomics.load(words, 0) < threads) await new Promise(resolve => setTimeout(resolve, 1))

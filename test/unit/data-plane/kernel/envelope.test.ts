@@ -7,10 +7,14 @@ import {
   CALL_TOKEN,
   MAX_BODY_BYTES,
 } from '../../../../src/data-plane/kernel/abi.ts'
-import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../../../src/data-plane/kernel/envelope.ts'
+import { createTwin } from '../../../oracles/kernel/twin.ts'
 
-const engines: readonly EnvelopeReader[] = [createKernel().kernel.envelope, createTwin().kernel.envelope]
+const engines: readonly (readonly [string, EnvelopeReader])[] = [
+  ['wasm', createKernel().kernel.envelope],
+  ['twin', createTwin().kernel.envelope],
+]
 
 function around(params: string, id = '1'): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
@@ -20,7 +24,7 @@ function span(reader: EnvelopeReader, part: number): string {
   return reader.utf8(reader.parts[part / 4]!, reader.parts[part / 4 + 1]!)
 }
 
-describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_, reader) => {
+describe.each(engines)('%s', (_, reader) => {
   const calls = new CallReader(reader)
   const read = (text: string) => calls.read(Buffer.from(text))
 
