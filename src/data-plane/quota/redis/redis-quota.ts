@@ -110,7 +110,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     if (name === '') {
       if (generation <= cleared) return
       cleared = generation
-      notices.heard()
+      notices.notifyAll()
     } else leases.reset(name, generation)
   }
 

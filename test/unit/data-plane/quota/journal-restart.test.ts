@@ -63,7 +63,7 @@ describe('after an orderly end', () => {
         .map(row => row.key)
         .sort(),
     ).toEqual(['a', 'free'])
-    expect(second.restored).toMatchObject({ consumers: 2, homeless: 0, skippedBytes: 0 })
+    expect(second.restored).toMatchObject({ consumers: 2, dropped: 0, skippedBytes: 0 })
     expect(takeMany(second, 'a', limits, wall.ms, 100)).toBe(10)
     expect(second.take({ key: 'a', limits, nowMs: wall.ms })).toMatchObject({ kind: 'minute' })
     wall.ms += 61_000
