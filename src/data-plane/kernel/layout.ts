@@ -14,7 +14,7 @@ export interface LayoutOptions {
   readonly buckets?: number
   /** Bytes of the quota region, shared by all threads. Default 0. */
   readonly quotaBytes?: number
-  /** Room for one route table; each thread has two. About 200 bytes per route. Default 8 MiB, which the OS gives only when written. */
+  /** Size of one route table; each thread has two. About 200 bytes per route. Default 8 MiB, allocated by the OS only when written. */
   readonly routeTableBytes?: number
 }
 

@@ -32,7 +32,7 @@ export class RouteTableWriter {
   readonly #hash: SegmentHash
   #end: number
 
-  /** @param base address of the table, at a multiple of 64; `bytes` is the room it has. */
+  /** @param base address of the table, at a multiple of 64; `bytes` is its maximum size. */
   constructor(memory: WebAssembly.Memory, base: number, bytes: number, hash: SegmentHash) {
     this.#view = new DataView(memory.buffer)
     this.#base = base
@@ -41,7 +41,7 @@ export class RouteTableWriter {
     this.#end = base
   }
 
-  /** @returns address of the root node. @throws RangeError when there is no room. */
+  /** @returns address of the root node. @throws RangeError when it does not fit. */
   write(root: RouteNode, routes: readonly RouteDefinition[]): number {
     const at = this.#reserve(1)
     this.#node(at, root, routes)

@@ -1,4 +1,4 @@
-/** Events in protobuf and JSON, for whoever reads them again. The hot path writes protobuf itself (`event-encoder.ts`), checked against this. */
+/** Events in protobuf and JSON, for readers of the topic and the spool. It is not used on the hot path: `event-encoder.ts` writes protobuf, and tests compare the two. */
 
 import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
 import { MeteringEvent as Message } from './event.generated.ts'
@@ -11,7 +11,7 @@ type Decoded = Omit<MeteringEvent, 'occurred_at' | 'access' | 'outcome'> & {
   readonly outcome: number
 }
 
-/** @throws Error when the bytes are no MeteringEvent */
+/** @throws Error when the bytes are not a MeteringEvent */
 export function decodeEvent(bytes: Uint8Array): MeteringEvent {
   const raw = Message.decode(bytes) as Decoded
   if (raw.event_id === '' || raw.occurred_at === null) throw new Error('not a metering event')
@@ -44,7 +44,7 @@ export function decodeEvent(bytes: Uint8Array): MeteringEvent {
   }
 }
 
-/** The event with the generated code: for tests, and as what the hand-written encoder is measured against. */
+/** Encodes with the generated code: for tests, and as the reference of the hand-written encoder. */
 export function encodeEvent(event: MeteringEvent): Uint8Array {
   const ms = Date.parse(event.occurred_at)
   return Message.encode({
@@ -55,7 +55,7 @@ export function encodeEvent(event: MeteringEvent): Uint8Array {
   }).finish()
 }
 
-/** An event from the topic, in whichever format it was written. @throws Error when it is in neither */
+/** Decodes an event of the topic in either format. @throws Error when it is in neither */
 export function readEvent(bytes: Uint8Array): MeteringEvent {
   // 0x7b is `{`; in protobuf it would begin field 15 as a group, which the event does not have
   if (bytes[0] !== 0x7b) return decodeEvent(bytes)

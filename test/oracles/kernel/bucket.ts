@@ -40,7 +40,7 @@ export function tokensLeft(words: BigInt64Array, slot: number, nowMs: number): n
   return held > 0n ? clamped(held / interval) : 0
 }
 
-/** Index of a slot's first word; undefined when there is no such slot. */
+/** Index of a slot's first word; undefined when the slot does not exist. */
 function placeOf(words: BigInt64Array, slot: number): number | undefined {
   const at = (slot * BUCKET_SIZE) / 8
   return at >= 0 && at < words.length ? at : undefined

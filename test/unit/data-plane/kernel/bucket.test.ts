@@ -123,7 +123,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ fill: true as const }) },
 )
 
-test('100,000 sequences: the kernel and its twin answer alike', () => {
+test('100,000 sequences: the kernel and its twin return the same results', () => {
   const [kernel, twin] = bothEngines()
   let granted = 0
   let refused = 0

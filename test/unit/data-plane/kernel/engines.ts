@@ -10,7 +10,7 @@ export function engineOf(kernel: Kernel): 'wasm' | 'twin' {
 
 export const NOW_MS = Date.UTC(2026, 10, 21, 12)
 
-/** The kernel and its twin, each on a memory of its own. */
+/** The kernel and its twin, each on a separate memory. */
 export function bothEngines(
   options: { routes?: readonly RouteDefinition[]; buckets?: number } = {},
 ): [Kernel, Kernel] {

@@ -119,7 +119,7 @@ describe.each(engines)('%s', (_, reader) => {
     [[0xf4, 0x90, 0x80, 0x80]],
     [[0xf5, 0x80, 0x80, 0x80]],
     [[0xff]],
-  ])('leaves bytes %j, which are no UTF-8', bytes => {
+  ])('does not accept bytes %j, which are not UTF-8', bytes => {
     const [before, after] = around('{"name":"x","arguments":{"a":"|"}}').split('|') as [string, string]
     expect(
       calls.read(Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])),
@@ -143,7 +143,7 @@ describe.each(engines)('%s', (_, reader) => {
     for (let length = 0; length < long.length; length++) expect(read(long.slice(0, length))).toBeUndefined()
   })
 
-  test('names of tools that look alike are told apart', () => {
+  test('similar names of tools are distinguished', () => {
     const names = Array.from({ length: 2000 }, (_, i) => `tool_${'ab'.repeat(i % 5)}${i}`)
     for (const name of [...names, ...names])
       expect(read(around(`{"name":"${name}"}`))?.params.name).toBe(name)

@@ -126,7 +126,7 @@ describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))(
       expect(createKernel().kernel.admit('/', METHOD_GET, NOW_MS)).toBe(NOT_FOUND)
     })
 
-    test('every segment length from 1 to 70 is told apart from its neighbours', () => {
+    test('every segment length from 1 to 70 is distinguished from its neighbors', () => {
       const routes = Array.from({ length: 70 }, (_, i) => ({
         method: 'GET',
         pattern: `/r/${'s'.repeat(i + 1)}`,
@@ -149,7 +149,7 @@ describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))(
         expect(kernel.admit('/m', method === '*' ? METHOD_OTHER : methodNumber(method), NOW_MS)).toBe(i)
     })
 
-    test('a reload swaps the whole table; results at hand stay as they are', () => {
+    test('a reload replaces the whole table; results of the last call stay readable', () => {
       const first = kernel.loadRoutes([{ method: 'GET', pattern: '/old/{id}' }])
       const route = kernel.admit('/old/7', METHOD_GET, NOW_MS)
       const second = kernel.loadRoutes([

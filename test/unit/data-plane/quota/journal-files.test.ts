@@ -74,7 +74,7 @@ describe('damage', () => {
     await quota.close()
   })
 
-  test('a lost seed is a fault with a mend, not a new one in silence', async () => {
+  test('a damaged seed is an error that names the fix; it is not replaced', async () => {
     const dir = newDirectory()
     await openJournalQuota({ dir, ...SMALL }).close()
     writeFileSync(join(dir, 'seed'), 'short')
@@ -122,7 +122,7 @@ describe('size', () => {
     await again.close()
   })
 
-  test('what cannot be written down is not granted, and the fault is told', async () => {
+  test('a call whose note cannot be written is not granted, and the error is reported', async () => {
     const dir = newDirectory()
     const faults: string[] = []
     const quota = openJournalQuota({ dir, ...SMALL, onFault: error => faults.push(error.message) })
@@ -140,7 +140,7 @@ describe('size', () => {
 })
 
 describe('threads', () => {
-  test('each writes a file of its own, and all are put together again', async () => {
+  test('each writes a separate file, and the restore combines all', async () => {
     const dir = newDirectory()
     const one = openJournalQuota({ dir, ...SMALL, threads: 2 })
     const two = joinJournalQuota({ dir, share: one.share, thread: 1 })
@@ -167,7 +167,7 @@ describe('threads', () => {
 })
 
 describe('lock', () => {
-  test('a directory in use is refused by name, and free again after close', async () => {
+  test('a directory in use is refused by name, and available after close', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL })
     expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(

@@ -9,7 +9,7 @@ import { crashed, newDirectory } from './journal-directory.ts'
 const NOON = Date.UTC(2026, 2, 10, 12)
 const SMALL = { consumers: 16, toolBuckets: 1, listed: 16 }
 
-/** One wall clock over several processes; each process has a monotonic clock of its own. */
+/** One wall clock over several processes; each process has a separate monotonic clock. */
 function machine() {
   const wall = { ms: NOON }
   function open(dir: string, more: Partial<Parameters<typeof openJournalQuota>[0]> = {}) {

@@ -75,7 +75,7 @@ describe('what it says', () => {
 })
 
 describe('faults', () => {
-  test('all are reported together, each with its field, the reason and the mend', () => {
+  test('all are reported together, each with its field, the reason and the fix', () => {
     const text = [
       'plans:',
       '  Bad Name: {}',
