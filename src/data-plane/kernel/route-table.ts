@@ -23,7 +23,7 @@ const NONE = -1
 const WORD_BYTES = 8
 
 /** The kernel's own hash of a segment, so that there is only one. */
-export type SegmentHash = (segment: string) => number
+type SegmentHash = (segment: string) => number
 
 export class RouteTableWriter {
   readonly #view: DataView

@@ -19,7 +19,7 @@ export const SEEDED_PLANS: readonly Plan[] = Object.freeze([
 ])
 
 /** Default path of the file; only there may it be missing. */
-export const DEFAULT_PLANS_FILE = './plans.yaml'
+const DEFAULT_PLANS_FILE = './plans.yaml'
 
 const LIMITS = ['perSecond', 'perMinute', 'perDay', 'perMonth', 'burst'] as const
 const MAX_LIMIT = 2 ** 31 - 1

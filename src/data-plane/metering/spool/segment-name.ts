@@ -25,7 +25,7 @@ export function segmentFile(key: string, growing: boolean): string {
 }
 
 /** undefined: not the name of a segment. */
-export function parseSegmentFile(file: string): SegmentName | undefined {
+function parseSegmentFile(file: string): SegmentName | undefined {
   const match = PATTERN.exec(file)
   if (match === null) return undefined
   return { key: match[1]!, file, growing: match[4] === 'open', writer: match[2]!, first: Number(match[3]) }

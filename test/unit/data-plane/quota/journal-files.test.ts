@@ -132,7 +132,7 @@ describe('size', () => {
       granted: false,
       cause: 'store_unavailable',
     })
-    expect(faults[0]).toMatch(/is closed; nothing can be noted after close/)
+    expect(faults[0]).toMatch(/is closed; no note can be appended after close/)
     const again = openJournalQuota({ dir, ...SMALL })
     expect(again.statisticsOf('b')).toBeUndefined()
     await again.close()
