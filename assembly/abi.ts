@@ -3,7 +3,7 @@
  * Each is one `export const NAME: i32 = …` because the host's copy is this file without the types (`npm run build:kernel`).
  */
 
-/** Raised with every change of a struct or a call; the host refuses a kernel of another number. */
+/** Incremented with every change of a struct or a call; the host rejects a kernel with another version. */
 export const ABI_VERSION: i32 = 3
 
 // ── Status: what `normalize`, `match` and `admit` return when it is below zero ──────────────────────────────
@@ -24,7 +24,7 @@ export const PATH_BAD_ESCAPE: i32 = -12
 export const PATH_ENCODED_SLASH: i32 = -13
 /** `\` or `%5C`: a separator to some (WHATWG URL), data to others. */
 export const PATH_BACKSLASH: i32 = -14
-/** A zero byte, raw or as `%00`: the end of the path to C code behind us. */
+/** A zero byte, raw or as `%00`: C code of a backend may end the path there. */
 export const PATH_NUL: i32 = -15
 /** Another control character (1–1F, 7F), raw or escaped. */
 export const PATH_CONTROL: i32 = -16
@@ -39,7 +39,7 @@ export const PATH_BAD_CHARACTER: i32 = -19
 
 /** The body is a JSON-RPC request of `tools/call`; RESULT_CALL says where its parts stand. */
 export const ENVELOPE_CALL: i32 = 0
-/** Anything else, sound or not: for the host's own parser. */
+/** Anything else, valid or not: for the host's parser. */
 export const ENVELOPE_OTHER: i32 = -1
 
 // ── Methods (RFC 9110 §9, RFC 5789) ─────────────────────────────────────────────────────────────────────────
@@ -53,9 +53,9 @@ export const METHOD_PATCH: i32 = 5
 export const METHOD_OPTIONS: i32 = 6
 export const METHOD_TRACE: i32 = 7
 export const METHOD_CONNECT: i32 = 8
-/** Any other token. No route can be made for it, only METHOD_ANY takes it. */
+/** Any other token. Only a route with METHOD_ANY matches it. */
 export const METHOD_OTHER: i32 = 9
-/** In a route: every method that has no route of its own at the same pattern. Never the method of a request. */
+/** In a route: every method without a separate route for the same pattern. Never the method of a request. */
 export const METHOD_ANY: i32 = 10
 
 // ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,5 +172,5 @@ export const BUCKET_SIZE: i32 = 64
 export const BUCKET_FULL_AT: i32 = 0
 /** i64: nanoseconds until one token has come back. */
 export const BUCKET_INTERVAL: i32 = 8
-/** i64: tokens it holds × interval. 0, as in a slot nobody configured, refuses everything. */
+/** i64: tokens it holds × interval. 0, as in an unconfigured slot, refuses every request. */
 export const BUCKET_CAPACITY: i32 = 16

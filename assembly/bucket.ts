@@ -1,5 +1,5 @@
 /**
- * Token buckets by slot number, exact however many threads take from one. It reads no clock: time is an argument.
+ * Token buckets by slot number, exact with any number of threads. It reads no clock: time is an argument.
  *
  * The generic cell rate algorithm (ITU-T I.371 annex A, "virtual scheduling") is a token bucket in one number: when
  * the bucket would be full again. One number is one compare-and-swap. It is kept in nanoseconds and does not depend on
@@ -33,7 +33,7 @@ export function spend(slot: u32, tokens: u32, nowMs: f64): i64 {
   }
 }
 
-/** Milliseconds, rounded up, until what is short has come back. */
+/** Milliseconds, rounded up, until the missing tokens have been refilled. */
 export function waitMs(short: i64): i32 {
   return short == NEVER ? i32.MAX_VALUE : <i32>min<i64>((short + NS_PER_MS - 1) / NS_PER_MS, i32.MAX_VALUE)
 }
@@ -41,7 +41,7 @@ export function waitMs(short: i64): i32 {
 /**
  * Takes `tokens` from a slot, all or none.
  * @param nowMs Unix milliseconds; fractions are dropped. Going backwards never gives a token twice.
- * @returns 0; or, below zero, minus the milliseconds until they can be had (minus 2³¹−1: never).
+ * @returns 0; or, below zero, minus the milliseconds until they are available (minus 2³¹−1: never).
  */
 export function takeTokens(slot: u32, tokens: u32, nowMs: f64): i32 {
   const short = spend(slot, tokens, nowMs)

@@ -214,14 +214,14 @@ function readArguments(at: usize): usize {
   }
 }
 
-/** `__proto__`: to the host's assignment it is no name like others. */
+/** `__proto__`: an assignment by the host would set the prototype. */
 // @ts-ignore: decorator
 @inline
 function isProto(from: usize, to: usize): bool {
   return to - from == 9 && load<u64>(from) == 0x5f6f_746f_7270_5f5f && load<u8>(from, 8) == 0x5f
 }
 
-/** `_meta`; where it holds a progress token and nothing else, as most do, also where that stands. */
+/** `_meta`; when it holds only a progress token, as usual, also the place of that. */
 function readMeta(at: usize): usize {
   const inside = skipSpace(at + 1)
   // "progressToken"

@@ -16,10 +16,10 @@ const BRACE: u32 = 0x7b
 /** A closing brace is a closing bracket with this bit. */
 const OF_BRACE: u32 = 0x20
 
-/** Containers in containers; a bit each. */
+/** Nested containers; a bit each. */
 const MAX_DEPTH: i32 = 64
 
-/** Set by every byte above 7F that was stepped over; whoever asks clears it first. */
+/** Set when a byte above 7F was read; the caller clears it first. */
 export let foreign: bool = false
 
 export function clearForeign(): void {

@@ -1,32 +1,32 @@
 /**
- * The memory map, and where this instance's own parts of it are. It hands out addresses; it reads and writes nothing.
+ * The memory map, and the addresses of this instance's parts. It reads and writes no memory.
  *
  * One shared memory per process; every thread instantiates the kernel on it. The host lays it out
- * (`src/data-plane/kernel/layout.ts`) and tells each instance its addresses once, at start. The kernel has no data
- * segment and no heap, so a new instance writes nothing over what the others count.
+ * (`src/data-plane/kernel/layout.ts`) and passes each instance its addresses once, at start. The kernel has no data
+ * segment and no heap, so a new instance does not overwrite the counts of the others.
  *
  *        0 ┌──────────────────────────────────────────────┐
- *          │ nothing: an address of 0 is a mistake        │
+ *          │ unused: an address of 0 is an error          │
  *     1024 ├──────────────────────────────────────────────┤ ─┐
  *          │ BUCKETS   bucketCount × 64 B                 │  │  shared by all threads,
  *          ├────────────────────────────────── 64 KiB ────┤  │  changed by atomics only
  *          │ QUOTA     0 – 256 MiB, laid out by window.ts │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘
  *          │ ARENA 0   RESULT │ stack │ INPUT │ OUTPUT    │ ─┐
- *          │ TABLE 0A  a route table, read only           │  │  thread 0's own
+ *          │ TABLE 0A  a route table, read only           │  │  of thread 0 only
  *          │ TABLE 0B  the next one                       │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘
  *          │ ARENA 1 …                                    │
  *          └──────────────────────────────────────────────┘
  *
- * Beyond INPUT, OUTPUT and the tables at least 64 readable bytes follow: vector loads may look past the end.
+ * Beyond INPUT, OUTPUT and the tables at least 64 readable bytes follow: vector loads may read past the end.
  */
 
 /** Base of this thread's arena (abi.ts: ARENA_…, RESULT_…). */
 export let arena: usize = 0
 /** First bucket slot. */
 export let buckets: usize = 0
-/** Slots there are; a slot number at or above it is refused. */
+/** Number of slots; a slot number at or above it is refused. */
 export let bucketCount: u32 = 0
 
 /** Called once, by `init`. */

@@ -79,7 +79,7 @@ export function writeClasses(): void {
   v128.store(classes, i8x16.splat(<i8>DOT), 64)
 }
 
-/** Bit per byte of a block that no URI path holds. */
+/** Bit per byte of a block that cannot be in a URI path. */
 function foreignBytes(block: v128, lowTable: v128, highTable: v128, nibble: v128): i32 {
   const low = i8x16.swizzle(lowTable, v128.and(block, nibble))
   const high = i8x16.swizzle(highTable, v128.and(i16x8.shr_u(block, 4), nibble))
@@ -87,8 +87,8 @@ function foreignBytes(block: v128, lowTable: v128, highTable: v128, nibble: v128
 }
 
 /**
- * Sets `segmentEnds`, and says whether the path is canonical as it stands. The answer may be false for one that is
- * (`/.well-known`: a dot behind a slash); rewriting it finds out.
+ * Sets `segmentEnds` and returns whether the path is canonical. It may return false for a canonical path
+ * (`/.well-known`: a dot after a slash); the path is then rewritten to itself.
  */
 function scan(start: usize, length: i32): bool {
   const classes = arena + ARENA_CLASSES
@@ -227,7 +227,7 @@ function escapeStatus(byte: u32): i32 {
   return 0
 }
 
-/** Why a raw byte that is no path character may not be there; 0 when its escape says the same. */
+/** Why a raw byte that is not a path character is refused; 0 when it is equivalent to its escape. */
 function rawStatus(byte: u32): i32 {
   if (byte >= 0x80) return PATH_NOT_ASCII
   if (byte == 0x20 || byte == 0x23 || byte == 0x3f) return PATH_BAD_CHARACTER

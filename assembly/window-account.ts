@@ -1,4 +1,4 @@
-/** Looks up, reads and resets the counts of a consumer; what an administrator asks, never a call under way. */
+/** Looks up, reads and resets the counts of a consumer, for listings and administrators. It decides no call. */
 import {
   BUSY,
   HEAD_CONSUMERS,
@@ -18,40 +18,25 @@ import {
   READ_SECOND_QUANTUM,
   READ_SHARE,
   READ_TOKENS,
-  RING_QUANTUM,
   SCRATCH_HASH,
   SCRATCH_KEY,
-  SLOT_DAY,
-  SLOT_DAY_BEFORE,
-  SLOT_DAY_COUNT,
-  SLOT_DAY_LIMIT,
-  SLOT_IN_FLIGHT,
-  SLOT_KEY,
-  SLOT_LOCK,
-  SLOT_MINUTE,
-  SLOT_MONTH,
-  SLOT_MONTH_BEFORE,
-  SLOT_MONTH_COUNT,
-  SLOT_MONTH_LIMIT,
-  SLOT_RESERVED,
-  SLOT_SECOND,
-  SLOT_TOKENS,
   TABLE_STRIDE,
   TABLE_USED,
 } from './window-abi'
+import { Consumer, Slot, inFlightOf, lockOf, minuteOf, secondOf } from './window-slot'
 import { day, month, setCalendar } from './window-calendar'
 import { settle } from './window-decide'
 import { keyHigh, keyLow, useKey } from './window-key'
 import { held } from './window-ring'
 import { base, find, holds, lock, scratch, slotAt, stuck, unlock } from './window-table'
 
-/** Tells the host which lock it has to wait for. */
+/** BUSY, with the address of the lock for which the host has to wait. */
 export function busy(): i32 {
   store<u32>(scratch, <u32>stuck, OUT_STUCK)
   return BUSY
 }
 
-/** Number of the slot of the key, -1 when it is not known. */
+/** Number of the slot of the key, -1 when there is none. */
 export function quotaFind(keyLength: i32): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
   const table = base + HEAD_CONSUMERS
@@ -59,14 +44,14 @@ export function quotaFind(keyLength: i32): i32 {
   return slot == 0 ? -1 : <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
 }
 
-/** Locks a slot by number and brings it to now; 0 when it is nobody's, 1 when its lock is not free. */
+/** Locks a slot by number and brings it to now; 0 when it is free, 1 when its lock is taken. */
 export function open(number: u32, monoMs: f64, unixMs: f64): usize {
   const table = base + HEAD_CONSUMERS
   if (number >= load<u32>(table, TABLE_USED)) return 0
   const slot = slotAt(table, number)
-  if (!lock(slot + SLOT_LOCK)) return 1
+  if (!lock(lockOf(slot))) return 1
   if (holds(slot, 0, 0)) {
-    unlock(slot + SLOT_LOCK)
+    unlock(lockOf(slot))
     return 0
   }
   setCalendar(<i64>unixMs)
@@ -74,55 +59,58 @@ export function open(number: u32, monoMs: f64, unixMs: f64): usize {
   return slot
 }
 
-/** Copies what a slot counts to READ_…, and its key to SCRATCH_HASH. */
+/** Copies the counts of a slot to READ_…, and its key to SCRATCH_HASH. */
 export function describe(slot: usize): void {
-  store<u64>(scratch, load<u64>(slot, SLOT_KEY), SCRATCH_HASH)
-  store<u64>(scratch, load<u64>(slot, SLOT_KEY + 8), SCRATCH_HASH + 8)
-  store<u32>(scratch, load<u16>(slot, SLOT_DAY), READ_DAY)
-  store<u32>(scratch, load<u16>(slot, SLOT_MONTH), READ_MONTH)
-  store<u32>(scratch, load<u32>(slot, SLOT_DAY_COUNT), READ_DAY_COUNT)
-  store<u32>(scratch, load<u32>(slot, SLOT_MONTH_COUNT), READ_MONTH_COUNT)
-  store<u32>(scratch, load<u32>(slot, SLOT_DAY_LIMIT), READ_DAY_LIMIT)
-  store<u32>(scratch, load<u32>(slot, SLOT_MONTH_LIMIT), READ_MONTH_LIMIT)
-  const flight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  const shared = changetype<Slot>(slot)
+  const consumer = changetype<Consumer>(slot)
+  store<u64>(scratch, shared.keyLow, SCRATCH_HASH)
+  store<u64>(scratch, shared.keyHigh, SCRATCH_HASH + 8)
+  store<u32>(scratch, consumer.day, READ_DAY)
+  store<u32>(scratch, consumer.month, READ_MONTH)
+  store<u32>(scratch, consumer.dayCount, READ_DAY_COUNT)
+  store<u32>(scratch, consumer.monthCount, READ_MONTH_COUNT)
+  store<u32>(scratch, consumer.dayLimit, READ_DAY_LIMIT)
+  store<u32>(scratch, consumer.monthLimit, READ_MONTH_LIMIT)
+  const flight = atomic.load<u32>(inFlightOf(slot))
   store<u32>(scratch, flight & IN_FLIGHT_MASK, READ_IN_FLIGHT)
   store<u32>(scratch, flight >>> 16, READ_SHARE)
-  store<u32>(scratch, load<u32>(slot, SLOT_RESERVED), READ_RESERVED)
-  store<u32>(scratch, load<u32>(slot, SLOT_TOKENS), READ_TOKENS)
-  store<u32>(scratch, held(slot + SLOT_SECOND), READ_SECOND)
-  store<u32>(scratch, held(slot + SLOT_MINUTE), READ_MINUTE)
-  store<u32>(scratch, load<u32>(slot + SLOT_SECOND, RING_QUANTUM), READ_SECOND_QUANTUM)
-  store<u32>(scratch, load<u32>(slot + SLOT_MINUTE, RING_QUANTUM), READ_MINUTE_QUANTUM)
+  store<u32>(scratch, consumer.reserved, READ_RESERVED)
+  store<u32>(scratch, consumer.tokens, READ_TOKENS)
+  store<u32>(scratch, held(secondOf(slot)), READ_SECOND)
+  store<u32>(scratch, held(minuteOf(slot)), READ_MINUTE)
+  store<u32>(scratch, secondOf(slot).quantum, READ_SECOND_QUANTUM)
+  store<u32>(scratch, minuteOf(slot).quantum, READ_MINUTE_QUANTUM)
 }
 
-/** Copies the counts of a slot, by number, to READ_…; 0 when it is nobody's. */
+/** Copies the counts of a slot, by number, to READ_…; 0 when it is free. */
 export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
   const slot = open(number, monoMs, unixMs)
   if (slot <= 1) return slot == 0 ? 0 : busy()
   describe(slot)
-  unlock(slot + SLOT_LOCK)
+  unlock(lockOf(slot))
   return 1
 }
 
 /**
- * Sets the calendar counts of the key to zero, and its periods to those of `unixMs`, should a wrong clock have put them
- * into the future; 0 when the key is not known.
+ * Sets the calendar counts of the key to zero, and its periods to those of `unixMs`, because a wrong clock may have set
+ * them in the future; 0 when the key has no slot.
  */
 export function quotaReset(keyLength: i32, unixMs: f64): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
   const slot = find(base + HEAD_CONSUMERS, keyLow, keyHigh)
   if (slot == 0) return 0
-  if (!lock(slot + SLOT_LOCK)) return busy()
+  if (!lock(lockOf(slot))) return busy()
   const known = holds(slot, keyLow, keyHigh)
   if (known) {
+    const consumer = changetype<Consumer>(slot)
     setCalendar(<i64>unixMs)
-    store<u16>(slot, <u16>day, SLOT_DAY)
-    store<u16>(slot, <u16>month, SLOT_MONTH)
-    store<u32>(slot, 0, SLOT_DAY_COUNT)
-    store<u32>(slot, 0, SLOT_MONTH_COUNT)
-    store<u32>(slot, 0, SLOT_DAY_BEFORE)
-    store<u32>(slot, 0, SLOT_MONTH_BEFORE)
+    consumer.day = <u16>day
+    consumer.month = <u16>month
+    consumer.dayCount = 0
+    consumer.monthCount = 0
+    consumer.dayBefore = 0
+    consumer.monthBefore = 0
   }
-  unlock(slot + SLOT_LOCK)
+  unlock(lockOf(slot))
   return known
 }

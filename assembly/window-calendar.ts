@@ -1,8 +1,8 @@
-/** UTC days and months as numbers since 1970-01-01, from Unix milliseconds. It remembers only the last day asked for. */
+/** UTC days and months as numbers since 1970-01-01, from Unix milliseconds. It caches only the last day. */
 
 const DAY_MS: i64 = 86_400_000
 
-/** Of the last `setCalendar` of this instance: the day, the month, and when that day began. */
+/** Set by the last `setCalendar` of this instance: the day, the month, and the start of the day. */
 export let day: u32 = 0
 export let month: u32 = 0
 let began: i64 = -1

@@ -1,8 +1,5 @@
-/** Decides one call against every limit of its consumer, all or nothing. Both slots are locked by whoever calls. */
+/** Decides one call against every limit of its consumer, all or nothing. The caller has locked both slots. */
 import {
-  BUCKET_BURST,
-  BUCKET_LEVEL,
-  BUCKET_RATE,
   BUCKET_TOKEN,
   HEAD_RESERVING,
   IN_FLIGHT_MASK,
@@ -23,29 +20,13 @@ import {
   RESERVING_BURST,
   RESERVING_CONSUMERS,
   RESERVING_TOOLS,
-  SLOT_CLOCK,
-  SLOT_DAY,
-  SLOT_DAY_BEFORE,
-  SLOT_DAY_COUNT,
-  SLOT_DAY_LIMIT,
-  SLOT_IN_FLIGHT,
-  SLOT_MINUTE,
-  SLOT_MINUTE_RING,
-  SLOT_MONTH,
-  SLOT_MONTH_BEFORE,
-  SLOT_MONTH_COUNT,
-  SLOT_MONTH_LIMIT,
-  SLOT_RESERVED,
-  SLOT_SECOND,
-  SLOT_SECOND_RING,
-  SLOT_TOKENS,
-  SLOT_UNTIL,
   TAKE_BURST_UNRESERVED,
   TAKE_GRANTED,
   TAKE_REFUSED,
   TAKE_TOOL_UNRESERVED,
   TAKE_UNRESERVED,
 } from './window-abi'
+import { Bucket, Consumer, Slot, inFlightOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
 import { day, month, monthStart } from './window-calendar'
 import {
   add,
@@ -65,43 +46,45 @@ import {
 } from './window-ring'
 import { base, scratch } from './window-table'
 
-/** Brings clock and rings of a consumer to now. The clock never goes back, whatever the caller's does. */
+/** Advances clock and rings of a consumer to now. The clock never goes back, even if the caller's does. */
 export function tick(slot: usize, nowMs: i64): void {
-  const before = load<i64>(slot, SLOT_CLOCK)
+  const consumer = changetype<Consumer>(slot)
+  const before = consumer.clock
   let now = clockAt(nowMs, phaseOf(before))
   if (now > before) {
-    const second = slot + SLOT_SECOND
-    const minute = slot + SLOT_MINUTE
+    const second = secondOf(slot)
+    const minute = minuteOf(slot)
     const step = secondStep(now)
     if (step != secondStep(before)) {
-      advance(second, slot + SLOT_SECOND_RING, secondStep(before), step)
-      if (held(minute) != 0) advance(minute, slot + SLOT_MINUTE_RING, minuteStep(before), minuteStep(now))
+      advance(second, secondCountsOf(slot), secondStep(before), step)
+      if (held(minute) != 0) advance(minute, minuteCountsOf(slot), minuteStep(before), minuteStep(now))
       if (held(second) == 0 && held(minute) == 0) {
         const aligned = clockAt(nowMs, phaseAt(nowMs))
         if (clockMs(aligned) >= clockMs(before)) now = aligned
       }
     }
-    store<i64>(slot, now, SLOT_CLOCK)
+    consumer.clock = now
   }
 }
 
-/** `tick`, and the calendar counts to the periods of `setCalendar`. */
+/** As `tick`, and advances the calendar counts to the periods of `setCalendar`. */
 export function settle(slot: usize, nowMs: i64): void {
+  const consumer = changetype<Consumer>(slot)
   tick(slot, nowMs)
-  const ofDay = <u32>load<u16>(slot, SLOT_DAY)
+  const ofDay = <u32>consumer.day
   if (day > ofDay) {
-    // What was reserved was written down for the day that is over.
-    store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - load<u32>(slot, SLOT_TOKENS), SLOT_RESERVED)
-    store<u32>(slot, 0, SLOT_TOKENS)
-    store<u32>(slot, day == ofDay + 1 ? load<u32>(slot, SLOT_DAY_COUNT) : 0, SLOT_DAY_BEFORE)
-    store<u32>(slot, 0, SLOT_DAY_COUNT)
-    store<u16>(slot, <u16>day, SLOT_DAY)
+    // reserved units were written to the journal for the day that is over
+    consumer.reserved -= consumer.tokens
+    consumer.tokens = 0
+    consumer.dayBefore = day == ofDay + 1 ? consumer.dayCount : 0
+    consumer.dayCount = 0
+    consumer.day = <u16>day
   }
-  const ofMonth = <u32>load<u16>(slot, SLOT_MONTH)
+  const ofMonth = <u32>consumer.month
   if (month > ofMonth) {
-    store<u32>(slot, month == ofMonth + 1 ? load<u32>(slot, SLOT_MONTH_COUNT) : 0, SLOT_MONTH_BEFORE)
-    store<u32>(slot, 0, SLOT_MONTH_COUNT)
-    store<u16>(slot, <u16>month, SLOT_MONTH)
+    consumer.monthBefore = month == ofMonth + 1 ? consumer.monthCount : 0
+    consumer.monthCount = 0
+    consumer.month = <u16>month
   }
 }
 
@@ -136,7 +119,7 @@ function standing(kind: i32, limit: u32, used: u32): void {
   tightKind = kind
 }
 
-/** Writes the tightest window out. `toolFullMs`: until the tool's bucket is full. */
+/** Writes the tightest window to OUT_…. `toolFullMs`: until the tool's bucket is full. */
 function report(unixMs: i64, toolFullMs: i64): void {
   store<u32>(scratch, tightKind, OUT_KIND)
   store<u32>(scratch, tightLimit, OUT_LIMIT)
@@ -152,36 +135,39 @@ function report(unixMs: i64, toolFullMs: i64): void {
 
 /** Refills a bucket to now; a new one is full. */
 function refill(tool: usize, nowMs: i64, rate: u32, burst: u32): i64 {
-  const before = load<i64>(tool, SLOT_CLOCK)
+  const bucket = changetype<Bucket>(tool)
+  const before = bucket.clock
   const full = <i64>burst * BUCKET_TOKEN
   // A forward jump of the clock must not overflow; 2^31 ms fill every bucket.
   const passed = min<i64>(max<i64>(nowMs - before, 0), i32.MAX_VALUE)
-  const level = before == 0 ? full : min<i64>(full, load<i64>(tool, BUCKET_LEVEL) + passed * rate)
-  store<i64>(tool, level, BUCKET_LEVEL)
-  store<i64>(tool, max(nowMs, before), SLOT_CLOCK)
-  store<u32>(tool, rate, BUCKET_RATE)
-  store<u32>(tool, burst, BUCKET_BURST)
+  const level = before == 0 ? full : min<i64>(full, bucket.level + passed * rate)
+  bucket.level = level
+  bucket.clock = max(nowMs, before)
+  bucket.rate = rate
+  bucket.burst = burst
   return level
 }
 
-/** No unit to spend, or none that has not lapsed. */
+/** There is no unit to spend, or it has expired. */
 // @ts-ignore: decorator
 @inline
 export function unreserved(slot: usize, nowMs: i64): bool {
-  const until = load<u32>(slot, SLOT_UNTIL)
-  return load<u32>(slot, SLOT_TOKENS) == 0 || (until != 0 && <u32>(nowMs >> 4) >= until)
+  const shared = changetype<Slot>(slot)
+  const until = shared.until
+  return shared.tokens == 0 || (until != 0 && <u32>(nowMs >> 4) >= until)
 }
 
 // @ts-ignore: decorator
 @inline
 function spend(slot: usize): void {
-  store<u32>(slot, load<u32>(slot, SLOT_TOKENS) - 1, SLOT_TOKENS)
-  store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - 1, SLOT_RESERVED)
+  const shared = changetype<Slot>(slot)
+  shared.tokens -= 1
+  shared.reserved -= 1
 }
 
 /**
- * Address of the count of the caller's period: this one, the one before when the caller's clock has stepped back over
- * its end, or 0: further back nobody knows what was counted, so a limit counts as reached.
+ * Address of the count of the caller's period: the current one, or the one before when the caller's clock has stepped
+ * back over its end. Otherwise 0: the count is unknown, so a limit counts as reached.
  */
 // @ts-ignore: decorator
 @inline
@@ -203,20 +189,22 @@ export function decide(
   toolRate: u32,
   toolBurst: u32,
 ): i32 {
+  const consumer = changetype<Consumer>(slot)
+  const bucket = changetype<Bucket>(tool)
   settle(slot, nowMs)
-  store<u32>(slot, perDay, SLOT_DAY_LIMIT)
-  store<u32>(slot, perMonth, SLOT_MONTH_LIMIT)
-  const clock = load<i64>(slot, SLOT_CLOCK)
-  const second = slot + SLOT_SECOND
-  const minute = slot + SLOT_MINUTE
-  const dayAt = countAt(slot, <u32>load<u16>(slot, SLOT_DAY), day, SLOT_DAY_COUNT, SLOT_DAY_BEFORE)
-  const monthAt = countAt(slot, <u32>load<u16>(slot, SLOT_MONTH), month, SLOT_MONTH_COUNT, SLOT_MONTH_BEFORE)
+  consumer.dayLimit = perDay
+  consumer.monthLimit = perMonth
+  const clock = consumer.clock
+  const second = secondOf(slot)
+  const minute = minuteOf(slot)
+  const dayAt = countAt(slot, <u32>consumer.day, day, offsetof<Consumer>('dayCount'), offsetof<Consumer>('dayBefore'))
+  const monthAt = countAt(slot, <u32>consumer.month, month, offsetof<Consumer>('monthCount'), offsetof<Consumer>('monthBefore'))
   const ofDay = dayAt == 0 ? perDay : load<u32>(dayAt)
   const ofMonth = monthAt == 0 ? perMonth : load<u32>(monthAt)
-  const flight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  const flight = atomic.load<u32>(inFlightOf(slot))
   const inFlight = flight & IN_FLIGHT_MASK
 
-  // The longest wait first: it is the one the caller has to hear of.
+  // the longest wait first: it is the one to report
   if (perMonth != 0 && ofMonth >= perMonth) {
     const reset = monthStart(month + 1)
     return refuse(KIND_MONTH, ofMonth, perMonth, <i64>reset * 1000 - unixMs, reset)
@@ -226,17 +214,17 @@ export function decide(
     return refuse(KIND_DAY, ofDay, perDay, <i64>reset * 1000 - unixMs, reset)
   }
   if (perMinute != 0) {
-    if (misfit(minute, perMinute)) fit(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
+    if (misfit(minute, perMinute)) fit(minute, minuteCountsOf(slot), minuteStep(clock), perMinute)
     if (held(minute) >= perMinute) {
-      const free = freeStep(minute, slot + SLOT_MINUTE_RING, minuteStep(clock), perMinute)
+      const free = freeStep(minute, minuteCountsOf(slot), minuteStep(clock), perMinute)
       const wait = untilMinute(clock, free)
       return refuse(KIND_MINUTE, held(minute), perMinute, wait, secsAfter(unixMs, wait))
     }
   }
   if (perSecond != 0) {
-    if (misfit(second, perSecond)) fit(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
+    if (misfit(second, perSecond)) fit(second, secondCountsOf(slot), secondStep(clock), perSecond)
     if (held(second) >= perSecond) {
-      const free = freeStep(second, slot + SLOT_SECOND_RING, secondStep(clock), perSecond)
+      const free = freeStep(second, secondCountsOf(slot), secondStep(clock), perSecond)
       const wait = untilSecond(clock, free)
       return refuse(KIND_SECOND, held(second), perSecond, wait, secsAfter(unixMs, wait))
     }
@@ -249,7 +237,7 @@ export function decide(
       return refuse(KIND_TOOL, toolBurst, toolBurst, wait, secsAfter(unixMs, wait))
     }
   }
-  // One more would run over into the share.
+  // one more would overflow into the upper half
   if ((burst != 0 && inFlight >= burst) || inFlight == IN_FLIGHT_MASK)
     return refuse(KIND_BURST, inFlight, burst, 1, secsAfter(unixMs, 0))
 
@@ -258,14 +246,14 @@ export function decide(
     if (burst != 0 && (reserving & RESERVING_BURST) != 0 && inFlight >= flight >>> 16) return TAKE_BURST_UNRESERVED
     const counted = (perSecond | perMinute | perDay | perMonth) != 0 && (reserving & RESERVING_CONSUMERS) != 0
     if (counted && unreserved(slot, nowMs)) return TAKE_UNRESERVED
-    const bucket = tool != 0 && (reserving & RESERVING_TOOLS) != 0
-    if (bucket && unreserved(tool, nowMs)) return TAKE_TOOL_UNRESERVED
+    const metered = tool != 0 && (reserving & RESERVING_TOOLS) != 0
+    if (metered && unreserved(tool, nowMs)) return TAKE_TOOL_UNRESERVED
     if (counted) spend(slot)
-    if (bucket) spend(tool)
-    store<u32>(scratch, load<u32>(slot, SLOT_TOKENS), OUT_TOKENS)
+    if (metered) spend(tool)
+    store<u32>(scratch, consumer.tokens, OUT_TOKENS)
   }
 
-  atomic.add<u32>(slot + SLOT_IN_FLIGHT, 1)
+  atomic.add<u32>(inFlightOf(slot), 1)
   if (dayAt != 0) store<u32>(dayAt, ofDay + 1)
   if (monthAt != 0) store<u32>(monthAt, ofMonth + 1)
   tightKind = NO_KIND
@@ -282,11 +270,11 @@ export function decide(
   let toolFullMs: i64 = 0
   if (tool != 0) {
     level -= BUCKET_TOKEN
-    store<i64>(tool, level, BUCKET_LEVEL)
+    bucket.level = level
     toolFullMs = (<i64>toolBurst * BUCKET_TOKEN - level + toolRate - 1) / toolRate
     standing(KIND_TOOL, toolBurst, toolBurst - <u32>(level / BUCKET_TOKEN))
   }
-  // Calls in flight are not a window: they speak only when nothing else does.
+  // calls in flight are not a window: they are reported only when there is no other limit
   if (tightKind == NO_KIND && burst != 0) standing(KIND_BURST, burst, inFlight + 1)
   report(unixMs, toolFullMs)
   return TAKE_GRANTED

@@ -1,6 +1,6 @@
 /**
- * The hash of a quota key: SipHash-1-3 with 128 bits of result and a secret seed, so that nobody can make two
- * consumers share a counter. It reads the bytes it is given and nothing else.
+ * The hash of a quota key: SipHash-1-3 with a 128-bit result and a secret seed, so that a client cannot make two
+ * consumers share a counter. It reads only the bytes it is given.
  */
 import { HASHED, HEAD_SEED } from './window-abi'
 
@@ -8,14 +8,14 @@ import { HASHED, HEAD_SEED } from './window-abi'
 export let keyLow: u64 = 0
 export let keyHigh: u64 = 0
 
-/** Makes a key given as bytes (at `bytes` of the scratch area) or as a hash (at `hash`) the one these two speak of. */
+/** Sets `keyLow` and `keyHigh` from a key given as bytes (at `bytes` of the scratch area) or as a hash (at `hash`). */
 export function useKey(base: usize, scratch: usize, length: i32, bytes: usize, hash: usize): void {
   if (length != HASHED) return hashKey(base, scratch + bytes, length)
   keyLow = load<u64>(scratch + hash)
   keyHigh = load<u64>(scratch + hash, 8)
 }
 
-/** Half of a bucket's key, from that half of a tool's and a consumer's. Both are secret, so sums collide no more often than they do. */
+/** Half of a bucket's key, from the same half of a tool's and a consumer's. Both are secret, so sums do not collide more often than they do. */
 // @ts-ignore: decorator
 @inline
 export function ofTool(tool: u64, consumer: u64): u64 {
@@ -27,7 +27,7 @@ const FINAL_ROUNDS: u32 = 3
 
 /**
  * Hashes `length` bytes at `at` (J.-P. Aumasson, D. J. Bernstein: "SipHash", 2012; 128-bit variant of the reference code).
- * Up to 7 bytes beyond the end are read and do not count. One loop for words and final rounds, with the state in locals:
+ * Up to 7 bytes beyond the end are read and ignored. One loop for words and final rounds, with the state in locals:
  * globals would be memory.
  */
 export function hashKey(base: usize, at: usize, length: u32): void {

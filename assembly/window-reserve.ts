@@ -1,9 +1,9 @@
 /**
- * Units that are reserved before they are granted, for a host that writes them down or leases them first. It decides
- * nothing: `decide` spends what is reserved here, one at a time.
+ * Units that are reserved before they are granted, for a host that first writes them to a journal or leases them. It
+ * decides nothing: `decide` spends the units, one at a time.
  *
- * RESERVED is everything that a reader of the notes must take for used although it is not counted yet. A host raises it
- * (`quotaReserve`), writes the sum down, and only then makes the units spendable (`quotaCredit`).
+ * `reserved` of a slot is what a reader of the journal must treat as used although it is not counted yet. A host raises it
+ * (`quotaReserve`), writes the sum to the journal, and only then makes the units spendable (`quotaCredit`).
  */
 import {
   BUSY,
@@ -12,20 +12,11 @@ import {
   HEAD_TOOLS,
   READ_PAIRS,
   READ_SEQUENCE,
-  RING_OPEN,
-  RING_QUANTUM,
   RING_STEPS,
   SCRATCH_HASH,
   SCRATCH_KEY,
-  SLOT_CLOCK,
-  SLOT_DAY,
-  SLOT_LOCK,
-  SLOT_MINUTE,
-  SLOT_MINUTE_RING,
-  SLOT_RESERVED,
-  SLOT_TOKENS,
-  SLOT_UNTIL,
 } from './window-abi'
+import { Consumer, Ring, Slot, lockOf, minuteCountsOf, minuteOf } from './window-slot'
 import { busy, describe, open } from './window-account'
 import { setCalendar } from './window-calendar'
 import { settle, unreserved } from './window-decide'
@@ -33,7 +24,7 @@ import { keyHigh, keyLow, ofTool, useKey } from './window-key'
 import { agoMs, MINUTE_STEPS, minuteStep, secondStep } from './window-ring'
 import { base, find, holds, lock, scratch, unlock } from './window-table'
 
-/** What these calls return when there is no slot of the key (any more). */
+/** Returned when the key has no slot (any more). */
 export const UNKNOWN: i32 = -2
 
 /** Locks the slot of the consumer, or of its tool's bucket when `toolLength` is not 0; BUSY or UNKNOWN below zero. */
@@ -52,9 +43,9 @@ export function seize(keyLength: i32, toolLength: i32): i32 {
   high = toolLength == 0 ? keyHigh : ofTool(high, keyHigh)
   const slot = find(table, low, high)
   if (slot == 0) return UNKNOWN
-  if (!lock(slot + SLOT_LOCK)) return busy()
+  if (!lock(lockOf(slot))) return busy()
   if (holds(slot, low, high)) return <i32>slot
-  unlock(slot + SLOT_LOCK)
+  unlock(lockOf(slot))
   return UNKNOWN
 }
 
@@ -63,8 +54,8 @@ function rank(): void {
 }
 
 /**
- * Raises what is reserved, unless somebody has just done so. READ_… says what to write down (consumers only).
- * @param more not 0: also when there are units to spend
+ * Raises `reserved`, unless another thread has just done so. READ_… contains the entry for the journal (consumers only).
+ * @param more not 0: even when there are units to spend
  * @returns 1; 0 when there are units to spend already; BUSY, UNKNOWN
  */
 export function quotaReserve(
@@ -78,25 +69,26 @@ export function quotaReserve(
   const slot = seize(keyLength, toolLength)
   if (slot < 0) return slot
   const address = <usize>slot
+  const shared = changetype<Slot>(address)
   if (toolLength == 0) {
     setCalendar(<i64>unixMs)
     settle(address, <i64>monoMs)
   }
   const needed = more != 0 || unreserved(address, <i64>monoMs)
   if (needed) {
-    store<u32>(address, load<u32>(address, SLOT_RESERVED) + units, SLOT_RESERVED)
+    shared.reserved += units
     if (toolLength == 0) {
       describe(address)
       rank()
     }
   }
-  unlock(address + SLOT_LOCK)
+  unlock(lockOf(address))
   return needed ? 1 : 0
 }
 
 /**
- * Ends a reservation of `reserved` units of which `units` may be spent: until `untilMs` (0: without end, below: as long
- * as those before), and, for a consumer, on the day they were written down for.
+ * Ends a reservation of `reserved` units of which `units` may be spent: until `untilMs` (0: without end, below 0: as long
+ * as the units before), and, for a consumer, on the day for which they were reserved.
  * @returns 1; BUSY, UNKNOWN
  */
 export function quotaCredit(
@@ -110,35 +102,37 @@ export function quotaCredit(
   const slot = seize(keyLength, toolLength)
   if (slot < 0) return slot
   const address = <usize>slot
-  const kept = toolLength != 0 || <u32>load<u16>(address, SLOT_DAY) == ofDay ? units : 0
-  store<u32>(address, load<u32>(address, SLOT_RESERVED) - reserved + kept, SLOT_RESERVED)
-  store<u32>(address, load<u32>(address, SLOT_TOKENS) + kept, SLOT_TOKENS)
-  if (untilMs >= 0) store<u32>(address, <u32>(<i64>untilMs >> 4), SLOT_UNTIL)
-  unlock(address + SLOT_LOCK)
+  const shared = changetype<Slot>(address)
+  const kept = toolLength != 0 || <u32>changetype<Consumer>(address).day == ofDay ? units : 0
+  shared.reserved = shared.reserved - reserved + kept
+  shared.tokens += kept
+  if (untilMs >= 0) shared.until = <u32>(<i64>untilMs >> 4)
+  unlock(lockOf(address))
   return 1
 }
 
-/** Takes back what is not spent. @returns how many units that were; BUSY, UNKNOWN */
+/** Removes the unspent units. @returns their number; BUSY, UNKNOWN */
 export function quotaSurrender(keyLength: i32, toolLength: i32): i32 {
   const slot = seize(keyLength, toolLength)
   if (slot < 0) return slot
   const address = <usize>slot
-  const units = load<u32>(address, SLOT_TOKENS)
-  store<u32>(address, load<u32>(address, SLOT_RESERVED) - units, SLOT_RESERVED)
-  store<u32>(address, 0, SLOT_TOKENS)
-  unlock(address + SLOT_LOCK)
+  const shared = changetype<Slot>(address)
+  const units = shared.tokens
+  shared.reserved -= units
+  shared.tokens = 0
+  unlock(lockOf(address))
   return units
 }
 
 /**
- * Writes what a rolling window holds to SCRATCH_KEY, as pairs (age in ms, units), oldest first. The ages are those of the
- * ends of the sub-windows, so no unit looks older than it is.
+ * Writes the units of a rolling window to SCRATCH_KEY, as pairs (age in ms, units), oldest first. The ages are those of
+ * the ends of the sub-windows, so no unit appears older than it is.
  * @param steps sub-windows of the second in one of this window's
  */
-export function writePairs(slot: usize, state: usize, ring: usize, steps: i64): void {
-  const clock = load<i64>(slot, SLOT_CLOCK)
+export function writePairs(slot: usize, state: Ring, ring: usize, steps: i64): void {
+  const clock = changetype<Slot>(slot).clock
   const step = steps == 1 ? secondStep(clock) : minuteStep(clock)
-  const quantum = load<u32>(state, RING_QUANTUM)
+  const quantum = state.quantum
   let pair = scratch + SCRATCH_KEY
   let pairs: u32 = 0
   for (let i: i64 = 0; i < RING_STEPS; i++) {
@@ -149,7 +143,7 @@ export function writePairs(slot: usize, state: usize, ring: usize, steps: i64): 
     pair += 8
     pairs++
   }
-  const now = load<u32>(state, RING_OPEN)
+  const now = state.open
   if (now != 0) {
     store<u32>(pair, 0)
     store<u32>(pair, now, 4)
@@ -159,19 +153,20 @@ export function writePairs(slot: usize, state: usize, ring: usize, steps: i64): 
 }
 
 /**
- * `quotaRead` for writing down: with the rank of the reading, and the rolling minute as pairs (`writePairs`).
- * @param surrender not 0: unspent units are taken back first
+ * As `quotaRead`, for the journal: with the rank of the reading, and the rolling minute as pairs (`writePairs`).
+ * @param surrender not 0: unspent units are removed first
  */
 export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i32): i32 {
   const slot = open(number, monoMs, unixMs)
   if (slot <= 1) return slot == 0 ? 0 : BUSY
   if (surrender != 0) {
-    store<u32>(slot, load<u32>(slot, SLOT_RESERVED) - load<u32>(slot, SLOT_TOKENS), SLOT_RESERVED)
-    store<u32>(slot, 0, SLOT_TOKENS)
+    const shared = changetype<Slot>(slot)
+    shared.reserved -= shared.tokens
+    shared.tokens = 0
   }
   describe(slot)
   rank()
-  writePairs(slot, slot + SLOT_MINUTE, slot + SLOT_MINUTE_RING, MINUTE_STEPS)
-  unlock(slot + SLOT_LOCK)
+  writePairs(slot, minuteOf(slot), minuteCountsOf(slot), MINUTE_STEPS)
+  unlock(lockOf(slot))
   return 1
 }

@@ -1,67 +1,52 @@
 /**
- * Puts counts back that were written down, in the order of their ranks, before any call is decided. Whatever is not
- * known exactly is taken for used, and as late as it can have been.
+ * Restores counts from journal entries, in the order of their ranks, before any call is decided. What is not known
+ * exactly counts as used, at the latest possible time.
  *
- * While notes are read, RESERVED of a slot holds what was reserved and not spent at the last one: what is gone by the next
- * was used at the latest when that was written, and what the last one leaves at the moment of the restore.
+ * During the restore, `reserved` of a slot holds the units that were reserved and not spent at its last entry: those
+ * missing in the next entry were used by the time of that entry, those left by the last one by the time of the restore.
  */
 import {
   HEAD_CONSUMERS,
-  RING_HELD,
-  RING_OPEN,
-  RING_QUANTUM,
   RING_STEPS,
   SCRATCH_HASH,
   SCRATCH_KEY,
-  SLOT_CLOCK,
-  SLOT_DAY,
-  SLOT_DAY_BEFORE,
-  SLOT_DAY_COUNT,
-  SLOT_DAY_LIMIT,
-  SLOT_MINUTE,
-  SLOT_MINUTE_RING,
-  SLOT_MONTH,
-  SLOT_MONTH_BEFORE,
-  SLOT_MONTH_COUNT,
-  SLOT_MONTH_LIMIT,
-  SLOT_RESERVED,
-  SLOT_SECOND,
-  SLOT_SECOND_RING,
   TABLE_STRIDE,
   TABLE_USED,
 } from './window-abi'
+import { Consumer, Ring, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
 import { tick } from './window-decide'
 import { add, addAt, clockAt, fit, minuteStep, misfit, phaseOf, secondStep } from './window-ring'
 import { base, find, holds, insert, scratch, slotAt } from './window-table'
 
-/** Of the units that the last note of a slot left open, all but `unspent` were used at the latest now. */
+/** Of the units pending at the last entry of a slot, all but `unspent` count as used now. */
 function spendPending(slot: usize, unspent: u32): void {
-  const pending = load<u32>(slot, SLOT_RESERVED)
+  const consumer = changetype<Consumer>(slot)
+  const pending = consumer.reserved
   if (pending <= unspent) return
-  count(slot + SLOT_SECOND, pending - unspent)
-  count(slot + SLOT_MINUTE, pending - unspent)
-  store<u32>(slot, unspent, SLOT_RESERVED)
+  count(secondOf(slot), pending - unspent)
+  count(minuteOf(slot), pending - unspent)
+  consumer.reserved = unspent
 }
 
-/** A window that has never had a limit counts nothing. */
-function count(state: usize, units: u32): void {
-  if (load<u32>(state, RING_QUANTUM) != 0) add(state, units)
+/** A window that never had a limit has no quantum and counts nothing. */
+function count(state: Ring, units: u32): void {
+  if (state.quantum != 0) add(state, units)
 }
 
-function clear(state: usize, ring: usize): void {
-  store<u32>(state, 0, RING_OPEN)
-  store<u32>(state, 0, RING_HELD)
+function clear(state: Ring, ring: usize): void {
+  state.open = 0
+  state.held = 0
   memory.fill(ring, 0, RING_STEPS)
 }
 
 /**
- * Applies one note to the consumer whose hash stands at SCRATCH_HASH. No other thread may be attached yet.
- * @param dayCount units counted or reserved when it was written; so `monthCount`
- * @param secondLimit, minuteLimit what the rings have to be able to count; 0 = as before
- * @param atMs monotonic time of the note, above 0
+ * Applies one entry to the consumer whose hash is at SCRATCH_HASH. No other thread may be attached yet.
+ * @param dayCount units counted or reserved when it was written; also `monthCount`
+ * @param secondLimit, minuteLimit limits that the rings have to be able to count; 0 = as before
+ * @param atMs monotonic time of the entry, above 0
  * @param pending units reserved and not spent when it was written
- * @param pairs -1: the note adds to those before it, and `fresh` of the pending units were reserved with it. Else it
- *   replaces them: so many pairs (age in ms, units) stand at SCRATCH_KEY, and `fresh` units were held in the rolling second.
+ * @param pairs -1: the entry adds to those before it, and `fresh` of the pending units were reserved with it. Otherwise it
+ *   replaces them: this many pairs (age in ms, units) are at SCRATCH_KEY, and `fresh` units were held in the rolling second.
  * @returns number of the slot, -1 when the table is full
  */
 export function quotaRestore(
@@ -85,37 +70,38 @@ export function quotaRestore(
   let slot = find(table, low, high)
   if (slot == 0) slot = insert(table, low, high, at, day, month)
   if (slot <= 1) return -1
-  const secondState = slot + SLOT_SECOND
-  const minuteState = slot + SLOT_MINUTE
+  const secondState = secondOf(slot)
+  const minuteState = minuteOf(slot)
+  const consumer = changetype<Consumer>(slot)
   tick(slot, at)
   spendPending(slot, pairs < 0 ? pending - min(fresh, pending) : 0)
   if (pairs >= 0) {
-    clear(secondState, slot + SLOT_SECOND_RING)
-    clear(minuteState, slot + SLOT_MINUTE_RING)
+    clear(secondState, secondCountsOf(slot))
+    clear(minuteState, minuteCountsOf(slot))
   }
-  const clock = load<i64>(slot, SLOT_CLOCK)
+  const clock = consumer.clock
   if (secondLimit != 0 && misfit(secondState, secondLimit))
-    fit(secondState, slot + SLOT_SECOND_RING, secondStep(clock), secondLimit)
+    fit(secondState, secondCountsOf(slot), secondStep(clock), secondLimit)
   if (minuteLimit != 0 && misfit(minuteState, minuteLimit))
-    fit(minuteState, slot + SLOT_MINUTE_RING, minuteStep(clock), minuteLimit)
+    fit(minuteState, minuteCountsOf(slot), minuteStep(clock), minuteLimit)
   if (pairs >= 0) {
     count(secondState, fresh)
     const first = scratch + SCRATCH_KEY
-    for (let i = 0; i < pairs && load<u32>(minuteState, RING_QUANTUM) != 0; i++) {
+    for (let i = 0; i < pairs && minuteState.quantum != 0; i++) {
       const pair = first + (<usize>i << 3)
       const then = clockAt(max<i64>(at - load<u32>(pair), 1), phaseOf(clock))
-      addAt(minuteState, slot + SLOT_MINUTE_RING, minuteStep(clock), minuteStep(then), load<u32>(pair, 4))
+      addAt(minuteState, minuteCountsOf(slot), minuteStep(clock), minuteStep(then), load<u32>(pair, 4))
     }
   }
-  store<u32>(slot, pending, SLOT_RESERVED)
-  turn(slot, day, SLOT_DAY, SLOT_DAY_COUNT, SLOT_DAY_BEFORE, dayCount)
-  turn(slot, month, SLOT_MONTH, SLOT_MONTH_COUNT, SLOT_MONTH_BEFORE, monthCount)
-  store<u32>(slot, dayLimit, SLOT_DAY_LIMIT)
-  store<u32>(slot, monthLimit, SLOT_MONTH_LIMIT)
+  consumer.reserved = pending
+  turn(slot, day, offsetof<Consumer>('day'), offsetof<Consumer>('dayCount'), offsetof<Consumer>('dayBefore'), dayCount)
+  turn(slot, month, offsetof<Consumer>('month'), offsetof<Consumer>('monthCount'), offsetof<Consumer>('monthBefore'), monthCount)
+  consumer.dayLimit = dayLimit
+  consumer.monthLimit = monthLimit
   return <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
 }
 
-/** Notes come in order: a later one is right about its period, also when it says less (a reset). */
+/** Entries come in order: a later one is right about its period, even with a lower count (a reset). */
 function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeAt: usize, units: u32): void {
   const newest = <u32>load<u16>(slot + periodAt)
   if (period > newest) store<u32>(slot + beforeAt, period == newest + 1 ? load<u32>(slot + countAt) : 0)
@@ -123,13 +109,13 @@ function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeA
   store<u32>(slot + countAt, units)
 }
 
-/** Ends the restore: what the last note of each slot reserved was used at the latest now. */
+/** Ends the restore: units pending at the last entry of a slot count as used now. */
 export function quotaRestored(monoMs: f64): void {
   const table = base + HEAD_CONSUMERS
   const used = load<u32>(table, TABLE_USED)
   for (let number: u32 = 0; number < used; number++) {
     const slot = slotAt(table, number)
-    if (holds(slot, 0, 0) || load<u32>(slot, SLOT_RESERVED) == 0) continue
+    if (holds(slot, 0, 0) || changetype<Consumer>(slot).reserved == 0) continue
     tick(slot, <i64>monoMs)
     spendPending(slot, 0)
   }

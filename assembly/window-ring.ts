@@ -1,25 +1,26 @@
 /**
- * A rolling window as a ring of sub-window counts. It decides nothing about other windows and takes no lock: whoever
- * calls holds the slot.
+ * A rolling window as a ring of sub-window counts. It decides nothing about other windows and takes no lock: the
+ * caller holds the slot.
  *
- * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. What those
- * admitted together never exceeds the limit, so no window does. A unit comes back once its whole sub-window has left:
- * at most W / 80 late. A byte counts quanta of ⌈limit / 255⌉ units; what does not fill a quantum stays for the next
- * sub-window that closes, so it too can only come back late, and never more than limit / 255 of it.
+ * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. The units
+ * admitted in them never exceed the limit together, so no window does. A unit becomes free once its whole sub-window has
+ * left: at most W / 80 late. A byte counts quanta of ⌈limit / 255⌉ units; a remainder below a quantum is counted in the
+ * next sub-window that closes, so it too can only become free late, and it is never more than limit / 255.
  * Together that is less than one sixtieth of the limit.
  *
- * Time is the consumer's own tick clock: sub-window of the second (12.5 ms) << 16 | half milliseconds into it << 11 |
+ * Time is the consumer's tick clock: sub-window of the second (12.5 ms) << 16 | half milliseconds into it << 11 |
  * phase. A sub-window of the minute (750 ms) is 60 of them. The phase moves the boundaries of an idle consumer so that
- * its first call is the last of its sub-window: then it comes back exactly W later.
+ * its first call is the last of its sub-window: then its unit becomes free exactly W later.
  */
-import { RING_HELD, RING_OPEN, RING_QUANTUM, RING_STEPS } from './window-abi'
+import { RING_STEPS } from './window-abi'
+import { Ring } from './window-slot'
 
 /** Half milliseconds in a sub-window of the second. */
 const SECOND_TICKS: i64 = 25
 /** Sub-windows of the second in one of the minute. */
 export const MINUTE_STEPS: i64 = 60
 const STEPS: i64 = RING_STEPS
-const MOST: u64 = 255
+const MAX_COUNT: u64 = 255
 
 // @ts-ignore: decorator
 @inline
@@ -77,26 +78,26 @@ export function agoMs(clock: i64, step: i64): i64 {
 // @ts-ignore: decorator
 @inline
 export function quantumOf(limit: u32): u32 {
-  return limit <= <u32>MOST ? 1 : <u32>((<u64>limit + MOST - 1) / MOST)
+  return limit <= <u32>MAX_COUNT ? 1 : <u32>((<u64>limit + MAX_COUNT - 1) / MAX_COUNT)
 }
 
-/** Closes the sub-windows from `from` up to before `to`, giving back what is too old. */
-export function advance(state: usize, ring: usize, from: i64, to: i64): void {
-  if (load<u32>(state, RING_HELD) == 0 || to <= from) return
+/** Closes the sub-windows from `from` up to before `to`, and frees units that are too old. */
+export function advance(state: Ring, ring: usize, from: i64, to: i64): void {
+  if (state.held == 0 || to <= from) return
   if (to - from > STEPS) {
     memory.fill(ring, 0, RING_STEPS)
-    store<u32>(state, 0, RING_OPEN)
-    store<u32>(state, 0, RING_HELD)
+    state.open = 0
+    state.held = 0
     return
   }
-  const quantum = load<u32>(state, RING_QUANTUM)
-  const closing = load<u32>(state, RING_OPEN)
-  // More than a byte can say comes only of a restore; it stays for the next one.
-  const counts = min<u32>(quantum == 1 ? closing : closing / quantum, <u32>MOST)
+  const quantum = state.quantum
+  const closing = state.open
+  // only a restore leaves more than a byte can count; the rest stays for the next sub-window
+  const counts = min<u32>(quantum == 1 ? closing : closing / quantum, <u32>MAX_COUNT)
   const at = <u32>(from % STEPS)
   let freed: u32 = load<u8>(ring + at)
   store<u8>(ring + at, <u8>counts)
-  store<u32>(state, closing - counts * quantum, RING_OPEN)
+  state.open = closing - counts * quantum
   const skipped = <u32>(to - from - 1)
   if (skipped > 0) {
     const first = at + 1 == RING_STEPS ? 0 : at + 1
@@ -104,7 +105,7 @@ export function advance(state: usize, ring: usize, from: i64, to: i64): void {
     freed += sweep(ring + first, ring + min<u32>(end, RING_STEPS))
     if (end > RING_STEPS) freed += sweep(ring, ring + end - RING_STEPS)
   }
-  store<u32>(state, load<u32>(state, RING_HELD) - freed * quantum, RING_HELD)
+  state.held -= freed * quantum
 }
 
 /** Sum of the bytes from `at` to `end`, which become 0. */
@@ -124,23 +125,23 @@ function sweep(at: usize, end: usize): u32 {
   return sum
 }
 
-/** Whether the bytes count in another quantum than that of `limit`. */
+/** Whether the bytes count in a quantum other than that of `limit`. */
 // @ts-ignore: decorator
 @inline
-export function misfit(state: usize, limit: u32): bool {
-  return load<u32>(state, RING_QUANTUM) != quantumOf(limit)
+export function misfit(state: Ring, limit: u32): bool {
+  return state.quantum != quantumOf(limit)
 }
 
 /**
- * Makes the bytes count in the quantum of `limit`. As long as more is held than the new quantum can express nothing
- * changes, and nothing has to: so much is above the limit.
+ * Converts the bytes to the quantum of `limit`. While more is held than the new quantum can express, nothing changes:
+ * that many units exceed the limit in any case.
  * @param step current sub-window
  */
-export function fit(state: usize, ring: usize, step: i64, limit: u32): void {
+export function fit(state: Ring, ring: usize, step: i64, limit: u32): void {
   const wanted = quantumOf(limit)
-  const quantum = load<u32>(state, RING_QUANTUM)
-  const held = load<u32>(state, RING_HELD)
-  if (<u64>held > <u64>wanted * MOST) return
+  const quantum = state.quantum
+  const held = state.held
+  if (<u64>held > <u64>wanted * MAX_COUNT) return
   if (held > 0) {
     let carry: u32 = 0
     for (let i: i64 = 0; i < STEPS; i++) {
@@ -150,28 +151,28 @@ export function fit(state: usize, ring: usize, step: i64, limit: u32): void {
       store<u8>(at, <u8>counts)
       carry -= counts * wanted
     }
-    store<u32>(state, load<u32>(state, RING_OPEN) + carry, RING_OPEN)
+    state.open += carry
   }
-  store<u32>(state, wanted, RING_QUANTUM)
+  state.quantum = wanted
 }
 
 // @ts-ignore: decorator
 @inline
-export function held(state: usize): u32 {
-  return load<u32>(state, RING_HELD)
+export function held(state: Ring): u32 {
+  return state.held
 }
 
 // @ts-ignore: decorator
 @inline
-export function add(state: usize, units: u32): void {
-  store<u32>(state, load<u32>(state, RING_OPEN) + units, RING_OPEN)
-  store<u32>(state, load<u32>(state, RING_HELD) + units, RING_HELD)
+export function add(state: Ring, units: u32): void {
+  state.open += units
+  state.held += units
 }
 
 /** The sub-window at whose start fewer than `limit` units are held, if nothing more is admitted. */
-export function freeStep(state: usize, ring: usize, step: i64, limit: u32): i64 {
-  const quantum = load<u32>(state, RING_QUANTUM)
-  let left: i64 = load<u32>(state, RING_HELD)
+export function freeStep(state: Ring, ring: usize, step: i64, limit: u32): i64 {
+  const quantum = state.quantum
+  let left: i64 = state.held
   for (let i: i64 = 0; i < STEPS; i++) {
     left -= <i64>load<u8>(ring + <usize>((step + i) % STEPS)) * quantum
     if (left < <i64>limit) return step + 1 + i
@@ -180,18 +181,18 @@ export function freeStep(state: usize, ring: usize, step: i64, limit: u32): i64 
 }
 
 /**
- * Puts units in that were admitted in sub-window `then`, before `step`; for the restore of counters.
- * A byte that would overflow passes the rest on to the next younger sub-window.
+ * Adds units that were admitted in sub-window `then`, before `step`; for the restore of counters. What a byte cannot
+ * count goes to the next younger sub-window.
  */
-export function addAt(state: usize, ring: usize, step: i64, then: i64, units: u32): void {
-  const quantum = load<u32>(state, RING_QUANTUM)
+export function addAt(state: Ring, ring: usize, step: i64, then: i64, units: u32): void {
+  const quantum = state.quantum
   let left = units
   for (let at = max(then, step - STEPS); at < step && left > 0; at++) {
     const byte = ring + <usize>(((at % STEPS) + STEPS) % STEPS)
-    const counts = min<u32>(left / quantum, <u32>MOST - load<u8>(byte))
+    const counts = min<u32>(left / quantum, <u32>MAX_COUNT - load<u8>(byte))
     store<u8>(byte, <u8>(load<u8>(byte) + counts))
     left -= counts * quantum
   }
-  store<u32>(state, load<u32>(state, RING_OPEN) + left, RING_OPEN)
-  store<u32>(state, load<u32>(state, RING_HELD) + units, RING_HELD)
+  state.open += left
+  state.held += units
 }

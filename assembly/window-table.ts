@@ -1,14 +1,12 @@
 /**
- * The open-addressing table that both kinds of slots live in, shared by all threads: find, insert, evict, lock.
- * It does not know what a slot counts; who may be evicted is told by `idle` in window.ts.
+ * The open-addressing table of both kinds of slots, shared by all threads: find, insert, evict, lock. It does not know
+ * what a slot counts; `idle` (window-idle.ts) decides which slot may be evicted.
  *
- * Readers take no lock: they walk the index, lock the slot they believe in and look at its key again. An insert or
- * an eviction holds the table's lock. A reader that runs into a shift of the index can only miss, and a miss is
- * looked up again under the lock.
+ * Readers do not lock the table: they search the index, lock the slot they found and compare its key again. An insert
+ * or an eviction holds the table's lock. A reader concurrent with a shift of the index can only miss a key, and after
+ * a miss the search is repeated under the lock.
  */
 import {
-  SLOT_KEY,
-  SLOT_LOCK,
   TABLE_CAPACITY,
   TABLE_EVICTED,
   TABLE_HAND,
@@ -20,6 +18,7 @@ import {
   TABLE_TURNED_AWAY,
   TABLE_USED,
 } from './window-abi'
+import { Slot, lockOf } from './window-slot'
 import { idle } from './window-idle'
 
 /** Base of QUOTA and of this thread's scratch area; set once by `quotaAttach`. */
@@ -34,16 +33,16 @@ export function attach(region: usize, own: usize): void {
 /** An index entry is 11 bits of the key's high half and 21 bits of slot number + 1. */
 const SLOT_BITS: u32 = 21
 const SLOT_MASK: u32 = (1 << 21) - 1
-/** Slots looked at for one idle one; the hand goes on where it stopped. */
+/** Slots examined to find an idle one; the next search continues after them. */
 const EVICT_LOOKS: u32 = 1024
-/** Tries before the host is asked to sleep: longer than any holder works, shorter than it may be kept from working. */
+/** Attempts before the host has to sleep: longer than a holder needs, shorter than it may be suspended. */
 const LOCK_SPINS: i32 = 512
 
-/** The lock that was not free in the end; the host waits for it to change and calls again. */
+/** The lock that stayed taken; the host waits for it to change and calls again. */
 export let stuck: usize = 0
 
 /**
- * False when the holder does not let go soon; nothing is held then. The kernel never sleeps by itself:
+ * False when the lock is not released soon; it is not taken then. The kernel itself never sleeps:
  * V8's baseline compiler overwrites 64-bit locals around `memory.atomic.wait32` (seen in Node 20).
  */
 // @ts-ignore: decorator
@@ -72,7 +71,7 @@ export function slotAt(table: usize, slot: u32): usize {
   return base + load<u32>(table, TABLE_SLOTS) + <usize>slot * load<u32>(table, TABLE_STRIDE)
 }
 
-/** Whether an address that somebody remembers is that of a slot in use; whose it is by now, its key says. */
+/** Whether an address cached by the host is that of a used slot; the key must be compared, because the slot may have been evicted. */
 // @ts-ignore: decorator
 @inline
 export function isSlot(table: usize, address: usize): bool {
@@ -90,7 +89,7 @@ function entryOf(slot: u32, high: u64): u32 {
 // @ts-ignore: decorator
 @inline
 export function holds(slot: usize, low: u64, high: u64): bool {
-  return load<u64>(slot, SLOT_KEY) == low && load<u64>(slot, SLOT_KEY + 8) == high
+  return changetype<Slot>(slot).keyLow == low && changetype<Slot>(slot).keyHigh == high
 }
 
 /** Address of the slot that holds the key, 0 when there is none. */
@@ -111,12 +110,12 @@ export function find(table: usize, low: u64, high: u64): usize {
   return 0
 }
 
-/** 1 after an `insert` that made the slot. */
+/** 1 after an `insert` that created the slot. */
 export let inserted: u32 = 0
 
 /**
- * Address of the key's slot, made when there is none; 0 when the table is full of slots in use, 1 when its lock is not free.
- * `nowMs` and `day`, `month` decide who is idle.
+ * Address of the key's slot, created when there is none; 0 when no slot is free or idle, 1 when the table's lock is
+ * taken. `nowMs`, `day` and `month` decide which slots are idle.
  */
 export function insert(table: usize, low: u64, high: u64, nowMs: i64, day: u32, month: u32): usize {
   inserted = 0
@@ -127,8 +126,8 @@ export function insert(table: usize, low: u64, high: u64, nowMs: i64, day: u32, 
     if (slot == 0) {
       atomic.add<u32>(table + TABLE_TURNED_AWAY, 1)
     } else {
-      store<u64>(slot, low, SLOT_KEY)
-      store<u64>(slot, high, SLOT_KEY + 8)
+      changetype<Slot>(slot).keyLow = low
+      changetype<Slot>(slot).keyHigh = high
       link(table, slot, low, high)
       inserted = 1
     }
@@ -137,7 +136,7 @@ export function insert(table: usize, low: u64, high: u64, nowMs: i64, day: u32, 
   return slot
 }
 
-/** A slot of nobody, all zero: a new one, or one whose consumer is idle. The table's lock is held. */
+/** A zeroed slot: a new one, or one evicted from an idle consumer. The table's lock is held. */
 function vacate(table: usize, nowMs: i64, day: u32, month: u32): usize {
   const used = load<u32>(table, TABLE_USED)
   const capacity = load<u32>(table, TABLE_CAPACITY)
@@ -149,16 +148,18 @@ function vacate(table: usize, nowMs: i64, day: u32, month: u32): usize {
   let found: usize = 0
   for (let looks = min(EVICT_LOOKS, capacity); looks > 0 && found == 0; looks--) {
     const slot = slotAt(table, hand)
-    // Whoever holds the slot uses it; waiting for the answer would hold up every newcomer.
-    if (atomic.cmpxchg<u32>(slot + SLOT_LOCK, 0, <u32>scratch) == 0) {
+    // A locked slot is in use; waiting for it would delay every insert.
+    if (atomic.cmpxchg<u32>(lockOf(slot), 0, <u32>scratch) == 0) {
       if (idle(table, slot, nowMs, day, month)) {
-        unlink(table, hand, load<u64>(slot, SLOT_KEY))
-        memory.fill(slot, 0, SLOT_LOCK)
-        memory.fill(slot + SLOT_LOCK + 4, 0, load<u32>(table, TABLE_STRIDE) - SLOT_LOCK - 4)
+        unlink(table, hand, changetype<Slot>(slot).keyLow)
+        // all but the lock
+        const end = slot + load<u32>(table, TABLE_STRIDE)
+        memory.fill(slot, 0, offsetof<Slot>('lock'))
+        memory.fill(lockOf(slot) + 4, 0, end - lockOf(slot) - 4)
         atomic.add<u32>(table + TABLE_EVICTED, 1)
         found = slot
       }
-      unlock(slot + SLOT_LOCK)
+      unlock(lockOf(slot))
     }
     hand = hand + 1 == capacity ? 0 : hand + 1
   }
@@ -175,7 +176,7 @@ function link(table: usize, slot: usize, low: u64, high: u64): void {
   atomic.store<u32>(index + (<usize>at << 2), entryOf(number, high))
 }
 
-/** Takes the entry out and moves those behind it up, so that no tombstones gather (Knuth, TAOCP 3, 6.4, algorithm R). */
+/** Removes the entry and moves the ones after it up, so that there are no tombstones (Knuth, TAOCP 3, 6.4, algorithm R). */
 function unlink(table: usize, number: u32, low: u64): void {
   const index = base + load<u32>(table, TABLE_INDEX)
   const mask = load<u32>(table, TABLE_MASK)
@@ -186,7 +187,7 @@ function unlink(table: usize, number: u32, low: u64): void {
     at = (at + 1) & mask
     const entry = load<u32>(index + (<usize>at << 2))
     if (entry == 0) break
-    const home = <u32>load<u64>(slotAt(table, (entry & SLOT_MASK) - 1), SLOT_KEY) & mask
+    const home = <u32>changetype<Slot>(slotAt(table, (entry & SLOT_MASK) - 1)).keyLow & mask
     if (((at - home) & mask) >= ((at - hole) & mask)) {
       atomic.store<u32>(index + (<usize>hole << 2), entry)
       hole = at

@@ -1,11 +1,11 @@
 /**
- * The quota table as the host sees it: attach, take, release, and the calls of the files beside it. It holds the order
- * of locks and nothing of the arithmetic: window-decide.ts decides, window-ring.ts and window-calendar.ts keep time,
- * window-table.ts finds slots, window-reserve.ts and window-restore.ts serve hosts that write counts down.
+ * The calls of the quota table: attach, take, release, and those of the files it exports from. It defines the order of
+ * locks and contains no arithmetic: window-decide.ts decides, window-ring.ts and window-calendar.ts keep time,
+ * window-table.ts finds slots, window-reserve.ts and window-restore.ts serve hosts that keep counts elsewhere.
  *
  * Locks: a consumer's slot before a tool's; a table's lock is never waited for while a slot is held.
- * The host lays the region out (`src/data-plane/quota/memory/layout.ts`), writes the key into the scratch area and passes times
- * as arguments: `monoMs` of a clock that all threads share and that never steps (above 0), `unixMs` for the calendar.
+ * The host lays the region out (`src/data-plane/quota/memory/region.ts`), writes the key into the scratch area and passes times
+ * as arguments: `monoMs` of a steady clock that all threads share (above 0), `unixMs` for the calendar.
  */
 import {
   HASHED,
@@ -21,11 +21,10 @@ import {
   SCRATCH_HASH,
   SCRATCH_KEY,
   SCRATCH_SIZE,
-  SLOT_IN_FLIGHT,
-  SLOT_LOCK,
   TAKE_BUSY,
   TAKE_FULL,
 } from './window-abi'
+import { inFlightOf, lockOf } from './window-slot'
 import { busy } from './window-account'
 import { day, month, setCalendar } from './window-calendar'
 import { decide } from './window-decide'
@@ -37,7 +36,7 @@ export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
 export { quotaCredit, quotaExport, quotaReserve, quotaSurrender } from './window-reserve'
 export { quotaRestore, quotaRestored } from './window-restore'
 
-/** Times a slot may be taken away between finding and locking it before the call gives up. */
+/** Evictions of a slot between finding and locking it after which the call fails. */
 const ATTEMPTS: i32 = 16
 
 /**
@@ -52,7 +51,7 @@ export function quotaAttach(region: usize): usize {
   return own
 }
 
-/** Hashes the key at SCRATCH_KEY to SCRATCH_HASH, so that the host can keep the hash and spare later calls the bytes. */
+/** Hashes the key at SCRATCH_KEY to SCRATCH_HASH, so that the host can cache the hash. */
 export function quotaHash(length: i32): void {
   hashKey(base, scratch + SCRATCH_KEY, length)
   store<u64>(scratch, keyLow, SCRATCH_HASH)
@@ -60,11 +59,11 @@ export function quotaHash(length: i32): void {
 }
 
 /**
- * Takes one unit of every limit, all or nothing; 0 = no limit of that kind. The key stands at SCRATCH_KEY, the tool
- * behind it when `toolRate` is not 0; or either as a hash at SCRATCH_HASH (+ 16 for the tool), its length HASHED. A hash
- * may come with the slot it had last: the length is then minus that OUT_SLOT. If the slot is somebody else's by now, or
- * none, the key is looked up as without.
- * @returns TAKE_…; what is known of the standing is in OUT_…
+ * Takes one unit of every limit, all or nothing; 0 = no limit of that kind. The key is at SCRATCH_KEY, the tool
+ * after it when `toolRate` is not 0; or each as a hash at SCRATCH_HASH (+ 16 for the tool), with the length HASHED. A
+ * hash may come with the slot it had last: the length is then minus that OUT_SLOT. If that slot no longer holds the key,
+ * the key is looked up.
+ * @returns TAKE_…; the standing is in OUT_…
  */
 export function quotaTake(
   keyLength: i32,
@@ -118,25 +117,24 @@ export function quotaTake(
       }
     }
     if (slot != hint) touch(slot)
-    if (!lock(slot + SLOT_LOCK)) return taken()
-    if (tool != 0 && !lock(tool + SLOT_LOCK)) {
-      unlock(slot + SLOT_LOCK)
+    if (!lock(lockOf(slot))) return taken()
+    if (tool != 0 && !lock(lockOf(tool))) {
+      unlock(lockOf(slot))
       return taken()
     }
-    // It may have become somebody else's between finding and locking.
+    // the slot may have been evicted between finding and locking
     if (holds(slot, low, high) && (tool == 0 || holds(tool, toolLow, toolHigh))) {
       const status = decide(slot, tool, now, unix, perSecond, perMinute, perDay, perMonth, burst, toolRate, toolBurst)
-      if (tool != 0) unlock(tool + SLOT_LOCK)
-      unlock(slot + SLOT_LOCK)
+      if (tool != 0) unlock(lockOf(tool))
+      unlock(lockOf(slot))
       store<u32>(scratch, <u32>slot, OUT_SLOT)
       return status
     }
-    if (tool != 0) unlock(tool + SLOT_LOCK)
-    unlock(slot + SLOT_LOCK)
+    if (tool != 0) unlock(lockOf(tool))
+    unlock(lockOf(slot))
   }
   return taken()
 }
-
 
 /** TAKE_BUSY, with the lock to wait for. */
 function taken(): i32 {
@@ -144,18 +142,18 @@ function taken(): i32 {
   return TAKE_BUSY
 }
 
-/** Asks for all cache lines of a slot at once: loads do not pass the lock, so they would wait for memory one by one. */
+/** Loads all cache lines of a slot at once: loads after the lock would wait for memory one by one. */
 // @ts-ignore: decorator
 @inline
 function touch(slot: usize): void {
   store<u32>(scratch, load<u32>(slot, 64) | load<u32>(slot, 128) | load<u32>(slot, 192), OUT_TOUCHED)
 }
 
-/** Gives the concurrency of a granted call back; `slot` is its OUT_SLOT. A slot with a call in flight is never evicted. */
+/** Ends a granted call, which no longer counts as in flight; `slot` is its OUT_SLOT. A slot with a call in flight is never evicted. */
 export function quotaRelease(slot: usize): void {
-  let inFlight = atomic.load<u32>(slot + SLOT_IN_FLIGHT)
+  let inFlight = atomic.load<u32>(inFlightOf(slot))
   while ((inFlight & IN_FLIGHT_MASK) != 0) {
-    const seen = atomic.cmpxchg<u32>(slot + SLOT_IN_FLIGHT, inFlight, inFlight - 1)
+    const seen = atomic.cmpxchg<u32>(inFlightOf(slot), inFlight, inFlight - 1)
     if (seen == inFlight) return
     inFlight = seen
   }

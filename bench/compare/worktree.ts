@@ -14,6 +14,9 @@ export interface Worktree {
 /** What a bench may read and git does not hold. */
 const KEPT_OUTSIDE = ['.tools']
 
+/** The bench, and the oracles it measures beside the kernel. */
+const SAME_ON_BOTH_SIDES = ['bench', 'test/oracles']
+
 /**
  * @param script of package.json that builds what is measured: `build:kernel` for suites, which run from sources
  *
@@ -45,8 +48,10 @@ export function checkOut(
       if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name))
     progress('build it')
     npm(folder, 'run', '--silent', script)
-    rmSync(join(folder, 'bench'), { recursive: true, force: true })
-    cpSync(join(root, 'bench'), join(folder, 'bench'), { recursive: true })
+    for (const name of SAME_ON_BOTH_SIDES) {
+      rmSync(join(folder, name), { recursive: true, force: true })
+      cpSync(join(root, name), join(folder, name), { recursive: true })
+    }
     return { folder, commit, remove }
   } catch (error) {
     remove()

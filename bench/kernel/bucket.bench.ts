@@ -1,5 +1,6 @@
 /** One token from one of 4,096 buckets in shared memory, by slot; beside buckets in plain JavaScript that threads can share. */
-import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
+import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { Suite } from '../suite.ts'
 import { BestJsBuckets } from './best-js.ts'
 

@@ -1,5 +1,5 @@
 /** What it costs to get a fresh string into linear memory: the figures behind `SHORT` in src/data-plane/kernel/path-window.ts. */
-import { createMemory, planLayout } from '../../src/data-plane/kernel/layout.ts'
+import { shareMemory } from '../../src/data-plane/kernel/layout.ts'
 import { PathWindow } from '../../src/data-plane/kernel/path-window.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { BATCH, FreshPaths } from './requests.ts'
@@ -7,8 +7,7 @@ import { BATCH, FreshPaths } from './requests.ts'
 const encoder = new TextEncoder()
 
 function cases(length: number): BenchCase[] {
-  const layout = planLayout()
-  const memory = createMemory(layout)
+  const { layout, memory } = shareMemory()
   const bytes = new Uint8Array(memory.buffer, layout.arenaBase, 8192)
   const buffer = Buffer.from(memory.buffer, layout.arenaBase, 8192)
   const window = new PathWindow(memory.buffer, layout.arenaBase)

@@ -2,8 +2,9 @@
 
 import { readMessage } from '../../src/data-plane/http/mcp/message.ts'
 import { CALL_NAME } from '../../src/data-plane/kernel/abi.ts'
-import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../src/data-plane/kernel/envelope.ts'
+import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 /** Bodies that one timed run takes. */
@@ -88,8 +89,8 @@ function casesOf(size: number): BenchCase[] {
       checkSum(sum)
     },
   })
-  const scan = (reader: EnvelopeReader): BenchCase => ({
-    id: `${size}/tool/${reader.engine}`,
+  const scan = (engine: string, reader: EnvelopeReader): BenchCase => ({
+    id: `${size}/tool/${engine}`,
     perRun: BATCH,
     prepare,
     run() {
@@ -116,8 +117,8 @@ function casesOf(size: number): BenchCase[] {
   const wasmCalls = new CallReader(wasm)
   const twinCalls = new CallReader(twin)
   return [
-    scan(wasm),
-    scan(twin),
+    scan('wasm', wasm),
+    scan('twin', twin),
     // as the gateway does: what the reader leaves is parsed
     whole('message/wasm', body => wasmCalls.read(body) ?? parsed(body)),
     whole('message/twin', body => twinCalls.read(body) ?? parsed(body)),

@@ -1,6 +1,7 @@
 /** Normalize, match among 50 routes, take a token: one crossing, beside the best plain JavaScript that does the same. */
 import FindMyWay from 'find-my-way'
-import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
+import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { Suite } from '../suite.ts'
 import { BestJsBuckets, BestJsRouter, normalize } from './best-js.ts'
 import { BATCH, FreshPaths, requestsFor, restRoutes } from './requests.ts'

@@ -1,7 +1,8 @@
 /** Route match among 50, 5,000 and 20,000 routes, string to row and parameters. The kernel normalizes as well; the others do not. */
 import FindMyWay from 'find-my-way'
-import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import type { Kernel } from '../../src/data-plane/kernel/kernel.ts'
+import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { BestJsRouter } from './best-js.ts'
 import { BATCH, FreshPaths, requestsFor, restRoutes } from './requests.ts'

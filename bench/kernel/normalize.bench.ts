@@ -1,5 +1,6 @@
 /** Path normalization: a clean and a dirty path of 40 bytes, fresh from the socket. */
-import { createKernel, createTwin } from '../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../src/data-plane/kernel/create.ts'
+import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { normalize } from './best-js.ts'
 import { BATCH, FreshPaths } from './requests.ts'
@@ -22,9 +23,9 @@ function cases(kind: string, paths: readonly (readonly [string, string])[]): Ben
   const { kernel } = createKernel()
   const { kernel: twin } = createTwin()
   for (const [given, canonical] of paths)
-    for (const engine of [kernel, twin]) {
+    for (const [name, engine] of Object.entries({ wasm: kernel, twin })) {
       if (engine.normalize(given) !== 0 || engine.normalizedPath(given) !== canonical)
-        throw new Error(`${engine.engine} makes ${engine.normalizedPath()} of ${given}`)
+        throw new Error(`${name} makes ${engine.normalizedPath()} of ${given}`)
       if (normalize(given) !== canonical) throw new Error(`best-js makes ${normalize(given)} of ${given}`)
     }
   const check = (sum: number, wanted: number): void => {

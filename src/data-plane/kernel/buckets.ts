@@ -1,16 +1,16 @@
-/** The host's side of the token buckets: rates are set here, on the shared memory. Tokens are taken in `wasm.ts` and `twin-bucket.ts`. */
+/** Sets the rates of token buckets in the shared memory. It takes no tokens: the kernel does (assembly/bucket.ts). */
 import { BUCKET_CAPACITY, BUCKET_FULL_AT, BUCKET_INTERVAL, BUCKET_SIZE } from './abi.ts'
 import type { BucketRate } from './kernel.ts'
 import type { Layout } from './layout.ts'
 
 const NS_PER_MS = 1_000_000
-/** Times are nanoseconds since 1970 in an i64: a bucket that takes longer than this to fill would come near its end. */
+/** Times are nanoseconds since 1970 in an i64: a bucket that takes longer than this to fill could overflow it. */
 const MAX_FILL_NS = 2n ** 60n
 const MAX_TOKENS = 2 ** 31 - 1
 
 export class Buckets {
   readonly #words: BigInt64Array
-  /** Slots there are. */
+  /** Number of slots. */
   readonly count: number
 
   constructor(memory: WebAssembly.Memory, layout: Layout) {
@@ -27,7 +27,7 @@ export class Buckets {
     for (const [name, value] of Object.entries({ ...rate }))
       if (!Number.isInteger(value) || value < 1 || value > MAX_TOKENS)
         throw new RangeError(`bucket rate: ${name} is ${value}; give an integer from 1 to ${MAX_TOKENS}`)
-    // Rounded up: the true rate is never above the wanted one, and below it by less than a nanosecond per token.
+    // Rounded up: the actual rate never exceeds the configured one, and falls short by less than a nanosecond per token.
     const tokens = BigInt(rate.tokens)
     const interval = (BigInt(rate.periodMs) * BigInt(NS_PER_MS) + tokens - 1n) / tokens
     const capacity = interval * BigInt(rate.burst)
@@ -43,11 +43,6 @@ export class Buckets {
 
   fill(slot: number): void {
     Atomics.store(this.#words, this.#word(slot) + BUCKET_FULL_AT / 8, 0n)
-  }
-
-  /** The numbers of one slot, for the twin. */
-  words(slot: number): { readonly words: BigInt64Array; readonly at: number } | undefined {
-    return slot >= 0 && slot < this.count ? { words: this.#words, at: (slot * BUCKET_SIZE) / 8 } : undefined
   }
 
   #word(slot: number): number {

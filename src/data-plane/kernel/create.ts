@@ -1,35 +1,22 @@
-/** Makes the kernel of one thread: on a memory of its own, or on the process's. */
-import type { Kernel } from './kernel.ts'
-import { createMemory, type LayoutOptions, planLayout, type SharedMemory } from './layout.ts'
-import { TwinKernel } from './twin.ts'
+/** Creates the kernel of one thread, on the memory of the process or on a new one. It runs nothing. */
+import { type LayoutOptions, type SharedMemory, shareMemory } from './layout.ts'
 import { WasmKernel } from './wasm.ts'
 
 export interface KernelOptions extends LayoutOptions {
-  /** Memory of the process, from the thread that made it; absent: a new one, planned from the other options. */
+  /** Memory of the process, from the thread that created it; absent: a new one, planned from the other options. */
   readonly shared?: SharedMemory
-  /** Which arena is this thread's; each thread its own. Default 0. */
+  /** Index of this thread's arena; no two threads may share one. Default 0. */
   readonly thread?: number
 }
 
 /** A kernel, and what other threads need to run one on the same memory. */
-export interface KernelHandle<K extends Kernel> {
-  readonly kernel: K
+export interface KernelHandle {
+  readonly kernel: WasmKernel
   readonly shared: SharedMemory
 }
 
 /** @throws Error when the kernel is not built, RangeError when the options do not fit. */
-export function createKernel(options: KernelOptions = {}): KernelHandle<WasmKernel> {
-  const shared = options.shared ?? newMemory(options)
+export function createKernel(options: KernelOptions = {}): KernelHandle {
+  const shared = options.shared ?? shareMemory(options)
   return { kernel: new WasmKernel(shared, options.thread ?? 0), shared }
-}
-
-/** The same in plain JavaScript. */
-export function createTwin(options: KernelOptions = {}): KernelHandle<TwinKernel> {
-  const shared = options.shared ?? newMemory(options)
-  return { kernel: new TwinKernel(shared), shared }
-}
-
-function newMemory(options: LayoutOptions): SharedMemory {
-  const layout = planLayout(options)
-  return { memory: createMemory(layout), layout }
 }

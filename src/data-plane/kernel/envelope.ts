@@ -1,4 +1,4 @@
-/** Reading the envelope of a `tools/call`: the interface, and the call made of its parts. It scans nothing: `wasm-envelope.ts` and `twin-envelope.ts` do. */
+/** Reads the envelope of a `tools/call`: the interface of the scanner, and the call built from the parts it finds. It scans nothing: `wasm-envelope.ts` does. */
 import {
   CALL_ARGUMENTS,
   CALL_FOREIGN,
@@ -10,18 +10,17 @@ import {
   MEMBER_NOT_PLAIN,
 } from './abi.ts'
 
-/** One per thread. What it found stands until the next `read`: take it before anything else runs. */
+/** One per thread. Its results are valid until the next `read`: use them before other code runs. */
 export interface EnvelopeReader {
-  readonly engine: 'wasm' | 'twin'
   /**
-   * True when the body is sound JSON in UTF-8, no byte order mark before it, and plainly a JSON-RPC request of `tools/call`
-   * (assembly/envelope.ts says which). False for everything else, sound or not, and for more than MAX_BODY_BYTES.
-   * @param nested false: also, as early as can be, for a call with an object or a list among its arguments
+   * True when the body is valid JSON in UTF-8 without byte order mark, and a JSON-RPC request of `tools/call` in one of the
+   * forms of assembly/envelope.ts. False for everything else, valid or not, and for more than MAX_BODY_BYTES.
+   * @param nested false: also, as early as possible, for a call with an object or a list among its arguments
    */
   read(body: Uint8Array, nested: boolean): boolean
   /** The parts of the call, by CALL_… / 4. */
   readonly parts: Int32Array
-  /** The arguments one by one, where `parts` says how many: four numbers each, as at ARENA_MEMBERS. */
+  /** The arguments one by one, their number in `parts`: four numbers each, as at ARENA_MEMBERS. */
   readonly members: Int32Array
   /** Bytes `from` to `to` of the body as ISO 8859-1. */
   latin1(from: number, to: number): string
@@ -29,7 +28,7 @@ export interface EnvelopeReader {
   utf8(from: number, to: number): string
 }
 
-/** What a body says, value by value as `JSON.parse` would have made it. */
+/** The values of a body, as `JSON.parse` returns them. */
 export interface CallEnvelope {
   /** Finite when it is a number. */
   readonly id: string | number
@@ -43,10 +42,10 @@ export interface CallEnvelope {
 type Members = { readonly [name: string]: unknown }
 
 const QUOTE = 0x22
-/** Longer ones are made anew each time; characters. */
+/** Characters; longer names are not cached. */
 const LONGEST_NAME = 128
 const LONGEST_META = 1024
-/** Bytes. In a longer body objects and lists among the arguments are left to `JSON.parse`: twice over them costs more than it saves. */
+/** Bytes. In a longer body objects and lists among the arguments are left to `JSON.parse`: scanning them twice costs more than it saves. */
 const LONGEST_NESTED = 512
 const ID = CALL_ID / 4
 const NAME = CALL_NAME / 4
@@ -56,7 +55,7 @@ const TOKEN = CALL_TOKEN / 4
 const FOREIGN = CALL_FOREIGN / 4
 const MEMBERS = CALL_MEMBERS / 4
 
-/** Makes calls of bodies. It remembers the names of tools and arguments, whose strings come again with every call. */
+/** Reads calls from bodies. It caches the names of tools and arguments, which repeat with every call. */
 export class CallReader {
   readonly #reader: EnvelopeReader
   readonly #names = new NameMemory()
@@ -67,7 +66,7 @@ export class CallReader {
   }
 
   /**
-   * undefined: not a call, or nothing that this can read. `JSON.parse` has the word then.
+   * undefined: not a call, or one that this cannot read; `JSON.parse` is used then.
    * Strings of more than twelve characters keep the text of the whole body alive.
    */
   read(body: Uint8Array): CallEnvelope | undefined {
@@ -90,7 +89,7 @@ export class CallReader {
     return { id, params: hasArguments ? { name, arguments: this.#arguments(text), _meta } : { name, _meta } }
   }
 
-  /** Few and plain ones are put together here, in half the time. */
+  /** Few plain members are read here, in half the time. */
   #arguments(text: string): Members {
     const { parts, members } = this.#reader
     const end = parts[MEMBERS]! * 4
@@ -153,8 +152,7 @@ function scalar(text: string, from: number, to: number): string | number {
 }
 
 /**
- * Strings of places that come again and again. A cut out of a body would keep the whole body for as long as it lives:
- * what is remembered is a copy.
+ * Cache of strings that repeat. A slice of a body would keep the whole body alive, so a copy is cached.
  */
 class NameMemory {
   readonly #names: string[] = Array.from({ length: 256 }, () => '')
@@ -171,7 +169,7 @@ class NameMemory {
   }
 }
 
-/** What clients say of themselves in each call: version, name, capabilities. Frozen, because calls share it. */
+/** Cache of the `_meta` that clients send with each call: version, name, capabilities. Frozen, because calls share it. */
 class MetaMemory {
   readonly #jsons: string[] = Array.from({ length: 64 }, () => '')
   readonly #metas: Members[] = Array.from({ length: 64 }, () => ({}))

@@ -1,4 +1,4 @@
-/** Loads the .wasm and nothing more: the only file that knows where it is, and the types of its calls. */
+/** Loads the .wasm file, and declares the types of its calls. No other file knows its location. */
 import { readFileSync } from 'node:fs'
 import { ABI_VERSION } from './abi.ts'
 import type { Layout } from './layout.ts'
@@ -6,7 +6,7 @@ import type { Layout } from './layout.ts'
 /** Beside `src/` and beside `dist/`. */
 const FILE = new URL('../../../build/kernel.wasm', import.meta.url)
 
-/** The calls of assembly/index.ts that this room makes. Those of window.ts are on the same object; `quota/` knows their types. */
+/** The calls of assembly/index.ts that this folder makes. Those of window.ts are on the same object; `quota/memory` declares them. */
 export interface KernelExports {
   init(arenaBase: number, bucketBase: number, slots: number): number
   normalize(length: number): number
@@ -23,7 +23,7 @@ let compiled: WebAssembly.Module | undefined
 
 /**
  * Instantiates the kernel on a memory that other threads may be running on already.
- * @param thread which arena of the layout is this instance's; each thread its own.
+ * @param thread index of this instance's arena; no two threads may share one.
  * @throws Error when the kernel is missing or of another ABI; RangeError when the layout has no such arena.
  */
 export function instantiate(memory: WebAssembly.Memory, layout: Layout, thread: number): KernelExports {
@@ -35,7 +35,7 @@ export function instantiate(memory: WebAssembly.Memory, layout: Layout, thread: 
   const version = calls.init(arenaOf(layout, thread), layout.bucketBase, layout.bucketCount)
   if (version !== ABI_VERSION)
     throw new Error(
-      `${FILE.pathname} speaks ABI ${version}, this host ${ABI_VERSION}; run npm run build:kernel`,
+      `${FILE.pathname} has ABI version ${version}, but this host needs ${ABI_VERSION}; run npm run build:kernel`,
     )
   return calls
 }

@@ -1,28 +1,28 @@
-/** The interface of the kernel: what it is asked and what it answers. It decides nothing: `wasm.ts` and `twin.ts` implement it. */
+/** The interface of the kernel: its calls and their results. It contains no code; `wasm.ts` implements it. */
 import type * as abi from './abi.ts'
 import type { EnvelopeReader } from './envelope.ts'
 
 /** One row of a route table. */
 export interface RouteDefinition {
-  /** Upper case, or `*` for every method that has no row of its own at the same pattern. */
+  /** Upper case, or `*` for every method without a separate row for the same pattern. */
   readonly method: string
   /**
    * Canonical path. `{name}` stands for one whole segment, not empty; a last segment `*` for the rest, which may be empty.
-   * At each segment the literal goes before `{name}`, and that before `*`.
+   * At each segment a literal has priority over `{name}`, and that over `*`.
    */
   readonly pattern: string
   /** Token bucket that `admit` takes one token from; none when absent. */
   readonly bucket?: number
 }
 
-/** What was loaded. A route number means the row of **this** table: keep the table beside the number. */
+/** A loaded table. A route number is the index of a row of **this** table: keep the table beside the number. */
 export interface RouteTable {
   readonly routes: readonly RouteDefinition[]
 }
 
 /** Refill and size of a token bucket. */
 export interface BucketRate {
-  /** Tokens that come back, evenly, in `periodMs`. Integer, at least 1. */
+  /** Tokens refilled, evenly, in `periodMs`. Integer, at least 1. */
   readonly tokens: number
   /** Integer milliseconds, at least 1. */
   readonly periodMs: number
@@ -30,7 +30,7 @@ export interface BucketRate {
   readonly burst: number
 }
 
-/** Below zero: why there is no route (abi.ts). */
+/** Below zero: the reason for a missing route (abi.ts). */
 export type Status =
   | typeof abi.NOT_FOUND
   | typeof abi.METHOD_NOT_ALLOWED
@@ -47,17 +47,16 @@ export type Status =
   | typeof abi.PATH_BAD_CHARACTER
 
 /**
- * One per thread. Results are those of the last call and stand until the next one: read them before anything else runs.
+ * One per thread. Results are those of the last call and valid until the next one: read them before other code runs.
  * No call throws once the routes are loaded.
  */
 export interface Kernel {
-  readonly engine: 'wasm' | 'twin'
-  /** Reads bodies; a call of its own kind, with results of its own. */
+  /** Reads request bodies; its results are separate from those of the other calls. */
   readonly envelope: EnvelopeReader
 
   /**
-   * Compiles a table and makes it the one in use. Nothing changes when it throws, nor for who holds a result already.
-   * @throws Error naming the row: a pattern that is not canonical, two rows for the same method and pattern, no room.
+   * Compiles a table and makes it the one in use. Results of the last call stay readable. When it throws, the previous table stays in use.
+   * @throws Error naming the row: a pattern that is not canonical, two rows for the same method and pattern, or a table that does not fit.
    */
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable
   /** The table in use; empty at first. */
@@ -85,7 +84,7 @@ export interface Kernel {
   readonly paramCount: number
   /**
    * Value of the nth parameter in canonical spelling: percent-escapes stay, and always decode. '' when there is none.
-   * @param given as for `normalizedPath`; saves making the string from bytes.
+   * @param given as for `normalizedPath`; then no string is created from bytes.
    */
   param(index: number, given?: string): string
   /** Bit per METHOD_… that the path has, after METHOD_NOT_ALLOWED; bit METHOD_ANY never. */
@@ -101,7 +100,7 @@ export interface Kernel {
   fillBucket(slot: number): void
   /**
    * Takes `tokens` (at least 1), all or none.
-   * @returns 0; below zero: minus the milliseconds, rounded up, until they can be had (−(2³¹−1): never, as from a bucket
+   * @returns 0; below zero: minus the milliseconds, rounded up, until they are available (−(2³¹−1): never, as from a bucket
    *   without a rate).
    */
   takeTokens(slot: number, tokens: number, nowMs: number): number

@@ -1,20 +1,20 @@
-/** Lays out the one shared memory of a process: who gets which addresses. It holds no kernel and reads no counter. */
+/** Plans and creates the one shared memory of a process: which addresses belong to what. It runs no kernel and reads no counter. */
 import { ARENA_SIZE, BUCKET_SIZE } from './abi.ts'
 
 const PAGE_BYTES = 65_536
-/** The first kibibyte stays empty, so that address 0 is never somebody's (assembly/memory.ts). */
+/** The first kibibyte stays empty, so that address 0 belongs to nothing (assembly/memory.ts). */
 const FIRST_BYTES = 1024
-/** The kernel's own ceiling (asconfig.json, maximumMemory): 1 GiB. */
+/** The kernel's limit (asconfig.json, maximumMemory): 1 GiB. */
 const MAX_PAGES = 16_384
 
 export interface LayoutOptions {
-  /** Instances that will run on the memory, each with an arena of its own. Default 1. */
+  /** Instances that will run on the memory, each in a separate arena. Default 1. */
   readonly threads?: number
   /** Token buckets, shared by all threads. Default 4,096. */
   readonly buckets?: number
   /** Bytes of the quota region, shared by all threads. Default 0. */
   readonly quotaBytes?: number
-  /** Room for one route table; each thread has two. About 200 bytes per route. Default 8 MiB, which the OS gives only when written. */
+  /** Size of one route table; each thread has two. About 200 bytes per route. Default 8 MiB, allocated by the OS only when written. */
   readonly routeTableBytes?: number
 }
 
@@ -59,15 +59,18 @@ export function planLayout(options: LayoutOptions = {}): Layout {
   }
 }
 
-/** What the threads of a process have in common: goes to workers as it is (`workerData`). */
+/** What the threads of a process share; passed to workers unchanged (`workerData`). */
 export interface SharedMemory {
   readonly memory: WebAssembly.Memory
   readonly layout: Layout
 }
 
-/** Memory of exactly the planned size: it never grows, so no view of it is ever detached. */
-export function createMemory(layout: Layout): WebAssembly.Memory {
-  return new WebAssembly.Memory({ initial: layout.pages, maximum: layout.pages, shared: true })
+/** New memory for a process, planned from the options. @throws RangeError naming the option that does not fit. */
+export function shareMemory(options: LayoutOptions = {}): SharedMemory {
+  const layout = planLayout(options)
+  const { pages } = layout
+  // exactly the planned size: memory that never grows never detaches a view
+  return { memory: new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }), layout }
 }
 
 function count(name: string, value: number, least: number): number {

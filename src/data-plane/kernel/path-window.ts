@@ -1,4 +1,4 @@
-/** Writes a path into the kernel's input window. It knows one thing about paths: that a URI is ASCII. */
+/** Writes a path into the kernel's input window. It does not interpret the path. */
 
 import { codeAt } from '../../model/code-at.ts'
 import { MAX_PATH_BYTES } from './abi.ts'
@@ -8,7 +8,7 @@ import { MAX_PATH_BYTES } from './abi.ts'
  * 1.5 ns per character against 45 ns flat).
  */
 const SHORT = 24
-/** Room for one character more than the longest path, so that `encodeInto` never stops before the first foreign one. */
+/** Space for one character beyond the longest path, so that `encodeInto` always writes the first non-ASCII character. */
 const SLACK = 16
 
 const encoder = new TextEncoder()

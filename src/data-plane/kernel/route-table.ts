@@ -23,7 +23,7 @@ const NONE = -1
 const WORD_BYTES = 8
 
 /** The kernel's own hash of a segment, so that there is only one. */
-export type SegmentHash = (segment: string) => number
+type SegmentHash = (segment: string) => number
 
 export class RouteTableWriter {
   readonly #view: DataView
@@ -32,7 +32,7 @@ export class RouteTableWriter {
   readonly #hash: SegmentHash
   #end: number
 
-  /** @param base address of the table, at a multiple of 64; `bytes` is the room it has. */
+  /** @param base address of the table, at a multiple of 64; `bytes` is its maximum size. */
   constructor(memory: WebAssembly.Memory, base: number, bytes: number, hash: SegmentHash) {
     this.#view = new DataView(memory.buffer)
     this.#base = base
@@ -41,7 +41,7 @@ export class RouteTableWriter {
     this.#end = base
   }
 
-  /** @returns address of the root node. @throws RangeError when there is no room. */
+  /** @returns address of the root node. @throws RangeError when it does not fit. */
   write(root: RouteNode, routes: readonly RouteDefinition[]): number {
     const at = this.#reserve(1)
     this.#node(at, root, routes)

@@ -1,8 +1,7 @@
-/** Route definitions → a tree of segments, checked. Both engines are built from it; it matches nothing. */
+/** Route definitions → a tree of segments, validated. It matches nothing. */
 import { MAX_PARAMS, MAX_SEGMENTS } from './abi.ts'
 import type { RouteDefinition } from './kernel.ts'
 import { routeMethodNumber } from './method.ts'
-import { normalizePath } from './twin-path.ts'
 
 /** Method number → the row of the table. */
 export type Leaf = Map<number, number>
@@ -17,25 +16,34 @@ export interface RouteNode {
 }
 
 /**
- * @param bucketCount slots there are.
- * @throws Error naming the row and its fault.
+ * @param bucketCount number of bucket slots.
+ * @param canonical the canonical form of a path, undefined when the path is refused.
+ * @throws Error naming the row and what is wrong with it.
  */
-export function buildRouteTree(routes: readonly RouteDefinition[], bucketCount: number): RouteNode {
+export function buildRouteTree(
+  routes: readonly RouteDefinition[],
+  bucketCount: number,
+  canonical: (path: string) => string | undefined,
+): RouteNode {
   const root = emptyNode()
   for (const [row, route] of routes.entries()) {
     const method = routeMethodNumber(route.method)
     if (method === undefined)
-      throw fault(row, route, 'its method is none of RFC 9110 or PATCH in upper case; or give *')
+      throw fault(
+        row,
+        route,
+        'its method is not one of RFC 9110 or PATCH, in upper case; use one of them, or *',
+      )
     const { bucket } = route
     if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
       throw fault(row, route, `bucket slot ${bucket} does not exist; there are ${bucketCount}`)
-    const leaf = leafOf(root, patternSegments(row, route))
+    const leaf = leafOf(root, patternSegments(row, route, canonical))
     const other = leaf.get(method)
     if (other !== undefined)
       throw fault(
         row,
         route,
-        `row ${other} (${routes[other]!.pattern}) takes the same requests; remove one of them`,
+        `row ${other} (${routes[other]!.pattern}) matches the same requests; remove one of them`,
       )
     leaf.set(method, row)
   }
@@ -43,21 +51,25 @@ export function buildRouteTree(routes: readonly RouteDefinition[], bucketCount: 
 }
 
 /** `/a/{id}/*` → `a`, `{id}`, `*`. */
-function patternSegments(row: number, route: RouteDefinition): string[] {
+function patternSegments(
+  row: number,
+  route: RouteDefinition,
+  canonicalOf: (path: string) => string | undefined,
+): string[] {
   const segments = route.pattern.split('/').slice(1)
   const literal = segments.map((segment, at) => {
     if (isParam(segment) || (segment === '*' && at === segments.length - 1)) return 'x'
     if (/[{}*]/.test(segment))
-      throw fault(row, route, `"${segment}" is not a whole {parameter} segment, nor a last segment *`)
+      throw fault(row, route, `"${segment}" is neither a whole {parameter} segment nor a last segment *`)
     return segment
   })
   const path = `/${literal.join('/')}`
-  const canonical = route.pattern.startsWith('/') ? normalizePath(path) : ''
+  const canonical = route.pattern.startsWith('/') ? canonicalOf(path) : ''
   if (canonical !== path)
     throw fault(
       row,
       route,
-      `it is not a canonical path (RFC 3986 §6.2.2), so no request would fit it; ${typeof canonical === 'string' ? 'begin it with /, leave out empty and dot segments, escape what a URI cannot hold' : 'it holds what a path may not'}`,
+      `the pattern is not a canonical path (RFC 3986 §6.2.2), so no request could match it; ${canonical === undefined ? 'remove the characters that a path must not contain' : 'begin it with /, remove empty and dot segments, and percent-encode characters that a URI cannot contain'}`,
     )
   if (segments.length > MAX_SEGMENTS) throw fault(row, route, `it has more than ${MAX_SEGMENTS} segments`)
   const params = segments.filter(segment => isParam(segment) || segment === '*').length

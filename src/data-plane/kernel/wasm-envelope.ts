@@ -12,7 +12,6 @@ import type { EnvelopeReader } from './envelope.ts'
 import type { KernelExports } from './exports.ts'
 
 export class WasmEnvelope implements EnvelopeReader {
-  readonly engine = 'wasm'
   readonly parts: Int32Array
   readonly members: Int32Array
   readonly #exports: KernelExports

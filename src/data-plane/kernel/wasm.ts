@@ -1,5 +1,6 @@
 /** The kernel in WebAssembly, from the host's side: bytes in through one window, integers out. No string crosses. */
 import {
+  ARENA_BODY,
   ARENA_INPUT,
   ARENA_SIZE,
   MAX_PATH_BYTES,
@@ -22,8 +23,7 @@ import { buildRouteTree } from './route-tree.ts'
 import { WasmEnvelope } from './wasm-envelope.ts'
 
 export class WasmKernel implements Kernel {
-  readonly engine = 'wasm'
-  /** Every call of this instance, for the room that owns the quota region of the same memory. */
+  /** All calls of this instance, for `quota/memory`, which owns the quota region of the same memory. */
   readonly exports: KernelExports
   readonly envelope: WasmEnvelope
   table: RouteTable = { routes: [] }
@@ -51,12 +51,20 @@ export class WasmKernel implements Kernel {
   }
 
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
-    const tree = buildRouteTree(routes, this.#buckets.count)
     const free = this.#inUse === 0 ? 1 : 0
     const base = this.#tables[free]
     const { memory, layout } = this.#shared
-    const writer = new RouteTableWriter(memory, base, layout.routeTableBytes, segment => this.#hash(segment))
-    this.exports.useTable(writer.write(tree, routes))
+    const results = Buffer.from(this.#arena.subarray(0, ARENA_BODY))
+    try {
+      const tree = buildRouteTree(routes, this.#buckets.count, path => this.#canonical(path))
+      const writer = new RouteTableWriter(memory, base, layout.routeTableBytes, segment =>
+        this.#hash(segment),
+      )
+      this.exports.useTable(writer.write(tree, routes))
+    } finally {
+      // the patterns were normalized and hashed in the windows that hold the last results
+      this.#arena.set(results)
+    }
     this.#inUse = free
     this.table = Object.freeze({ routes: Object.freeze([...routes]) })
     return this.table
@@ -128,7 +136,12 @@ export class WasmKernel implements Kernel {
     return this.exports.tokensLeft(slot, nowMs)
   }
 
-  /** Said here, because such a path does not fit into the window. */
+  /** @returns undefined when the path is refused. */
+  #canonical(path: string): string | undefined {
+    return this.normalize(path) === 0 ? this.normalizedPath(path) : undefined
+  }
+
+  /** Such a path does not fit into the window, so the kernel cannot refuse it. */
   #tooLong(): number {
     this.exports.normalize(0)
     this.#result[RESULT_REFUSED_AT / 4] = MAX_PATH_BYTES

@@ -1,4 +1,4 @@
-/** Writes one event as protobuf straight into a buffer, what calls have in common from a form made once. It allocates nothing per event. */
+/** Encodes one event as protobuf directly into a buffer; the part common to many calls is encoded once. It allocates nothing per event. */
 
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'
@@ -21,11 +21,11 @@ const MAX_HEAD_BYTES = 2 + EVENT_ID_LENGTH + 16
 export class EventEncoder {
   readonly #ids: EventIds
   readonly #gateway: string
-  /** How every event begins; all but the last digits of the id stays the same for a millisecond. */
+  /** The beginning of every event; all but the last digits of the id stay the same for a millisecond. */
   readonly #begin = Buffer.alloc(MAX_HEAD_BYTES)
-  /** As much of it as is filled. */
+  /** The part of it that is filled. */
   #head: Uint8Array = this.#begin
-  /** Such views by their length: making one costs more than the rest of an event's beginning. */
+  /** Views by their length: creating one costs more than the rest of the beginning. */
   readonly #heads: Uint8Array[] = []
   #headMs = -1
 
@@ -55,7 +55,7 @@ export class EventEncoder {
       requestId.length > MAX_REQUEST_ID ? requestId.slice(0, MAX_REQUEST_ID) : requestId,
     )
     into[at++] = tag(12, 0)
-    // nearly all of them, and comparing costs less than looking up
+    // nearly all events; a comparison costs less than a lookup
     into[at++] = call.outcome === 'success' ? SUCCESS : OUTCOME_VALUES.get(call.outcome)!
     at = number(into, at, tag(13, 0), call.statusCode)
     at = number(into, at, tag(14, 0), call.latencyUs)

@@ -16,7 +16,7 @@ export function newWriterName(): string {
   return bytes.toString('hex')
 }
 
-/** The writer that made an id; undefined when the text is no UUIDv7. */
+/** The writer that made an id; undefined when the text is not a UUIDv7. */
 export function writerOf(eventId: string): string | undefined {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-([89ab][0-9a-f]{3})-([0-9a-f]{12})$/
     .exec(eventId)
@@ -32,14 +32,14 @@ export class EventIds {
 
   /**
    * @param writer of `newWriterName()`
-   * @param text where ids are made, `EVENT_ID_LENGTH` bytes
+   * @param text where ids are written, `EVENT_ID_LENGTH` bytes
    */
   constructor(writer: string, text: Uint8Array = new Uint8Array(EVENT_ID_LENGTH)) {
     this.text = text
     text.set(Buffer.from(`00000000-0000-7000-${writer.slice(0, 4)}-${writer.slice(4)}`, 'latin1'))
   }
 
-  /** Makes the next id. More than 4,096 in a millisecond, or a clock that steps back, borrow from the next one. */
+  /** Writes the next id. After 4,096 ids in a millisecond, or when the clock steps back, it uses the next millisecond. */
   next(nowMs: number): void {
     if (nowMs > this.#lastMs) {
       this.#lastMs = nowMs

@@ -1,4 +1,4 @@
-/** The loop between spool and whoever takes the events: one batch at a time, repeated until it is taken, then never again. It knows no taker. */
+/** The loop that passes events from the spool to a taker: one batch at a time, repeated until it is accepted. It contains no taker. */
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
@@ -10,7 +10,7 @@ export interface EventSource<E> {
 
 export interface EventSinkOptions<E> {
   readonly source: EventSource<E>
-  /** Takes a batch for good. A rejection means that it may not have been taken; it is then given again. */
+  /** Takes a batch. After a rejection, the batch may not have been taken and is repeated. */
   readonly take: (events: readonly E[]) => Promise<void>
   /** For the log: `Kafka`, `the database`. */
   readonly taker: string
@@ -33,7 +33,7 @@ export class EventSink<E> {
     this.#ended = this.#run()
   }
 
-  /** Lets the batch that is under way end, for at most `timeoutMs`. */
+  /** Waits for the current batch, for at most `timeoutMs`. */
   async close(timeoutMs = 3000): Promise<void> {
     this.#closing = true
     this.#wake?.()
@@ -46,7 +46,7 @@ export class EventSink<E> {
     const { source, maxBatch } = this.#options
     const backoff = new Backoff(BACKOFF)
     let batch: readonly E[] = []
-    // closing does not forget what is already there: the last look finds nothing
+    // events already in the spool are still passed on after close(); the loop ends when it finds none
     while (true) {
       try {
         if (batch.length === 0) batch = source.read(maxBatch)
@@ -59,7 +59,7 @@ export class EventSink<E> {
         this.counts.taken += batch.length
         batch = []
         if (backoff.retries > 0)
-          this.#options.log.info({}, `${this.#options.taker} takes metering events again`)
+          this.#options.log.info({}, `${this.#options.taker} accepts metering events again`)
         backoff.reset()
         await source.commit()
       } catch (error) {
@@ -68,7 +68,7 @@ export class EventSink<E> {
         if (backoff.retries === 0)
           this.#options.log.warn(
             { err: error },
-            `${this.#options.taker} does not take metering events; they stay in the spool until it does`,
+            `${this.#options.taker} does not accept metering events; they stay in the spool and are sent again`,
           )
         await this.#sleep(backoff.nextMs())
       }

@@ -1,4 +1,4 @@
-/** What was seen of each writer's events in spool, topic and counters, and what does not fit together. It reads nothing itself. */
+/** Compares each writer's events in spool, topic and counters, and reports gaps. It reads nothing itself. */
 
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import { writerOf } from './event-id.ts'
@@ -13,9 +13,9 @@ export interface WriterReport {
   readonly last: number
   readonly spool: number
   readonly topic: number
-  /** Messages of the topic that repeat an event; whoever reads the topic drops them by `event_id`. */
+  /** Messages of the topic that repeat an event; consumers of the topic drop them by `event_id`. */
   readonly duplicates: number
-  /** What the control plane has counted; undefined when it was not asked. */
+  /** Events that the control plane has counted; undefined when it was not asked. */
   readonly counted: number | undefined
   /** Ranges of sequence numbers that are neither in the spool nor in the topic. */
   readonly gaps: readonly (readonly [first: number, last: number])[]
@@ -32,7 +32,7 @@ interface Seen {
 
 export class Ledger {
   readonly #writers = new Map<string, Seen>()
-  /** Events whose id names no writer of ours. */
+  /** Events whose id does not name a known writer. */
   foreign = 0
 
   see(place: Place, event: MeteringEvent): void {

@@ -1,8 +1,8 @@
-/** The interface of the meter: what one metering event holds, and how a call is handed over. It keeps and sends nothing. */
+/** The interface of the meter: the content of a metering event, and how a call is passed to the meter. It stores and sends nothing. */
 import type { MeteredAccess, MeteredOutcome } from '../../link/metering-event.ts'
 
 /**
- * What many calls have in common; one object for all of them, so that it is encoded once. Texts that are unknown are ''.
+ * The part common to many calls; one object for all of them, so that it is encoded once. Texts that are unknown are ''.
  * Texts over 1,024 characters are cut by the meter.
  */
 export interface CallOrigin {
@@ -18,7 +18,7 @@ export interface CallOrigin {
   encoded: Uint8Array | undefined
 }
 
-/** What differs from call to call. */
+/** The part that differs between calls. */
 export interface MeteredCall {
   /** Unix ms. */
   readonly occurredAtMs: number
@@ -41,9 +41,9 @@ export interface MeteredCall {
 export interface Meter {
   /**
    * Takes the event of a call. Never throws and never waits for the broker.
-   * @returns a Promise where the answer must wait until the event is on the disk (`METERING_DURABILITY=sync`); it never rejects
+   * @returns a Promise when the response must wait until the event is on disk (`METERING_DURABILITY=sync`); it never rejects
    */
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined>
-  /** False: events can neither be written nor held, and what is taken in now would be lost. */
+  /** False: events can neither be written nor buffered, and further ones would be lost. */
   readonly ready: boolean
 }

@@ -1,26 +1,26 @@
-/** Plans from the settings file `plans.yaml`: parse and validate, nothing else. Who gets which plan is looked up by the snapshot. */
+/** Plans from the settings file `plans.yaml`: parse and validate. It assigns no plan: the snapshot does. */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { type Plan, type PlanLimits, SEEDED_PLANS } from '../../model/plan.ts'
 
-/** What the file says, with the seeded plans beneath it. */
+/** The content of the file; seeded plans that it does not define are added. */
 export interface PlanFile {
   readonly plans: readonly Plan[]
   /** Consumer → slug of its plan; every slug is among the plans. */
   readonly consumers: { readonly [consumer: string]: string }
 }
 
-/** Where the file is looked for when nobody says otherwise; only there may it be missing. */
-export const DEFAULT_PLANS_FILE = './plans.yaml'
+/** Default path of the file; only there may it be missing. */
+const DEFAULT_PLANS_FILE = './plans.yaml'
 
 const LIMITS = ['perSecond', 'perMinute', 'perDay', 'perMonth', 'burst'] as const
-const MOST = 2 ** 31 - 1
+const MAX_LIMIT = 2 ** 31 - 1
 const SLUG = /^[a-z0-9-]{1,100}$/
 const MAX_BYTES = 4 << 20
 
 /**
- * Reads the file; without one at the default place there are the seeded plans and nobody has one of them.
- * @throws Error naming every fault: file, field, reason, mend.
+ * Reads the file. When the default file is missing, there are the seeded plans, without consumers.
+ * @throws Error naming every fault: file, field, reason, fix
  */
 export function readPlans(path: string): PlanFile {
   let text: string
@@ -29,18 +29,18 @@ export function readPlans(path: string): PlanFile {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && path === DEFAULT_PLANS_FILE) return { plans: SEEDED_PLANS, consumers: {} }
-    throw new Error(`${path}: cannot be read (${message}); set PLANS to a readable plans file`)
+    throw new Error(`${path}: the plans file cannot be read (${message}). Set PLANS to a readable file`)
   }
   return parsePlans(text, path)
 }
 
 /**
  * @param source named in errors
- * @throws Error naming every fault: field, reason, mend.
+ * @throws Error naming every fault: field, reason, fix
  */
 export function parsePlans(text: string, source = 'plans'): PlanFile {
   if (text.length > MAX_BYTES)
-    throw new Error(`${source}: has ${text.length} characters; at most ${MAX_BYTES} are read`)
+    throw new Error(`${source}: the file has ${text.length} characters; the maximum is ${MAX_BYTES}`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
   if (document.errors.length > 0) {
@@ -77,11 +77,11 @@ function readPlan(slug: string, value: unknown, faults: string[]): Plan {
   for (const kind of LIMITS) {
     const limit = fields.get(kind)
     if (limit === undefined || limit === null) continue
-    if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 0 && limit <= MOST)
+    if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 0 && limit <= MAX_LIMIT)
       limits[kind] = limit
     else
       faults.push(
-        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 1 to ${MOST}, or leave it out for no limit`,
+        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 1 to ${MAX_LIMIT}, or leave it out for no limit`,
       )
   }
   const name = fields.get('name') ?? slug
@@ -94,7 +94,7 @@ function plan(slug: string, name: string, limits: PlanLimits): Plan {
   return Object.freeze({ slug, name, ...limits })
 }
 
-/** Entries with text keys; numbers and booleans that YAML made of a key are what was written. */
+/** Entries with text keys: YAML may have parsed a key as a number or boolean. */
 function mapping(value: unknown, where: string, faults: string[]): ReadonlyMap<string, unknown> {
   if (!(value instanceof Map)) {
     faults.push(`${where}: ${show(value)} is not a mapping; write one "name: value" per line`)

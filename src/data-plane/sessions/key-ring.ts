@@ -1,4 +1,4 @@
-/** The rotating keys that sign session ids and request states. Secrets: they are never logged and live in one file of mode 0600. */
+/** The rotating keys that sign session ids and request states. They are secret: never logged, and stored only in one file of mode 0600 or in Redis. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -18,7 +18,7 @@ export interface KeyRing {
 
 const SECRET_BYTES = 32
 const ROTATE_AFTER_MS = 24 * 3_600_000
-/** A key signs for a day and is good for a second one, far longer than a session's TTL can slide on it alone. */
+/** A key signs for one day and verifies for a second one, much longer than the TTL of a session. */
 const MAX_KEYS = 8
 
 class FileKeyRing implements KeyRing {
@@ -33,7 +33,7 @@ class FileKeyRing implements KeyRing {
     this.#save = save
   }
 
-  /** Made anew when the newest is a day old. */
+  /** Rotates when the newest key is a day old. */
   current(): RingKey {
     const newest = this.#keys[0]
     if (newest !== undefined && !isStale(newest, this.#now())) return newest
@@ -66,7 +66,7 @@ export function writeRing(keys: readonly RingKey[]): string {
   )
 }
 
-/** A damaged ring costs clients a new initialize, nothing more. */
+/** A damaged ring only forces clients to initialize again. */
 export function readRing(text: string): RingKey[] {
   try {
     const rows = JSON.parse(text) as { id: number; secret: string; createdAtMs: number }[]
@@ -81,7 +81,7 @@ export function readRing(text: string): RingKey[] {
 }
 
 /**
- * A ring kept in a file, so that sessions survive a restart.
+ * A ring in a file, so that sessions survive a restart.
  * @throws Error naming the file when it cannot be written.
  */
 export function fileKeyRing(file: string, now: () => number = Date.now): KeyRing {

@@ -11,7 +11,7 @@ export interface SessionOptions {
   readonly ttlMs: number
   readonly max: number
   readonly log: Log
-  /** Unix ms; a deployment may have a clock of its own. */
+  /** Unix ms. */
   readonly now?: () => number
 }
 
@@ -27,7 +27,7 @@ export async function openSessions(
       sessions: new MemorySessionStore({ keys: own, ttlMs, maxSessions: max, now }),
     }
   }
-  // the driver takes 15 MiB of memory by being there, in every thread
+  // loading the driver takes 15 MiB of memory in every thread
   const { openRedisSessions } = await import('./redis/open.ts')
   return openRedisSessions({ redisUrl, own, ttlMs, log, now })
 }

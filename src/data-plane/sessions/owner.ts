@@ -1,4 +1,4 @@
-/** Who a session belongs to, as a short hash that may stand in an id. */
+/** The owner of a session, as a short hash that an id can contain. It reads no credential. */
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../model/principal.ts'
 

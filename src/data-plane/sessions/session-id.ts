@@ -1,4 +1,4 @@
-/** Session ids that describe and prove themselves: facts, randomness, HMAC. It keeps no session. */
+/** Session ids that contain their facts and a signature: facts, randomness, HMAC. It stores no session. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from './key-ring.ts'
 import type { SessionFacts } from './session-store.ts'
@@ -9,7 +9,7 @@ import type { SessionFacts } from './session-store.ts'
  *   0        1        2        3            7             15            27          43
  *   | format | key id | flags  | created s  | owner hash  | random      | HMAC-SHA256, first 16 |
  *
- * flags: bits 0–3 version, bit 4 origin is a stream, bit 5 client can elicit.
+ * flags: bits 0–3 version, bit 4 origin is a stream, bit 5 client supports elicitation.
  */
 const FORMAT = 1
 const BODY_BYTES = 27

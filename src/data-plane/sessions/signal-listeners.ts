@@ -1,10 +1,10 @@
-/** Who listens to which session on this instance. It carries nothing to other instances: the stores do. */
+/** The listeners of sessions on this instance. It sends nothing to other instances: the stores do. */
 import type { SessionSignal } from './session-store.ts'
 
 type Listener = (signal: SessionSignal) => void
 
 export class SignalListeners {
-  /** One listener is the rule, and a set for each would cost more than all else a session keeps. */
+  /** Usually one listener: a set for each would take more memory than the rest of a session. */
   readonly #listeners = new Map<string, Listener | readonly Listener[]>()
 
   /** @returns stops listening */
@@ -14,7 +14,7 @@ export class SignalListeners {
     return () => this.#remove(id, listener)
   }
 
-  /** @returns how many were told */
+  /** @returns number of listeners called */
   deliver(id: string, signal: SessionSignal): number {
     const listeners = this.#of(id)
     for (const listener of listeners) listener(signal)
@@ -29,14 +29,14 @@ export class SignalListeners {
     return this.#listeners.has(id)
   }
 
-  /** Nobody hears of this session any more. */
-  forget(id: string): void {
+  /** Removes all listeners of a session. */
+  removeAll(id: string): void {
     this.#listeners.delete(id)
   }
 
   #of(id: string): readonly Listener[] {
     const found = this.#listeners.get(id)
-    if (found === undefined) return NOBODY
+    if (found === undefined) return NONE
     return typeof found === 'function' ? [found] : found
   }
 
@@ -47,4 +47,4 @@ export class SignalListeners {
   }
 }
 
-const NOBODY: readonly Listener[] = []
+const NONE: readonly Listener[] = []

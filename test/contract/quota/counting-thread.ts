@@ -1,4 +1,4 @@
-/** A worker thread that joins the quotas of its process, calls for one consumer as fast as it is told to, and reports. */
+/** A worker thread that joins the quotas of its process, calls for one consumer at a given rate, and reports. It asserts nothing. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { joinJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
 import type { SharedQuota } from '../../../src/data-plane/quota/memory/kernel.ts'
@@ -9,7 +9,7 @@ import type { PlanLimits } from '../../../src/model/plan.ts'
 export interface Joining {
   readonly share: SharedQuota
   readonly thread: number
-  /** Joins the journal there; else `port` leads to the thread that holds Redis. */
+  /** Directory of the journal to join; otherwise `port` leads to the thread that holds the connection to Redis. */
   readonly dir?: string
   readonly port?: MessagePort
 }
@@ -31,17 +31,17 @@ export interface ThreadReport {
   longestMs: number
   /** Longest delay of the thread's own event loop. */
   lagMs: number
-  /** Orders to clear caches that were heard. */
+  /** Orders to clear caches that were received. */
   cleared: number
 }
 
-/** What a thread can be told. */
+/** Orders to a thread. */
 export type ThreadOrder = 'close' | 'clear' | { readonly load: ThreadJob } | { readonly reset: string }
 
 /** One clock for all threads and processes of the machine. */
 export const machineMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
 
-/** Calls for the time of the job, and resolves when every call has been answered. */
+/** Calls for the time of the job, and resolves when every call has ended. */
 export async function load(quota: Quota, job: ThreadJob): Promise<ThreadReport> {
   const report: ThreadReport = { grants: [], calls: 0, waited: 0, longestMs: 0, lagMs: 0, cleared: 0 }
   const key = quota.key(job.key)

@@ -20,7 +20,7 @@ function directory(): string {
   return dir
 }
 
-test('four threads get one limit together, and the next process knows all they used', async () => {
+test('four threads share one limit, and the next process restores all they used', async () => {
   const dir = directory()
   const quota = openJournalQuota({ dir, ...SIZES })
   const limits = { perSecond: 300, perDay: 100_000 }
@@ -44,7 +44,7 @@ test('four threads get one limit together, and the next process knows all they u
   await next.close()
 }, 60_000)
 
-test('a thread that ends in mid-load leaves a table that all others go on with, and nothing it used is forgotten', async () => {
+test('a thread that ends under load leaves a usable table, and its use stays counted', async () => {
   const dir = directory()
   const quota = openJournalQuota({ dir, ...SIZES })
   const job = { key: 'tenant/consumer', limits: { perDay: 1_000_000 }, seconds: 1, atOnce: 50, everyMs: 1 }

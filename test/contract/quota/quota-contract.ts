@@ -1,4 +1,4 @@
-/** What every quota store has to do, in real time: each row of the specification's table, resets, listings, prepared keys. */
+/** The contract of every quota store, in real time: each kind of limit, resets, listings, prepared keys. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
@@ -108,12 +108,12 @@ export function quotaContract(
       await granted(key, {}, x)
     })
 
-    test('without a limit everything is granted and nothing is said of a window', async () => {
+    test('without a limit every call is granted, without a standing', async () => {
       const key = fresh()
       for (let i = 0; i < 50; i++) expect((await granted(key, {})).standing).toBeUndefined()
     })
 
-    test('a success tells the standing of the tightest window', async () => {
+    test('a grant contains the standing of the tightest window', async () => {
       const key = fresh()
       const nowMs = Date.now()
       const { standing } = await granted(key, { perSecond: 50, perMinute: 10, perDay: 1000 }, { nowMs })
@@ -151,21 +151,21 @@ export function quotaContract(
       expect(await of()).toMatchObject({ dailyCount: 3, monthlyCount: 3 })
     })
 
-    test('a reset of somebody unknown says so', async () => {
-      expect(await quota.reset('nobody/at-all')).toBe(false)
+    test('a reset of an unknown key returns false', async () => {
+      expect(await quota.reset('unknown/consumer')).toBe(false)
     })
 
     test('many at once on one consumer: exactly the limit', async () => {
       const key = fresh()
       let granted = 0
       let calls = 400
-      // A busy machine may keep a store from answering in time; such a call is refused, and asked again here.
+      // On a busy machine a store may not respond in time; the refused call is repeated here.
       for (let round = 0; calls > 0 && round < 20; round++) {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           Array.from({ length: calls }, () => ask(key, { perDay: 130, perMinute: 200 })),
         )
-        granted += answers.filter(response => response.granted).length
-        calls = answers.filter(response => !response.granted && response.cause !== undefined).length
+        granted += responses.filter(response => response.granted).length
+        calls = responses.filter(response => !response.granted && response.cause !== undefined).length
         if (calls > 0) await sleep(100)
       }
       expect(granted).toBe(130)

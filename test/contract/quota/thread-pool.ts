@@ -13,7 +13,7 @@ export class CountingThread {
   /** Resolves when it has joined. */
   static async start(joining: Omit<Joining, 'port'>, port?: MessagePort): Promise<CountingThread> {
     const script = new URL('./counting-thread.ts', import.meta.url).href
-    // A thread does not take over how its process was taught TypeScript.
+    // a thread does not inherit the TypeScript loader of its process
     const loader = `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(script)}) })`
     const worker = new Worker(loader, {
       eval: true,
@@ -33,7 +33,7 @@ export class CountingThread {
     return this.#ask({ reset: key }) as Promise<boolean>
   }
 
-  /** @returns how many such orders of others it had heard */
+  /** @returns number of such orders it has received */
   clear(): Promise<number> {
     return this.#ask('clear') as Promise<number>
   }
@@ -44,7 +44,7 @@ export class CountingThread {
     await gone
   }
 
-  /** Ends it in the middle of whatever it does. */
+  /** Ends it without closing anything. */
   async terminate(): Promise<void> {
     await this.#worker.terminate()
   }

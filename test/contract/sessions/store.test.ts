@@ -78,7 +78,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     }
   })
 
-  it('keeps a session alive while it is used and forgets it a TTL after its last use', async () => {
+  it('keeps a session while it is used, until a TTL after its last use', async () => {
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     for (let round = 0; round < 3; round++) {
       clock.nowMs += TTL_MS - 1000
@@ -86,7 +86,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     }
   })
 
-  it('belongs to whoever claimed it first', async () => {
+  it('belongs to the first principal that claimed it', async () => {
     const session = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     expect(await store.claim(session, '00112233445566ff')).toBe(true)
     expect(await store.claim(session, '00112233445566ff')).toBe(true)
@@ -126,7 +126,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     }
   })
 
-  it('ends once, for good, and tells its listeners', async () => {
+  it('ends once, permanently, and notifies its listeners', async () => {
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     const seen: SessionSignal[] = []
     store.listen(id, signal => seen.push(signal))
@@ -202,7 +202,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     await expect.poll(async () => (await store.replay(own, -1))?.events.length, { timeout: 15_000 }).toBe(1)
     expect(await store.replay(foreign, -1)).toBeUndefined()
     await expect.poll(() => seen, { timeout: 15_000 }).toEqual(['own event'])
-    // what the other session writes under the same stream id goes to a stream of its own
+    // what the other session writes under the same stream id goes to a separate stream
     store.append(foreign, { n: 1, data: '{}' })
     store.finish(foreign)
     await expect.poll(async () => (await store.replay(foreign, 0))?.complete, { timeout: 15_000 }).toBe(true)
@@ -269,7 +269,7 @@ describe('memory', () => {
     expect(restarted.find(id, clock.nowMs + 3 * TTL_MS)).toBeUndefined()
   })
 
-  it('forgets the session that was idle longest when it is full, never one with a stream', async () => {
+  it('evicts the session that was idle longest when it is full, never one with a stream', async () => {
     const clock = new Clock()
     const store = new MemorySessionStore({
       keys: fileKeyRing(ringFile(), clock.now),
@@ -395,7 +395,7 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  it('goes on with what the ids say while Redis is away, and answers within 100 ms', async () => {
+  it('continues with the facts in the ids while Redis is unavailable, and responds within 100 ms', async () => {
     const clock = new Clock()
     const own = await startRedis()
     const redis = connectRedis(own.url, SILENT)

@@ -1,5 +1,6 @@
 /** Opens the embedded database: locks the directory, creates a missing database, starts PGlite. It contains no query. */
 import { PGlite } from '@electric-sql/pglite'
+import { type DirectoryLock, lockDirectory } from '../../../shared/fs/directory-lock.ts'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../opened-store.ts'
@@ -9,7 +10,6 @@ import { readSignal } from '../sql/signal.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { create, exists } from './create.ts'
 import { pgliteDialect } from './dialect.ts'
-import { lockDirectory } from './directory-lock.ts'
 import { PrivateNodeFs } from './private-files.ts'
 
 /**
@@ -17,7 +17,7 @@ import { PrivateNodeFs } from './private-files.ts'
  * @throws Error when another process has the directory
  */
 export async function openPglite(directory: string | undefined, options: StoreOptions): Promise<OpenedStore> {
-  const lock = directory === undefined ? undefined : lockDirectory(directory, options.onFault)
+  const lock = directory === undefined ? undefined : lockDatabase(directory, options)
   try {
     if (directory !== undefined) {
       if (exists(directory)) makeTreePrivate(directory)
@@ -41,4 +41,9 @@ export async function openPglite(directory: string | undefined, options: StoreOp
     lock?.release()
     throw error
   }
+}
+
+/** PGlite lets a second process open a directory; both would write the same files. */
+function lockDatabase(directory: string, { onFault }: StoreOptions): DirectoryLock {
+  return lockDirectory(directory, { file: `${directory}.lock`, setting: 'DATABASE_URL', onFault })
 }

@@ -1,4 +1,4 @@
-/** The one Kafka client of a process: brokers, time-outs, and its log turned into ours. It sends and receives nothing. */
+/** The one Kafka client of a process: brokers, time-outs, and its log redirected to the gateway's. It sends and receives nothing. */
 import { Kafka, logLevel } from 'kafkajs'
 import type { Log } from '../../../shared/telemetry/log.ts'
 
@@ -10,7 +10,7 @@ export interface KafkaOptions {
   readonly log: Log
 }
 
-/** Retries are ours: theirs would hide from us how long a batch has been waiting. */
+/** The client does not retry: its retries would hide how long a batch has been waiting. */
 export function kafkaClient({ brokers, clientId, log }: KafkaOptions): Kafka {
   return new Kafka({
     brokers: [...brokers],
@@ -19,7 +19,7 @@ export function kafkaClient({ brokers, clientId, log }: KafkaOptions): Kafka {
     requestTimeout: 10_000,
     retry: { retries: 0 },
     logLevel: logLevel.ERROR,
-    // every failure reaches whoever asked as an error too; these lines repeat it per attempt
+    // the caller receives every failure as an error; these lines repeat it per attempt
     logCreator: () => entry => log.debug({ kafka: entry.log.message }, 'Kafka client'),
   })
 }

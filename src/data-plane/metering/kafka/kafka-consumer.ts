@@ -1,5 +1,4 @@
-/** Reads the topic as a member of a group and hands batches on, each at least once and in the order of its partition. It folds nothing. */
-
+/** Reads the topic as a member of a group and passes on batches, each at least once and in the order of its partition. It aggregates nothing. */
 import { once } from 'node:events'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
@@ -11,7 +10,7 @@ export interface KafkaConsumerOptions extends KafkaOptions {
   /** Control planes of one database share the partitions under it. */
   readonly group: string
   /**
-   * Takes the events of one partition for good. A rejection means it may not have taken them; they come again.
+   * Takes the events of one partition. After a rejection, they may not have been taken and are repeated.
    * @param source topic and partition
    */
   readonly take: (source: string, events: readonly MeteringEvent[]) => Promise<void>
@@ -37,7 +36,7 @@ export class KafkaConsumer {
     await this.#ended
   }
 
-  /** A client that has crashed does not come back by itself from every error: each crash gets a new one. */
+  /** A crashed client does not recover from every error: each crash is followed by a new client. */
   async #run(): Promise<void> {
     const backoff = new Backoff(BACKOFF)
     while (!this.#stopped.signal.aborted) {
@@ -46,7 +45,7 @@ export class KafkaConsumer {
         await this.#consume()
       } catch (error) {
         this.counts.restarts++
-        this.#options.log.warn({ err: error }, 'metering events cannot be read from Kafka; trying again')
+        this.#options.log.warn({ err: error }, 'metering events cannot be read from Kafka; retrying')
       }
       await this.#consumer?.disconnect().catch(() => undefined)
       if (Date.now() - startedAt > BACKOFF.maxMs) backoff.reset()
@@ -54,7 +53,7 @@ export class KafkaConsumer {
     }
   }
 
-  /** Ends by itself only when told to stop. @throws Error of the crash */
+  /** Returns only after `stop`. @throws Error of the crash */
   async #consume(): Promise<void> {
     const { topic, group } = this.#options
     const consumer = kafkaClient(this.#options).consumer({
@@ -70,7 +69,7 @@ export class KafkaConsumer {
     const crashed = new Promise<never>((_, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
     })
-    // it may come while something else is being awaited
+    // a stop may come during another await
     crashed.catch(() => undefined)
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })

@@ -1,11 +1,11 @@
-/** Writes batches of events to the topic: acknowledged by all replicas, keyed by consumer, one batch at a time. It keeps no event. */
+/** Writes batches of events to the topic: acknowledged by all replicas, keyed by consumer, one batch at a time. It stores no event. */
 import { Partitioners, type Producer } from 'kafkajs'
 import { decodeEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
 export interface KafkaProducerOptions extends KafkaOptions {
   readonly format: 'protobuf' | 'json'
-  /** Told of an event in the spool that is no event; it is left out. */
+  /** Called for a frame of the spool that is not an event; it is skipped. */
   readonly onUnreadable: () => void
 }
 
@@ -21,8 +21,8 @@ export class KafkaProducer {
   }
 
   /**
-   * Resolves when the brokers have all of it.
-   * @throws Error when they may not; the batch is then sent again, and whoever reads drops repeats by `event_id`
+   * Resolves when the brokers have stored the batch.
+   * @throws Error when they may not have; the batch is then sent again, and consumers drop repeats by `event_id`
    */
   async send(events: readonly { readonly bytes: Uint8Array }[]): Promise<void> {
     const messages = events.flatMap(event => this.#message(event.bytes) ?? [])
@@ -36,7 +36,7 @@ export class KafkaProducer {
         messages,
       })
     } catch (error) {
-      // a client that met a dead broker may hold on to its address: the next attempt asks anew
+      // a client may keep the address of a dead broker: the next attempt uses a new client
       await this.close()
       throw error
     }
@@ -50,7 +50,7 @@ export class KafkaProducer {
 
   async #connected(): Promise<Producer> {
     if (this.#producer !== undefined) return this.#producer
-    // the idempotent mode of this client is experimental: its producer does not survive an error of the sequence
+    // the idempotent mode of this client is experimental: a sequence error ends its producer
     const producer = kafkaClient(this.#options).producer({
       idempotent: false,
       maxInFlightRequests: 1,
@@ -65,7 +65,7 @@ export class KafkaProducer {
   #message(bytes: Uint8Array): { readonly key: string; readonly value: Buffer } | undefined {
     try {
       const event = decodeEvent(bytes)
-      // a copy: the client may still hold it when the spool reads on
+      // a copy: the client may still use it when the spool reads on
       const value = this.#options.format === 'json' ? Buffer.from(JSON.stringify(event)) : Buffer.from(bytes)
       return { key: event.consumer_id, value }
     } catch {

@@ -1,11 +1,11 @@
-/** Reads a topic from its beginning to the end it has at this moment, once, for whoever checks it. It leaves no group behind. */
+/** Reads a topic once, from its beginning to its present end, for a check. It deletes its consumer group afterwards. */
 import { randomUUID } from 'node:crypto'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { readEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
 /**
- * @param onEvent undefined for a message that is no metering event
+ * @param onEvent undefined for a message that is not a metering event
  * @throws Error when the brokers cannot be reached
  */
 export async function readTopic(

@@ -1,11 +1,11 @@
-/** What a process does with the spool of the one before it: segments that were growing when it ended do not grow any more. It reads no event. */
+/** Closes the segments that were growing when the previous process ended. It reads no event. */
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile, segmentsAmong } from './segment-name.ts'
 
 /**
  * Called once, before the first writer of this process begins; the directory belongs to one process at a time.
- * @throws Error of the file system when the directory cannot be made or read
+ * @throws Error of the file system when the directory cannot be created or read
  */
 export function adoptSegments(directory: string): void {
   mkdirSync(directory, { recursive: true })

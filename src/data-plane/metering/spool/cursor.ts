@@ -1,10 +1,10 @@
-/** How far a reader has come, kept in one small file that is replaced as a whole. A cursor that cannot be read begins anew: readers of events drop repeats. */
+/** The position of a reader, in one small file that is replaced as a whole. A damaged cursor starts from the beginning: consumers drop repeated events. It reads no event. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 
 export interface CursorState {
-  /** Segment → position of the next byte to read. Segments that are not named have not been read. */
+  /** Segment → position of the next byte to read. Absent segments have not been read. */
   readonly segments: { readonly [name: string]: number }
   /** Writer → number of the frame that comes next. */
   readonly next: { readonly [writer: string]: number }
@@ -12,7 +12,7 @@ export interface CursorState {
 
 const EMPTY: CursorState = { segments: {}, next: {} }
 
-/** @returns the state, and false where a file was there but is damaged */
+/** @returns the state, and false when the file is damaged */
 export function readCursor(path: string): { readonly state: CursorState; readonly whole: boolean } {
   let text: string
   try {
@@ -26,7 +26,7 @@ export function readCursor(path: string): { readonly state: CursorState; readonl
   return { state: JSON.parse(body) as CursorState, whole: true }
 }
 
-/** Resolves when it will outlive the machine. @throws Error of the file system; the old one stands then */
+/** Resolves when the cursor survives a power failure. @throws Error of the file system; the old cursor stays then */
 export async function writeCursor(path: string, state: CursorState): Promise<void> {
   const body = JSON.stringify(state)
   const file = await open(`${path}.new`, 'w')

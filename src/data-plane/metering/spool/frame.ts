@@ -1,7 +1,7 @@
-/** How one event stands in a segment: mark, length, number, CRC-32, bytes. It reads and writes buffers, never files. */
+/** The frame of an event in a segment: mark, length, number, CRC-32, bytes. It reads and writes buffers, never files. */
 import { crc32 } from 'node:zlib'
 
-/** Found again after damage: no UTF-8 text and no number of ours looks like it. */
+/** Marks a frame after damage: neither UTF-8 text nor a number of a frame contains it. */
 const MARK = 0xf7_a9_e4_fc
 /** Mark, length of the bytes, number in the segment's writer, CRC-32 of length, number and bytes; each 32 bits, little-endian. */
 export const FRAME_HEADER_BYTES = 16
@@ -15,7 +15,7 @@ export function beginFrame(into: Buffer, at: number, length: number, number: num
   writeUInt32(into, at + 8, number)
 }
 
-/** What `writeUInt32LE` does, in a sixth of its time: positions are ours, and it checks each. */
+/** As `writeUInt32LE` without its checks, in a sixth of the time. */
 function writeUInt32(into: Buffer, at: number, value: number): void {
   into[at] = value
   into[at + 1] = value >>> 8
@@ -54,7 +54,7 @@ export interface Frame {
   readonly end: number
 }
 
-/** The frame at a position; undefined when there is none, or none that is whole. */
+/** The frame at a position; undefined when it is missing or incomplete. */
 export function frameAt(buffer: Buffer, at: number): Frame | undefined {
   const bytesAt = at + FRAME_HEADER_BYTES
   if (bytesAt > buffer.length || buffer.readUInt32LE(at) !== MARK) return undefined
@@ -67,7 +67,7 @@ export function frameAt(buffer: Buffer, at: number): Frame | undefined {
 const MARK_BYTES = Buffer.alloc(4)
 MARK_BYTES.writeUInt32LE(MARK)
 
-/** Where the next whole frame begins at or after a position; -1 when there is none in the buffer. */
+/** Start of the next complete frame at or after a position; -1 when there is none. */
 export function findFrame(buffer: Buffer, from: number): number {
   for (let at = buffer.indexOf(MARK_BYTES, from); at >= 0; at = buffer.indexOf(MARK_BYTES, at + 1))
     if (frameAt(buffer, at) !== undefined) return at

@@ -1,4 +1,4 @@
-/** Keeps a spool below its size: the oldest segments go first, and what of them nobody had read is counted as dropped. It reads no event. */
+/** Keeps a spool below its maximum size: removes the oldest segments first and counts their unread events as dropped. It reads no event. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SpoolReader } from './spool-reader.ts'
@@ -7,7 +7,7 @@ export interface RetentionOptions {
   readonly directory: string
   /** `METERING_SPOOL_MAX`. */
   readonly maxBytes: number
-  /** Room that is kept for what is written until the next look. */
+  /** Space kept free for events until the next check. */
   readonly spareBytes: number
   readonly reader: SpoolReader
 }
@@ -20,7 +20,7 @@ export class Retention {
     this.#options = options
   }
 
-  /** @returns how many unread events were dropped now */
+  /** @returns number of unread events dropped by this call */
   enforce(): number {
     const { reader, maxBytes, spareBytes } = this.#options
     const segments = reader.segments()

@@ -1,4 +1,4 @@
-/** Names of segments: when begun, by which writer, the number of its first event, and whether it grows. They sort by age. It touches no file. */
+/** Names of segments: start time, writer, number of the first event, and whether it grows. They sort by age. It opens no file. */
 
 export interface SegmentName {
   /** The same while it grows and afterwards. */
@@ -24,8 +24,8 @@ export function segmentFile(key: string, growing: boolean): string {
   return `${key}.${growing ? 'open' : 'events'}`
 }
 
-/** undefined: not one of ours. */
-export function parseSegmentFile(file: string): SegmentName | undefined {
+/** undefined: not the name of a segment. */
+function parseSegmentFile(file: string): SegmentName | undefined {
   const match = PATTERN.exec(file)
   if (match === null) return undefined
   return { key: match[1]!, file, growing: match[4] === 'open', writer: match[2]!, first: Number(match[3]) }
@@ -36,7 +36,7 @@ export function segmentsAmong(files: readonly string[]): SegmentName[] {
   const byKey = new Map<string, SegmentName>()
   for (const file of files) {
     const segment = parseSegmentFile(file)
-    // seen under both names, it has been renamed while the directory was read
+    // listed under both names: it was renamed while the directory was read
     if (segment !== undefined && byKey.get(segment.key)?.growing !== false) byKey.set(segment.key, segment)
   }
   return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1))

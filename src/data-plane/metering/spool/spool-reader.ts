@@ -1,6 +1,6 @@
 /**
- * Reads the segments of all writers in a directory, oldest first, and remembers how far it came. Damage is stepped over and counted by
- * the numbers that are missing. One reader per purpose; it removes only what `commit` says has been read, and only when told to.
+ * Reads the segments of all writers in a directory, oldest first, and stores its position. Damage is skipped, and counted
+ * by the missing numbers. One reader per purpose; it removes only segments that `commit` covers, and only with `removes`.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,14 +28,14 @@ const READ_BYTES = 1024 * 1024
 
 interface Place {
   at: number
-  /** Its end has been seen, and nothing will be added. */
+  /** It has been read to its end and does not grow. */
   finished: boolean
 }
 
 export class SpoolReader {
   readonly counts = {
     read: 0,
-    /** Events that were written and cannot be read: damaged, or their segment has gone. */
+    /** Events that were written and cannot be read: damaged, or their segment was removed. */
     damaged: 0,
     /** Cursors that could not be read. */
     cursors: 0,
@@ -56,8 +56,8 @@ export class SpoolReader {
   }
 
   /**
-   * The next events, in the order of each writer; their bytes are valid until the next call. Empty: nothing new at the moment.
-   * What it gave is given again after a restart unless `commit` came in between.
+   * The next events, in the order of each writer; their bytes are valid until the next call. Empty: no new events.
+   * They are returned again after a restart without `commit`.
    */
   read(maxEvents: number): SpooledEvent[] {
     const events: SpooledEvent[] = []
@@ -66,14 +66,14 @@ export class SpoolReader {
       const place = this.#placeOf(segment)
       if (place.finished) continue
       this.#readSegment(segment, place, isLast(segments, index), maxEvents, events)
-      // one buffer: events of two segments are not given together
+      // one buffer: a batch contains events of one segment
       if (events.length > 0) break
     }
     this.counts.read += events.length
     return events
   }
 
-  /** Makes what was read the past: the cursor first, then the segments go. @throws Error of the file system */
+  /** Marks returned events as processed: stores the cursor, then removes segments. @throws Error of the file system */
   async commit(): Promise<void> {
     const segments = this.segments()
     const there = new Set(segments.map(segment => segment.key))
@@ -98,7 +98,7 @@ export class SpoolReader {
     }
   }
 
-  /** How many events of a segment have not been read. */
+  /** Number of unread events of a segment. */
   unread(segment: SegmentName): number {
     const next = this.#nextOf(segment)
     const from = Math.max(segment.first, this.#next.get(segment.writer) ?? 0)
@@ -114,7 +114,7 @@ export class SpoolReader {
     return counting.counts.read
   }
 
-  /** Removes a segment, read or not; what it held is not counted as damaged. */
+  /** Removes a segment, read or not; its events do not count as damaged. */
   remove(segment: SegmentName): void {
     const next = this.#nextOf(segment)
     if (next !== undefined && (this.#next.get(segment.writer) ?? 0) < next.first)
@@ -145,7 +145,7 @@ export class SpoolReader {
   ): void {
     const { growing } = segment
     const file = this.#open(segment.file)
-    // removed by hand, or renamed just now: the next look sees which
+    // removed by an operator, or renamed just now: the next read of the directory decides
     if (file === undefined) return
     try {
       if (place.at === 0) this.#reach(segment.writer, segment.first)
@@ -155,12 +155,12 @@ export class SpoolReader {
         place.at += read
         if (read > 0) continue
         if (length === READ_BYTES) {
-          // a megabyte without one whole frame: go on behind it, but not behind one that it cuts off
+          // a megabyte without a complete frame: continue after it, but not after the start of a frame at its end
           place.at += READ_BYTES - MAX_FRAME_BYTES
         } else if (growing) {
           return
         } else {
-          // how many a broken end held, the next segment tells; behind the last one nothing does
+          // the first number of the next segment shows how many events a torn end contained; for the last one it is unknown
           if (length > 0 && last) this.counts.damaged++
           place.finished = true
         }
@@ -171,7 +171,7 @@ export class SpoolReader {
     }
   }
 
-  /** @returns how many bytes are done with */
+  /** @returns number of bytes processed */
   #readFrames(writer: string, window: Buffer, maxEvents: number, events: SpooledEvent[]): number {
     let at = 0
     while (events.length < maxEvents) {
@@ -208,7 +208,7 @@ export class SpoolReader {
     try {
       unlinkSync(join(this.#options.directory, segment.file))
     } catch {
-      // gone already, by the hand of an operator
+      // already removed by an operator
     }
     this.#places.delete(segment.key)
   }

@@ -1,8 +1,8 @@
 /**
- * Appends events to the segments of one writer. Each thread has a writer of its own, in files of its own that nobody else writes.
- * `batch`: an event is in the file before its answer leaves, so that it outlives the process whenever that ends; fdatasync follows within
- * 5 ms, and then it outlives the machine. `sync`: the answer waits for that, together with all others of the moment (group commit).
- * It removes nothing.
+ * Appends events to the segments of one writer. Each thread has a separate writer with separate files.
+ * `batch`: an event is in the file before its response is sent, so that it survives the end of the process; fdatasync
+ * follows within 5 ms, after which it survives a power failure. `sync`: the response waits for fdatasync, one for all
+ * responses of the moment (group commit). It removes no file.
  */
 import {
   closeSync,
@@ -21,26 +21,26 @@ import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
 import { segmentFile, segmentKey } from './segment-name.ts'
 
-/** `batch`: time between two fdatasync; with that of the next one, events stay within the 5 ms that are promised. */
+/** `batch`: time between two fdatasync; with that of the next one, events are on disk within the promised 5 ms. */
 const SYNC_EVERY_MS = 3
 const RETRY_AFTER_MS = 100
-/** Events for which the disk has no room wait here; what comes when it is full is lost and counted. */
+/** Holds events that the disk does not accept; when it is full, further events are lost and counted. */
 const BUFFER_BYTES = 1024 * 1024
-/** An answer waits no longer than this for a disk that does not take its event. */
+/** Longest wait of a response for a disk that does not accept its event. */
 const MAX_HOLD_MS = 10_000
 
 export interface SpoolWriterOptions {
   readonly directory: string
   readonly durability: 'batch' | 'sync'
-  /** A segment that has grown to this is followed by the next. */
+  /** Size after which a new segment begins. */
   readonly segmentBytes: number
   /** Name of the gateway instance, part of every event. */
   readonly gateway: string
-  /** Told when the disk refuses events, and with undefined when it takes them again. */
+  /** Called when the disk refuses events, and with undefined when it accepts them again. */
   readonly onFault: (error: Error | undefined) => void
 }
 
-/** Answers that wait for the same fdatasync. */
+/** Responses that wait for the same fdatasync. */
 interface Group {
   readonly promise: Promise<undefined>
   readonly release: () => void
@@ -51,9 +51,9 @@ export class SpoolWriter implements Meter {
   readonly name = newWriterName()
   readonly counts = {
     events: 0,
-    /** Lost because the disk took none and the memory for them was full. */
+    /** Lost because the disk refused them and the buffer was full. */
     dropped: 0,
-    /** `sync`: answers that left though their event was not on the disk, because it did not become so within `MAX_HOLD_MS`. */
+    /** `sync`: responses sent before their event was on disk, after `MAX_HOLD_MS`. */
     unsynced: 0,
   }
   readonly #options: SpoolWriterOptions
@@ -104,13 +104,13 @@ export class SpoolWriter implements Meter {
     beginFrame(this.#buffer, at, end - bytesAt, ++this.#number)
     this.#filled = end
     if (this.#options.durability === 'sync') return this.#hold()
-    // at once: whatever writes later, a timer or the end of the turn, is late when the process is not let run, and a kill comes first;
-    // what a disk refuses waits for the next attempt, so that a full one costs the calls nothing
+    // at once: a write by a timer or at the end of the turn may come after a kill of a suspended process;
+    // refused events wait for the next attempt, so that a full disk does not delay calls
     if (this.#fault === undefined) this.#write()
     return undefined
   }
 
-  /** Writes and syncs what is held. Calls that come after are lost and counted. */
+  /** Writes and syncs all buffered events. Later events are lost and counted. */
   close(): void {
     if (this.#closed) return
     this.#write()
@@ -122,7 +122,7 @@ export class SpoolWriter implements Meter {
     if (this.#file >= 0) {
       fdatasyncSync(this.#file)
       this.#finish(this.#key)
-      // one in flight holds the descriptor
+      // a pending fdatasync uses the descriptor
       if (!this.#syncing) closeSync(this.#file)
     }
     this.counts.dropped += this.#number - this.#written
@@ -136,7 +136,7 @@ export class SpoolWriter implements Meter {
   #hold(): Promise<undefined> {
     this.#group ??= newGroup()
     this.#group.size++
-    // what comes while the disk is busy goes with the next group
+    // events that arrive during fdatasync belong to the next group
     if (!this.#syncing && this.#fault === undefined) this.#turnEnd ??= setImmediate(this.#onWrite)
     return this.#group.promise
   }
@@ -152,7 +152,7 @@ export class SpoolWriter implements Meter {
     if (this.#filled > 0) {
       sealFrames(this.#buffer, 0, this.#filled)
       try {
-        // what a broken attempt has left behind is written over
+        // overwrites the rest of a failed attempt
         for (let done = 0; done < this.#filled; )
           done += writeSync(this.#file, this.#buffer, done, this.#filled - done, this.#fileBytes + done)
       } catch (error) {
@@ -213,7 +213,7 @@ export class SpoolWriter implements Meter {
     this.#finish(key)
   }
 
-  /** Tells readers that the segment will not grow. One that cannot be renamed is told by the next start. */
+  /** Renames the segment, which marks it as complete for readers. If that fails, the next start does it. */
   #finish(key: string): void {
     const { directory } = this.#options
     try {
@@ -223,7 +223,7 @@ export class SpoolWriter implements Meter {
     }
   }
 
-  /** Begins the next segment; its name must outlive the machine before the events in it can. @returns false: it could not */
+  /** Begins the next segment; its name must be on disk before its events. @returns false: it could not */
   #begin(): boolean {
     const { directory } = this.#options
     try {

@@ -1,39 +1,38 @@
 /**
- * Quotas of one process that survive it: the table, and a journal that is written before units may be spent. A process
- * that ends without warning costs a consumer at most the unspent rest of one reservation, and never gives it more.
+ * Quotas of one process that survive it: the table, and a journal that is written before units may be spent. A crash
+ * costs a consumer at most the unspent units of one reservation, and never admits more than a limit.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockDirectory } from '../../../shared/fs/directory-lock.ts'
 import type { KernelHandle } from '../../kernel/create.ts'
-import type { WasmKernel } from '../../kernel/wasm.ts'
 import { RESERVING_CONSUMERS } from '../memory/abi.ts'
 import { createQuotaRegion, joinQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
 import { LocalQuota } from '../memory/local-quota.ts'
 import { Notices } from '../memory/notices.ts'
 import type { RegionOptions } from '../memory/region.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
-import { lockDirectory } from './directory-lock.ts'
 import { Journal } from './journal.ts'
 import { JournalReserver } from './journal-reserver.ts'
 import { type RestoreReport, restore } from './restore.ts'
 import { listSegments, removeSegments } from './segments.ts'
 
 export interface JournalQuotaOptions extends RegionOptions, Clocks {
-  /** Where the counters are kept; `quota` in DATA_DIR. Made when missing. */
+  /** Directory of the counters; `quota` in DATA_DIR. Created when missing. */
   readonly dir: string
-  /** The process's kernel, its layout planned with `quotaBytes`; absent: a memory of its own, for one thread. */
-  readonly kernel?: KernelHandle<WasmKernel>
-  /** Size at which a file of the journal is followed by a new one. Default 4 MiB. */
+  /** The kernel of the process, its layout planned with `quotaBytes`; absent: a separate memory. */
+  readonly kernel?: KernelHandle
+  /** Size after which a new journal file begins. Default 4 MiB. */
   readonly segmentBytes?: number
-  /** Milliseconds between two times the files are brought to the disk. Default 200: a power cut may give what was reserved within them again. */
+  /** Milliseconds between two fdatasync calls. Default 200: a power failure may return units reserved within them. */
   readonly syncMs?: number
-  /** Told of faults of the file system. While a note cannot be written, its call is refused. */
+  /** Receives errors of the file system. While no note can be written, calls with a limit are refused. */
   readonly onFault?: (error: Error) => void
 }
 
 export interface JournalQuota extends LocalQuota {
-  /** What was found at the start. */
+  /** Result of the restore at the start. */
   readonly restored: RestoreReport
   /** For the other threads of the process: post it, and call `joinJournalQuota` there. */
   readonly share: SharedQuota
@@ -42,11 +41,11 @@ export interface JournalQuota extends LocalQuota {
 const SEED_FILE = 'seed'
 const SEED_BYTES = 16
 
-/** A table whose counts are kept in a directory. */
+/** A table, with the journal that keeps its counts. */
 export interface JournalParts {
   readonly quota: TableQuota
   readonly share: SharedQuota
-  /** Absent: nothing is kept. */
+  /** Absent: the counts end with the process. */
   readonly journal?: Journal
   readonly restored?: RestoreReport
   readonly close: () => void
@@ -55,14 +54,15 @@ export interface JournalParts {
 /** Locks the directory and restores the counters; nothing is reserved yet. @throws as `openJournalQuota` */
 export function openJournal(options: JournalQuotaOptions): Required<JournalParts> {
   const { dir, kernel } = options
-  const lock = lockDirectory(dir)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const lock = lockDirectory(dir, { file: join(dir, 'lock'), setting: 'DATA_DIR' })
   try {
     const region = createQuotaRegion(options, kernel, seedOf(dir))
     const quota = new TableQuota(region, options)
     const before = listSegments(dir)
     const restored = restore(quota, before)
     const journal = new Journal(quota, { ...settings(options), thread: 0 })
-    // Whatever other threads of the last process wrote is in this one's first segment now.
+    // the first segment of this thread now includes the notes of all threads of the last process
     journal.begin()
     removeSegments(before)
     function close(): void {
@@ -78,7 +78,7 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
 
 /**
  * Locks the directory, restores the counters and starts counting.
- * @throws Error naming the directory and the mend: in use by another process, not readable or writable
+ * @throws Error naming the directory and the fix: in use by another process, not readable or writable
  */
 export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
   const { quota, share, journal, restored, close } = openJournal(options)
@@ -90,14 +90,14 @@ export interface JoinOptions extends Clocks {
   /** The directory that the first thread has opened. */
   readonly dir: string
   readonly share: SharedQuota
-  /** From 1, each thread its own, below the `threads` that the quotas were opened with. */
+  /** From 1, different in each thread, below the `threads` that the quotas were opened with. */
   readonly thread: number
   readonly segmentBytes?: number
   readonly syncMs?: number
   readonly onFault?: (error: Error) => void
 }
 
-/** The same in another thread of the process. It writes down what it reserves itself, so it never waits for the first. */
+/** The same in another thread of the process. It keeps a separate journal, so it never waits for the first. */
 export function joinJournalQuota(options: JoinOptions): LocalQuota {
   const { share, thread } = options
   const quota = new TableQuota(joinQuotaRegion(share, thread), options)
@@ -126,14 +126,14 @@ function counting(
   })
 }
 
-/** The secret of the key hash: without it nobody could tell whose a note is. */
+/** The secret of the key hash: without it, notes could not be assigned to consumers. */
 function seedOf(dir: string): Uint8Array {
   const path = join(dir, SEED_FILE)
   if (existsSync(path)) {
     const seed = readFileSync(path)
     if (seed.length === SEED_BYTES) return seed
     throw new Error(
-      `${path} holds ${seed.length} bytes and must hold ${SEED_BYTES}; restore it, or remove the directory to start from zero`,
+      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file, or remove the directory to start from zero`,
     )
   }
   const seed = randomBytes(SEED_BYTES)

@@ -1,32 +1,31 @@
-/** Reserves units for a consumer by a note in the journal. It decides how many, and keeps nothing itself. */
-
+/** Reserves units for a consumer by a note in the journal, and decides how many. It stores nothing itself. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import { BUSY, HASHED, READ_DAY, READ_DAY_COUNT, READ_MONTH_COUNT } from '../memory/abi.ts'
 import { clamp, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
 import type { QuotaRefusal, QuotaRequest } from '../quota.ts'
 import type { Journal } from './journal.ts'
 
-/** One unit, and one more for so many that the day has seen: little is at stake for those who call rarely. */
+/** A reservation grows by one unit for this many calls of the day, so that a crash costs infrequent callers little. */
 const SHARE = 32
-/** Most units of one reservation: what a sudden end can cost a consumer. A note takes some 5 µs, so 0.2 µs of each call. */
+/** Units of one reservation, which a crash can cost a consumer. A note takes some 5 µs, so 0.2 µs of each call. */
 export const MAX_RESERVED = 32
 
 /**
- * Units to reserve at once for a consumer that has used so many: also at most 1 % of a day's or month's limit, an eighth
- * of a minute's, and what is left of the day and the month. At least 1.
+ * Units to reserve at once, given the counts of the consumer: at most 1 % of the limit of a day or month, an eighth of
+ * that of a minute, and the rest of the day and the month. At least 1.
  */
 export function reservation(limits: PlanLimits, dayCount: number, monthCount = dayCount): number {
   const perMinute = clamp(limits.perMinute)
   const perDay = clamp(limits.perDay)
   const perMonth = clamp(limits.perMonth)
-  const least = Math.min(
+  const units = Math.min(
     1 + Math.floor(dayCount / SHARE),
     MAX_RESERVED,
     perMinute === 0 ? MAX_RESERVED : Math.floor(perMinute / 8),
     perDay === 0 ? MAX_RESERVED : Math.min(Math.floor(perDay / 100), perDay - dayCount),
     perMonth === 0 ? MAX_RESERVED : Math.min(Math.floor(perMonth / 100), perMonth - monthCount),
   )
-  return Math.max(1, least)
+  return Math.max(1, units)
 }
 
 export class JournalReserver implements Reserver {
@@ -51,7 +50,7 @@ export class JournalReserver implements Reserver {
     const reserve = () => kernel.quotaReserve(HASHED, 0, units, 0, this.#quota.monotonicMs(), request.nowMs)
     const status = table.patiently(reserve, BUSY)
     if (status === BUSY) return unavailable('busy', request)
-    // Another thread was faster, or the slot has been given away meanwhile: the next try will see.
+    // another thread has reserved units, or the slot was evicted: the next attempt finds out
     if (status !== 1) return true
     const day = table.out[READ_DAY / 4]!
     let spendable = units

@@ -1,6 +1,6 @@
 /**
- * The journal of one thread: notes down what is reserved before it may be spent, and keeps the files bounded.
- * It does not decide how much is reserved, and never reads: restore.ts does.
+ * The journal of one thread: records reserved units before they may be spent, and keeps the files bounded. It does not
+ * decide how many units are reserved, and reads no file: restore.ts does.
  */
 import {
   BUSY,
@@ -22,18 +22,18 @@ import type { TableQuota } from '../memory/table-quota.ts'
 import type { Note } from './note.ts'
 import { listSegments, removeSegments, type SegmentFile, SegmentWriter } from './segments.ts'
 
-/** Slots written per turn of the event loop while a segment is begun; some 5 ms. */
+/** Slots written per turn of the event loop at the start of a segment; some 5 ms. */
 const SLICE = 2_000
-/** A ring byte counts so many quanta: a limit of this size fits into it. */
+/** Quanta that a ring byte can count. */
 const QUANTA = 255
 
 export interface JournalOptions {
   readonly dir: string
-  /** Each thread that counts has a number of its own; its segments bear it. */
+  /** Number of the thread, part of the names of its segments; no two threads share one. */
   readonly thread: number
-  /** A segment of this size is followed by a new one, which begins with all counters. Default 4 MiB. */
+  /** Size after which a new segment begins, with all counters. */
   readonly segmentBytes: number
-  /** So often the files are brought to the disk; what a power cut may give a second time was reserved within it. */
+  /** Interval of fdatasync; a power failure may return units reserved within it. */
   readonly syncMs: number
   readonly onFault: (error: Error) => void
 }
@@ -42,14 +42,14 @@ export interface JournalOptions {
 export type Generations = Pick<ReadonlyMap<string, number>, 'get'>
 
 export class Journal {
-  /** Noted with every consumer. Set by a store that shares counts with other instances. */
+  /** Recorded with every consumer. Set by a store that shares counts with other instances. */
   generations: Generations | undefined = undefined
   readonly #options: JournalOptions
   readonly #quota: TableQuota
   readonly #timer: NodeJS.Timeout
   #writer: SegmentWriter
   #number: number
-  /** Older segments of this thread; they go when the new one holds all counters. */
+  /** Older segments of this thread; removed when the new one holds all counters. */
   #old: SegmentFile[]
   /** Bytes at which the current segment is full. */
   #fullBytes: number
@@ -74,16 +74,16 @@ export class Journal {
   }
 
   /**
-   * Writes down what the kernel has just described in READ_… (`quotaReserve`).
+   * Records the counts that the kernel has just written to READ_… (`quotaReserve`).
    * @param fresh units reserved with it
-   * @throws Error of the file system; nothing may be spent then
+   * @throws Error of the file system; the units may not be spent then
    */
   reserved(name: string, fresh: number, secondLimit: number, minuteLimit: number): void {
     this.#writer.append(this.#described(name, secondLimit, minuteLimit, fresh, undefined))
     if (this.#writer.bytes > this.#fullBytes && this.#next === undefined) this.#rotate()
   }
 
-  /** Writes down all that is known of one slot. False when it is nobody's. @throws Error of the file system */
+  /** Records all counts of a slot. False when the slot is free. @throws Error of the file system */
   whole(slot: number, surrender = false): boolean {
     const { table, names } = this.#quota
     const read = () =>
@@ -103,14 +103,14 @@ export class Journal {
     return true
   }
 
-  /** Begins with all counters, at once: for the start, when nobody waits yet. @throws Error of the file system */
+  /** Records all counters at once: for the start, before calls arrive. @throws Error of the file system */
   begin(): void {
     const { used } = this.#quota.table.health()
     for (let slot = 0; slot < used; slot++) this.whole(slot)
     this.#finish()
   }
 
-  /** Gives unspent units back, so that the next start counts exactly. @throws Error of the file system */
+  /** Releases unspent units, so that the next start counts exactly. @throws Error of the file system */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -122,7 +122,7 @@ export class Journal {
     removeSegments(this.#old)
   }
 
-  /** Whether the last note says something else than the slot, or nothing about when. */
+  /** Whether the last note differs from the slot, or does not contain its calendar counts. */
   #stale(slot: number): boolean {
     const { table } = this.#quota
     const { out } = table
@@ -162,7 +162,7 @@ export class Journal {
     }
   }
 
-  /** Notes go to a new segment from now on; the counters follow in slices, then the old segments go. */
+  /** Begins a new segment; the counters follow in slices, then the old segments are removed. */
   #rotate(): void {
     const { dir, thread, onFault } = this.#options
     try {
@@ -175,7 +175,7 @@ export class Journal {
       this.#next = next
       setImmediate(() => this.#slice(0))
     } catch (error) {
-      // The old segment goes on; it is tried again with the next note.
+      // the old segment continues; a later note retries
       this.#fullBytes = this.#writer.bytes + this.#options.segmentBytes
       onFault(error as Error)
     }
@@ -189,7 +189,7 @@ export class Journal {
       if (from + SLICE < used) setImmediate(() => this.#slice(from + SLICE))
       else this.#finish()
     } catch (error) {
-      // The old segments stay until a later one is whole.
+      // the old segments stay until a later one is complete
       this.#next = undefined
       this.#fullBytes = this.#writer.bytes + this.#options.segmentBytes
       this.#options.onFault(error as Error)
@@ -198,7 +198,7 @@ export class Journal {
 
   #finish(): void {
     this.#next = undefined
-    // Counters of many consumers must not fill a segment by themselves.
+    // the counters of many consumers must not fill a segment alone
     this.#fullBytes = Math.max(this.#options.segmentBytes, this.#writer.bytes * 2)
     removeSegments(this.#old)
     this.#old = []

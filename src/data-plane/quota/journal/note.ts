@@ -1,4 +1,4 @@
-/** One note of the quota journal as bytes: what a consumer has used or reserved at most. It reads and writes no file. */
+/** One note of the quota journal as bytes: the units a consumer may have used. It reads and writes no file. */
 import { crc32 } from 'node:zlib'
 
 /**
@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib'
 const MAGIC = 0x5154_4731
 const FRAME_BYTES = 12
 const FIXED_BYTES = 76
-/** Longest name and most pairs the kernel gives. */
+/** Longest name, and the maximum number of pairs that the kernel returns. */
 const MAX_NAME = 255
 const MAX_PAIRS = 81
 export const MAX_NOTE_BYTES = FRAME_BYTES + FIXED_BYTES + MAX_NAME + MAX_PAIRS * 8
@@ -16,7 +16,7 @@ export const MAX_NOTE_BYTES = FRAME_BYTES + FIXED_BYTES + MAX_NAME + MAX_PAIRS *
 export interface Note {
   /** Four words of the hashed key. */
   readonly hash: readonly [number, number, number, number]
-  /** '' when it is not listed. */
+  /** '' when the consumer is not listed. */
   readonly name: string
   /** Rank among all notes of all consumers and threads. */
   readonly sequence: number
@@ -30,7 +30,7 @@ export interface Note {
   readonly monthCount: number
   readonly dayLimit: number
   readonly monthLimit: number
-  /** What the rolling windows have to be able to count; 0 = no limit. */
+  /** Limits that the rolling windows have to be able to count; 0 = no limit. */
   readonly secondLimit: number
   readonly minuteLimit: number
   /** Reserved and not spent. */
@@ -39,7 +39,7 @@ export interface Note {
   readonly fresh: number
   /** (age in ms, units) of the rolling minute. Present: the note replaces those before it. */
   readonly past: readonly (readonly [number, number])[] | undefined
-  /** How often the consumer had been reset, where other instances have to agree on it. */
+  /** Resets of the consumer, where counts are shared with other instances. */
   readonly generation: number
 }
 
@@ -78,7 +78,7 @@ export function encodeNote(note: Note, buffer: Buffer): number {
   return end
 }
 
-/** A whole note at `at`; `short` when more bytes are needed to tell, `damaged` when none begins here. */
+/** The note at `at`; `short` when more bytes are needed, `damaged` when no note begins there. */
 export function decodeNote(
   buffer: Buffer,
   at: number,

@@ -1,4 +1,4 @@
-/** Puts the counters of a journal back into a fresh table. It writes no file. */
+/** Restores the counters of a journal into a new table. It writes no file. */
 import { HEAD_SEQUENCE } from '../memory/abi.ts'
 import { PAST_MS } from '../memory/region.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
@@ -6,10 +6,10 @@ import type { Note } from './note.ts'
 import { type ReadReport, readSegments, type SegmentFile } from './segments.ts'
 
 export interface RestoreReport extends Readonly<ReadReport> {
-  /** Consumers whose counters are back. */
+  /** Consumers whose counters were restored. */
   readonly consumers: number
-  /** Notes that found no place in the table; it is smaller than the one that wrote them. */
-  readonly homeless: number
+  /** Notes for which the table had no slot, because it is smaller than the one that wrote them. */
+  readonly dropped: number
   /** Resets by consumer, of those that had any. */
   readonly generations: ReadonlyMap<string, number>
 }
@@ -17,7 +17,7 @@ export interface RestoreReport extends Readonly<ReadReport> {
 const MINUTE_MS = 61_000
 const DAY_MS = 86_400_000
 
-/** No other thread may be attached, and nothing counted yet. @throws Error of the file system */
+/** Called before any other thread attaches and any call is counted. @throws Error of the file system */
 export function restore(quota: TableQuota, files: readonly SegmentFile[]): RestoreReport {
   const report: ReadReport = { notes: 0, skippedBytes: 0 }
   const { table } = quota
@@ -27,7 +27,7 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
   const thisMonth = (new Date(wallMs).getUTCFullYear() - 1970) * 12 + new Date(wallMs).getUTCMonth()
   const consumers = new Set<number>()
   const generations = new Map<string, number>()
-  let homeless = 0
+  let dropped = 0
   let sequence = 0
   for (const note of readSegments(files, report)) {
     sequence = Math.max(sequence, note.sequence)
@@ -35,7 +35,7 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
     const over = note.day < today && note.month < thisMonth && ageMs > MINUTE_MS && note.pending === 0
     if (over) continue
     const slot = apply(quota, note, Math.max(1, monoMs - Math.min(ageMs, PAST_MS - 1)))
-    if (slot < 0) homeless++
+    if (slot < 0) dropped++
     else {
       consumers.add(slot)
       if (note.name !== '') quota.names.write(slot, note.name)
@@ -45,7 +45,7 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
   table.kernel.quotaRestored(monoMs)
   const head = new BigUint64Array(table.head.buffer, table.head.byteOffset + HEAD_SEQUENCE, 1)
   head[0] = BigInt(sequence)
-  return { ...report, consumers: consumers.size, homeless, generations }
+  return { ...report, consumers: consumers.size, dropped, generations }
 }
 
 function apply({ table }: TableQuota, note: Note, atMs: number): number {

@@ -1,4 +1,4 @@
-/** Files of notes: append to one, read all in the order of their ranks. It does not know what a note means. */
+/** Files of notes: appends to one, reads all in the order of their ranks. It does not interpret notes. */
 import {
   closeSync,
   existsSync,
@@ -34,7 +34,7 @@ export function listSegments(dir: string): SegmentFile[] {
     .sort((a, b) => a.thread - b.thread || a.number - b.number)
 }
 
-/** Appends notes to a new segment. A note that `append` has returned from survives the end of the process, however it comes. */
+/** Appends notes to a new segment. When `append` has returned, the note survives any end of the process. */
 export class SegmentWriter {
   readonly path: string
   bytes = 0
@@ -52,7 +52,7 @@ export class SegmentWriter {
 
   /** @throws Error of the file system; a part that was written is skipped by readers */
   append(note: Note): void {
-    if (this.#closed) throw new Error(`${this.path} is closed; nothing can be noted after close()`)
+    if (this.#closed) throw new Error(`${this.path} is closed; no note can be appended after close()`)
     const length = encodeNote(note, this.#buffer)
     for (let written = 0; written < length; )
       written += writeSync(this.#fd, this.#buffer, written, length - written)
@@ -60,7 +60,7 @@ export class SegmentWriter {
     this.#dirty = true
   }
 
-  /** Brings what was appended to the disk, not before it is written there by itself. Failures go to `onFault`. */
+  /** Starts an fdatasync when there are new notes and none is running. Failures go to `onFault`. */
   sync(onFault: (error: Error) => void): void {
     if (!this.#dirty || this.#syncing || this.#closed) return
     this.#dirty = false
@@ -72,7 +72,7 @@ export class SegmentWriter {
   }
 
   close(): void {
-    // The number of a closed file may be another file's by now.
+    // the descriptor may be reused for another file
     this.#closed = true
     fdatasyncSync(this.#fd)
     closeSync(this.#fd)
@@ -81,7 +81,7 @@ export class SegmentWriter {
 
 export interface ReadReport {
   notes: number
-  /** Bytes that belong to no whole note: torn ends and damage. */
+  /** Bytes that are not part of a complete note: torn ends and damage. */
   skippedBytes: number
 }
 
@@ -92,12 +92,12 @@ export function* readSegments(files: readonly SegmentFile[], report: ReadReport)
   const heads = [...threads.values()].map(own => readThread(own, report))
   const next = heads.map(head => head.next())
   while (true) {
-    let least = -1
+    let first = -1
     for (const [i, { done, value }] of next.entries())
-      if (done !== true && (least < 0 || value.sequence < (next[least]!.value as Note).sequence)) least = i
-    if (least < 0) return
-    yield next[least]!.value as Note
-    next[least] = heads[least]!.next()
+      if (done !== true && (first < 0 || value.sequence < (next[first]!.value as Note).sequence)) first = i
+    if (first < 0) return
+    yield next[first]!.value as Note
+    next[first] = heads[first]!.next()
   }
 }
 
@@ -123,7 +123,7 @@ function* readSegment(path: string, report: ReadReport): Generator<Note> {
         buffer = Buffer.concat([buffer.subarray(at), chunk.subarray(0, read)])
         at = 0
       } else if (at < buffer.length) {
-        // No whole note begins here; one may begin at any later byte.
+        // no complete note begins here; one may begin at any later byte
         report.skippedBytes++
         at++
       } else return
@@ -133,7 +133,7 @@ function* readSegment(path: string, report: ReadReport): Generator<Note> {
   }
 }
 
-/** Removes segments; one that is gone already is no fault. */
+/** Removes segments; a missing one is ignored. */
 export function removeSegments(files: readonly { readonly path: string }[]): void {
   for (const { path } of files) if (existsSync(path)) unlinkSync(path)
 }

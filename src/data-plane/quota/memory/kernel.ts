@@ -1,11 +1,10 @@
-/** The calls of `assembly/window.ts` and the region they work on: types, and how a region comes to be. It counts nothing. */
+/** The types of the calls of `assembly/window.ts`, and the creation of the region on which they work. It counts nothing. */
 import { randomUUID } from 'node:crypto'
 import { createKernel, type KernelHandle } from '../../kernel/create.ts'
 import type { SharedMemory } from '../../kernel/layout.ts'
-import type { WasmKernel } from '../../kernel/wasm.ts'
 import { formatRegion, planRegion, type RegionOptions, type RegionPlan } from './region.ts'
 
-/** What each does is said in assembly/window*.ts. Lengths may be HASHED; tool lengths 0 where no tool is meant. */
+/** Documented in assembly/window*.ts. Lengths may be HASHED; a tool length of 0 means no tool. */
 export interface QuotaKernel {
   quotaAttach(region: number): number
   quotaHash(length: number): void
@@ -77,19 +76,19 @@ export interface QuotaRegion {
 export interface SharedQuota {
   readonly shared: SharedMemory
   readonly plan: RegionPlan
-  /** Name under which the threads hear of each other (`Notices`). */
+  /** Name of the channel between the threads (`Notices`). */
   readonly channel: string
 }
 
 /**
- * Formats the quota region of a process's memory, or of a new one for this room alone. Called once per memory.
+ * Formats the quota region of a process's memory, or of a new memory for quotas alone. Called once per memory.
  * @param on a kernel whose layout was planned with `quotaBytes` of at least `planRegion(options).bytes`
- * @param seed 16 secret bytes of the key hash; random when absent. Give the same again to know restored keys.
+ * @param seed 16 secret bytes of the key hash; random when absent. Restored keys need the seed with which they were hashed.
  * @throws RangeError naming the option that does not fit
  */
 export function createQuotaRegion(
   options: RegionOptions = {},
-  on: KernelHandle<WasmKernel> | undefined = undefined,
+  on: KernelHandle | undefined = undefined,
   seed: Uint8Array | undefined = undefined,
 ): QuotaRegion {
   const plan = planRegion(options)
@@ -98,26 +97,26 @@ export function createQuotaRegion(
   const { memory, layout } = handle.shared
   if (layout.quotaBytes < plan.bytes)
     throw new RangeError(
-      `the kernel's memory has ${layout.quotaBytes} bytes for quotas and ${plan.bytes} are needed; plan it with quotaBytes: planRegion(options).bytes`,
+      `the kernel's memory has ${layout.quotaBytes} bytes for quotas, but ${plan.bytes} are needed; plan it with quotaBytes: planRegion(options).bytes`,
     )
   formatRegion(memory, layout.quotaBase, plan, seed)
   return regionOf(handle, plan)
 }
 
-/** The name of the channel is this process's own. */
+/** The name of the channel is unique to this process. */
 export function shareOf({ shared, plan }: QuotaRegion): SharedQuota {
   return { shared, plan, channel: `quota-${randomUUID()}` }
 }
 
 /**
  * The region that another thread has formatted, for a kernel of this one.
- * @param thread from 1, each thread its own, below the `threads` of the region
+ * @param thread from 1, different in each thread, below the `threads` of the region
  */
 export function joinQuotaRegion({ shared, plan }: SharedQuota, thread: number): QuotaRegion {
   return regionOf(createKernel({ shared, thread }), plan)
 }
 
-function regionOf({ kernel, shared }: KernelHandle<WasmKernel>, plan: RegionPlan): QuotaRegion {
+function regionOf({ kernel, shared }: KernelHandle, plan: RegionPlan): QuotaRegion {
   const { memory, layout } = shared
   return { kernel: kernel.exports as unknown as QuotaKernel, memory, base: layout.quotaBase, plan, shared }
 }

@@ -1,4 +1,4 @@
-/** `Quota` of one thread where every answer is known at once. What is reserved first, and where it is kept, is the reserver's. */
+/** `Quota` of one thread that decides every call synchronously. It reserves and stores no units: the reserver does. */
 import type {
   Quota,
   QuotaGrant,
@@ -14,7 +14,7 @@ import type { TableQuota } from './table-quota.ts'
 export interface LocalQuotaParts {
   readonly quota: TableQuota
   readonly notices: Notices
-  /** After a reset of this thread: writes it down. */
+  /** Called after a reset by this thread, to record it. */
   readonly onReset?: (key: string) => void
   readonly close?: () => void
 }
@@ -33,7 +33,7 @@ export class LocalQuota implements Quota {
   }
 
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal {
-    // Such a reserver answers at once, so the table does.
+    // a local reserver returns no promise
     return this.#quota.take(request) as QuotaGrant | QuotaRefusal
   }
 

@@ -7,7 +7,7 @@ import type { RegionOptions } from './region.ts'
 import { type Clocks, TableQuota } from './table-quota.ts'
 
 export interface MemoryQuotaOptions extends RegionOptions, Clocks {
-  /** A region made by `createQuotaRegion`, for processes of several threads. Absent: a memory of its own, for one thread. */
+  /** A region created by `createQuotaRegion`, for processes of several threads. Absent: a new memory for one thread. */
   readonly region?: QuotaRegion
 }
 

@@ -12,7 +12,7 @@ export class NameDirectory {
     this.#listed = plan.listed
   }
 
-  /** Called by the thread whose call made the slot. Slots beyond the listed ones have no name. */
+  /** Called by the thread whose call created the slot. Slots beyond the listed ones have no name. */
   write(slot: number, key: string): void {
     if (slot >= this.#listed) return
     const name = fits(key) ? key : `${cut(key)}${CUT}`
@@ -34,7 +34,7 @@ function fits(key: string): boolean {
   return Buffer.byteLength(key) < NAME_BYTES
 }
 
-/** As many whole characters as leave room for the mark. */
+/** As many whole characters as fit before the mark. */
 function cut(key: string): string {
   let kept = ''
   for (const character of key) {

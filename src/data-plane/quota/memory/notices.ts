@@ -1,5 +1,4 @@
-/** Carries an administrator's order to clear the caches between the threads of a process. It clears nothing. */
-
+/** Passes an administrator's order to clear the caches to the other threads of the process. It clears nothing. */
 import { BroadcastChannel } from 'node:worker_threads'
 
 type Listener = () => void
@@ -14,7 +13,7 @@ export class Notices {
     this.name = name
     this.#channel = new BroadcastChannel(name)
     this.#channel.onmessage = () => this.#notify()
-    // Nobody waits for it: it must not keep the thread alive.
+    // it must not keep the thread alive
     this.#channel.unref()
   }
 
@@ -22,13 +21,13 @@ export class Notices {
     this.#listeners.push(listener)
   }
 
-  /** Tells the other threads. */
+  /** Notifies the other threads. */
   pass(): void {
     this.#channel.postMessage('cleared')
   }
 
-  /** Another instance has said so: tells every thread, this one too. */
-  heard(): void {
+  /** Notifies all threads, including this one, of an order from another instance. */
+  notifyAll(): void {
     this.#notify()
     this.pass()
   }

@@ -20,7 +20,7 @@ import {
 const MAX_SLOTS = 2 ** 21 - 2
 /** Length, then UTF-8 of the key as far as it fits. */
 export const NAME_BYTES = 128
-/** Header words of the host: Float64, milliseconds; BigUint64, number of the last lease asked for; Uint32, resets so far. */
+/** Header words of the host: two Float64, milliseconds; BigUint64, number of the last lease request; Uint32, number of resets. */
 export const HEAD_EPOCH = 32
 export const HEAD_SKEW = 40
 export const HEAD_LEASES = 48
@@ -28,7 +28,7 @@ export const HEAD_REVISION = 56
 /** Float64: Unix ms by the clock of a store that several instances share, less the threads' milliseconds; 0 = not known. */
 export const HEAD_UNIX_OFFSET = 192
 
-/** How far back restored counters may lie: longer than the longest rolling window. */
+/** Maximum age of restored counters: longer than the longest rolling window. */
 export const PAST_MS = 120_000
 
 export interface RegionOptions {
@@ -36,13 +36,13 @@ export interface RegionOptions {
   readonly consumers?: number
   /** Token buckets, one per consumer and rate-limited tool in use. Default 65,536. */
   readonly toolBuckets?: number
-  /** Consumers whose names are kept for listings: the first so many slots. Default 16,384. */
+  /** Slots whose consumer names are kept for listings. Default 16,384. */
   readonly listed?: number
-  /** Threads of the process that count, where the region has a memory of its own. Default 1. */
+  /** Threads that count, when the region has a separate memory. Default 1. */
   readonly threads?: number
 }
 
-/** Offsets in bytes from the base of the region. Plain data: it goes to worker threads with the memory. */
+/** Offsets in bytes from the base of the region. Plain data: it is posted to worker threads with the memory. */
 export interface RegionPlan {
   readonly consumers: number
   readonly consumerIndex: number
@@ -87,7 +87,7 @@ export function planRegion(options: RegionOptions = {}): RegionPlan {
 
 /**
  * Writes the header of a region that is all zero. Called once, before any thread attaches.
- * @param seed 16 secret bytes of the key hash; random when absent. Give the same again to know restored keys.
+ * @param seed 16 secret bytes of the key hash; random when absent. Restored keys need the seed with which they were hashed.
  */
 export function formatRegion(
   memory: WebAssembly.Memory,
@@ -97,7 +97,7 @@ export function formatRegion(
 ): void {
   const view = new DataView(memory.buffer, base, plan.bytes)
   for (let i = 0; i < 16; i++) view.setUint8(HEAD_SEED + i, seed[i] ?? 0)
-  // All threads count milliseconds from here, with room for restored counters, which lie in the past: 0 means "never".
+  // all threads count milliseconds from here; restored counters lie before now, and 0 means "never"
   view.setFloat64(HEAD_EPOCH, hrtimeMs() - PAST_MS, true)
   table(view, HEAD_CONSUMERS, CONSUMER_STRIDE, plan.consumers, plan.consumerIndex, plan.consumerSlots)
   table(view, HEAD_TOOLS, BUCKET_STRIDE, plan.toolBuckets, plan.toolIndex, plan.toolSlots)

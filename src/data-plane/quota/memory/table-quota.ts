@@ -1,6 +1,6 @@
 /**
- * `Quota` over the kernel's table, for every store of this room. Units that have to be reserved first are got from a
- * `Reserver`; this file does not know where that writes or asks.
+ * `Quota` over the kernel's table, for every store of this folder and its siblings. A `Reserver` provides units that
+ * have to be reserved first; this file does not know how.
  */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type {
@@ -43,12 +43,12 @@ import { type HashedKey, QuotaTable } from './table.ts'
 
 /** In the order of the kernel's KIND_… numbers. */
 const KINDS: readonly LimitKind[] = ['second', 'minute', 'day', 'month', 'burst', 'tool']
-/** The kernel counts in 31 bits: a limit beyond them is that many. */
-const MOST = 2 ** 31 - 1
-/** A sub-window of the second: finer than `Retry-After` can say. */
+/** The kernel counts in 31 bits; higher limits are reduced to this. */
+const MAX_LIMIT = 2 ** 31 - 1
+/** A sub-window of the second, finer than the resolution of `Retry-After`. */
 const GRAIN_MS = 13
-/** Other threads may spend what was reserved for this call; after so many times something is wrong. */
-const ATTEMPTS = 64
+/** Other threads may spend the units reserved for this call; after this many times there is an error. */
+const MAX_ATTEMPTS = 64
 
 /** By the status of a take. */
 const LACKING: { readonly [status: number]: Lacking | undefined } = {
@@ -59,7 +59,7 @@ const LACKING: { readonly [status: number]: Lacking | undefined } = {
 
 export type Taken = QuotaGrant | QuotaRefusal
 
-/** What a call lacks although its limits would admit it: a unit of the consumer's, of the tool's, a place in flight. */
+/** What has to be reserved for a call that the limits admit: a unit of the consumer, of the tool, or a call in flight. */
 export type Lacking = 'unit' | 'tool' | 'burst'
 
 export interface Reserver {
@@ -72,16 +72,16 @@ export interface Reserver {
     lacking: Lacking,
     since: number | undefined,
   ): true | QuotaRefusal | Promise<true | QuotaRefusal>
-  /** Told of every grant, and how many units the consumer has left to spend. */
+  /** Called for every grant. @param unitsLeft units that the consumer has left to spend */
   granted?(request: QuotaRequest, unitsLeft: number): void
 }
 
 export interface Clocks {
-  /** Milliseconds of a clock that never steps, above 0, the same in every thread. Default: the table's. */
+  /** Milliseconds of a monotonic clock, above 0, the same in every thread. Default: that of the table. */
   readonly monotonicMs?: () => number
   /** Unix milliseconds for statistics, resets and notes. Default `Date.now`. */
   readonly unixMs?: () => number
-  /** Unix milliseconds that days and months follow, when not those of the request. */
+  /** Unix milliseconds that determine days and months. Default: those of the request. */
   readonly calendarMs?: (nowMs: number) => number
 }
 
@@ -109,7 +109,7 @@ export class TableQuota {
 
   /** @param since when the call began to wait, if it has */
   take(request: QuotaRequest, since?: number): Taken | Promise<Taken> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const status = this.#decide(request)
       const slot = this.#out[OUT_SLOT / 4]!
       if (this.#out[OUT_NEW / 4] === 1)
@@ -229,7 +229,7 @@ class Grant implements QuotaGrant {
   }
 
   release(): void {
-    // Zero is never a slot: giving back twice must not free somebody else's place.
+    // 0 is not a slot: a second release must not free the slot of another call
     if (this.#slot !== 0) this.#kernel.quotaRelease(this.#slot)
     this.#slot = 0
   }
@@ -239,22 +239,22 @@ export function nameOf(key: string | QuotaKey): string {
   return typeof key === 'string' ? key : key.name
 }
 
-/** Absent, negative and not-a-number mean no limit; part of a unit is none. */
+/** Absent, negative and not-a-number mean no limit; fractions are dropped. */
 export function clamp(limit: number | undefined): number {
-  return limit === undefined || !(limit >= 1) ? 0 : limit > MOST ? MOST : Math.floor(limit)
+  return limit === undefined || !(limit >= 1) ? 0 : limit > MAX_LIMIT ? MAX_LIMIT : Math.floor(limit)
 }
 
-/** What flows into a bucket in an hour: a rate may be less than one in a minute. */
+/** Tokens per hour, because a rate may be less than one per minute. */
 export function perHour(requestsPerMinute: number): number {
   return clamp(Math.round(requestsPerMinute * 60))
 }
 
-/** At least 1; a wait that ends within a sub-window of the second beyond a whole second is that second. */
+/** At least 1; rounded up, except for less than one sub-window of the second. */
 export function retryAfterSecs(waitMs: number): number {
   return Math.max(1, Math.ceil((waitMs - GRAIN_MS) / 1000))
 }
 
-/** Nothing is known of the consumer's use; what cannot be counted is not admitted. */
+/** The refusal of a call that cannot be counted. */
 export function unavailable(cause: NonNullable<QuotaRefusal['cause']>, request: QuotaRequest): QuotaRefusal {
   const [kind, limit] = firstLimit(request.limits)
   const standing = { limit, remaining: 0, resetAtSecs: Math.ceil(request.nowMs / 1000) + 1 }

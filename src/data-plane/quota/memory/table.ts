@@ -1,4 +1,4 @@
-/** One thread's view of the quota table: keys in, integers out. It knows kernel calls and offsets, no plan and no header. */
+/** One thread's view of the quota table: keys in, integers out. It knows kernel calls and offsets, no plan and no HTTP header. */
 import { createHash } from 'node:crypto'
 import type { QuotaHealth, QuotaKey } from '../quota.ts'
 import {
@@ -24,10 +24,10 @@ import {
   type RegionPlan,
 } from './region.ts'
 
-/** A key with its 128-bit hash, valid in the region whose seed made it. Words are signed: V8 keeps such numbers in the object itself. */
+/** A key with its 128-bit hash, valid in the region with the same seed. Words are signed: V8 stores small signed integers without boxing. */
 export class HashedKey implements QuotaKey {
   readonly name: string
-  /** Address of the slot that a call of this key was counted in last, 0 = none yet. The kernel looks whose it is by now. */
+  /** Address of the slot used by the last call of this key, 0 = none. The kernel verifies that it still holds the key. */
   at = 0
   readonly a: number
   readonly b: number
@@ -45,10 +45,10 @@ export class HashedKey implements QuotaKey {
 
 export type TableHealth = Omit<QuotaHealth, 'store' | 'waited'>
 
-/** Half of the room: the tool needs the other. */
+/** Half of the area: the tool may need the other. */
 const MAX_BYTES = MAX_KEY_BYTES / 2
 
-/** Some 0.3 s together: longer than the system puts a running thread aside, short enough not to stop this one for good. */
+/** Some 0.3 s together: longer than the system usually suspends a running thread, short enough not to block this one. */
 const LOCK_SLEEP_MS = 0.1
 const LOCK_TRIES = 2_000
 
@@ -66,13 +66,13 @@ export class QuotaTable {
   readonly #hash: Uint32Array
   readonly #words: Int32Array
   readonly #headMs: Float64Array
-  /** From this thread's `performance.now()` to the milliseconds all threads count in. */
+  /** From the `performance.now()` of this thread to the milliseconds common to all threads. */
   readonly #offsetMs: number
 
   constructor(region: QuotaRegion) {
     const { kernel, memory, base, plan } = region
     const scratch = kernel.quotaAttach(base) >>> 0
-    if (scratch === 0) throw new RangeError('too many threads attached to one quota table; at most 64 can')
+    if (scratch === 0) throw new RangeError('more than 64 threads have attached to one quota table')
     this.kernel = kernel
     this.plan = plan
     this.out = new Uint32Array(memory.buffer, scratch, 32)
@@ -84,12 +84,12 @@ export class QuotaTable {
     this.#offsetMs = calibrate() - this.#headMs[HEAD_EPOCH / 8]!
   }
 
-  /** Milliseconds since just before the region was made, the same in every thread. */
+  /** Milliseconds since shortly before the region was created, the same in every thread. */
   nowMs(): number {
     return performance.now() + this.#offsetMs + this.#headMs[HEAD_SKEW / 8]!
   }
 
-  /** Repeats a call that found a lock held, until it did not or it has been long enough. `busy` is what it returned then. */
+  /** Repeats a call while it returns `busy` because a lock is taken, for a limited time. */
   patiently(call: () => number, busy: number): number {
     let status = call()
     for (let tries = 0; status === busy && this.wait(tries); tries++) status = call()
@@ -115,7 +115,7 @@ export class QuotaTable {
     this.#headMs[HEAD_SKEW / 8]! += ms
   }
 
-  /** Resets of all threads so far, as `revise` counts them. */
+  /** Number of resets by all threads, as counted by `revise`. */
   get revision(): number {
     return Atomics.load(this.head, HEAD_REVISION / 4)
   }
@@ -129,18 +129,18 @@ export class QuotaTable {
     return new HashedKey(name, this.#hash)
   }
 
-  /** Writes a consumer's key for the next call and returns the length to pass. Very long keys are counted under their digest. */
+  /** Writes a consumer's key for the next call and returns the length to pass. A very long key is replaced by its digest. */
   writeKey(key: string | QuotaKey): number {
     return typeof key === 'string' ? this.#writeBytes(key, 0) : this.#writeHash(key, 0)
   }
 
-  /** The same for `quotaTake`: with the slot the key had last, so that the kernel need not search for it. */
+  /** As `writeKey`, for `quotaTake`: with the last slot of the key, so that the kernel need not search for it. */
   placeKey(key: string | QuotaKey): number {
     const length = this.writeKey(key)
     return length === HASHED && (key as HashedKey).at > 0 ? -(key as HashedKey).at : length
   }
 
-  /** Bytes of the scratch area behind the results: hash words and key, for calls that carry more than a key. */
+  /** The parts of the scratch area after the results: hash words and key bytes, for calls with other arguments there. */
   get hashWords(): Uint32Array {
     return this.#hash
   }
@@ -149,7 +149,7 @@ export class QuotaTable {
     return this.#keyBytes
   }
 
-  /** Writes a tool behind the key just written and returns the length to pass. */
+  /** Writes a tool after the key just written and returns the length to pass. */
   writeTool(tool: string | QuotaKey, keyLength: number): number {
     return typeof tool === 'string'
       ? this.#writeBytes(tool, Math.max(keyLength, 0))
@@ -157,10 +157,10 @@ export class QuotaTable {
   }
 
   /**
-   * Called after a call that found a lock held: sleeps until the holder may be done. Holders work for less than a
-   * microsecond, so this happens when the operating system has put one aside.
-   * @param tries how often the call has been repeated
-   * @returns false when it has been long enough: the holder's thread is gone
+   * Called when a lock was taken: sleeps until its holder may have released it. Holders need less than a microsecond, so
+   * this happens when the operating system has suspended one.
+   * @param tries number of repetitions so far
+   * @returns false after the maximum time: the holder's thread has ended
    */
   wait(tries: number): boolean {
     const word = this.out[OUT_STUCK / 4]! / 4
@@ -169,7 +169,7 @@ export class QuotaTable {
     return tries < LOCK_TRIES
   }
 
-  /** What must be reserved before it is granted: `RESERVING_…` flags. */
+  /** Sets which grants need a reserved unit: `RESERVING_…` flags. */
   reserve(flags: number): void {
     this.head[HEAD_RESERVING / 4] = flags
   }
@@ -185,15 +185,15 @@ export class QuotaTable {
   }
 
   #writeBytes(text: string, at: number): number {
-    const room = at === 0 ? this.#keyBytes : this.#keyBytes.subarray(at)
-    const { read, written } = encoder.encodeInto(text, room)
+    const area = at === 0 ? this.#keyBytes : this.#keyBytes.subarray(at)
+    const { read, written } = encoder.encodeInto(text, area)
     if (read === text.length && written <= MAX_BYTES) return written
-    return encoder.encodeInto(`sha256:${createHash('sha256').update(text).digest('hex')}`, room).written
+    return encoder.encodeInto(`sha256:${createHash('sha256').update(text).digest('hex')}`, area).written
   }
 
   #writeHash(key: QuotaKey, at: number): number {
     if (!(key instanceof HashedKey))
-      throw new TypeError('a quota key of another store; make it with key() of this one')
+      throw new TypeError('the quota key was prepared by another store; prepare it with key() of this one')
     this.#hash[at] = key.a
     this.#hash[at + 1] = key.b
     this.#hash[at + 2] = key.c
@@ -202,7 +202,7 @@ export class QuotaTable {
   }
 }
 
-/** The greatest of a few readings: a pause between the two clocks can only make the difference smaller. */
+/** The maximum of several readings: a pause between reading the two clocks can only reduce the difference. */
 function calibrate(): number {
   let offsetMs = Number.NEGATIVE_INFINITY
   for (let i = 0; i < 8; i++) {

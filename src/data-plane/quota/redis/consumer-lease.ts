@@ -1,20 +1,20 @@
-/** What this thread remembers of a consumer's leases: demand, the last denial, when it lapses. It asks nobody. */
+/** The state of a consumer's lease in this thread: demand, deadline, last denial. It sends nothing. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { retryAfterSecs, unavailable } from '../memory/table-quota.ts'
 import type { LimitKind, QuotaRefusal, QuotaRequest } from '../quota.ts'
 
-/** Most units of one lease. */
-const MOST = 10_000
-/** A lease is asked for with so much more than was used lately. */
-const AHEAD = 1.5
+/** Units of one lease. */
+const MAX_UNITS = 10_000
+/** A lease covers recent use times this factor. */
+const HEADROOM = 1.5
 
 export interface Denial {
   /** `closed`: Redis has lost data, or does not know this instance yet. */
   readonly kind: LimitKind | 'closed'
   readonly used: number
   readonly limit: number
-  /** Monotonic ms until which it need not be asked again. */
+  /** Monotonic ms; until then no lease is requested. */
   readonly untilMs: number
 }
 
@@ -22,22 +22,22 @@ export class ConsumerLease {
   readonly name: string
   readonly key: HashedKey
   limits: PlanLimits
-  /** Calls since the last lease was asked for. */
+  /** Calls since the last lease was requested. */
   asked = 0
-  /** Monotonic ms: last call, last time a lease was asked for, last answer. */
+  /** Monotonic ms of the last call, the last request for a lease, and the last response. */
   lastCallMs: number
   leasedMs: number
-  heardMs = Number.NEGATIVE_INFINITY
+  respondedMs = Number.NEGATIVE_INFINITY
   granted = 0
-  /** Monotonic ms when the units lapse here; in the past when none are held. */
+  /** Monotonic ms at which the units expire here; in the past when none are held. */
   deadlineMs = 0
-  /** Calls that may be in flight here, where they are limited. */
+  /** Calls that may be in flight here, when they are limited. */
   share = 0
   denial: Denial | undefined = undefined
   pending: Promise<void> | undefined = undefined
-  /** Set while somebody is about to ask, or asks, once a denial has ended: calls meanwhile are refused as before. */
+  /** A denial that has ended while its successor is being requested: until then calls are refused as before. */
   renewal: Denial | undefined = undefined
-  /** Used by the other instances in second, minute, day and month, as of the last answer. */
+  /** Used by the other instances in second, minute, day and month, as of the last response. */
   others: readonly number[] = [0, 0, 0, 0]
 
   constructor(name: string, key: HashedKey, limits: PlanLimits, nowMs: number) {
@@ -48,16 +48,16 @@ export class ConsumerLease {
     this.leasedMs = nowMs
   }
 
-  /** Units to ask for: what the next lease time will use if it goes on like this; twice the last when that did not last. */
+  /** Units to request: the expected use of the next lease time, or twice the last lease when that was spent early. */
   wanted(nowMs: number, leaseMs: number): number {
     const sinceMs = Math.max(1, nowMs - this.leasedMs)
-    const rate = Math.ceil((this.asked / sinceMs) * leaseMs * AHEAD)
+    const rate = Math.ceil((this.asked / sinceMs) * leaseMs * HEADROOM)
     const grown = sinceMs < leaseMs / 2 ? this.granted * 2 : 0
-    return Math.min(MOST, Math.max(1, Math.min(rate, this.asked * 8), grown))
+    return Math.min(MAX_UNITS, Math.max(1, Math.min(rate, this.asked * 8), grown))
   }
 
-  /** After a reset nothing is known to be used up. */
-  forgive(): void {
+  /** After a reset no limit is known to be used up. */
+  evictDenials(): void {
     this.denial = undefined
     this.renewal = undefined
   }

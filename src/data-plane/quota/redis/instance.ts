@@ -1,19 +1,19 @@
-/** Who this instance is towards the others: the same after a restart, so that its counts are told once and not twice. */
+/** The identity of this instance. It survives a restart, so that its counts are not reported under two ids. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Instance {
   readonly id: string
-  /** Starts of this instance; later ones' reports replace those of earlier ones. */
+  /** Number of starts; reports of a later start replace those of an earlier one. */
   readonly incarnation: number
 }
 
 const FILE = 'instance'
 
 /**
- * Reads and raises the incarnation in a directory that this process holds the lock of; without one, somebody new.
- * @throws Error naming the file and the mend
+ * Reads and increments the incarnation in a directory that this process has locked; without a directory the id is new.
+ * @throws Error naming the file and the fix
  */
 export function instanceIn(dir: string | undefined): Instance {
   if (dir === undefined) return { id: newId(), incarnation: 1 }
@@ -35,7 +35,7 @@ function parse(text: string, path: string): Instance {
     if (typeof id === 'string' && id.length > 0 && Number.isSafeInteger(incarnation))
       return { id, incarnation: incarnation! }
   } catch {
-    // named below
+    // reported below
   }
-  throw new Error(`${path} is damaged; remove it, and this instance counts as a new one`)
+  throw new Error(`${path} is damaged. Remove it; the instance then joins under a new id`)
 }

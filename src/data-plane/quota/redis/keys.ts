@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { QuotaKey } from '../quota.ts'
 
-/** Parts that the consumers are spread over; each is recovered by itself, and may live on a node of its own. */
+/** Parts that the consumers are spread over; each recovers separately, and may be on a separate node. */
 export const BUCKETS = 8
-/** Longest name that the table lists whole. */
+/** Longest name that the table lists unabridged. */
 const MAX_NAME_BYTES = 127
 
 export interface Keys {
@@ -14,7 +14,7 @@ export interface Keys {
   tool(name: string, tool: string): string
   epoch(bucket: number): string
   names(bucket: number): string
-  /** Channel on which resets are told. */
+  /** Channel on which resets are published. */
   readonly channel: string
 }
 
@@ -31,14 +31,14 @@ export function keysUnder(prefix: string): Keys {
   }
 }
 
-/** A prepared key has a short name already. */
+/** A prepared key already has a short name. */
 export function shortKey(key: string): string
 export function shortKey(key: string | QuotaKey): string | QuotaKey
 export function shortKey(key: string | QuotaKey): string | QuotaKey {
   return typeof key === 'string' ? shortName(key) : key
 }
 
-/** The name a consumer goes by in Redis and in listings: its own, or a digest of one that is too long to be listed. */
+/** The name of a consumer in Redis and in listings; one that is too long is replaced by its digest. */
 export function shortName(name: string): string {
   if (name.length * 3 <= MAX_NAME_BYTES || Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
   return `sha256:${createHash('sha256').update(name).digest('hex')}`

@@ -1,6 +1,6 @@
 /**
- * Gets what a call lacks by leases, and keeps leases going for those who call: a call waits for Redis only when nothing
- * is held and nothing is known, never longer than the connection may take to answer.
+ * Reserves units by leases, and renews them ahead of demand. A call waits for Redis only when this process holds no units
+ * and no denial is cached, and never longer than the response time of the connection. It counts no use.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HashedKey } from '../memory/table.ts'
@@ -20,14 +20,14 @@ import type { Membership } from './membership.ts'
 import { ToolLease, type ToolLeases } from './tool-leases.ts'
 
 const SWEEP_MS = 50
-/** Units of a consumer that has been quiet so long are given back. */
+/** Unspent units of a consumer without calls for this long are returned. */
 const QUIET_MS = 100
-/** A new lease is asked for when so little of the last is left, or of its time. */
+/** A new lease is requested when this share of the units or of the time of the last is left. */
 const PREFETCH = 0.4
-/** Counts that no lease has told are told after so long. */
-const TELL_MS = 1_000
-const FORGET_MS = 5_000
-/** A denial that lasts longer is asked about by the next call after it. */
+/** Counts that no lease has reported are reported after this time. */
+const REPORT_MS = 1_000
+const EVICT_AFTER_MS = 5_000
+/** After a longer denial, the next call requests the lease. */
 const MAX_RENEWAL_MS = 2_000
 const MAX_CACHED = 100_000
 
@@ -45,7 +45,7 @@ export class LeaseReserver implements Reserver {
   readonly #tools = new Map<string, ToolLease>()
   readonly #options: ReserverOptions
   readonly #sweeper: NodeJS.Timeout
-  /** Calls that waited for Redis, for the share decided without. */
+  /** Calls that waited for Redis. */
   waited = 0
 
   constructor(options: ReserverOptions) {
@@ -75,18 +75,18 @@ export class LeaseReserver implements Reserver {
     if (!membership.up || leftMs <= 0) return unavailable('store_unavailable', request)
     if (since === undefined) this.waited++
     lease.pending ??= this.#fetch(lease, lacking)
-    // Units or a denial have come: the next try finds either.
+    // the lease brought units or a denial; the next attempt finds them
     return within(lease.pending, leftMs).then(
       done => (done && membership.up) || unavailable('store_unavailable', request),
     )
   }
 
   granted(request: QuotaRequest, unitsLeft: number): void {
-    this.noted(request, 1, unitsLeft)
+    this.countGranted(request, 1, unitsLeft)
   }
 
-  /** Calls that this thread or another has decided without asking. @param unitsLeft of the consumer, when the last was granted */
-  noted(request: QuotaRequest, calls: number, unitsLeft: number): void {
+  /** Counts calls that this thread or another has granted from units held. @param unitsLeft of the consumer, after the last of them */
+  countGranted(request: QuotaRequest, calls: number, unitsLeft: number): void {
     const { quota, leaseMs } = this.#options
     const nowMs = quota.monotonicMs()
     const lease = this.#consumerOf(request, nowMs)
@@ -101,12 +101,12 @@ export class LeaseReserver implements Reserver {
     }
     const low = lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH
     const spentSoon = unitsLeft === 0 && nowMs - lease.leasedMs < QUIET_MS
-    if ((low || spentSoon) && lease.pending === undefined && this.#mayAsk(lease, nowMs))
-      this.#ahead(lease, lease.wanted(nowMs, leaseMs))
+    if ((low || spentSoon) && lease.pending === undefined && this.#mayRequest(lease, nowMs))
+      this.#requestAhead(lease, lease.wanted(nowMs, leaseMs))
   }
 
-  /** Calls that another thread has refused by a denial it remembers. */
-  refused(request: QuotaRequest, calls: number): void {
+  /** Counts calls that another thread has refused by a cached denial. */
+  countRefused(request: QuotaRequest, calls: number): void {
     const nowMs = this.#options.quota.monotonicMs()
     const lease = this.#consumerOf(request, nowMs)
     lease.asked += calls
@@ -114,7 +114,7 @@ export class LeaseReserver implements Reserver {
     if (lease.denial !== undefined && nowMs < lease.denial.untilMs) this.#renewLater(lease, nowMs)
   }
 
-  /** Why there are no units, as last heard; for threads that remember it. */
+  /** The current denial; other threads cache it. */
   denialOf(request: QuotaRequest, lacking: Lacking): Denial | undefined {
     const name = nameOf(request.key)
     const lease =
@@ -124,7 +124,7 @@ export class LeaseReserver implements Reserver {
     return lease?.denial ?? (lease instanceof ConsumerLease ? lease.renewal : undefined)
   }
 
-  /** Everything of the process's consumers in a bucket is told; false when something was not taken. */
+  /** Reports all counts of the named consumers. @returns false when Redis did not accept every report */
   async reportAll(names: Iterable<readonly [string, HashedKey]>): Promise<boolean> {
     const { quota } = this.#options
     let all = true
@@ -132,7 +132,7 @@ export class LeaseReserver implements Reserver {
     for (const [name, key] of names) {
       const nowMs = quota.monotonicMs()
       const lease = this.consumers.get(name) ?? new ConsumerLease(name, key, {}, nowMs)
-      lease.heardMs = Number.NEGATIVE_INFINITY
+      lease.respondedMs = Number.NEGATIVE_INFINITY
       batch.push(this.#report(lease))
       if (batch.length < 32) continue
       all = (await Promise.all(batch)).every(Boolean) && all
@@ -141,7 +141,7 @@ export class LeaseReserver implements Reserver {
     return (await Promise.all(batch)).every(Boolean) && all
   }
 
-  /** Gives everything back. */
+  /** Returns all units. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
     const nowMs = this.#options.quota.monotonicMs()
@@ -182,7 +182,7 @@ export class LeaseReserver implements Reserver {
         lease instanceof ToolLease
           ? await tools.ask(lease, tools.wanted(lease, nowMs))
           : await leases.ask(lease, lacking === 'unit' ? lease.wanted(nowMs, leaseMs) : 0, 1)
-      // Another thread was asking, or the epoch has changed: it will be known in a moment.
+      // another thread was requesting a lease, or the epoch has changed: both settle within milliseconds
       if (!asked) await sleep(2)
     } finally {
       lease.pending = undefined
@@ -190,7 +190,7 @@ export class LeaseReserver implements Reserver {
     if (lease instanceof ConsumerLease) this.#renewLater(lease, quota.monotonicMs())
   }
 
-  /** When a denial ends the next lease is asked for, should somebody still be calling, so that no call has to wait for it. */
+  /** Requests the next lease when a denial ends, provided that calls still arrive, so that none has to wait for it. */
   #renewLater(lease: ConsumerLease, nowMs: number): void {
     const { denial } = lease
     if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
@@ -201,8 +201,8 @@ export class LeaseReserver implements Reserver {
       await lease.pending
       const { quota, leaseMs } = this.#options
       const laterMs = quota.monotonicMs()
-      if (laterMs - lease.lastCallMs <= QUIET_MS && this.#mayAsk(lease, laterMs)) {
-        this.#ahead(lease, lease.wanted(laterMs, leaseMs))
+      if (laterMs - lease.lastCallMs <= QUIET_MS && this.#mayRequest(lease, laterMs)) {
+        this.#requestAhead(lease, lease.wanted(laterMs, leaseMs))
         await lease.pending
       }
       lease.renewal = undefined
@@ -211,7 +211,7 @@ export class LeaseReserver implements Reserver {
     timer.unref()
   }
 
-  #ahead(lease: ConsumerLease, want: number, surrender = false): void {
+  #requestAhead(lease: ConsumerLease, want: number, surrender = false): void {
     const more = clamp(lease.limits.burst) > 0 && want > 0 ? 1 : 0
     lease.pending = this.#options.leases.ask(lease, want, more, surrender).then(() => {
       lease.pending = undefined
@@ -219,7 +219,7 @@ export class LeaseReserver implements Reserver {
     })
   }
 
-  #mayAsk(lease: { readonly denial: ConsumerLease['denial'] }, nowMs: number): boolean {
+  #mayRequest(lease: { readonly denial: ConsumerLease['denial'] }, nowMs: number): boolean {
     return this.#options.membership.up && (lease.denial === undefined || nowMs >= lease.denial.untilMs)
   }
 
@@ -227,16 +227,18 @@ export class LeaseReserver implements Reserver {
     const { quota, leaseMs, maxCallMs, tools } = this.#options
     const nowMs = quota.monotonicMs()
     for (const lease of this.consumers.values()) {
-      if (lease.pending !== undefined || lease.renewal !== undefined || !this.#mayAsk(lease, nowMs)) continue
+      if (lease.pending !== undefined || lease.renewal !== undefined || !this.#mayRequest(lease, nowMs))
+        continue
       const quietMs = nowMs - lease.lastCallMs
       const leftMs = lease.deadlineMs - nowMs
       const sinceLeaseMs = nowMs - lease.leasedMs
-      if (leftMs > 0 && quietMs > QUIET_MS) this.#ahead(lease, 0, true)
-      else if (leftMs > 0 && leftMs < leaseMs * PREFETCH) this.#ahead(lease, lease.wanted(nowMs, leaseMs))
+      if (leftMs > 0 && quietMs > QUIET_MS) this.#requestAhead(lease, 0, true)
+      else if (leftMs > 0 && leftMs < leaseMs * PREFETCH)
+        this.#requestAhead(lease, lease.wanted(nowMs, leaseMs))
       else if (lease.share > 0 && sinceLeaseMs > (quietMs > QUIET_MS ? QUIET_MS : maxCallMs / 4))
-        this.#ahead(lease, 0)
-      else if (lease.asked > 0 && sinceLeaseMs > TELL_MS) this.#ahead(lease, 0)
-      else if (quietMs > FORGET_MS && lease.share === 0) this.consumers.delete(lease.name)
+        this.#requestAhead(lease, 0)
+      else if (lease.asked > 0 && sinceLeaseMs > REPORT_MS) this.#requestAhead(lease, 0)
+      else if (quietMs > EVICT_AFTER_MS && lease.share === 0) this.consumers.delete(lease.name)
     }
     for (const [name, lease] of this.#tools) {
       const quietMs = nowMs - lease.lastCallMs
@@ -245,7 +247,7 @@ export class LeaseReserver implements Reserver {
         lease.pending = tools.ask(lease, 0, true).then(() => {
           lease.pending = undefined
         })
-      } else if (quietMs > FORGET_MS) this.#tools.delete(name)
+      } else if (quietMs > EVICT_AFTER_MS) this.#tools.delete(name)
     }
   }
 
@@ -282,7 +284,7 @@ function toolName(name: string, tool: string): string {
   return `${name}\0${tool}`
 }
 
-/** Makes room by forgetting the oldest that nobody waits for; what it held lapses. */
+/** Evicts the oldest lease without a pending request; its units expire. */
 function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<string, L>, fresh: L): L {
   if (map.size < MAX_CACHED) return fresh
   for (const [name, lease] of map) {
@@ -293,7 +295,7 @@ function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<stri
   return fresh
 }
 
-/** Whether the promise settles in time. */
+/** @returns whether the promise settles in time */
 function within(promise: Promise<void>, ms: number): Promise<boolean> {
   return new Promise(resolve => {
     const timer = setTimeout(() => resolve(false), ms)

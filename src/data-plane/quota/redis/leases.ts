@@ -1,23 +1,24 @@
 /**
- * Leases of consumers from Redis: asks, credits the table, gives back what is idle. A unit is spent in the table only;
- * here nothing is counted. One lease at a time for each consumer of this process, whoever of its threads asks.
+ * Requests leases of consumers' units from Redis, credits them to the table and returns idle ones. It counts nothing:
+ * units are spent in the table. At most one request per consumer of this process is in flight, from any of its threads.
  */
 import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'
 import type { LimitKind } from '../quota.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Reply, RunScript } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
+import { LEASE } from './leases-lua.ts'
 import type { Membership } from './membership.ts'
 import { beginReport, type Report } from './report.ts'
 
-/** A lease is dropped so much before Redis takes it for ended. */
+/** A lease ends here this much before it ends in Redis. */
 const EARLY_MS = 200
-/** An answer so old no longer says that Redis must know the consumer. */
+/** After a response this recent, Redis must still hold the consumer. */
 const KNOWN_MS = 100_000
 const NAMES_KEPT = 4_096
-/** As many as consumers are counted: one that is forgotten would be reset again. */
+/** As many as consumers in the table: without its generation a consumer would be reset again. */
 const MAX_GENERATIONS = 131_072
 
 export interface LeaseOptions {
@@ -31,32 +32,34 @@ export interface LeaseOptions {
   readonly maxCallMs: number
   readonly nextSequence: () => number
   readonly onFault: (error: Error) => void
-  /** What a former process knew of resets. */
+  /** Generations that an earlier process knew. */
   readonly generations: ReadonlyMap<string, number>
-  /** Told of each reset, once: nothing is known to be used up any more. */
+  /** Called once for each reset. */
   readonly onReset: (name: string) => void
 }
 
 export class Leases {
   readonly #options: LeaseOptions
-  /** How often a consumer has been reset; most never. */
+  readonly #lease: RunScript
+  /** Number of resets by consumer; absent: none. */
   readonly #generations: Map<string, number>
 
   constructor(options: LeaseOptions) {
     this.#options = options
+    this.#lease = options.connection.define(LEASE)
     this.#generations = new Map(options.generations)
     if (options.journal !== undefined) options.journal.generations = this.#generations
   }
 
   /**
-   * Asks once; what comes of it stands in the table and in `lease`. Never rejects.
+   * Sends one request and stores the result in the table and in `lease`. Never rejects.
    * @param want units; 0 only reports
-   * @param more calls in flight wanted beyond those there are
-   * @param surrender gives unspent units back
-   * @returns false when it could not be asked: another thread was asking, or Redis did not answer
+   * @param more calls in flight wanted beyond the present ones
+   * @param surrender returns unspent units
+   * @returns false when no lease could be requested: another thread was requesting one, or Redis did not respond
    */
   async ask(lease: ConsumerLease, want: number, more: number, surrender = false): Promise<boolean> {
-    const { quota, connection, keys, membership, instance, leaseMs, maxCallMs } = this.#options
+    const { quota, keys, membership, instance, leaseMs, maxCallMs } = this.#options
     const { kernel } = quota.table
     const bucket = keys.bucketOf(lease.name)
     const epoch = membership.epoch(bucket)
@@ -65,7 +68,7 @@ export class Leases {
       quota.table.writeKey(lease.key)
       quota.table.patiently(() => kernel.quotaSurrender(HASHED, 0), BUSY)
     }
-    const known = sentMs - lease.heardMs < KNOWN_MS
+    const known = sentMs - lease.respondedMs < KNOWN_MS
     const report = beginReport(
       quota,
       lease.key,
@@ -77,7 +80,7 @@ export class Leases {
     lease.asked = 0
     lease.leasedMs = sentMs
     try {
-      const reply = await connection.quotaLease(
+      const reply = await this.#lease(
         keys.consumer(lease.name),
         keys.epoch(bucket),
         keys.names(bucket),
@@ -88,7 +91,7 @@ export class Leases {
         want,
         leaseMs,
         JSON.stringify(limitsOf(lease)),
-        report.f + more,
+        report.inFlight + more,
         lease.name,
         maxCallMs,
         NAMES_KEPT,
@@ -99,34 +102,34 @@ export class Leases {
       }
       this.#end(lease, 0, 0, -1)
       if (reply[0] === 'epoch') {
-        lease.heardMs = Number.NEGATIVE_INFINITY
+        lease.respondedMs = Number.NEGATIVE_INFINITY
         await membership.refresh(bucket)
       }
       return reply[0] === 'stale'
     } catch {
-      // Whatever Redis makes of the call when it gets to it, the next report puts right.
+      // Redis may still run the script; the next report corrects its counts.
       this.#end(lease, 0, 0, -1)
       membership.failed()
       return false
     }
   }
 
-  #take(lease: ConsumerLease, report: Report, reply: readonly (string | number)[], sentMs: number): void {
+  #take(lease: ConsumerLease, report: Report, reply: Reply, sentMs: number): void {
     const { quota, membership } = this.#options
     const { table } = quota
     const numbers = reply.map(Number)
     const [, granted = 0, leaseMs = 0, midnightMs = 0, nowMs = 0, generation = 0, share = 0] = numbers
-    membership.heard(nowMs)
+    membership.responded(nowMs)
     this.reset(lease.name, generation)
     const calendar = clamp(lease.limits.perDay) > 0 || clamp(lease.limits.perMonth) > 0
-    const lapsesMs = sentMs + Math.min(leaseMs - EARLY_MS, calendar ? midnightMs : leaseMs)
+    const expiresMs = sentMs + Math.min(leaseMs - EARLY_MS, calendar ? midnightMs : leaseMs)
     const now = quota.monotonicMs()
-    lease.heardMs = now
+    lease.respondedMs = now
     lease.granted = granted
     lease.others = numbers.slice(11, 15)
-    lease.deadlineMs = report.k + granted > 0 ? lapsesMs : 0
+    lease.deadlineMs = report.held + granted > 0 ? expiresMs : 0
     const kind = String(reply[7])
-    // An answer from before a reset does not say what is used up after it.
+    // A response from before a reset does not apply after it.
     const outdated = generation < (this.#generations.get(lease.name) ?? 0)
     lease.denial =
       kind === '' || outdated
@@ -142,14 +145,14 @@ export class Leases {
       table.writeKey(lease.key)
       table.patiently(() => table.kernel.quotaShare(HASHED, share), BUSY)
     }
-    this.#credit(lease, granted, lapsesMs)
+    this.#credit(lease, granted, expiresMs)
   }
 
-  /** Writes down what was leased before it can be spent: after a crash this instance must not say it used less. */
-  #credit(lease: ConsumerLease, granted: number, lapsesMs: number): void {
+  /** Records the leased units in the journal before they can be spent: after a crash this instance must not report less use. */
+  #credit(lease: ConsumerLease, granted: number, expiresMs: number): void {
     const { quota, journal, onFault } = this.#options
     const { table } = quota
-    if (granted === 0 || quota.monotonicMs() >= lapsesMs) return this.#end(lease, 0, 0, lapsesMs)
+    if (granted === 0 || quota.monotonicMs() >= expiresMs) return this.#end(lease, 0, 0, expiresMs)
     table.writeKey(lease.key)
     const reserve = () =>
       table.kernel.quotaReserve(HASHED, 0, granted, 1, quota.monotonicMs(), quota.unixMs())
@@ -157,14 +160,14 @@ export class Leases {
     const day = table.out[READ_DAY / 4]!
     try {
       journal?.reserved(lease.name, granted, clamp(lease.limits.perSecond), clamp(lease.limits.perMinute))
-      this.#end(lease, granted, granted, lapsesMs, day)
+      this.#end(lease, granted, granted, expiresMs, day)
     } catch (error) {
-      this.#end(lease, granted, 0, lapsesMs, day)
+      this.#end(lease, granted, 0, expiresMs, day)
       onFault(error as Error)
     }
   }
 
-  /** Takes the mark of `beginReport` back, and `reserved` units with it. */
+  /** Ends what `beginReport` began, and releases `reserved` units. */
   #end(lease: ConsumerLease, reserved: number, units: number, untilMs: number, day = 0): void {
     const { table } = this.#options.quota
     table.writeKey(lease.key)
@@ -174,7 +177,7 @@ export class Leases {
     )
   }
 
-  /** A reset that was made, here or elsewhere; it is told more than once and done once. */
+  /** Applies a reset by any instance. It is announced several times and applied once. */
   reset(name: string, generation: number): void {
     if ((this.#generations.get(name) ?? 0) >= generation) return
     this.#generations.delete(name)

@@ -1,37 +1,34 @@
 /**
- * This instance's part in the roll call of every bucket: beats, the epoch it knows, whether it may be granted units.
- * It leases nothing: it says when everything has to be told again, and to whom a lease may be asked of.
+ * This instance's membership in every bucket: heartbeats, the epoch it knows, whether it may be granted units. After a
+ * loss of data in Redis it has all counts reported again. It leases nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, RunScript } from './connection.ts'
 import { BUCKETS, type Keys } from './keys.ts'
-import { MINUTE_MS } from './lua-common.ts'
+import { MINUTE_MS } from './lua-prelude.ts'
+import { BEAT } from './membership-lua.ts'
+import type { Reset } from './resets.ts'
 
 const BEAT_MS = 250
 const BEAT_DOWN_MS = 100
-/** So long the calendar counts of a member that vanished together with the data are waited for. */
+/** How long leases with calendar limits wait for the counts of a member that ended together with the data. */
 const ABSENT_MS = 600_000
-
-export interface Reset {
-  readonly n: string
-  readonly g: number
-}
 
 export interface MembershipOptions {
   readonly connection: Connection
   readonly keys: Keys
   readonly instance: string
   readonly leaseMs: number
-  /** True when counters of an earlier process have been restored: then a server that knows nothing has lost something. */
+  /** Counts of an earlier process were restored: a Redis without any has lost data. */
   readonly history: boolean
   readonly monotonicMs: () => number
-  /** Tells everything that is known of the consumers of a bucket; true when all of it was taken. */
+  /** Reports all counts of the consumers of a bucket; true when Redis accepted every report. */
   readonly reportAll: (bucket: number) => Promise<boolean>
   readonly onReset: (reset: Reset) => void
-  /** Told when Redis begins or ceases to answer. */
+  /** Called when Redis becomes available or unavailable. */
   readonly onUp: (up: boolean) => void
-  /** By how much tests have moved the clock; moved further when another instance has. */
+  /** Moved by tests, and by this class when another instance was moved further. */
   readonly clock: Pick<QuotaTable, 'skewMs' | 'advance' | 'unixOffsetMs'>
 }
 
@@ -40,6 +37,7 @@ interface Bucket {
   state: string
   version: number
   admitted: boolean
+  /** The epoch to which all counts were reported. */
   reported: string
   members: readonly string[]
   reporting: boolean
@@ -48,12 +46,14 @@ interface Bucket {
 export class Membership {
   readonly #options: MembershipOptions
   readonly #buckets: Bucket[]
+  readonly #script: RunScript
   #up = false
   #closed = false
   #beating: Promise<void> = Promise.resolve()
 
   constructor(options: MembershipOptions) {
     this.#options = options
+    this.#script = options.connection.define(BEAT)
     this.#buckets = Array.from({ length: BUCKETS }, () => ({
       epoch: '',
       state: '',
@@ -66,39 +66,39 @@ export class Membership {
     this.#beating = this.#run()
   }
 
-  /** Whether Redis answered last time. */
+  /** Whether Redis responded last time. */
   get up(): boolean {
     return this.#up
   }
 
-  /** Epoch to name in a script; '' when this instance has not heard of one. */
+  /** Epoch to pass to a script; '' before the first heartbeat. */
   epoch(bucket: number): string {
     return this.#buckets[bucket]!.epoch
   }
 
-  /** Every bucket would grant to this instance. */
+  /** Every bucket may grant units to this instance. */
   get open(): boolean {
     return this.#up && this.#buckets.every(({ state, admitted }) => state === 'open' && admitted)
   }
 
-  /** An answer has told the time. */
-  heard(nowMs: number): void {
-    this.#turn(true)
-    // Told a moment ago, so never ahead of Redis.
+  /** Redis has responded. @param nowMs its clock */
+  responded(nowMs: number): void {
+    this.#setUp(true)
+    // The response took time, so this clock is never ahead of Redis.
     this.#options.clock.unixOffsetMs = nowMs - this.#options.monotonicMs()
   }
 
-  /** A call has failed: nobody waits for Redis until a beat has been answered. */
+  /** A request has failed: no call waits for Redis until a heartbeat succeeds. */
   failed(): void {
-    this.#turn(false)
+    this.#setUp(false)
   }
 
-  /** A script has named another epoch. */
+  /** A script has reported another epoch. */
   async refresh(bucket: number): Promise<void> {
     await this.#beat(bucket)
   }
 
-  /** Every bucket at once: the clock has been moved. */
+  /** Sends the heartbeats of all buckets. */
   async refreshAll(): Promise<void> {
     await Promise.all(this.#buckets.map((_, bucket) => this.#beat(bucket)))
   }
@@ -108,7 +108,7 @@ export class Membership {
     await this.#beating
   }
 
-  #turn(up: boolean): void {
+  #setUp(up: boolean): void {
     if (this.#up === up) return
     this.#up = up
     this.#options.onUp(up)
@@ -123,9 +123,9 @@ export class Membership {
 
   async #beat(number: number): Promise<void> {
     const bucket = this.#buckets[number]!
-    const { connection, keys, instance, history, leaseMs, clock } = this.#options
+    const { keys, instance, history, leaseMs, clock } = this.#options
     try {
-      const reply = await connection.quotaBeat(
+      const reply = await this.#script(
         keys.epoch(number),
         instance,
         bucket.epoch,
@@ -140,7 +140,7 @@ export class Membership {
       )
       const movedMs = Number(reply[7])
       if (movedMs > clock.skewMs) clock.advance(movedMs - clock.skewMs)
-      this.heard(Number(reply[4]))
+      this.responded(Number(reply[4]))
       bucket.epoch = String(reply[0])
       bucket.state = String(reply[1])
       bucket.version = Number(reply[2])
@@ -167,7 +167,7 @@ export class Membership {
   }
 }
 
-/** Lua writes an empty list as an empty object. */
+/** Redis encodes an empty list as an empty object. */
 function list<T>(json: string | number | undefined): readonly T[] {
   const value: unknown = JSON.parse(String(json))
   return Array.isArray(value) ? value : []

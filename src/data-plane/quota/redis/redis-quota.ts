@@ -1,10 +1,10 @@
 /**
- * Quotas that hold across instances: shares are leased from Redis and spent in the table of this process. Whatever fails,
- * the leases of all instances together never exceed a limit.
+ * Quotas across instances: shares of a limit are leased from Redis and spent in the table of this process. Under any
+ * failure the leases of all instances together never exceed a limit. This file only connects the parts (README.md).
  */
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
+import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type JournalParts, type JournalQuotaOptions, openJournal } from '../journal/journal-quota.ts'
 import { RESERVING_BURST, RESERVING_CONSUMERS, RESERVING_TOOLS } from '../memory/abi.ts'
 import { createQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
@@ -12,35 +12,36 @@ import { Notices } from '../memory/notices.ts'
 import { HEAD_LEASES } from '../memory/region.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { nameOf, TableQuota } from '../memory/table-quota.ts'
-import type { Quota, QuotaStatistics } from '../quota.ts'
-import { connect, insistently } from './connection.ts'
+import type { Quota } from '../quota.ts'
+import { connect } from './connection.ts'
 import { instanceIn } from './instance.ts'
-import { BUCKETS, keysUnder, shortKey, shortName } from './keys.ts'
+import { keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
 import { Leases } from './leases.ts'
-import { Membership, type Reset } from './membership.ts'
+import { Membership } from './membership.ts'
+import { createResets, type Reset } from './resets.ts'
 import { serveThread } from './serve-thread.ts'
 import { statisticsOver, usageOf } from './statistics.ts'
 import { storeClocks } from './store-clocks.ts'
 import { ToolLeases } from './tool-leases.ts'
 
 export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'unixMs' | 'calendarMs'> {
-  /** `redis://` or `rediss://`. Its memory policy must be `noeviction`: a counter that is evicted is a counter lost. */
+  /** `redis://` or `rediss://`. Its memory policy must be `noeviction`: an evicted counter is a lost count. */
   readonly url: string
-  /** Where this instance keeps its own counts; absent (tests): nowhere, and it is somebody new after a restart. */
+  /** Where this instance keeps its counts; absent (tests): nowhere, and it has a new id after a restart. */
   readonly dir?: string
-  /** Begins the name of every key. Default `toolgate:quota`. */
+  /** Prefix of every key. Default `toolgate:quota`. */
   readonly keyPrefix?: string
-  /** Milliseconds a lease lasts. Default 2,000: so long units of an instance that was killed are nobody's. */
+  /** Duration of a lease in milliseconds; units of a killed instance are unavailable for this time. Default 2,000. */
   readonly leaseMs?: number
-  /** Longest call in ms: so long places in flight of an instance that is cut off stay taken. Default 60,000. */
+  /** Longest call in ms; calls in flight of a disconnected instance count for this time. Default 60,000. */
   readonly maxCallMs?: number
-  /** Told when Redis begins or ceases to answer. Until it has, it counts as away. */
+  /** Called when Redis becomes available or unavailable. It is unavailable at first. */
   readonly onStore?: (up: boolean) => void
 }
 
 export interface RedisQuota extends Quota {
-  /** Resolves when every instance that is up knows this one, or after 5 s: until then calls with limits are refused. */
+  /** Resolves when every live instance knows this one, or after 5 s: until then calls with limits are refused. */
   readonly ready: Promise<void>
   /** For the other threads of the process: post it with one end of a channel, and call `joinRedisQuota` there. */
   readonly share: SharedQuota
@@ -51,8 +52,8 @@ export interface RedisQuota extends Quota {
 const READY_MS = 5_000
 
 /**
- * Starts counting; the connection comes up in the background.
- * @throws Error naming the directory and the mend (`openJournalQuota`); RangeError naming an option that does not fit
+ * Starts counting; connects in the background.
+ * @throws Error naming the directory and the fix (`openJournalQuota`); RangeError naming an option that does not fit
  */
 export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   const { url, keyPrefix = 'toolgate:quota', leaseMs = 2_000, maxCallMs = 60_000 } = options
@@ -60,7 +61,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   const kept = openParts(options)
   const { quota, journal, share, restored } = kept
   const notices = new Notices(share.channel)
-  const ports = new Set<MessagePort>()
+  const lines = new Set<PortLine>()
   const { id: instance, incarnation } = instanceIn(options.dir)
   const connection = connect(url, onFault)
   const keys = keysUnder(keyPrefix)
@@ -78,13 +79,13 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     reportAll: (bucket): Promise<boolean> => reserver.reportAll(namesIn(bucket)),
     onReset: reset => onReset(reset),
     onUp(up) {
-      for (const port of ports) port.postMessage({ kind: 'store', up })
+      for (const line of lines) line.notify('quota.store', up)
       options.onStore?.(up)
     },
   })
   const common = { quota, connection, keys, membership, instance, leaseMs, nextSequence }
   const generations = restored?.generations ?? new Map()
-  const leases = new Leases({ ...common, journal, maxCallMs, onFault, generations, onReset: forgive })
+  const leases = new Leases({ ...common, journal, maxCallMs, onFault, generations, onReset: evictDenials })
   const tools = new ToolLeases(common)
   const reserver = new LeaseReserver({ quota, leases, tools, membership, leaseMs, maxCallMs })
   quota.reserver = reserver
@@ -99,17 +100,17 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     }
   }
 
-  function forgive(name: string): void {
-    reserver.consumers.get(name)?.forgive()
-    for (const port of ports) port.postMessage({ kind: 'forgive', name })
+  function evictDenials(name: string): void {
+    reserver.consumers.get(name)?.evictDenials()
+    for (const line of lines) line.notify('quota.evict-denials', name)
   }
 
-  /** Told more than once: at once by the channel, and by every beat of the next minute. */
+  /** Called several times for a reset: by the channel, and by every heartbeat of the next minute. */
   function onReset({ n: name, g: generation }: Reset): void {
     if (name === '') {
       if (generation <= cleared) return
       cleared = generation
-      notices.heard()
+      notices.notifyAll()
     } else leases.reset(name, generation)
   }
 
@@ -118,35 +119,32 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     while (!membership.open && performance.now() < end) await sleep(10)
   }
 
-  const statistics = (): Promise<readonly QuotaStatistics[]> =>
-    statisticsOver(quota, connection, keys, BUCKETS, instance)
+  const statistics = statisticsOver(quota, connection, keys, instance)
+  const resets = createResets(connection, keys)
 
   async function reset(key: string): Promise<boolean> {
     const name = shortName(nameOf(key))
     const local = quota.statisticsOf(name) !== undefined
-    const epoch = keys.epoch(keys.bucketOf(name))
-    const generation = await insistently(() =>
-      connection.quotaReset(keys.consumer(name), epoch, name, keys.channel),
-    )
+    const generation = await resets.reset(name)
     if (generation > 0) onReset({ n: name, g: generation })
     else if (local) quota.reset(name)
     return local || generation > 0
   }
 
-  /** This instance hears of it too, and must not take it for somebody else's. */
+  /** This instance receives the order too, and must not clear again. */
   async function clear(): Promise<void> {
-    const number = await insistently(() => connection.quotaClear(keys.epoch(0), keys.channel))
-    cleared = Math.max(cleared, number)
+    cleared = Math.max(cleared, await resets.clear())
   }
 
   return {
     ready: untilReady(),
     share,
     serve(port) {
-      ports.add(port)
-      port.on('close', () => ports.delete(port))
-      port.postMessage({ kind: 'store', up: membership.up })
-      serveThread(port, { quota, reserver, statistics, reset, clear })
+      const line = new PortLine(port)
+      lines.add(line)
+      line.onClose(() => lines.delete(line))
+      line.notify('quota.store', membership.up)
+      serveThread(line, { quota, reserver, statistics, reset, clear })
     },
     key: name => quota.table.key(shortName(name)),
     take(request) {
@@ -172,7 +170,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
       void membership.refreshAll()
     },
     async close() {
-      for (const port of ports) port.close()
+      for (const line of lines) line.close()
       await reserver.close()
       await membership.close()
       connection.close()
@@ -182,12 +180,12 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 }
 
-/** The table of this process, and where it is kept. */
+/** The table of this process, with its journal when it has a directory. */
 function openParts(options: RedisQuotaOptions): JournalParts {
   const { dir, ...others } = options
-  // not there yet while the journal is read back
+  // undefined while the journal is being restored
   let parts: JournalParts | undefined
-  // Every name is needed: after a loss of data all consumers have to be told of.
+  // every name is listed: after a loss of data all consumers have to be reported
   const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts?.quota.table) }
   if (dir !== undefined) parts = openJournal({ ...sizes, dir })
   else {

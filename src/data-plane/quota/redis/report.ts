@@ -1,4 +1,7 @@
-/** What an instance tells Redis of one consumer: everything it counts, each time. It is read from the table and never kept. */
+/**
+ * The report of an instance on one consumer, read from the table. It is absolute, so that a lost or repeated report does
+ * no harm. Nothing is stored here.
+ */
 import {
   BUSY,
   HASHED,
@@ -17,29 +20,28 @@ import type { HashedKey } from '../memory/table.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
 
 export interface Report {
-  /** Units held and not spent. */
-  k: number
-  /** Pairs (age in ms, units) of the rolling second and minute. */
-  s: number[]
-  m: number[]
-  /** Day and month with their counts. */
-  d: number
-  dn: number
-  o: number
-  on: number
-  /** Generation: resets that this instance knows of. */
-  g: number
-  /** Calls in flight, and how many may be. */
-  f: number
-  b: number
-  /** 1: this server has answered for the consumer shortly before. */
-  p: 0 | 1
+  /** Units leased and not spent. */
+  readonly held: number
+  /** Flat pairs (age in ms, units) of the rolling second and minute. */
+  readonly second: readonly number[]
+  readonly minute: readonly number[]
+  readonly day: number
+  readonly dayCount: number
+  readonly month: number
+  readonly monthCount: number
+  /** Resets that this instance knows of. */
+  readonly generation: number
+  readonly inFlight: number
+  /** Calls that may be in flight here. */
+  readonly inFlightShare: number
+  /** 1: Redis responded for this consumer shortly before. */
+  readonly known: 0 | 1
 }
 
 /**
- * Begins a lease in the table and reads the report. What is spent between the readings is told twice, never not at all:
- * held units are read first.
- * @returns undefined when another thread is asking for this consumer, or its slot has gone
+ * Begins a lease in the table and reads the report. Held units are read first, so a unit spent meanwhile is reported
+ * twice, never omitted.
+ * @returns undefined when another thread requests a lease for this consumer, or its slot was evicted
  */
 export function beginReport(
   quota: TableQuota,
@@ -53,24 +55,24 @@ export function beginReport(
   table.writeKey(key)
   if (table.patiently(() => kernel.quotaBegin(HASHED, 0, quota.monotonicMs(), nowMs), BUSY) !== 1)
     return undefined
-  const report: Report = {
-    k: out[READ_TOKENS / 4]!,
-    s: [],
-    m: [],
-    d: out[READ_DAY / 4]!,
-    dn: out[READ_DAY_COUNT / 4]!,
-    o: out[READ_MONTH / 4]!,
-    on: out[READ_MONTH_COUNT / 4]!,
-    g: generation,
-    f: out[READ_IN_FLIGHT / 4]!,
-    b: out[READ_SHARE / 4]!,
-    p: known ? 1 : 0,
+  const counts = {
+    held: out[READ_TOKENS / 4]!,
+    day: out[READ_DAY / 4]!,
+    dayCount: out[READ_DAY_COUNT / 4]!,
+    month: out[READ_MONTH / 4]!,
+    monthCount: out[READ_MONTH_COUNT / 4]!,
+    inFlight: out[READ_IN_FLIGHT / 4]!,
+    inFlightShare: out[READ_SHARE / 4]!,
   }
   table.writeKey(key)
   const slot = kernel.quotaFind(HASHED)
-  report.s = pairs(quota, slot, KIND_SECOND, nowMs)
-  report.m = pairs(quota, slot, KIND_MINUTE, nowMs)
-  return report
+  return {
+    ...counts,
+    second: pairs(quota, slot, KIND_SECOND, nowMs),
+    minute: pairs(quota, slot, KIND_MINUTE, nowMs),
+    generation,
+    known: known ? 1 : 0,
+  }
 }
 
 function pairs(quota: TableQuota, slot: number, kind: number, nowMs: number): number[] {

@@ -1,43 +1,71 @@
-/** Counts of consumers over all instances, for listings. It changes nothing. */
+/** Counts of consumers over all instances, for listings. It changes no count. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics } from '../quota.ts'
-import { type Connection, insistently } from './connection.ts'
+import { type Connection, insistently, type Script } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
-import type { Keys } from './keys.ts'
+import { BUCKETS, type Keys } from './keys.ts'
+import { PRELUDE } from './lua-prelude.ts'
 
 const AT_ONCE = 32
 
 /**
- * Consumers that any instance has seen, with what all have told and what this one has not told yet. Without Redis, what
- * this instance knows.
+ * KEYS: 1 consumer, 2 epoch record. ARGV: 1 instance. Response: day and month counts of all other instances and of
+ * unreported leases, and the limits of both. State as in `leases-lua.ts`.
  */
-export async function statisticsOver(
+const STATISTICS: Script = {
+  name: 'quotaStatistics',
+  keys: 2,
+  lua: `${PRELUDE}
+local packed_record = redis.call('GET', KEYS[2])
+if packed_record then now = now + (cjson.decode(packed_record).skew or 0) end
+local packed = redis.call('GET', KEYS[1])
+if not packed then return { 0, 0, 0, 0 } end
+local state = cmsgpack.unpack(packed)
+local day, month = day_of(now), month_of(now)
+local in_day = state.z.d == day and state.z.dn or 0
+local in_month = state.z.o == month and state.z.on or 0
+for id, entry in pairs(state.i) do
+  if entry.g == state.g and id ~= ARGV[1] then
+    if entry.d == day then in_day = in_day + entry.dn end
+    if entry.o == month then in_month = in_month + entry.on end
+  end
+end
+return { in_day, in_month, state.ld or 0, state.lm or 0 }
+`,
+}
+
+/**
+ * Lists the consumers that any instance has seen, with the counts that other instances reported and those of this one.
+ * While Redis is unavailable, it lists the counts of this instance.
+ */
+export function statisticsOver(
   quota: TableQuota,
   connection: Connection,
   keys: Keys,
-  buckets: number,
   instance: string,
-): Promise<readonly QuotaStatistics[]> {
-  const local = new Map(quota.statistics().map(row => [row.key, row]))
-  try {
-    const names = new Set(local.keys())
-    for (let bucket = 0; bucket < buckets; bucket++)
-      for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
-        names.add(name)
-    const all = [...names]
-    const rows: QuotaStatistics[] = []
-    for (let at = 0; at < all.length; at += AT_ONCE)
-      rows.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(one))))
-    return rows
-  } catch {
-    return [...local.values()]
+): () => Promise<readonly QuotaStatistics[]> {
+  const read = connection.define(STATISTICS)
+  return async () => {
+    const local = new Map(quota.statistics().map(row => [row.key, row]))
+    try {
+      const names = new Set(local.keys())
+      for (let bucket = 0; bucket < BUCKETS; bucket++)
+        for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
+          names.add(name)
+      const all = [...names]
+      const rows: QuotaStatistics[] = []
+      for (let at = 0; at < all.length; at += AT_ONCE)
+        rows.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(name => row(name, local.get(name))))))
+      return rows
+    } catch {
+      return [...local.values()]
+    }
   }
 
-  async function one(name: string): Promise<QuotaStatistics> {
+  async function row(name: string, own: QuotaStatistics | undefined): Promise<QuotaStatistics> {
     const epoch = keys.epoch(keys.bucketOf(name))
-    const reply = await insistently(() => connection.quotaStatistics(keys.consumer(name), epoch, instance))
+    const reply = await insistently(() => read(keys.consumer(name), epoch, instance))
     const [day = 0, month = 0, dayLimit = 0, monthLimit = 0] = reply.map(Number)
-    const own = local.get(name)
     return {
       key: name,
       dailyCount: day + (own?.dailyCount ?? 0),
@@ -48,7 +76,7 @@ export async function statisticsOver(
   }
 }
 
-/** What this process knows without asking: its own counts, and those of the others as of the last answer for each. */
+/** The counts known without a request: those of this process, and those of the others as of the last response for each. */
 export function usageOf(
   quota: TableQuota,
   consumers: ReadonlyMap<string, ConsumerLease>,

@@ -1,8 +1,8 @@
-/** Calendar time by the clock of Redis, so that all instances change the day together. It asks nobody. */
+/** Calendar time by the clock of Redis, so that all instances change the day together. It sends no request. */
 import type { QuotaTable } from '../memory/table.ts'
 import type { Clocks } from '../memory/table-quota.ts'
 
-/** Before Redis has told the time: that of the request, and this machine's. */
+/** Before the first response of Redis: the time of the request, and the clock of this machine. */
 export function storeClocks(
   table: () => QuotaTable | undefined,
 ): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {

@@ -1,62 +1,39 @@
-/** What a thread asks the one that holds the connection to Redis, and what that answers: plain data, and nothing that acts on it. */
+/** The messages between a thread and the one that holds the connection to Redis: plain data, without the code that sends or handles it. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { ToolRateLimit } from '../../../model/tool.ts'
 import { HashedKey } from '../memory/table.ts'
-import type { Lacking } from '../memory/table-quota.ts'
-import type { QuotaRefusal, QuotaRequest, QuotaStatistics } from '../quota.ts'
+import type { QuotaRefusal, QuotaRequest } from '../quota.ts'
 import type { Denial } from './consumer-lease.ts'
 
-/** A prepared key, as it can be posted. */
+/** A prepared key in a form that can be posted. */
 interface KeyData {
   readonly name: string
   readonly words: readonly [number, number, number, number]
 }
 
-/** A request without its time: for whom, and how much they may have. */
+/** A quota request without its time. */
 export interface Caller {
   readonly key: KeyData
   readonly limits: PlanLimits
   readonly tool?: { readonly key: KeyData; readonly rateLimit: ToolRateLimit }
 }
 
-/** Calls decided in the thread since it last told of them. */
+/** Calls decided in a thread since its last report. */
 export interface Decided {
   readonly caller: Caller
   readonly granted: number
-  /** By a denial that is remembered. */
+  /** By a cached denial. */
   readonly refused: number
-  /** Of the consumer, when the last was granted. */
+  /** Units of the consumer after the last grant. */
   readonly unitsLeft: number
 }
 
-export type Question =
-  | { readonly kind: 'reserve'; readonly id: number; readonly caller: Caller; readonly lacking: Lacking }
-  | { readonly kind: 'decided'; readonly calls: readonly Decided[] }
-  | { readonly kind: 'statistics'; readonly id: number }
-  | { readonly kind: 'reset'; readonly id: number; readonly key: string }
-  | { readonly kind: 'clear'; readonly id: number }
-
-export type ThreadReply =
-  /** `value` is what the question asks for; `fault` when it could not be answered. */
-  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown; readonly fault?: string }
-  /** Nothing is known to be used up any more. */
-  | { readonly kind: 'forgive'; readonly name: string }
-  | { readonly kind: 'store'; readonly up: boolean }
-
-/** Answer to `reserve`. The denial holds for later calls too. */
+/** Response to a reservation. The denial also holds for later calls. */
 export interface Reserved {
   readonly outcome: true | QuotaRefusal
   readonly denial: Denial | undefined
-  /** Redis had to be asked for it. */
+  /** A request to Redis was necessary. */
   readonly waited: boolean
-}
-
-/** By kind of question. */
-export interface Values {
-  reserve: Reserved
-  statistics: readonly QuotaStatistics[]
-  reset: boolean
-  clear: true
 }
 
 export function keyData({ name, a, b, c, d }: HashedKey): KeyData {

@@ -1,32 +1,34 @@
 /**
- * Gets what a call lacks from the thread that holds the connection to Redis, and tells that one of the calls decided here.
- * A call waits for it only when nothing is held and nothing is known, no longer than it might wait for Redis.
+ * Reserves units through the thread that holds the connection to Redis, and reports to it the calls decided here. A call
+ * waits only when this process holds no units and no denial is cached, and never longer than for Redis itself.
  */
+import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { type Lacking, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { RESPONSE_MS } from './connection.ts'
 import { type Denial, refusalOf } from './consumer-lease.ts'
-import { type Caller, keyData, type Question, type Reserved } from './thread-messages.ts'
+import { type Caller, type Decided, keyData, type Reserved } from './thread-messages.ts'
 
-/** So often the calls decided here are told of. */
-const TELL_MS = 50
-/** They are told of at once when so little is left of what there was when units last came. */
+/** How often the calls decided here are reported. */
+const REPORT_MS = 50
+/** They are reported at once when this share of the last lease, or less, is left. */
 const PREFETCH = 0.4
-/** A denial that has ended is being asked about by the other thread; so soon it can be asked again. */
-const AGAIN_MS = 2
-const FORGET_MS = 5_000
+/** The other thread requests a new lease when a denial ends; after this delay it can be asked again. */
+const RETRY_MS = 2
+const EVICT_AFTER_MS = 5_000
 const MAX_CACHED = 100_000
 
+/** A consumer, or a consumer and tool. */
 interface Known {
   caller: Caller
   granted: number
   refused: number
-  /** As of the last grant, and the most since it last rose. */
+  /** After the last grant, and the maximum since it last rose. */
   unitsLeft: number
   max: number
   denial: Denial | undefined
-  /** The denial that calls have gone on through, as the other thread knows. */
+  /** The denial that the other thread knows to have refused later calls. */
   reported: Denial | undefined
   pending: Promise<Reserved | undefined> | undefined
   lastCallMs: number
@@ -34,24 +36,18 @@ interface Known {
 
 export class ThreadReserver implements Reserver {
   readonly #quota: TableQuota
-  readonly #ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>
-  readonly #notify: (question: Question) => void
+  readonly #line: PortLine
   /** By consumer, and by consumer and tool. */
   readonly #known = new Map<string, Known>()
   readonly #timer: NodeJS.Timeout
-  /** Calls that waited for Redis, or in vain for the other thread. */
+  /** Calls that waited for Redis, or for the other thread without a response. */
   waited = 0
 
-  /** @param ask undefined when no answer came */
-  constructor(
-    quota: TableQuota,
-    ask: (caller: Caller, lacking: Lacking) => Promise<Reserved | undefined>,
-    notify: (question: Question) => void,
-  ) {
+  /** @param line its other end is served by `serveThread` */
+  constructor(quota: TableQuota, line: PortLine) {
     this.#quota = quota
-    this.#ask = ask
-    this.#notify = notify
-    this.#timer = setInterval(() => this.flush(), TELL_MS)
+    this.#line = line
+    this.#timer = setInterval(() => this.#flush(), REPORT_MS)
     this.#timer.unref()
   }
 
@@ -70,11 +66,7 @@ export class ThreadReserver implements Reserver {
     }
     const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
     if (leftMs <= 0) return unavailable('store_unavailable', request)
-    known.pending ??= this.#ask(known.caller, lacking).then(reserved => {
-      known.pending = undefined
-      if (reserved !== undefined) this.#cache(known, reserved)
-      return reserved
-    })
+    known.pending ??= this.#request(known, lacking)
     return within(known.pending, leftMs).then(reserved => {
       if (since === undefined && reserved?.waited !== false) this.waited++
       return reserved?.outcome ?? unavailable('store_unavailable', request)
@@ -88,48 +80,63 @@ export class ThreadReserver implements Reserver {
     const low = known.max * PREFETCH
     const falls = known.unitsLeft > low && unitsLeft <= low
     known.unitsLeft = unitsLeft
-    if (falls || unitsLeft === 0) this.flush()
+    if (falls || unitsLeft === 0) this.#flush()
   }
 
-  forgive(name: string): void {
+  /** After a reset no limit is known to be used up. */
+  evictDenials(name: string): void {
     for (const known of this.#known.values()) if (known.caller.key.name === name) known.denial = undefined
   }
 
-  /** Tells of all calls decided since the last time. */
-  flush(): void {
+  close(): void {
+    clearInterval(this.#timer)
+    this.#flush()
+  }
+
+  /** @returns undefined when the other thread did not respond */
+  async #request(known: Known, lacking: Lacking): Promise<Reserved | undefined> {
+    try {
+      const reserved = await this.#line.ask<Reserved>('quota.reserve', known.caller, lacking)
+      this.#cache(known, reserved)
+      return reserved
+    } catch {
+      return undefined
+    } finally {
+      known.pending = undefined
+    }
+  }
+
+  /** Reports all calls decided since the last report. */
+  #flush(): void {
     const nowMs = this.#quota.monotonicMs()
-    const calls = []
+    const calls: Decided[] = []
     for (const [name, known] of this.#known) {
       const { caller, granted, refused, unitsLeft } = known
       if (granted + refused > 0) {
         calls.push({ caller, granted, refused, unitsLeft })
         known.granted = 0
         known.refused = 0
-      } else if (nowMs - known.lastCallMs > FORGET_MS && known.pending === undefined) this.#known.delete(name)
+      } else if (nowMs - known.lastCallMs > EVICT_AFTER_MS && known.pending === undefined)
+        this.#known.delete(name)
     }
-    if (calls.length > 0) this.#notify({ kind: 'decided', calls })
+    if (calls.length > 0) this.#line.notify('quota.decided', calls)
   }
 
-  close(): void {
-    clearInterval(this.#timer)
-    this.flush()
-  }
-
-  /** So that the other thread asks for the next units when the denial ends, before a call has to. */
+  /** The other thread then requests the next units when the denial ends, before a call has to wait for them. */
   #reportOnce(known: Known, denial: Denial): void {
     if (known.reported === denial) return
     known.reported = denial
     const { caller, granted, refused, unitsLeft } = known
     known.granted = 0
     known.refused = 0
-    this.#notify({ kind: 'decided', calls: [{ caller, granted, refused, unitsLeft }] })
+    this.#line.notify('quota.decided', [{ caller, granted, refused, unitsLeft }] satisfies Decided[])
   }
 
   #cache(known: Known, { outcome, denial }: Reserved): void {
     const nowMs = this.#quota.monotonicMs()
     known.denial =
       outcome !== true && denial !== undefined && denial.untilMs <= nowMs
-        ? { ...denial, untilMs: nowMs + AGAIN_MS }
+        ? { ...denial, untilMs: nowMs + RETRY_MS }
         : denial
   }
 
@@ -172,7 +179,7 @@ export class ThreadReserver implements Reserver {
   }
 }
 
-/** undefined when the promise does not settle in time. */
+/** @returns undefined when the promise does not settle in time. */
 function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   return new Promise(resolve => {
     const timer = setTimeout(() => resolve(undefined), ms)

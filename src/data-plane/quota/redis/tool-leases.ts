@@ -1,15 +1,16 @@
-/** Leases of tools' token buckets from Redis. A bucket's level is known there; here only the units held are. */
+/** Requests leases of tools' token buckets from Redis and credits them to the table. Redis holds the level of a bucket; this process, only its leased tokens. */
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, perHour, type TableQuota } from '../memory/table-quota.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, RunScript } from './connection.ts'
 import type { Denial } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 import type { Membership } from './membership.ts'
+import { TOOL } from './tool-leases-lua.ts'
 
 const EARLY_MS = 200
-/** Most units of one lease: what is held lapses unused when its instance is killed. */
-const MOST = 64
+/** Units of one lease: they expire unused when the instance is killed. */
+const MAX_UNITS = 64
 
 export interface ToolRate {
   readonly requestsPerMinute: number
@@ -22,10 +23,12 @@ export class ToolLease {
   readonly tool: string
   readonly toolKey: HashedKey
   rate: ToolRate
+  /** Calls since the last lease was requested. */
   asked = 0
   granted = 0
   leasedMs: number
   lastCallMs: number
+  /** Monotonic ms at which the units expire here. */
   deadlineMs = 0
   denial: Denial | undefined = undefined
   pending: Promise<void> | undefined = undefined
@@ -53,24 +56,26 @@ export interface ToolLeaseOptions {
 
 export class ToolLeases {
   readonly #options: ToolLeaseOptions
+  readonly #lease: RunScript
 
   constructor(options: ToolLeaseOptions) {
     this.#options = options
+    this.#lease = options.connection.define(TOOL)
   }
 
   /**
-   * Asks once; never rejects.
-   * @param surrender gives unspent units back, which flow into the bucket again
-   * @returns false when it could not be asked
+   * Sends one request; never rejects.
+   * @param surrender returns unspent units to the bucket
+   * @returns false when no lease could be requested
    */
   async ask(lease: ToolLease, want: number, surrender = false): Promise<boolean> {
-    const { quota, connection, keys, membership, instance, leaseMs, nextSequence } = this.#options
+    const { quota, keys, membership, instance, leaseMs, nextSequence } = this.#options
     const { table, monotonicMs } = quota
     const { kernel, out } = table
     const bucket = keys.bucketOf(lease.name)
     const epoch = membership.epoch(bucket)
     const sentMs = monotonicMs()
-    const back = surrender
+    const returned = surrender
       ? Math.max(
           0,
           this.#call(lease, () => kernel.quotaSurrender(HASHED, HASHED)),
@@ -78,19 +83,19 @@ export class ToolLeases {
       : 0
     const begun = this.#call(lease, () => kernel.quotaBegin(HASHED, HASHED, monotonicMs(), quota.unixMs()))
     if (begun !== 1) return false
-    const keep = out[READ_TOKENS / 4]!
+    const held = out[READ_TOKENS / 4]!
     lease.asked = 0
     lease.leasedMs = sentMs
     const { requestsPerMinute, burst } = lease.rate
     try {
-      const reply = await connection.quotaTool(
+      const reply = await this.#lease(
         keys.tool(lease.name, lease.tool),
         keys.epoch(bucket),
         instance,
         nextSequence(),
         epoch,
-        keep,
-        back,
+        held,
+        returned,
         want,
         leaseMs,
         perHour(requestsPerMinute),
@@ -101,11 +106,11 @@ export class ToolLeases {
         if (reply[0] === 'epoch') await membership.refresh(bucket)
         return reply[0] === 'stale'
       }
-      const [, granted = 0, lastsMs = 0, nowMs = 0, waitMs = 0] = reply.map(Number)
-      membership.heard(nowMs)
-      const lapsesMs = sentMs + lastsMs - EARLY_MS
+      const [, granted = 0, durationMs = 0, nowMs = 0, waitMs = 0] = reply.map(Number)
+      membership.responded(nowMs)
+      const expiresMs = sentMs + durationMs - EARLY_MS
       lease.granted = granted
-      lease.deadlineMs = keep + granted > 0 ? lapsesMs : 0
+      lease.deadlineMs = held + granted > 0 ? expiresMs : 0
       lease.denial =
         want > 0 && granted === 0
           ? {
@@ -115,7 +120,7 @@ export class ToolLeases {
               untilMs: monotonicMs() + Math.max(1, waitMs),
             }
           : undefined
-      this.#end(lease, monotonicMs() < lapsesMs ? granted : 0, lapsesMs)
+      this.#end(lease, monotonicMs() < expiresMs ? granted : 0, expiresMs)
       return true
     } catch {
       this.#end(lease, 0, -1)
@@ -124,10 +129,10 @@ export class ToolLeases {
     }
   }
 
-  /** What lasts for the lease time at the rate of late, and little beyond. */
+  /** Units for about one lease time at the recent rate. */
   wanted(lease: ToolLease, nowMs: number): number {
     const rate = (lease.asked / Math.max(1, nowMs - lease.leasedMs)) * this.#options.leaseMs
-    return Math.min(MOST, Math.max(1, Math.ceil(Math.min(rate, lease.asked * 4))))
+    return Math.min(MAX_UNITS, Math.max(1, Math.ceil(Math.min(rate, lease.asked * 4))))
   }
 
   #end(lease: ToolLease, units: number, untilMs: number): void {

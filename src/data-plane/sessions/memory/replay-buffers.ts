@@ -1,12 +1,12 @@
-/** Events of resumable streams, kept until they may be forgotten. Bounded in events and bytes, of each stream and of all. */
+/** Events of resumable streams, evicted some time after their end. Bounded in events and bytes, per stream and in total. It sends nothing. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 
 const MAX_EVENTS = 256
 const MAX_BYTES = 256 * 1024
 const MAX_STREAMS = 10_000
-/** Of all streams together: beyond it those that were begun first are forgotten. */
+/** Of all streams together: beyond it the oldest streams are evicted. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024
-/** How long a finished stream may still be asked for. */
+/** How long a finished stream can be resumed. */
 const GRACE_MS = 60_000
 /** How long an unfinished stream is kept without a new event. */
 const IDLE_MS = 10 * 60_000
@@ -74,14 +74,14 @@ export class ReplayBuffers {
 
   sweep(): void {
     const nowMs = this.#now()
-    for (const [id, buffered] of this.#streams) if (buffered.evictAtMs < nowMs) this.#forget(id, buffered)
+    for (const [id, buffered] of this.#streams) if (buffered.evictAtMs < nowMs) this.#evict(id, buffered)
   }
 
   #evictOldest(): void {
-    for (const [id, buffered] of this.#streams) return this.#forget(id, buffered)
+    for (const [id, buffered] of this.#streams) return this.#evict(id, buffered)
   }
 
-  #forget(id: string, buffered: Buffered): void {
+  #evict(id: string, buffered: Buffered): void {
     this.#streams.delete(id)
     this.#totalBytes -= buffered.bytes
   }

@@ -1,4 +1,4 @@
-/** Sessions of one process, in memory, bounded. Ids survive a restart because they prove themselves; replay buffers do not. */
+/** Sessions of one process, in memory, bounded. Ids survive a restart because they are signed; replay buffers do not. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {
@@ -20,7 +20,7 @@ export interface MemorySessionOptions {
   readonly keys: KeyRing
   /** Sliding. */
   readonly ttlMs: number
-  /** Beyond it the session that was idle longest and has no stream is forgotten. */
+  /** Beyond it the session that was idle longest and has no stream is evicted. */
   readonly maxSessions: number
   readonly now: () => number
 }
@@ -75,7 +75,7 @@ export class MemorySessionStore implements SessionStore {
     const facts = readSessionId(id, this.#options.keys)
     if (facts === undefined || this.#ended.has(id)) return undefined
     const entry = this.#alive.get(id)
-    // not known but signed: minted before a restart; its own age stands in for the idle time nobody remembers
+    // not known but signed: minted before a restart; its age replaces the unknown idle time
     const lastSeenMs = entry?.lastSeenMs ?? facts.createdAtMs
     const streams = entry === undefined ? 0 : streamsOf(entry)
     if (streams === 0 && (nowMs - lastSeenMs > this.#options.ttlMs || facts.origin === 'stream')) {
@@ -114,7 +114,7 @@ export class MemorySessionStore implements SessionStore {
     this.#alive.delete(id)
     this.#ended.set(id, this.#options.now() + this.#options.ttlMs)
     this.signal(id, { kind: 'end' })
-    this.#listeners.forget(id)
+    this.#listeners.removeAll(id)
     return entry !== undefined
   }
 

@@ -1,11 +1,11 @@
-/** The key ring that all instances share, kept in Redis. While Redis is away the keys at hand go on signing. */
+/** The key ring that all instances share, kept in Redis. While Redis is unavailable, the cached keys continue to sign. */
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
 import type { RedisConnection } from './connection.ts'
 
 const KEY = 'toolgate:{session-keys}'
 const REFRESH_MS = 30_000
 
-/** Sets the ring only when it still is what the caller has read: two instances that rotate at once end up with one key. */
+/** Sets the ring only if it is unchanged since the caller read it: of two instances that rotate at once, one succeeds. */
 const COMPARE_AND_SET = `
 if (redis.call('GET', KEYS[1]) or '') == ARGV[1] then
   redis.call('SET', KEYS[1], ARGV[2])
@@ -19,7 +19,7 @@ export interface RedisKeyRing extends KeyRing {
   close(): void
 }
 
-/** @param fallback signs while the shared ring has never been seen */
+/** @param fallback signs until the shared ring has been read once */
 export function redisKeyRing(
   redis: RedisConnection,
   fallback: KeyRing,

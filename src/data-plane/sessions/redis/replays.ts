@@ -35,7 +35,7 @@ export class RedisReplays {
   }
 
   finish(stream: string): Promise<unknown> {
-    // the end is no event: it may stand beyond the bounds
+    // the end is not an event: it may exceed the bounds
     const key = keyOf(stream)
     return this.#redis
       .pipeline()

@@ -1,4 +1,4 @@
-/** Sessions shared by all instances, kept in Redis: any instance serves any session, stream and resume. It never waits over 50 ms. */
+/** Sessions shared by all instances, stored in Redis: any instance serves any session, stream and resume. It never waits longer than 50 ms. */
 import { randomUUID } from 'node:crypto'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
@@ -23,7 +23,7 @@ import { RedisReplays } from './replays.ts'
 
 export interface RedisSessionOptions {
   readonly redis: RedisConnection
-  /** A second connection: one that subscribes can do nothing else. */
+  /** A second connection: one with subscriptions accepts no other command. */
   readonly subscriber: RedisConnection
   readonly keys: KeyRing
   /** Sliding. */
@@ -35,7 +35,7 @@ export interface RedisSessionOptions {
 const SIGNALS = 'toolgate:session-signals'
 const INDEX = 'toolgate:{sessions}:index'
 const CREATED = 'toolgate:{sessions}:created'
-/** An open stream says so this often; one that was not heard of for three times as long is gone. */
+/** Heartbeat of an open stream; without one for three times as long, the stream counts as closed. */
 const STREAM_BEAT_MS = 10_000
 const SWEEP_MS = 60_000
 /** Sessions whose state is read in one round trip. */
@@ -44,8 +44,8 @@ const CATCH_UP_BATCH = 100
 const keyOf = (id: string): string => `toolgate:{s:${id}}`
 
 /**
- * Starts the TTL anew and returns the state; false when the session has ended.
- * A session Redis does not know (restarted empty) is taken up again while its own age allows it.
+ * Renews the TTL and returns the state; false when the session has ended.
+ * A session that Redis does not know (it restarted empty) is stored again, if its age is below the TTL.
  */
 const TOUCH = `
 local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen')
@@ -66,7 +66,7 @@ if owner and owner ~= '' then return owner end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1])
 return ARGV[1]`
 
-/** Says where its legacy stream is and starts the TTL anew; 0 when it has ended meanwhile. */
+/** Stores where its legacy stream is and renews the TTL; 0 when it has ended meanwhile. */
 const BEAT = `
 if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'seen', ARGV[1], 'legacy', ARGV[3])
@@ -128,7 +128,7 @@ export class RedisSessionStore implements SessionStore {
     const own = this.#streams.get(id)
     const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
     const state = await this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
-    // Redis is away: the id itself says enough to go on with, but not where a stream is that is not here
+    // Redis is unavailable: the id contains enough to continue, except the location of a stream on another instance
     if (state === undefined) {
       const legacyStream = (own?.legacy ?? 0) > 0
       return young === '1' && (legacyStream || facts.origin === 'initialize')
@@ -152,7 +152,7 @@ export class RedisSessionStore implements SessionStore {
 
   async claim(session: Session, owner: string): Promise<boolean> {
     const bound = await this.#attempt(() => this.#options.redis.eval(CLAIM, 1, keyOf(session.id), owner))
-    // while Redis is away, an owner that the id names still counts; one that nobody knows cannot be checked
+    // while Redis is unavailable, the owner in the id still applies; without one it cannot be checked
     return bound === undefined ? session.owner === '' || session.owner === owner : bound === owner
   }
 
@@ -162,7 +162,7 @@ export class RedisSessionStore implements SessionStore {
     const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
     void this.#attempt(() => redis.zrem(INDEX, id))
     await this.signal(id, { kind: 'end' })
-    this.#listeners.forget(id)
+    this.#listeners.removeAll(id)
     return alive === 1
   }
 
@@ -183,7 +183,7 @@ export class RedisSessionStore implements SessionStore {
   }
 
   async replay(stream: StreamRef, afterN: number): Promise<Replay | undefined> {
-    // a client resumes rarely, and what it cannot get now is lost to it: this alone is worth a second wait
+    // a client resumes rarely and loses events that it does not get now: only this call may wait twice
     const read = (): Promise<Replay | 'unknown' | undefined> =>
       this.#attempt(async () => (await this.#replays.read(channelKey(stream), afterN)) ?? 'unknown')
     const replay = (await read()) ?? (await read())
@@ -234,8 +234,8 @@ export class RedisSessionStore implements SessionStore {
   }
 
   /**
-   * What was published while this instance was not subscribed, as far as Redis keeps it: the end of sessions, and the
-   * events of streams that are resumed here. Listeners may receive both twice.
+   * Delivers what was published while this instance was not subscribed, as far as Redis stores it: the end of sessions,
+   * and the events of streams that are resumed here. Listeners may receive both twice.
    */
   async #catchUp(): Promise<void> {
     const { redis } = this.#options
@@ -280,7 +280,7 @@ export class RedisSessionStore implements SessionStore {
     )
   }
 
-  /** undefined when Redis cannot be asked; the connection has logged it. */
+  /** undefined when Redis is unavailable; the connection has logged it. */
   async #attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()

@@ -1,4 +1,4 @@
-/** The sessions of a process in one of its other threads: asked for over a port, remembered for a moment. It keeps none itself. */
+/** The sessions of a process in one of its other threads: requested over a port and cached briefly. It stores none. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import {
   type Channel,
@@ -14,10 +14,10 @@ import {
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 
-/** So long a session that was found is taken for alive. Whatever else changes about it is told at once. */
-const REMEMBER_MS = 1000
+/** How long a found session counts as alive. Other changes of it evict the cached entry at once. */
+const CACHE_MS = 1000
 const MAX_CACHED = 10_000
-/** How often the sessions in use are named, so that they do not expire, and those that nobody listens to any more. */
+/** How often this thread reports the sessions in use, so that they do not expire, and those without listeners. */
 const TOUCH_EVERY_MS = 500
 
 interface CacheEntry {
@@ -30,24 +30,24 @@ export class JoinedSessionStore implements SessionStore {
   readonly #listeners = new SignalListeners()
   readonly #cached = new Map<string, CacheEntry>()
   readonly #used = new Set<string>()
-  /** Ids whose signals are sent here; they stay a moment longer than somebody listens, as calls come in rows. */
-  readonly #heard = new Set<string>()
+  /** Ids whose signals are sent here; kept for a moment after the last listener, because calls arrive in series. */
+  readonly #subscribed = new Set<string>()
   readonly #toucher: NodeJS.Timeout
   #usedAtMs = 0
-  /** Changes with every word that something is not as it was: an answer under way may be older than that word. */
+  /** Changes with every eviction: a pending response may be older. */
   #epoch = 0
 
-  /** @param line its other end is served by a `SessionDesk` */
+  /** @param line its other end is served by a `SessionThreadServer` */
   constructor(line: PortLine) {
     this.#line = line
     line.serve({
       'session.signal': (id: string, signal: SessionSignal) => {
-        // before the listeners hear of its end, nobody here may find it any more
-        if (signal.kind === 'end') this.#forget(id)
+        // evicted before its listeners are called: they must not find it
+        if (signal.kind === 'end') this.#evict(id)
         this.#listeners.deliver(id, signal)
-        if (signal.kind === 'end') this.#listeners.forget(id)
+        if (signal.kind === 'end') this.#listeners.removeAll(id)
       },
-      'session.forget': (id: string) => this.#forget(id),
+      'session.evict': (id: string) => this.#evict(id),
     })
     this.#toucher = setInterval(() => this.#touch(), TOUCH_EVERY_MS).unref()
   }
@@ -70,26 +70,26 @@ export class JoinedSessionStore implements SessionStore {
     if (session !== undefined && epoch === this.#epoch) {
       this.#cached.delete(id)
       if (this.#cached.size >= MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value!)
-      this.#cached.set(id, { session, untilMs: nowMs + REMEMBER_MS })
+      this.#cached.set(id, { session, untilMs: nowMs + CACHE_MS })
     }
     return session
   }
 
   async update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): Promise<void> {
-    this.#forget(id)
+    this.#evict(id)
     await this.#line.ask('session.update', id, facts)
-    this.#forget(id)
+    this.#evict(id)
   }
 
   async claim(session: Session, owner: string): Promise<boolean> {
     const claimed = await this.#line.ask<boolean>('session.claim', session, owner)
-    this.#forget(session.id)
+    this.#evict(session.id)
     return claimed
   }
 
   async end(id: string): Promise<boolean> {
     const ended = await this.#line.ask<boolean>('session.end', id)
-    this.#forget(id)
+    this.#evict(id)
     return ended
   }
 
@@ -99,8 +99,8 @@ export class JoinedSessionStore implements SessionStore {
 
   listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void {
     const id = channelKey(channel)
-    if (!this.#heard.has(id)) {
-      this.#heard.add(id)
+    if (!this.#subscribed.has(id)) {
+      this.#subscribed.add(id)
       this.#line.notify('session.listen', id)
     }
     return this.#listeners.listen(id, listener)
@@ -119,10 +119,10 @@ export class JoinedSessionStore implements SessionStore {
   }
 
   async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {
-    this.#forget(id)
-    // a thread that has gone has taken its streams with it
+    this.#evict(id)
+    // the streams of a thread end with it
     await this.#line.ask('session.streaming', id, kind, open).catch(() => {})
-    this.#forget(id)
+    this.#evict(id)
   }
 
   statistics(nowMs: number): Promise<SessionStatistics> {
@@ -134,15 +134,15 @@ export class JoinedSessionStore implements SessionStore {
     clearInterval(this.#toucher)
   }
 
-  #forget(id: string): void {
+  #evict(id: string): void {
     this.#epoch++
     this.#cached.delete(id)
   }
 
   #touch(): void {
-    for (const id of this.#heard) {
+    for (const id of this.#subscribed) {
       if (this.#listeners.has(id)) continue
-      this.#heard.delete(id)
+      this.#subscribed.delete(id)
       this.#line.notify('session.unlisten', id)
     }
     if (this.#used.size === 0) return

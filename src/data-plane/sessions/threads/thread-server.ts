@@ -1,4 +1,4 @@
-/** Lets the other threads of a process use the sessions of this one, and keeps what they remember true. It keeps no session itself. */
+/** Serves the sessions of this thread to the other threads of the process, and keeps their caches consistent. It stores no session. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type {
   ReplayEvent,
@@ -25,7 +25,7 @@ export class SessionThreadServer {
     const listening = new Map<string, () => void>()
     const streaming = new Map<string, { id: string; kind: StreamKind; count: number }>()
     this.#lines.add(line)
-    const elsewhere = (id: string): Promise<void> => this.#forget(id, line)
+    const evictElsewhere = (id: string): Promise<void> => this.#evict(id, line)
 
     line.serve({
       'session.create': (facts: SessionFacts) => store.create(facts),
@@ -35,16 +35,16 @@ export class SessionThreadServer {
       },
       'session.update': async (id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>) => {
         await store.update(id, facts)
-        await elsewhere(id)
+        await evictElsewhere(id)
       },
       'session.claim': async (session: Session, owner: string) => {
         const claimed = await store.claim(session, owner)
-        if (claimed) await elsewhere(session.id)
+        if (claimed) await evictElsewhere(session.id)
         return claimed
       },
       'session.end': async (id: string) => {
         const ended = await store.end(id)
-        await elsewhere(id)
+        await evictElsewhere(id)
         return ended
       },
       'session.signal': (id: string, signal: SessionSignal) => store.signal(id, signal),
@@ -65,7 +65,7 @@ export class SessionThreadServer {
       'session.streaming': async (id: string, kind: StreamKind, open: boolean) => {
         count(streaming, id, kind, open)
         await store.setStreaming(id, kind, open)
-        await elsewhere(id)
+        await evictElsewhere(id)
       },
       'session.statistics': (nowMs: number) => store.statistics(nowMs),
     })
@@ -74,16 +74,16 @@ export class SessionThreadServer {
       for (const stop of listening.values()) stop()
       for (const { id, kind, count: left } of streaming.values()) {
         for (let i = 0; i < left; i++) void store.setStreaming(id, kind, false)
-        void elsewhere(id)
+        void evictElsewhere(id)
       }
     })
   }
 
-  /** When it has settled, no other thread remembers the session as it was. */
-  async #forget(id: string, except: PortLine): Promise<void> {
+  /** When it settles, no other thread has the old session cached. */
+  async #evict(id: string, except: PortLine): Promise<void> {
     const others = [...this.#lines].filter(line => line !== except)
-    // one that is gone or hangs remembers nothing that matters: what it remembers is good for a second only
-    if (others.length > 0) await Promise.allSettled(others.map(line => line.ask('session.forget', id)))
+    // a thread that does not respond is ignored: its cached entry expires within a second
+    if (others.length > 0) await Promise.allSettled(others.map(line => line.ask('session.evict', id)))
   }
 }
 

@@ -1,8 +1,8 @@
-/** One to eight threads on one bucket in shared memory: together they get exactly what one would. */
+/** One to eight threads on one bucket in shared memory: together they take exactly as many tokens as one would. */
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTwin } from '../../../../src/data-plane/kernel/create.ts'
-import { createMemory, planLayout } from '../../../../src/data-plane/kernel/layout.ts'
+import { shareMemory } from '../../../../src/data-plane/kernel/layout.ts'
+import { createTwin } from '../../../oracles/kernel/twin.ts'
 import { NOW_MS } from './engines.ts'
 
 const THREADS = 8
@@ -23,17 +23,16 @@ interface Run {
 
 /** Starts all threads at once; this thread takes part with the twin on the same memory. */
 async function race({ threads, takes, burst, stepEvery }: Run) {
-  const layout = planLayout({ threads, buckets: 64, routeTableBytes: 1024 })
-  const memory = createMemory(layout)
-  const { kernel: twin } = createTwin({ shared: { memory, layout } })
+  const shared = shareMemory({ threads, buckets: 64, routeTableBytes: 1024 })
+  const { kernel: twin } = createTwin({ shared })
   twin.setBucketRate(7, { tokens: 1, periodMs: 1, burst })
   const gate = new SharedArrayBuffer(12)
   const words = new Int32Array(gate)
-  const answers = workers.slice(0, threads).map(
+  const counts = workers.slice(0, threads).map(
     (worker, thread) =>
       new Promise<number>(resolve => {
         worker.once('message', resolve)
-        worker.postMessage({ memory, layout, thread, gate, slot: 7, takes, nowMs: NOW_MS, stepEvery })
+        worker.postMessage({ ...shared, thread, gate, slot: 7, takes, nowMs: NOW_MS, stepEvery })
       }),
   )
   while (Atomics.load(words, 0) < threads) await new Promise(resolve => setTimeout(resolve, 1))
@@ -41,7 +40,7 @@ async function race({ threads, takes, burst, stepEvery }: Run) {
   Atomics.notify(words, 1)
   let own = 0
   for (let i = 0; i < takes; i++) if (twin.takeTokens(7, 1, NOW_MS + Atomics.load(words, 2)) === 0) own++
-  const granted = await Promise.all(answers)
+  const granted = await Promise.all(counts)
   return { own, granted, sum: own + granted.reduce((a, b) => a + b, 0), passedMs: words[2]!, twin }
 }
 
@@ -59,7 +58,7 @@ test('while the clock moves, never more than the burst and what came back', asyn
     const { sum, granted, passedMs } = await race({ threads: 4, takes: 20_000, burst: 500, stepEvery: 100 })
     expect(passedMs).toBe(800)
     expect(sum).toBeLessThanOrEqual(500 + passedMs)
-    // Nobody waits for anybody, so what came back was taken, but for the last steps of a thread that ended late.
+    // no thread waits for another, so refilled tokens were taken, except in the last steps of a thread that ended late
     expect(sum).toBeGreaterThanOrEqual(500 + passedMs - 210)
     if (granted.filter(count => count > 0).length > 1) shared++
   }

@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUCKET_EMPTY, METHOD_GET } from '../../../../src/data-plane/kernel/abi.ts'
-import { bothEngines, NOW_MS, outcome } from './engines.ts'
+import { bothEngines, engineOf, NOW_MS, outcome } from './engines.ts'
 
 const NEVER = -(2 ** 31 - 1)
 const MINUTE_MS = 60_000
 
-describe.each(bothEngines().map(kernel => [kernel.engine, kernel] as const))('%s', (_, kernel) => {
+describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))('%s', (_, kernel) => {
   test('starts full, empties, and gives one token back per interval', () => {
     kernel.setBucketRate(0, { tokens: 60, periodMs: MINUTE_MS, burst: 3 })
     expect(kernel.tokensLeft(0, NOW_MS)).toBe(3)
@@ -123,7 +123,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ fill: true as const }) },
 )
 
-test('100,000 sequences: the kernel and its twin answer alike', () => {
+test('100,000 sequences: the kernel and its twin return the same results', () => {
   const [kernel, twin] = bothEngines()
   let granted = 0
   let refused = 0

@@ -1,10 +1,16 @@
 /** Both engines, set up alike, for tests that hold one against the other. It asserts nothing. */
-import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import type { Kernel, RouteDefinition } from '../../../../src/data-plane/kernel/kernel.ts'
+import { createTwin, TwinKernel } from '../../../oracles/kernel/twin.ts'
+
+/** For test titles. */
+export function engineOf(kernel: Kernel): 'wasm' | 'twin' {
+  return kernel instanceof TwinKernel ? 'twin' : 'wasm'
+}
 
 export const NOW_MS = Date.UTC(2026, 10, 21, 12)
 
-/** The kernel and its twin, each on a memory of its own. */
+/** The kernel and its twin, each on a separate memory. */
 export function bothEngines(
   options: { routes?: readonly RouteDefinition[]; buckets?: number } = {},
 ): [Kernel, Kernel] {

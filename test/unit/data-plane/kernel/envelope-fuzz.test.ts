@@ -12,8 +12,9 @@ import {
   CALL_META,
   CALL_NAME,
 } from '../../../../src/data-plane/kernel/abi.ts'
-import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../../../src/data-plane/kernel/envelope.ts'
+import { createTwin } from '../../../oracles/kernel/twin.ts'
 import { Bodies } from './envelope-bodies.ts'
 
 const COUNT = process.env.SOAK === '1' ? 1_000_000 : 20_000

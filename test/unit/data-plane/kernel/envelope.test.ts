@@ -7,10 +7,14 @@ import {
   CALL_TOKEN,
   MAX_BODY_BYTES,
 } from '../../../../src/data-plane/kernel/abi.ts'
-import { createKernel, createTwin } from '../../../../src/data-plane/kernel/create.ts'
+import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { CallReader, type EnvelopeReader } from '../../../../src/data-plane/kernel/envelope.ts'
+import { createTwin } from '../../../oracles/kernel/twin.ts'
 
-const engines: readonly EnvelopeReader[] = [createKernel().kernel.envelope, createTwin().kernel.envelope]
+const engines: readonly (readonly [string, EnvelopeReader])[] = [
+  ['wasm', createKernel().kernel.envelope],
+  ['twin', createTwin().kernel.envelope],
+]
 
 function around(params: string, id = '1'): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
@@ -20,7 +24,7 @@ function span(reader: EnvelopeReader, part: number): string {
   return reader.utf8(reader.parts[part / 4]!, reader.parts[part / 4 + 1]!)
 }
 
-describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_, reader) => {
+describe.each(engines)('%s', (_, reader) => {
   const calls = new CallReader(reader)
   const read = (text: string) => calls.read(Buffer.from(text))
 
@@ -115,7 +119,7 @@ describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_,
     [[0xf4, 0x90, 0x80, 0x80]],
     [[0xf5, 0x80, 0x80, 0x80]],
     [[0xff]],
-  ])('leaves bytes %j, which are no UTF-8', bytes => {
+  ])('does not accept bytes %j, which are not UTF-8', bytes => {
     const [before, after] = around('{"name":"x","arguments":{"a":"|"}}').split('|') as [string, string]
     expect(
       calls.read(Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])),
@@ -139,7 +143,7 @@ describe.each(engines.map(reader => [reader.engine, reader] as const))('%s', (_,
     for (let length = 0; length < long.length; length++) expect(read(long.slice(0, length))).toBeUndefined()
   })
 
-  test('names of tools that look alike are told apart', () => {
+  test('similar names of tools are distinguished', () => {
     const names = Array.from({ length: 2000 }, (_, i) => `tool_${'ab'.repeat(i % 5)}${i}`)
     for (const name of [...names, ...names])
       expect(read(around(`{"name":"${name}"}`))?.params.name).toBe(name)

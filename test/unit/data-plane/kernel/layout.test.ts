@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ARENA_INPUT, ARENA_SIZE, BUCKET_SIZE, NODE_SIZE } from '../../../../src/data-plane/kernel/abi.ts'
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { arenaOf } from '../../../../src/data-plane/kernel/exports.ts'
-import { createMemory, planLayout } from '../../../../src/data-plane/kernel/layout.ts'
+import { planLayout, shareMemory } from '../../../../src/data-plane/kernel/layout.ts'
 
 const options = fc.record({
   threads: fc.integer({ min: 1, max: 16 }),
@@ -47,8 +47,7 @@ describe('planLayout', () => {
 })
 
 test('a kernel takes its own arena of a shared memory and leaves the others alone', () => {
-  const layout = planLayout({ threads: 3, buckets: 4, routeTableBytes: 4096 })
-  const shared = { memory: createMemory(layout), layout }
+  const shared = shareMemory({ threads: 3, buckets: 4, routeTableBytes: 4096 })
   const kernels = [0, 1, 2].map(thread => createKernel({ shared, thread }).kernel)
   for (const [i, kernel] of kernels.entries())
     kernel.loadRoutes([{ method: 'GET', pattern: `/k${i}/{x}`, bucket: 1 }])
@@ -58,7 +57,7 @@ test('a kernel takes its own arena of a shared memory and leaves the others alon
   expect(kernels.map(kernel => kernel.param(0))).toEqual(['v0', 'v1', 'v2'])
   // The bucket is one for all of them.
   expect(kernels.map((kernel, i) => kernel.admit(`/k${i}/x`, 0, 1e12))).toEqual([-3, -3, -3])
-  const bytes = Buffer.from(shared.memory.buffer, arenaOf(layout, 1) + ARENA_INPUT, 5)
+  const bytes = Buffer.from(shared.memory.buffer, arenaOf(shared.layout, 1) + ARENA_INPUT, 5)
   expect(bytes.toString()).toBe('/k1/x')
   expect(() => createKernel({ shared, thread: 3 })).toThrow(
     /thread 3 has no arena; the layout was planned for 3/,

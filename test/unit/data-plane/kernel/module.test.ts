@@ -44,7 +44,7 @@ test('src/data-plane/kernel/abi.ts is what assembly/abi.ts says', () => {
   expect(() => hostConstants('/** x */\nexport const A: i32 = 1 + 2')).toThrow(/cannot copy it/)
 })
 
-test('the parts of an arena do not overlap, with room behind each for a vector load past its end', () => {
+test('the parts of an arena do not overlap, with space after each for a vector load past its end', () => {
   const parts = [
     [abi.RESULT_PATH, abi.RESULT_REFUSED_AT + 4],
     // A parameter may be captured beyond the last: one pair of slack.

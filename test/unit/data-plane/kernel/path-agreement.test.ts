@@ -81,7 +81,7 @@ test('100,000 paths: same status, same character refused, same canonical path, a
     }),
     { numRuns: 100_000 },
   )
-  // The generator must reach every answer, or agreement says little.
+  // the generator must reach every result, or agreement proves little
   expect([...seen.keys()].sort((a, b) => b - a)).toEqual([0, -10, -12, -13, -14, -15, -16, -17, -18, -19])
   expect(Math.min(...seen.values())).toBeGreaterThan(200)
   expect(rewritten).toBeGreaterThan(30_000)

@@ -13,7 +13,7 @@ import {
   PATH_NUL,
   PATH_TOO_LONG,
 } from '../../../../src/data-plane/kernel/abi.ts'
-import { bothEngines } from './engines.ts'
+import { bothEngines, engineOf } from './engines.ts'
 
 const LONG = 'abcdefghijklmnopqrstuvwxyz0123456789'.repeat(3)
 
@@ -137,7 +137,7 @@ const REFUSED: readonly (readonly [string, number, number])[] = [
   ['x'.repeat(100_000), PATH_TOO_LONG, MAX_PATH_BYTES],
 ]
 
-describe.each(bothEngines().map(kernel => [kernel.engine, kernel] as const))('%s', (_, kernel) => {
+describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))('%s', (_, kernel) => {
   test.each([...REFERENCES, ...REWRITTEN])('%j becomes %j', (path, canonical) => {
     expect(kernel.normalize(path)).toBe(0)
     expect(kernel.normalizedPath()).toBe(canonical)

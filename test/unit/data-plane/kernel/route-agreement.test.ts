@@ -111,7 +111,7 @@ test('100,000 requests on 500 tables: same route, same parameters, same allowed 
     { numRuns: 500 },
   )
   expect(tally.requests).toBe(100_000)
-  // The generator must reach every answer often, or agreement says little.
+  // the generator must reach every result often, or agreement proves little
   expect(Math.min(tally.found, tally.notFound, tally.notAllowed, tally.withParams)).toBeGreaterThan(5000)
   expect(tally.rows).toBeGreaterThan(200)
 })

@@ -71,7 +71,7 @@ describe('all or nothing', () => {
 })
 
 describe('standing', () => {
-  test('speaks of the window with the least left', () => {
+  test('reports the window with the least left', () => {
     const made = smallTable()
     made.take('a', 1000, NOON, { second: 5, minute: 60, day: 10_000 })
     expect([made.out[OUT_KIND / 4], made.out[OUT_LIMIT / 4], made.out[OUT_REMAINING / 4]]).toEqual([
@@ -122,7 +122,7 @@ describe('calendar', () => {
     ['February', Date.UTC(2027, 1, 28, 23), Date.UTC(2027, 2, 1)],
     ['a month of 30 days', Date.UTC(2026, 3, 30, 23), Date.UTC(2026, 4, 1)],
     ['the year', Date.UTC(2026, 11, 31, 23, 59, 59, 999), Date.UTC(2027, 0, 1)],
-    ['a century that is no leap year', Date.UTC(2100, 1, 28, 5), Date.UTC(2100, 2, 1)],
+    ['a century that is not a leap year', Date.UTC(2100, 1, 28, 5), Date.UTC(2100, 2, 1)],
   ])('the end of %s resets the month', (_, before, next) => {
     const made = smallTable()
     expect(made.take('a', 1000, before, { month: 1 })).toBe(TAKE_GRANTED)
@@ -224,7 +224,7 @@ describe('tool bucket', () => {
     )
   })
 
-  test('two tools of a consumer, and two consumers of a tool, have buckets of their own', () => {
+  test('two tools of a consumer, and two consumers of a tool, have separate buckets', () => {
     const made = smallTable()
     const limits = { toolRate: 1, toolBurst: 1 }
     expect(made.take('a', 1000, NOON, limits, 'x')).toBe(TAKE_GRANTED)
@@ -246,7 +246,7 @@ describe('tool bucket', () => {
 })
 
 describe('calls in flight', () => {
-  test('a released call makes room, and releasing more than was taken makes no more', () => {
+  test('a released call frees its slot, and a second release frees no other', () => {
     const made = smallTable()
     expect(made.take('a', 1000, NOON, { burst: 2 })).toBe(TAKE_GRANTED)
     const slot = made.out[OUT_SLOT / 4]!
@@ -259,7 +259,7 @@ describe('calls in flight', () => {
     expect(granted).toEqual([TAKE_GRANTED, TAKE_GRANTED, TAKE_REFUSED, TAKE_REFUSED])
   })
 
-  test('of one consumer are 65,535 at most, whatever its plan says', () => {
+  test('of one consumer are 65,535 at most, regardless of its plan', () => {
     const made = smallTable()
     for (let i = 0; i < 65_535; i++)
       if (made.take('a', 1000, NOON, {}) !== TAKE_GRANTED) throw new Error(`refused at ${i}`)

@@ -75,7 +75,7 @@ describe.each(WINDOWS)('rolling $name', ({ field, lengthMs }) => {
       for (let now = begin; now < end; now += stepMs)
         for (let i = 0; i < perStep && take('a', now, NOON, { [field]: limit }) === TAKE_GRANTED; i++) {
           admitted.push(now)
-          // the call ends at once: what is in flight has a bound of its own, far below this limit
+          // the call ends at once: calls in flight have a separate bound, far below this limit
           kernel.quotaRelease(out[OUT_SLOT / 4]!)
         }
       expect(maxInWindow(admitted, lengthMs)).toBeLessThanOrEqual(limit)

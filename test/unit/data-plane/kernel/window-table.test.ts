@@ -17,7 +17,7 @@ import { NOON, smallTable } from './window/region.ts'
 const MINUTE = { minute: 1000 }
 
 describe('keys', () => {
-  test("a slot that is remembered is used while it is the key's, and looked at before", () => {
+  test('a cached slot is used only after checking that it still holds the key', () => {
     const { table, kernel, out, take } = smallTable({ consumers: 2, toolBuckets: 1 })
     const [a, b, c] = ['a', 'b', 'c'].map(name => table.key(name))
     const placed = (key: typeof a, monoMs: number) => {
@@ -31,7 +31,7 @@ describe('keys', () => {
     expect(out[OUT_SLOT / 4]).not.toBe(a!.at)
     expect(placed(a, 1000)).toBe(TAKE_GRANTED)
     expect(out[OUT_SLOT / 4]).toBe(a!.at)
-    // Both idle: the next two take their places, and the first finds somebody else in its own.
+    // Both are idle: the next two evict them, and the cached slot of the first holds another key.
     const late = 200_000
     expect(placed(c, late)).toBe(TAKE_GRANTED)
     c!.at = out[OUT_SLOT / 4]!
@@ -43,7 +43,7 @@ describe('keys', () => {
     expect(out[OUT_SLOT / 4]).toBe(c!.at)
     expect(kernel.quotaRead(kernel.quotaFind(table.writeKey('c')), late, NOON)).toBe(1)
     expect(out[READ_DAY_COUNT / 4]).toBe(2)
-    // What is no slot's address is not looked at.
+    // An address outside the slots is not read.
     for (const nonsense of [4, c!.at + 64, c!.at + 512, 2 ** 29]) {
       c!.at = nonsense
       expect(placed(c, late)).toBe(TAKE_GRANTED)
@@ -52,7 +52,7 @@ describe('keys', () => {
     expect(out[READ_DAY_COUNT / 4]).toBe(6)
   })
 
-  test('each key has a counter of its own, whatever its bytes and length', () => {
+  test('each key has a separate counter, for any bytes and length', () => {
     const { take, table, kernel, out } = smallTable({ consumers: 8192 })
     const expected = new Map<string, number>()
     const key = fc.oneof(
@@ -104,7 +104,7 @@ describe('keys', () => {
 const REFERENCE = '58cbba5178d829c27ef56e1b54bdf3db60957320e97f2fd6c8b270a7eecc0cca'
 
 describe('a full table', () => {
-  test('turns newcomers away while everybody is in use, and says so', () => {
+  test('refuses new keys while every slot is in use, and counts the refusals', () => {
     const { take, table } = smallTable({ consumers: 16 })
     for (let i = 0; i < 16; i++) expect(take(`c${i}`, 1000, NOON, MINUTE)).toBe(TAKE_GRANTED)
     expect(take('late', 30_000, NOON, MINUTE)).toBe(TAKE_FULL)

@@ -37,7 +37,7 @@ async function run(job: Job) {
   const shared = new SharedArrayBuffer(16)
   const words = new Int32Array(shared)
   words[0] = 1_000_000
-  const answers = workers.slice(0, job.threads).map(
+  const reports = workers.slice(0, job.threads).map(
     (worker, i) =>
       new Promise<WorkerReply>(resolve => {
         worker.once('message', resolve)
@@ -56,7 +56,7 @@ async function run(job: Job) {
   while (Atomics.load(words, 1) < job.threads) await new Promise(resolve => setTimeout(resolve, 1))
   Atomics.store(words, 2, 1)
   Atomics.notify(words, 2)
-  const all = await Promise.all(answers)
+  const all = await Promise.all(reports)
   const spans: Span[][] = job.keys.map(() => [])
   for (const { granted } of all)
     for (let i = 0; i < granted.length; i += 3)
@@ -68,7 +68,7 @@ async function run(job: Job) {
 }
 
 describe('threads on one table', () => {
-  test('no window admits more than its limit, whatever threads, clocks, limits and arrivals', async () => {
+  test('no window admits more than its limit, for any threads, clocks, limits and arrivals', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 8 }),

@@ -82,7 +82,7 @@ describe('the encoder', () => {
     )
   })
 
-  it('writes the time of each event, whatever stood at the beginning of the one before', () => {
+  it('writes the time of each event, independent of the event before', () => {
     const buffer = Buffer.alloc(MAX_EVENT_BYTES)
     const times = fc.array(
       fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 4_102_444_800_000 })),
@@ -137,7 +137,7 @@ describe('ids of events', () => {
     expect(Number.parseInt(made[0]!.slice(0, 13).replace('-', ''), 16)).toBe(1_700_000_000_000)
   })
 
-  it('tell no writer when they are of another kind', () => {
+  it('contain no writer when they are not UUIDv7', () => {
     expect(writerOf('req-1')).toBeUndefined()
     expect(writerOf('0190163d-8694-439b-aea5-966c26f8ad91')).toBeUndefined()
   })
@@ -146,12 +146,12 @@ describe('ids of events', () => {
 describe('formats', () => {
   const event = decodeEvent(written())
 
-  it('are told apart by their first byte', () => {
+  it('are distinguished by their first byte', () => {
     expect(readEvent(written()).request_id).toBe(event.request_id)
     expect(readEvent(Buffer.from(JSON.stringify(event)))).toEqual(event)
   })
 
-  it('refuse what is no event', () => {
+  it('reject bytes that are not an event', () => {
     for (const bytes of ['', '{}', '{', '\u0000\u0001', 'text'])
       expect(() => readEvent(Buffer.from(bytes))).toThrow()
   })

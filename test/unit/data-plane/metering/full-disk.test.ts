@@ -41,7 +41,7 @@ async function record(count: number): Promise<State> {
   return JSON.parse((await lines.next()).value as string) as State
 }
 
-/** The disk has room again. */
+/** The disk has space again. */
 function evictForSpace(): void {
   const { status } = spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'])
   if (status !== 0) throw new Error('prlimit (util-linux) could not raise the limit')
@@ -78,7 +78,7 @@ describe('a full disk', () => {
     expect(events.at(-1)!.sequence).toBe(after.events)
   }, 60_000)
 
-  it('with `sync`: no more calls are taken in, and the answers that wait leave when their events are on the disk', async () => {
+  it('with `sync`: no further calls are accepted, and pending responses are sent when their events are on disk', async () => {
     const directory = spoolDirectory()
     start(directory, 'sync', 40)
     await record(20)
@@ -91,7 +91,7 @@ describe('a full disk', () => {
     expect(drain(aReader(directory))).toHaveLength(220)
   }, 60_000)
 
-  it('from the start on: it starts within 2 s all the same', async () => {
+  it('from the start on: it still starts within 2 s', async () => {
     const directory = spoolDirectory()
     start(directory, 'batch', 0)
     const state = await record(5)

@@ -1,4 +1,4 @@
-/** Records events until it is killed, and tells of each as an answer would: after `record`, or after its Promise. It tests nothing. */
+/** Records events until it is killed, and acknowledges each when its response would be sent: after `record`, or after its Promise. It asserts nothing. */
 import { writeSync } from 'node:fs'
 import { aCall, anOrigin, aWriter } from '../../../fixtures/metering.ts'
 
@@ -6,7 +6,7 @@ const [directory, durability] = process.argv.slice(2)
 const origin = anOrigin()
 const writer = aWriter(directory!, { durability: durability as 'batch' | 'sync', segmentBytes: 200_000 })
 
-/** The pipe is read by nobody who could be late: what is written before the kill arrives. */
+/** A synchronous write to a pipe: what is written before the kill arrives. */
 function notify(id: number): void {
   writeSync(1, `${id}\n`)
 }

@@ -1,4 +1,4 @@
-/** `kill -9` of a process that records events: none that was told is lost, whatever the durability. */
+/** `kill -9` of a process that records events: no acknowledged event is lost, with any durability. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -13,7 +13,7 @@ const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const CHILD = join(import.meta.dirname, 'kill-child.ts')
 const ROUNDS = process.env.SOAK === '1' ? 20 : 2
 
-/** @returns the ids that were told */
+/** @returns the acknowledged ids */
 async function killed(directory: string, durability: string, round: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, ['--import', TSX, CHILD, directory, durability], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -31,7 +31,7 @@ async function killed(directory: string, durability: string, round: number): Pro
 }
 
 describe.each(['sync', 'batch'])('a kill with `%s`', durability => {
-  it('loses nothing that was told', { timeout: 20_000 + 5000 * ROUNDS }, async () => {
+  it('loses no acknowledged event', { timeout: 20_000 + 5000 * ROUNDS }, async () => {
     let all = 0
     for (let round = 0; round < ROUNDS; round++) {
       const directory = spoolDirectory()

@@ -125,7 +125,7 @@ describe('writing and reading', () => {
     expect(reader.counts).toEqual({ read: 60, damaged: 0, cursors: 0 })
   })
 
-  it('reads anew what a damaged cursor has forgotten', async () => {
+  it('reads everything again after its cursor was damaged', async () => {
     const directory = written(5)
     const reader = aReader(directory)
     drain(reader)
@@ -212,7 +212,7 @@ describe('damage', () => {
 })
 
 describe('retention', () => {
-  it('drops the oldest segments above the limit, and counts what nobody had read', async () => {
+  it('drops the oldest segments above the limit, and counts unread events', async () => {
     const directory = await writtenInSegments(60, 2000)
     const reader = aReader(directory)
     reader.read(3)

@@ -10,7 +10,7 @@ import { crashed, newDirectory } from './journal-directory.ts'
 const NOON = Date.UTC(2026, 2, 10, 12)
 const SMALL = { consumers: 16, toolBuckets: 1, listed: 16 }
 
-/** One wall clock over several processes; each process has a monotonic clock of its own. */
+/** One wall clock over several processes; each process has a separate monotonic clock. */
 function machine() {
   const wall = { ms: NOON }
   function open(dir: string, more: Partial<Parameters<typeof openJournalQuota>[0]> = {}) {
@@ -69,7 +69,7 @@ describe('after an orderly end', () => {
         .map(row => row.key)
         .sort(),
     ).toEqual(['a', 'free'])
-    expect(second.restored).toMatchObject({ consumers: 2, homeless: 0, skippedBytes: 0 })
+    expect(second.restored).toMatchObject({ consumers: 2, dropped: 0, skippedBytes: 0 })
     expect(takeMany(second, 'a', limits, wall.ms, 100)).toBe(10)
     expect(second.take({ key: 'a', limits, nowMs: wall.ms })).toMatchObject({ kind: 'minute' })
     wall.ms += 61_000

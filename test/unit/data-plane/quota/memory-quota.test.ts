@@ -39,7 +39,7 @@ describe('windows', () => {
     for (let i = 5; i < granted.length; i++) expect(granted[i]! - granted[i - 5]!).toBeGreaterThanOrEqual(60)
   })
 
-  test('whoever waits as long as told is let in', () => {
+  test('a call after retryAfterSecs is granted', () => {
     const { take, pass } = at()
     let refusals = 0
     for (let i = 0; i < 400; i++) {
@@ -53,7 +53,7 @@ describe('windows', () => {
     expect(refusals).toBeGreaterThan(20)
   })
 
-  test('statistics forget yesterday and last month', () => {
+  test('statistics omit yesterday and last month', () => {
     const { quota, take, clock } = at()
     take('a', { perDay: 9, perMonth: 90 })
     const row = { key: 'a', dailyLimit: 9, monthlyLimit: 90 }
@@ -130,12 +130,12 @@ describe('the table', () => {
     expect(quota.statisticsOf(name)?.dailyCount).toBe(1)
   })
 
-  test('a key of another table is refused, not counted under somebody else', () => {
+  test('a key of another table is refused, not counted for another consumer', () => {
     const { quota } = at()
     expect(() => quota.take({ key: { name: 'a' }, limits: {}, nowMs: NOON })).toThrow(/another store/)
   })
 
-  test('a lock whose thread is gone ends in a refusal that says so, and whoever waits gets it when it is freed', async () => {
+  test('a lock whose thread has ended causes a refusal with its cause, and a waiting thread gets the lock when it is freed', async () => {
     const region = createQuotaRegion({ consumers: 4, toolBuckets: 4 })
     const { quota, take } = at({ region })
     take('a', { perDay: 5 })
@@ -157,7 +157,7 @@ describe('the table', () => {
   })
 })
 
-test('a wait of a whole second and a sub-window is told as the second', () => {
+test('a wait of a whole second and a sub-window is reported as the second', () => {
   expect([1, 999, 1000, 1013, 1014, 2013, 60_001, 60_013].map(retryAfterSecs)).toEqual([
     1, 1, 1, 1, 2, 2, 60, 60,
   ])

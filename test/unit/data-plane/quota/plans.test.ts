@@ -77,7 +77,7 @@ describe('what it says', () => {
 })
 
 describe('faults', () => {
-  test('all are reported together, each with its field, the reason and the mend', () => {
+  test('all are reported together, each with its field, the reason and the fix', () => {
     const text = [
       'plans:',
       '  Bad Name: {}',
@@ -121,13 +121,13 @@ describe('faults', () => {
     for (let i = 0; i < 20; i++)
       bomb.push(`b${i}: &b${i} [${`*${i === 0 ? 'a' : `b${i - 1}`}, `.repeat(9)}1]`)
     expect(() => parsePlans(bomb.join('\n'))).toThrow()
-    expect(() => parsePlans('#'.repeat(5 << 20))).toThrow(/at most/)
+    expect(() => parsePlans('#'.repeat(5 << 20))).toThrow(/the maximum is/)
   })
 
   // worker threads cannot change the working directory
   test.runIf(isMainThread)('a missing file is a fault, except at the place where none has to be', () => {
     expect(() => readPlans('/nowhere/plans.yaml')).toThrow(
-      /\/nowhere\/plans.yaml: cannot be read .*; set PLANS to a readable plans file/,
+      /\/nowhere\/plans.yaml: the plans file cannot be read .*\. Set PLANS to a readable file/,
     )
     const before = process.cwd()
     const empty = mkdtempSync(join(tmpdir(), 'plans-'))

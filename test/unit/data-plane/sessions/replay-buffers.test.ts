@@ -4,7 +4,7 @@ import { ReplayBuffers } from '../../../../src/data-plane/sessions/memory/replay
 
 const KIB = 1024
 
-it('forgets the streams that were begun first when all together are too large', () => {
+it('evicts the oldest streams when all together are too large', () => {
   const buffers = new ReplayBuffers(() => 0, 100 * KIB)
   for (let at = 0; at < 20; at++) buffers.append(`s${at}`, { n: 0, data: 'x'.repeat(10 * KIB) })
   expect(buffers.totalBytes).toBe(100 * KIB)
@@ -19,7 +19,7 @@ it('keeps the only stream there is, however large its last event', () => {
   expect(buffers.replay('one', -1)?.events).toHaveLength(1)
 })
 
-it('counts nothing any more once all is forgotten', () => {
+it('counts nothing after all streams were evicted', () => {
   let nowMs = 0
   const buffers = new ReplayBuffers(() => nowMs)
   for (let n = 0; n < 1000; n++) buffers.append(`s${n % 7}`, { n, data: 'x'.repeat(n) })

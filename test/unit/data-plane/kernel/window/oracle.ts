@@ -24,7 +24,7 @@ export interface Span {
   readonly to: number
 }
 
-/** Most spans that lie wholly inside any window: surely admitted in it, whatever the threads' order was. */
+/** Maximum number of spans entirely inside a window: certainly admitted in it, in any order of the threads. */
 export function mostSurelyInside(spans: readonly Span[], lengthMs: number): number {
   const byEnd = [...spans].sort((a, b) => a.to - b.to)
   const starts = [...new Set(spans.map(span => span.from))].sort((a, b) => a - b)

@@ -1,4 +1,4 @@
-/** A quota region of its own for one test. */
+/** Creates a separate quota region for one test. It asserts nothing. */
 import { createQuotaRegion } from '../../../../../src/data-plane/quota/memory/kernel.ts'
 import type { RegionOptions } from '../../../../../src/data-plane/quota/memory/region.ts'
 import { QuotaTable } from '../../../../../src/data-plane/quota/memory/table.ts'

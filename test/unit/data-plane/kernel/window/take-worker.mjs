@@ -23,7 +23,7 @@ function run({ memory, base, shared, ops, keys, limits, stepMs, jitterMs, unixMs
   const granted = []
   const statuses = [0, 0, 0, 0, 0, 0]
   const held = []
-  let most = 0
+  let max = 0
 
   function giveBack() {
     Atomics.sub(words, 3, 1)
@@ -48,12 +48,12 @@ function run({ memory, base, shared, ops, keys, limits, stepMs, jitterMs, unixMs
     if (status === 0) {
       granted.push(which, passed, Atomics.load(words, 0))
       held.push(out[0])
-      most = Math.max(most, Atomics.add(words, 3, 1) + 1)
+      max = Math.max(max, Atomics.add(words, 3, 1) + 1)
     }
     while (held.length > holding || (held.length > 0 && random(4) === 0)) giveBack()
   }
   while (held.length > 0) giveBack()
-  return { granted, statuses, most }
+  return { granted, statuses, max }
 }
 
 /** xorshift32 */

@@ -1,32 +1,56 @@
-/** The kernel in plain JavaScript: the oracle of the property tests, and what runs where WebAssembly cannot. Same memory, same answers. */
-import { BUCKET_EMPTY, METHOD_NOT_ALLOWED, NOT_FOUND } from './abi.ts'
-import { Buckets } from './buckets.ts'
-import type { BucketRate, Kernel, RouteDefinition, RouteTable } from './kernel.ts'
-import type { SharedMemory } from './layout.ts'
-import { buildRouteTree, type RouteNode } from './route-tree.ts'
-import { takeTokens, tokensLeft } from './twin-bucket.ts'
-import { TwinEnvelope } from './twin-envelope.ts'
-import { normalizePath } from './twin-path.ts'
-import { Search } from './twin-route.ts'
+/** The kernel in plain JavaScript: the oracle of the property tests, on the same memory layout. Production code never runs it. */
+import {
+  BUCKET_EMPTY,
+  BUCKET_SIZE,
+  METHOD_NOT_ALLOWED,
+  NOT_FOUND,
+} from '../../../src/data-plane/kernel/abi.ts'
+import { Buckets } from '../../../src/data-plane/kernel/buckets.ts'
+import type { KernelOptions } from '../../../src/data-plane/kernel/create.ts'
+import type {
+  BucketRate,
+  Kernel,
+  RouteDefinition,
+  RouteTable,
+} from '../../../src/data-plane/kernel/kernel.ts'
+import { type SharedMemory, shareMemory } from '../../../src/data-plane/kernel/layout.ts'
+import { buildRouteTree, type RouteNode } from '../../../src/data-plane/kernel/route-tree.ts'
+import { takeTokens, tokensLeft } from './bucket.ts'
+import { TwinEnvelope } from './envelope.ts'
+import { normalizePath } from './path.ts'
+import { Search } from './route.ts'
+
+/** The twin's counterpart of `createKernel`. */
+export function createTwin(options: KernelOptions = {}) {
+  const shared = options.shared ?? shareMemory(options)
+  return { kernel: new TwinKernel(shared), shared }
+}
+
+function canonicalPath(path: string): string | undefined {
+  const result = normalizePath(path)
+  return typeof result === 'string' ? result : undefined
+}
 
 export class TwinKernel implements Kernel {
-  readonly engine = 'twin'
   readonly envelope = new TwinEnvelope()
   table: RouteTable = { routes: [] }
   allowedMethods = 0
   retryAfterMs = 0
   refusedAt = 0
   readonly #buckets: Buckets
-  #tree: RouteNode = buildRouteTree([], 0)
+  readonly #tokens: BigInt64Array
+  #tree: RouteNode = buildRouteTree([], 0, canonicalPath)
   #path = ''
   #params: readonly string[] = []
 
   constructor(shared: SharedMemory) {
-    this.#buckets = new Buckets(shared.memory, shared.layout)
+    const { memory, layout } = shared
+    this.#buckets = new Buckets(memory, layout)
+    this.#tokens = new BigInt64Array(memory.buffer, layout.bucketBase, (layout.bucketCount * BUCKET_SIZE) / 8)
   }
 
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
-    this.#tree = buildRouteTree(routes, this.#buckets.count)
+    this.#tree = buildRouteTree(routes, this.#buckets.count, canonicalPath)
     this.table = Object.freeze({ routes: Object.freeze([...routes]) })
     return this.table
   }
@@ -86,10 +110,10 @@ export class TwinKernel implements Kernel {
   }
 
   takeTokens(slot: number, tokens: number, nowMs: number): number {
-    return takeTokens(this.#buckets, slot, tokens, nowMs)
+    return takeTokens(this.#tokens, slot, tokens, nowMs)
   }
 
   tokensLeft(slot: number, nowMs: number): number {
-    return tokensLeft(this.#buckets, slot, nowMs)
+    return tokensLeft(this.#tokens, slot, nowMs)
   }
 }

@@ -1,16 +1,19 @@
 /** Taking tokens in plain JavaScript, by the rules of assembly/bucket.ts and on the same memory, so both may run side by side. */
-import { BUCKET_CAPACITY, BUCKET_FULL_AT, BUCKET_INTERVAL } from './abi.ts'
-import type { Buckets } from './buckets.ts'
+import {
+  BUCKET_CAPACITY,
+  BUCKET_FULL_AT,
+  BUCKET_INTERVAL,
+  BUCKET_SIZE,
+} from '../../../src/data-plane/kernel/abi.ts'
 
 const NS_PER_MS = 1_000_000n
-const MOST = 2n ** 31n - 1n
-const NEVER = -Number(MOST)
+const MAX = 2n ** 31n - 1n
+const NEVER = -Number(MAX)
 
 /** @returns as `Kernel.takeTokens`. */
-export function takeTokens(buckets: Buckets, slot: number, tokens: number, nowMs: number): number {
-  const bucket = buckets.words(slot)
-  if (bucket === undefined) return NEVER
-  const { words, at } = bucket
+export function takeTokens(words: BigInt64Array, slot: number, tokens: number, nowMs: number): number {
+  const at = placeOf(words, slot)
+  if (at === undefined) return NEVER
   const capacity = Atomics.load(words, at + BUCKET_CAPACITY / 8)
   const interval = Atomics.load(words, at + BUCKET_INTERVAL / 8)
   const cost = interval * BigInt(tokens)
@@ -26,10 +29,9 @@ export function takeTokens(buckets: Buckets, slot: number, tokens: number, nowMs
 }
 
 /** @returns as `Kernel.tokensLeft`. */
-export function tokensLeft(buckets: Buckets, slot: number, nowMs: number): number {
-  const bucket = buckets.words(slot)
-  if (bucket === undefined) return 0
-  const { words, at } = bucket
+export function tokensLeft(words: BigInt64Array, slot: number, nowMs: number): number {
+  const at = placeOf(words, slot)
+  if (at === undefined) return 0
   const interval = Atomics.load(words, at + BUCKET_INTERVAL / 8)
   if (interval === 0n) return 0
   const now = BigInt(Math.trunc(nowMs)) * NS_PER_MS
@@ -38,6 +40,12 @@ export function tokensLeft(buckets: Buckets, slot: number, nowMs: number): numbe
   return held > 0n ? clamped(held / interval) : 0
 }
 
+/** Index of a slot's first word; undefined when the slot does not exist. */
+function placeOf(words: BigInt64Array, slot: number): number | undefined {
+  const at = (slot * BUCKET_SIZE) / 8
+  return at >= 0 && at < words.length ? at : undefined
+}
+
 function clamped(value: bigint): number {
-  return Number(value < MOST ? value : MOST)
+  return Number(value < MAX ? value : MAX)
 }

@@ -1,4 +1,4 @@
-/** The envelope reader in plain JavaScript: same bodies taken, same places found as assembly/envelope.ts. */
+/** The envelope reader in plain JavaScript: it accepts the same bodies and finds the same places as assembly/envelope.ts. */
 import {
   CALL_ARGUMENTS,
   CALL_FOREIGN,
@@ -10,9 +10,9 @@ import {
   MAX_BODY_BYTES,
   MAX_MEMBERS,
   MEMBER_NOT_PLAIN,
-} from './abi.ts'
-import type { EnvelopeReader } from './envelope.ts'
-import { JsonSteps } from './twin-json.ts'
+} from '../../../src/data-plane/kernel/abi.ts'
+import type { EnvelopeReader } from '../../../src/data-plane/kernel/envelope.ts'
+import { JsonSteps } from './json.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -21,7 +21,6 @@ const BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
 
 export class TwinEnvelope implements EnvelopeReader {
-  readonly engine = 'twin'
   readonly parts = new Int32Array(CALL_MEMBERS / 4 + 1)
   readonly members = new Int32Array(MAX_MEMBERS * 4)
   #nested = false
@@ -31,7 +30,7 @@ export class TwinEnvelope implements EnvelopeReader {
   read(body: Uint8Array, nested: boolean): boolean {
     this.#nested = nested
     if (body.byteLength > MAX_BODY_BYTES) return false
-    // a copy, as in the kernel: whoever gave the bytes may use them again
+    // a copy, as in the kernel: the caller may reuse its buffer
     this.#body = Buffer.from(body)
     this.#steps = new JsonSteps(this.#body)
     this.parts.fill(0)
@@ -97,7 +96,7 @@ export class TwinEnvelope implements EnvelopeReader {
     })
   }
 
-  /** Steps over the object first: the members of one that is broken are nobody's. */
+  /** Steps over the object first: a malformed object has no members. */
   #arguments(from: number): number {
     const steps = this.#steps
     const end = steps.value(from)

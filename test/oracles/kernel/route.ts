@@ -1,6 +1,6 @@
 /** Route match in plain JavaScript, by the rules of assembly/route.ts: a recursive walk over the tree. */
-import { METHOD_ANY, METHOD_NOT_ALLOWED, NOT_FOUND } from './abi.ts'
-import type { Leaf, RouteNode } from './route-tree.ts'
+import { METHOD_ANY, METHOD_NOT_ALLOWED, NOT_FOUND } from '../../../src/data-plane/kernel/abi.ts'
+import type { Leaf, RouteNode } from '../../../src/data-plane/kernel/route-tree.ts'
 
 /** One search: `find` runs it, the fields hold what it found out. */
 export class Search {

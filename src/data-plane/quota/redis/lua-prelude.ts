@@ -1,11 +1,11 @@
-/** Lua that every script of this room begins with: the clock of Redis, its run id, calendar periods. Text only; Redis runs it. */
+/** The Lua that the scripts of this folder begin with: Redis's clock and run id, calendar periods, the epoch check. It is text only. */
 
-/** A rolling minute with a sub-window on top, in milliseconds: after it nothing of the minute is left. */
+/** A rolling minute and one of its sub-windows, in milliseconds: after it no unit counts in the minute any more. */
 export const MINUTE_MS = 60_750
 
 /**
- * `now` is the server's clock in ms: no instance's clock is ever compared with another's. `run` changes when the process
- * behind the address does, so a restart and a failover are seen by the first script after it.
+ * `now` is the server's clock in ms: clocks of two instances are never compared. `run` changes with the process behind
+ * the address, so the first script after a restart or failover detects it.
  */
 export const PRELUDE = `
 local time = redis.call('TIME')
@@ -25,18 +25,18 @@ end
 `
 
 /**
- * `record` is the epoch of the bucket: what is known of its members since the data was last lost. The script ends with
- * {'epoch'} when the caller does not know of it yet, or when this is another server than the one it began on.
- * Members and their absence are judged by the server's own time, `real`; all else by `now`, which tests may have moved.
+ * `record` is the epoch record of the bucket (`membership-lua.ts`). The script ends with {'epoch'} when the caller does
+ * not know this epoch, or when the server is not the one on which it began. Whether members are alive is judged by the
+ * server's clock, `real`; everything else by `now`, which tests may have moved.
  */
 export const EPOCH = `
-local raw_record = redis.call('GET', KEYS[2])
-if not raw_record then return {'epoch'} end
-local record = cjson.decode(raw_record)
+local packed_record = redis.call('GET', KEYS[2])
+if not packed_record then return {'epoch'} end
+local record = cjson.decode(packed_record)
 if record.id ~= ARGV[3] or record.run ~= run then return {'epoch'} end
 local real = now
 now = now + (record.skew or 0)
-local function open_to(id)
+local function may_grant_to(id)
   return record.state == 'open' and record.members[id] and record.members[id].ok
 end
 `

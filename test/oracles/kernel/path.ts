@@ -1,4 +1,4 @@
-/** Path normalization in plain JavaScript, by the rules of assembly/path.ts. Its ways are other ones on purpose: it is their oracle. */
+/** Path normalization in plain JavaScript, by the rules of assembly/path.ts. It uses other methods on purpose, as their oracle. */
 import {
   MAX_PATH_BYTES,
   PATH_BACKSLASH,
@@ -11,7 +11,7 @@ import {
   PATH_NOT_ASCII,
   PATH_NUL,
   PATH_TOO_LONG,
-} from './abi.ts'
+} from '../../../src/data-plane/kernel/abi.ts'
 
 /** Why a path was refused, and the index of the character that did it. */
 export interface PathRefusal {

@@ -1,0 +1,178 @@
+/**
+ * The script that leases units of all windows of a consumer to an instance. Its invariant: in every window, used and
+ * leased units together never exceed the limit. It is text only; `leases.ts` runs it.
+ */
+import type { Script } from './connection.ts'
+import { EPOCH, PRELUDE } from './lua-prelude.ts'
+
+/**
+ * KEYS: 1 consumer, 2 epoch record, 3 names of the bucket. ARGV: 1 instance, 2 sequence number, 3 epoch, 4 report (JSON,
+ * `report.ts`), 5 units wanted, 6 lease ms, 7 limits (JSON: second, minute, day, month, burst), 8 calls in flight wanted,
+ * 9 name, 10 longest call ms, 11 names kept.
+ *
+ * Response: 'ok', units granted, lease ms, ms to midnight, now, generation, calls in flight granted, then the denial:
+ * kind ('' for none), used, limit, wait ms; then units used by the other instances in second, minute, day, month.
+ * Otherwise {'epoch'}, or {'stale'} for a report older than the last one.
+ *
+ * Stored state, whose short names are kept because several versions may share a Redis: `g` generation, `ld` and `lm`
+ * the last limits of day and month, `i` the instances by id, `z` the units of expired leases that were never reported.
+ * Entry of an instance: `q` sequence number, `g` generation, `v` last report; `s` and `m` flat pairs (time at which
+ * units leave the rolling second or minute, units); `d` day and `dn` its count, `o` month and `on` its count; `l`
+ * units leased until `x`; `b` calls in flight granted until `y`.
+ */
+export const LEASE: Script = {
+  name: 'quotaLease',
+  keys: 3,
+  lua: `${PRELUDE}${EPOCH}
+local instance, sequence = ARGV[1], tonumber(ARGV[2])
+local report = cjson.decode(ARGV[4])
+local wanted, lease_ms, in_flight_wanted = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])
+local limits = cjson.decode(ARGV[7])
+local day, month = day_of(now), month_of(now)
+local packed = redis.call('GET', KEYS[1])
+if not packed and report.known == 1 then
+  -- This consumer was stored here shortly before, so data was lost, perhaps of other consumers too.
+  redis.call('DEL', KEYS[2])
+  return {'epoch'}
+end
+local state = packed and cmsgpack.unpack(packed)
+  or { g = report.generation, i = {}, z = { s = {}, m = {}, d = 0, dn = 0, o = 0, on = 0 } }
+if not packed then
+  redis.call('ZADD', KEYS[3], now, ARGV[9])
+  redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[11]))
+end
+
+-- Take the report.
+local unreported = state.z
+local own = state.i[instance]
+if own and sequence <= own.q then return {'stale'} end
+if not own then
+  own = { l = 0, x = 0, b = 0, y = 0 }
+  state.i[instance] = own
+end
+if report.generation > state.g then state.g = report.generation end
+own.q, own.v, own.l = sequence, now, report.held
+own.x = now + lease_ms
+-- Two clocks are truncated to milliseconds: one more for each.
+local function leaving_times(ages, length)
+  local times = {}
+  for at = 1, #ages, 2 do
+    times[at] = now + 2 - ages[at] + length
+    times[at + 1] = ages[at + 1]
+  end
+  return times
+end
+own.s, own.m = leaving_times(report.second, 1000), leaving_times(report.minute, 60000)
+if own.d ~= day then own.d, own.dn = day, 0 end
+if own.o ~= month then own.o, own.on = month, 0 end
+if report.generation == state.g then
+  if own.g ~= report.generation then own.dn, own.on = 0, 0 end
+  own.g = report.generation
+  -- An instance whose clock is ahead counts for today; counts of an earlier period are over.
+  if report.day >= day and report.dayCount > own.dn then own.dn = report.dayCount end
+  if report.month >= month and report.monthCount > own.on then own.on = report.monthCount end
+end
+if unreported.d ~= day then unreported.d, unreported.dn = day, 0 end
+if unreported.o ~= month then unreported.o, unreported.on = month, 0 end
+
+-- Sum what all instances used and lease; expire leases. Windows are 1 second, 2 minute, 3 day, 4 month.
+local used, leased, own_used = { 0, 0, 0, 0 }, 0, { 0, 0, 0, 0 }
+local next_free = { math.huge, math.huge }
+local in_flight_elsewhere, live_instances = 0, 0
+local function count(pairs_list, window)
+  local sum, kept = 0, {}
+  for at = 1, #pairs_list, 2 do
+    if pairs_list[at] > now then
+      sum = sum + pairs_list[at + 1]
+      kept[#kept + 1] = pairs_list[at]
+      kept[#kept + 1] = pairs_list[at + 1]
+      if pairs_list[at] < next_free[window] then next_free[window] = pairs_list[at] end
+    end
+  end
+  return sum, kept
+end
+for id, entry in pairs(state.i) do
+  if entry.l > 0 and entry.x <= now then
+    -- Expired without a report: its units count as used at the end of the lease.
+    unreported.s[#unreported.s + 1] = entry.x + 1000
+    unreported.s[#unreported.s + 1] = entry.l
+    unreported.m[#unreported.m + 1] = entry.x + 60000
+    unreported.m[#unreported.m + 1] = entry.l
+    if day_of(entry.x) == day then unreported.dn = unreported.dn + entry.l end
+    if month_of(entry.x) == month then unreported.on = unreported.on + entry.l end
+    entry.l = 0
+  end
+  if entry.y <= now then entry.b = 0 end
+  local in_second, in_minute
+  in_second, entry.s = count(entry.s, 1)
+  in_minute, entry.m = count(entry.m, 2)
+  local in_day = (entry.d == day and entry.g == state.g) and entry.dn or 0
+  local in_month = (entry.o == month and entry.g == state.g) and entry.on or 0
+  used[1], used[2], used[3], used[4] = used[1] + in_second, used[2] + in_minute, used[3] + in_day, used[4] + in_month
+  leased = leased + entry.l
+  if id == instance then
+    own_used = { in_second, in_minute, in_day, in_month }
+  else
+    in_flight_elsewhere = in_flight_elsewhere + entry.b
+    if now - entry.v > 120000 and in_month == 0 then state.i[id] = nil end
+  end
+  if now - entry.v < 2 * lease_ms then live_instances = live_instances + 1 end
+end
+local in_second, in_minute
+in_second, unreported.s = count(unreported.s, 1)
+in_minute, unreported.m = count(unreported.m, 2)
+used[1], used[2] = used[1] + in_second, used[2] + in_minute
+used[3], used[4] = used[3] + unreported.dn, used[4] + unreported.on
+
+local elsewhere = {}
+for window = 1, 4 do elsewhere[window] = used[window] - own_used[window] end
+
+-- Grant, or deny with the reason.
+if limits[3] > 0 or limits[4] > 0 then state.ld, state.lm = limits[3], limits[4] end
+local granted, kind, wait, exhausted = 0, '', 0, 0
+local has_calendar_limit = limits[3] > 0 or limits[4] > 0
+if not may_grant_to(instance) or (record.held > real and has_calendar_limit) then
+  if wanted > 0 or in_flight_wanted > report.inFlight then kind, wait = 'closed', 50 end
+elseif wanted > 0 then
+  local left_in_all, tightest = math.huge, 0
+  for window = 4, 1, -1 do
+    if limits[window] > 0 then
+      local left = limits[window] - used[window] - leased
+      if left <= 0 and exhausted == 0 then exhausted = window end
+      if left < left_in_all then left_in_all, tightest = left, window end
+    end
+  end
+  if exhausted == 0 then
+    -- Leases shrink with the units left, so that the last units are not held idle by one instance.
+    local max_units = live_instances > 1 and math.max(1, math.floor(left_in_all / (2 * live_instances))) or left_in_all
+    granted = math.min(wanted, max_units)
+    own.l = own.l + granted
+    -- The lease of the last units carries the denial for the calls after them.
+    if granted == left_in_all then exhausted = tightest end
+  end
+  if exhausted > 0 then
+    kind = ({ 'second', 'minute', 'day', 'month' })[exhausted]
+    wait = exhausted < 3 and next_free[exhausted] - now or DAY - now % DAY
+    -- The rest is leased and not used: it may be returned at any time.
+    if used[exhausted] < limits[exhausted] and wait > 20 then wait = 20 end
+    -- Units become free one by one; waiting for several costs less than one per cent of the window.
+    if exhausted == 1 then wait = math.max(wait, 6) elseif exhausted == 2 then wait = math.max(wait, 100) end
+    used[exhausted] = granted > 0 and limits[exhausted] or used[exhausted]
+  end
+end
+local in_flight = 0
+own.b, own.y = report.inFlightShare, now + lease_ms + tonumber(ARGV[10])
+if limits[5] > 0 then
+  local free_slots = may_grant_to(instance) and math.max(0, limits[5] - in_flight_elsewhere) or 0
+  in_flight = math.max(report.inFlight, math.min(in_flight_wanted, free_slots))
+  own.b = in_flight
+end
+redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', used[4] > 0 and 2764800000 or 300000)
+local burst_denied = kind == '' and wanted == 0 and limits[5] > 0
+  and in_flight_wanted > report.inFlight and in_flight <= report.inFlight
+return { 'ok', granted, lease_ms, DAY - now % DAY, now, state.g, in_flight, burst_denied and 'burst' or kind,
+  exhausted > 0 and used[exhausted] or (burst_denied and in_flight_elsewhere + in_flight or 0),
+  exhausted > 0 and limits[exhausted] or limits[5], wait,
+  elsewhere[1], elsewhere[2], elsewhere[3], elsewhere[4] }
+`,
+}
