@@ -137,4 +137,52 @@ describe('the result cache', () => {
     expect(cache.clear()).toBe(2)
     expect(cache.clear()).toBe(0)
   })
+
+  it('does not cache a result whose call began before the cache was cleared', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    const first = cache.respond(call({ id: 1 }), ask)
+    cache.clear()
+    expect(await first).toMatchObject({ result: { content: [{ text: 'answer 1' }] } })
+    expect(cache.size).toBe(0)
+    expect(await cache.respond(call({ id: 1 }), ask)).toMatchObject({
+      result: { content: [{ text: 'answer 2' }] },
+    })
+    expect([seen.calls, cache.size]).toEqual([2, 1])
+  })
+
+  it('lets no call join one that began before the cache was cleared', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    const before = [cache.respond(call({ id: 1 }), ask), cache.respond(call({ id: 1 }), ask)]
+    cache.clear()
+    const after = [cache.respond(call({ id: 1 }), ask), cache.respond(call({ id: 1 }), ask)]
+    const texts = (await Promise.all([...before, ...after])).map(outcome =>
+      outcome?.kind === 'reply' ? outcome.result.content : undefined,
+    )
+    expect(texts).toMatchObject(['answer 1', 'answer 1', 'answer 2', 'answer 2'].map(text => [{ text }]))
+    expect(seen.calls).toBe(2)
+  })
+
+  it('cancels a call that began before the clear when its callers are gone, and no other', async () => {
+    const cache = new ResultCache()
+    const cancelled: string[] = []
+    const ask = (x: Exchange, cancellation: Cancellation) =>
+      new Promise<Outcome>(resolve => {
+        cancellation.onCancel(() => {
+          cancelled.push(x.requestId)
+          resolve(refuse('cancelled'))
+        })
+      })
+    const [one, two] = [new Cancellation(), new Cancellation()]
+    const first = cache.respond(call({ id: 1 }, { cancellation: one }), ask)
+    cache.clear()
+    const second = cache.respond(call({ id: 1 }, { cancellation: two }), ask)
+    one.cancel()
+    await first
+    expect(cancelled).toHaveLength(1)
+    two.cancel()
+    await second
+    expect(cancelled).toHaveLength(2)
+  })
 })
