@@ -11,7 +11,6 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
-import { optimize, readLevel } from './token-optimization.ts'
 
 export interface GatewayParts {
   readonly pipeline: Pipeline
@@ -61,9 +60,6 @@ export function run(
     receivedAtMs: call.receivedAtMs,
     transport,
   })
-  const level =
-    operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'
-  if (level !== undefined && level !== 'none') exchange.savings = result => optimize(result, level).savedBytes
   exchange.requestBytes = Math.max(0, call.request.contentLength)
   if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
   const final = parts.pipeline(exchange)
@@ -87,11 +83,12 @@ export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): 
   })
 }
 
-/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"), and which policy let it through. */
-export function callHeaders({ quota, decision }: Exchange): readonly string[] {
+/** `X-RateLimit-*` of a call that took quota, the revision of the policy that allowed it, and the bytes that optimization saved. */
+export function callHeaders({ quota, decision, optimized }: Exchange): readonly string[] {
   const standing = quota?.standing
-  const revision = decision === undefined ? [] : ['x-policy-revision', decision.revision]
-  if (standing === undefined) return revision
+  const rest = decision === undefined ? [] : ['x-policy-revision', decision.revision]
+  if (optimized !== undefined) rest.push('x-token-optimization-saved', String(optimized.savedBytes))
+  if (standing === undefined) return rest
   return [
     'x-ratelimit-limit',
     String(standing.limit),
@@ -99,7 +96,7 @@ export function callHeaders({ quota, decision }: Exchange): readonly string[] {
     String(standing.remaining),
     'x-ratelimit-reset',
     String(standing.resetAtSecs),
-    ...revision,
+    ...rest,
   ]
 }
 

@@ -1,18 +1,16 @@
 /** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { Operation } from '../pipeline/operation.ts'
+import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'
 import { readJson } from './json-body.ts'
+import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
-import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
 import { listTail, resultView, toolsForm } from './tool-view.ts'
 
-const UNKNOWN_LEVEL = refuse('invalid_request', {
-  message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
-})
+const UNKNOWN_LEVEL = refuse('invalid_request', { message: UNKNOWN_LEVEL_MESSAGE })
 
 export class RestTools {
   readonly #parts: GatewayParts
@@ -39,9 +37,9 @@ export class RestTools {
   call(call: Call, snapshot: Snapshot): void {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
-      if (readLevel(call.request.header('x-token-optimization')) === undefined)
-        return this.refuse(call, UNKNOWN_LEVEL)
-      const operation = readCall(body.value)
+      const optimization = readLevel(call.request.header('x-token-optimization'))
+      if (optimization === undefined) return this.refuse(call, UNKNOWN_LEVEL)
+      const operation = readCall(body.value, optimization)
       if ('kind' in operation) return this.refuse(call, operation)
       this.#run(call, snapshot, operation, ended => this.#respondToCall(call, ended))
     })
@@ -55,9 +53,8 @@ export class RestTools {
   #respondToCall(call: Call, { exchange, final }: Ended): void {
     if (final === undefined || final.kind === 'refusal')
       return this.refuse(call, final ?? refuse('internal_error'))
-    const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
-    const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
-    const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
+    const result = resultView((exchange.optimized ?? final).result, 'rest')
+    const headers = callHeaders(exchange)
     if (final.failure === undefined) return call.respond(200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
@@ -82,7 +79,10 @@ function textOf(result: { readonly content: readonly { readonly type: string }[]
   return first !== undefined && 'text' in first && typeof first.text === 'string' ? first.text : ''
 }
 
-function readCall(value: unknown): Extract<Operation, { action: 'tools.call' }> | Refusal {
+function readCall(
+  value: unknown,
+  optimization: OptimizationLevel,
+): Extract<Operation, { action: 'tools.call' }> | Refusal {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
   }
@@ -92,5 +92,10 @@ function readCall(value: unknown): Extract<Operation, { action: 'tools.call' }> 
   if (typeof args !== 'object' || args === null || Array.isArray(args)) {
     return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   }
-  return { action: 'tools.call', tool: name, arguments: args as { readonly [name: string]: unknown } }
+  return {
+    action: 'tools.call',
+    tool: name,
+    arguments: args as { readonly [name: string]: unknown },
+    optimization,
+  }
 }

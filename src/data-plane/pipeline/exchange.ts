@@ -1,11 +1,10 @@
 /** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. It holds no logic. */
 import type { Principal } from '../../model/principal.ts'
-import type { ToolResult } from '../../model/tool.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
-import type { Credentials, StageTiming } from './exchange-parts.ts'
+import type { Credentials, OptimizedResult, StageTiming } from './exchange-parts.ts'
 import type { ClientAnswers } from './inquiry.ts'
 import type { Operation } from './operation.ts'
 import type { Final } from './outcome.ts'
@@ -71,8 +70,8 @@ export class Exchange {
   cacheHit = false
   requestBytes = 0
   responseBytes = 0
-  /** What token optimization takes off an answer, in bytes; absent where the caller asked for none. */
-  savings: ((result: ToolResult) => number) | undefined = undefined
+  /** Result for the response; undefined unless token optimization was requested and the call has a result. Written by `optimize-result`. */
+  optimized: OptimizedResult | undefined = undefined
   /** Stages that ran and the milliseconds each took, in their order; undefined where nobody measures. Written by the runner. */
   timings: StageTiming[] | undefined = undefined
   /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */

@@ -24,6 +24,7 @@ import { listTools } from './5-invoke/list-tools.ts'
 import type { ResultCache } from './5-invoke/result-cache.ts'
 import { type AccessLog, logAccess } from './6-settle/log-access.ts'
 import { meterCalls } from './6-settle/meter-call.ts'
+import { optimizeResult } from './6-settle/optimize-result.ts'
 import { type CallMetrics, recordMetrics } from './6-settle/record-metrics.ts'
 import { releaseQuota } from './6-settle/release-quota.ts'
 
@@ -71,6 +72,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     releaseQuota(), //                       settle: on every exit
     parts.admission.leave,
     parts.usage,
+    optimizeResult(), //                     before the meter, which records the bytes saved
     metering.settle, //                      with `sync`, the answer waits here for the disk
     recordMetrics(parts.metrics),
     ...(parts.traces === undefined ? [] : [parts.traces]),

@@ -9,6 +9,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from '../gateway.ts'
+import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
   ERROR_META_KEY,
   isToolError,
@@ -17,7 +18,6 @@ import {
   rpcError,
   rpcStatus,
 } from '../refusal-body.ts'
-import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import {
   errorMessage,
@@ -149,14 +149,8 @@ export class Dispatcher {
   }
 
   #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
-    const level = readLevel(conversation.call.request.header('x-token-optimization'))
-    if (level === undefined) {
-      return fault(
-        request.id,
-        INVALID_PARAMS,
-        `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
-      )
-    }
+    const optimization = readLevel(conversation.call.request.header('x-token-optimization'))
+    if (optimization === undefined) return fault(request.id, INVALID_PARAMS, UNKNOWN_LEVEL_MESSAGE)
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
@@ -167,12 +161,12 @@ export class Dispatcher {
       action: 'tools.call',
       tool: name,
       arguments: args as { readonly [name: string]: unknown },
+      optimization,
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
-      const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
-      const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
-      return writer.complete(request.id, JSON.stringify(result), headers)
+      const result = resultView((exchange.optimized ?? final).result, conversation.version)
+      return writer.complete(request.id, JSON.stringify(result), callHeaders(exchange))
     })
   }
 

@@ -52,7 +52,7 @@ export function meterCalls(meter: Meter): Metering {
           backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
           requestBytes: exchange.requestBytes,
           responseBytes: exchange.responseBytes,
-          tokensSavedBytes: final?.kind === 'reply' ? (exchange.savings?.(final.result) ?? 0) : 0,
+          tokensSavedBytes: exchange.optimized?.savedBytes ?? 0,
           cacheHit: exchange.cacheHit,
           counted: exchange.quota !== undefined,
           decisionId: final?.kind === 'refusal' ? (final.decisionId ?? '') : '',

@@ -76,7 +76,9 @@ describe('the meter stage', () => {
   })
 
   it('says what token optimization saved, and which decision denied', () => {
-    expect(eventOf(ended(reply, { savings: () => 77 }))!.call.tokensSavedBytes).toBe(77)
+    expect(
+      eventOf(ended(reply, { optimized: { result: reply.result, savedBytes: 77 } }))!.call.tokensSavedBytes,
+    ).toBe(77)
     expect(eventOf(ended(refuse('policy_denied', { decisionId: 'd-1' })))!.call.decisionId).toBe('d-1')
   })
 
