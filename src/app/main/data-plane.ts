@@ -4,6 +4,7 @@
  */
 import { Admin } from '../../data-plane/http/admin.ts'
 import { PolicyAdmin } from '../../data-plane/http/admin-policy.ts'
+import { AttemptLimit } from '../../data-plane/http/attempt-limit.ts'
 import { clientAddresses, trustOf } from '../../data-plane/http/client-address.ts'
 import { Cors } from '../../data-plane/http/cors.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
@@ -129,6 +130,15 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   let draining = false
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => holder.lastFault ?? conditions.summary
+  const { kernel } = createKernel()
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
+  const attempts = new AttemptLimit({
+    buckets: kernel,
+    perMinute: settings.preAuthRatePerMin,
+    clientAddress: addressOf,
+    trusted: settings.sse.trustedProxies,
+    nowMs: clock.now,
+  })
   const parts: GatewayParts = {
     pipeline,
     snapshot: () => {
@@ -139,6 +149,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     keysReady: () => tokens.ready,
     draining: () => draining,
     sessions,
+    attempts,
     url: gatewayUrl,
     name: 'toolgate',
     version: VERSION,
@@ -146,8 +157,6 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     nowMs: clock.now,
   }
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
-  const addressOf = clientAddresses(settings.sse.trustedProxies)
-  const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys,
     calls: new CallReader(kernel.envelope),
@@ -215,6 +224,11 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     'platform_decisions_remembered',
     'Policy decisions in the cache.',
     () => policy.current().cached,
+  )
+  metrics.counter(
+    'platform_attempts_refused_total',
+    'Requests refused with 429 before authentication, because of earlier failed attempts from their address.',
+    () => attempts.refused,
   )
   metrics.gauge('platform_streams', 'Event streams that are open.', () => mcp.openStreams)
   metrics.gauge('platform_calls_in_flight', 'Calls in the pipeline.', () => admission.inFlight())

@@ -8,6 +8,7 @@ import type { Final } from '../pipeline/outcome.ts'
 import type { Transport } from '../pipeline/transport.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
@@ -21,6 +22,7 @@ export interface GatewayParts {
   readonly keysReady: () => boolean
   readonly draining: () => boolean
   readonly sessions: SessionStore
+  readonly attempts: AttemptLimit
   /** Public address without trailing slash. */
   readonly url: string
   readonly name: string
@@ -62,15 +64,19 @@ export function run(
   })
   exchange.requestBytes = Math.max(0, call.request.contentLength)
   if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
-  const final = parts.pipeline(exchange)
-  return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
+  return andThen(parts.pipeline(exchange), final => ended(parts, call, exchange, final))
+}
+
+function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
+  attempts.countFailure(call, final)
+  return { exchange, final }
 }
 
 /** As `run`, with the time of each stage told to a caller who may see it. */
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
   exchange.timings = []
   return andThen(parts.pipeline(exchange), final =>
-    andThen(addTiming(call, exchange), () => ({ exchange, final })),
+    andThen(addTiming(call, exchange), () => ended(parts, call, exchange, final)),
   )
 }
 

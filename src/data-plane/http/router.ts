@@ -11,6 +11,7 @@ import { capabilities } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
+import { refuseMessage } from './mcp/replies.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
 import type { ApiProxy } from './proxy.ts'
@@ -35,6 +36,10 @@ export interface RouteMatcher {
 interface Route extends RouteRow {
   readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
+
+const JSON_RPC_PATHS: ReadonlySet<string> = new Set(['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'])
+/** Load balancers ask here; never limited. */
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/health'])
 
 type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
 
@@ -62,7 +67,10 @@ export interface Router {
 
 export function createRouter(parts: RouterParts): Router {
   const { gateway, cors, rest } = parts
-  const fixed: readonly Route[] = [...routeTable(parts), ...oauthRoutes(parts.oauth)]
+  const fixed: readonly Route[] = [
+    ...routeTable(parts),
+    ...oauthRoutes(parts.oauth, call => gateway.attempts.count(call)),
+  ]
   let routes = fixed
   let table = parts.matcher(routes)
   let loaded: readonly CompiledApi[] = []
@@ -90,6 +98,11 @@ export function createRouter(parts: RouterParts): Router {
         const { status, headers } = cors.preflight(request, isProxied)
         return call.sendWithOwnCors(status, '', headers)
       }
+      const refusal = gateway.attempts.check(call)
+      if (refusal !== undefined && !HEALTH_PATHS.has(request.path))
+        return JSON_RPC_PATHS.has(request.path) && request.method === 'POST'
+          ? refuseMessage(gateway, call, refusal)
+          : rest.refuse(call, refusal)
       // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
       const method = request.method === 'HEAD' ? 'GET' : request.method
       const row = table.match(method, request.path)
@@ -185,7 +198,7 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
     post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
-    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].flatMap((pattern): Route[] => [
+    ...[...JSON_RPC_PATHS].flatMap((pattern): Route[] => [
       { method: 'GET', pattern, endpoint: withSnapshot((call, snapshot) => mcp.get(call, snapshot)) },
       { method: 'DELETE', pattern, endpoint: withSnapshot((call, snapshot) => mcp.delete(call, snapshot)) },
       post(pattern, (call, snapshot) => mcp.post(call, snapshot)),

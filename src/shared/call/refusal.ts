@@ -181,6 +181,14 @@ export const REFUSALS = {
 
   quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },
 
+  too_many_attempts: {
+    error: 'too_many_attempts',
+    status: 429,
+    rpcCode: 429,
+    message:
+      'Too many attempts from this address: failed logins, unknown tools, registrations and discovery requests are limited. Retry later.',
+  },
+
   session_not_found: {
     error: 'session_not_found',
     status: 404,

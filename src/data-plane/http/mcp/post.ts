@@ -4,9 +4,7 @@ import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { challengeContext } from '../gateway.ts'
 import { readJsonOrCall } from '../json-body.ts'
-import { refusalHeaders, rpcError } from '../refusal-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
@@ -25,7 +23,7 @@ import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream, badRequest, notFound, sessionIdOfQuery } from './replies.ts'
+import { acceptsStream, badRequest, notFound, refuseMessage, sessionIdOfQuery } from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
@@ -109,10 +107,7 @@ export class McpPost {
         this.#legacy.receive(session, message)
         call.respond(202, undefined)
       },
-      refusal => {
-        const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
-        call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
-      },
+      refusal => refuseMessage(this.#parts.gateway, call, refusal),
     )
   }
 

@@ -29,6 +29,12 @@ export function methodNotAllowed(call: Call): void {
   )
 }
 
+/** Refuses a POST before its message is dispatched: a JSON-RPC error without id, with the status of the refusal. */
+export function refuseMessage(parts: GatewayParts, call: Call, refusal: Refusal): void {
+  const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
+  call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
+}
+
 /** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */
 export function refuse(parts: GatewayParts, call: Call, refusal: Refusal): void {
   if (refusal.reason === 'session_not_found') return notFound(call)
