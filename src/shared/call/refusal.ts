@@ -1,4 +1,12 @@
 /** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing; `gateway/` does. */
+import {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  SERVER_ERROR,
+} from './rpc-errors.ts'
 
 interface Row {
   /** `error` of the REST body (contract §3). */
@@ -11,16 +19,18 @@ interface Row {
   readonly oauth?: 'invalid_token' | 'insufficient_scope' | ''
 }
 
-const INVALID_PARAMS = -32602
-const INTERNAL = -32603
-
 /** Closed and low in number: reasons are metric labels. Causes are free text for logs and never a key. */
 export const REFUSALS = {
-  route_not_found: { error: 'not_found', status: 404, rpcCode: -32601, message: 'No such address.' },
+  route_not_found: {
+    error: 'not_found',
+    status: 404,
+    rpcCode: METHOD_NOT_FOUND,
+    message: 'No such address.',
+  },
   method_not_allowed: {
     error: 'method_not_allowed',
     status: 405,
-    rpcCode: -32601,
+    rpcCode: METHOD_NOT_FOUND,
     message: 'The address does not take this method.',
   },
   overloaded: {
@@ -50,13 +60,13 @@ export const REFUSALS = {
   unsupported_media_type: {
     error: 'unsupported_media_type',
     status: 415,
-    rpcCode: -32000,
+    rpcCode: SERVER_ERROR,
     message: 'Send the body as application/json.',
   },
   invalid_request: {
     error: 'invalid_request',
     status: 400,
-    rpcCode: -32600,
+    rpcCode: INVALID_REQUEST,
     message: 'The request is not valid.',
   },
 
@@ -216,7 +226,7 @@ export const REFUSALS = {
   header_mismatch: {
     error: 'header_mismatch',
     status: 400,
-    rpcCode: -32020,
+    rpcCode: HEADER_MISMATCH,
     message: 'A header says something else than the argument it mirrors.',
   },
   tool_not_found: {
@@ -235,29 +245,34 @@ export const REFUSALS = {
   tool_execution_failed: {
     error: 'tool_execution_failed',
     status: 500,
-    rpcCode: INTERNAL,
+    rpcCode: INTERNAL_ERROR,
     message: 'The backend answered with an error.',
   },
   backend_unreachable: {
     error: 'backend_unreachable',
     status: 502,
-    rpcCode: INTERNAL,
+    rpcCode: INTERNAL_ERROR,
     message: 'The backend cannot be reached.',
   },
   upstream_unavailable: {
     error: 'backend_unreachable',
     status: 503,
-    rpcCode: INTERNAL,
+    rpcCode: INTERNAL_ERROR,
     message: 'The backend has not answered several times in a row; it is tried again later.',
   },
   backend_timeout: {
     error: 'backend_timeout',
     status: 504,
-    rpcCode: INTERNAL,
+    rpcCode: INTERNAL_ERROR,
     message: 'The backend did not answer in time.',
   },
-  cancelled: { error: 'cancelled', status: 499, rpcCode: INTERNAL, message: 'The caller went away.' },
-  internal_error: { error: 'internal_error', status: 500, rpcCode: INTERNAL, message: 'Internal error.' },
+  cancelled: { error: 'cancelled', status: 499, rpcCode: INTERNAL_ERROR, message: 'The caller went away.' },
+  internal_error: {
+    error: 'internal_error',
+    status: 500,
+    rpcCode: INTERNAL_ERROR,
+    message: 'Internal error.',
+  },
 } as const satisfies Record<string, Row>
 
 export type RefusalReason = keyof typeof REFUSALS

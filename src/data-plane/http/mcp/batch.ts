@@ -1,11 +1,12 @@
 /** Batches (MCP 2025-03-26 alone has them): items run concurrently, each through the whole pipeline with its own refusal. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { LegacyCalls } from './legacy.ts'
 import { versionOf } from './legacy.ts'
-import { errorMessage, INVALID_REQUEST, type RpcMessage, readMessage } from './message.ts'
+import { errorMessage, type RpcMessage, readMessage } from './message.ts'
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, notFound, refuse } from './replies.ts'

@@ -2,6 +2,12 @@
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  MISSING_CAPABILITY,
+  RESOURCE_NOT_FOUND,
+} from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -19,13 +25,7 @@ import {
   rpcStatus,
 } from '../refusal-body.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
-import {
-  errorMessage,
-  INVALID_PARAMS,
-  RESOURCE_NOT_FOUND,
-  type RequestId,
-  type RpcRequest,
-} from './message.ts'
+import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
 import { fault, ResultWriter, type RpcReply } from './result.ts'
@@ -47,9 +47,6 @@ export interface Conversation {
   /** Modern era: what a client is asked when a call waits for it. */
   readonly pendingInput?: () => PendingInput | undefined
 }
-
-/** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
-const MISSING_CAPABILITY = -32021
 
 type RpcOutcome = RpcReply | Promise<RpcReply>
 
@@ -164,7 +161,7 @@ export class Dispatcher {
       optimization,
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
-      if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
+      if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const result = resultView((exchange.optimized ?? final).result, conversation.version)
       return writer.complete(request.id, JSON.stringify(result), callHeaders(exchange))
     })

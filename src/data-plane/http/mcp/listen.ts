@@ -1,6 +1,7 @@
 /** `subscriptions/listen` (MCP 2026-07-28): one POST whose answer is the stream of notifications it asked for. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type Ended, run } from '../gateway.ts'
@@ -23,7 +24,11 @@ export function subscribe(
 ): void {
   const wanted = request.params.notifications
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) {
-    const response = fault(request.id, -32602, 'notifications must be an object naming what to listen for.')
+    const response = fault(
+      request.id,
+      INVALID_PARAMS,
+      'notifications must be an object naming what to listen for.',
+    )
     return call.respond(response.status, response.body)
   }
   const finish = ({ exchange, final }: Ended): void => {

@@ -34,13 +34,6 @@ export interface RpcInvalid {
 
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse | RpcInvalid
 
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
-export const METHOD_NOT_FOUND = -32601
-export const INVALID_PARAMS = -32602
-/** MCP up to 2025-11-25, resources. */
-export const RESOURCE_NOT_FOUND = -32002
-
 function isId(value: unknown): value is RequestId {
   return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 }

@@ -1,4 +1,5 @@
 /** The modern era's envelope (MCP 2026-07-28): what a request must carry in `_meta` and headers. It runs nothing. */
+import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { RpcMessage, RpcRequest } from './message.ts'
 import { fault, type RpcReply } from './result.ts'
@@ -6,10 +7,6 @@ import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion }
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
-
-const HEADER_MISMATCH = -32020
-const UNSUPPORTED_VERSION = -32022
-const INVALID_PARAMS = -32602
 
 export interface Envelope {
   readonly version: ProtocolVersion

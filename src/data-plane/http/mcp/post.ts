@@ -1,6 +1,7 @@
 /** POST at the MCP endpoint: the decision ladder of mcp-wire §2, steps 4 to 11. Methods are `dispatch.ts`. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -9,15 +10,7 @@ import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
-import {
-  callMessage,
-  errorMessage,
-  INVALID_REQUEST,
-  PARSE_ERROR,
-  type RpcMessage,
-  type RpcRequest,
-  readMessage,
-} from './message.ts'
+import { callMessage, errorMessage, type RpcMessage, type RpcRequest, readMessage } from './message.ts'
 import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'

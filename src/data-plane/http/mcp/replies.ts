@@ -1,9 +1,10 @@
 /** Short answers that several files of the MCP endpoint give, and what they read off a head. No state. */
 import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
+import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type GatewayParts } from '../gateway.ts'
 import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'
-import { errorMessage, INVALID_REQUEST } from './message.ts'
+import { errorMessage } from './message.ts'
 
 export function acceptsStream(call: Call): boolean {
   return call.request.header('accept').includes('text/event-stream')

@@ -1,4 +1,5 @@
 /** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
+import { METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
@@ -77,7 +78,7 @@ export class ResultWriter {
   }
 
   methodNotFound(id: RequestId, method: string): RpcReply {
-    const response = fault(id, -32601, `Method not found: ${method.slice(0, 64)}`)
+    const response = fault(id, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 64)}`)
     return this.#modern ? { ...response, status: 404 } : response
   }
 }

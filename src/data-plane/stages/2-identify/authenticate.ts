@@ -2,6 +2,7 @@
 
 import { type Principal, principal } from '../../../model/principal.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -40,10 +41,9 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
       const { authorization, apiKey } = exchange.credentials
       let verified: Principal | Refusal | Promise<Principal | Refusal>
       if (authorization !== '') {
-        // RFC 9110 §11.1: the scheme is case-insensitive; RFC 6750 §2.1: one token after it
-        if (authorization.length < 8 || authorization.slice(0, 7).toLowerCase() !== 'bearer ')
-          return refuse('token_malformed')
-        verified = tokens.verify(authorization.slice(7).trim(), exchange.receivedAtMs)
+        const token = bearerToken(authorization)
+        if (token === undefined) return refuse('token_malformed')
+        verified = tokens.verify(token, exchange.receivedAtMs)
       } else if (apiKey !== '' && apiKeys !== undefined) {
         verified = apiKeys.verify(apiKey, exchange.receivedAtMs)
       } else if (
