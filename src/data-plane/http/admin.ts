@@ -1,10 +1,9 @@
 /** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
-import { Cancellation } from '../../shared/call/cancellation.ts'
-import { refuse } from '../../shared/call/refusal.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
-import { type Ended, type GatewayParts, run } from './gateway.ts'
+import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
 export interface AdminParts {
@@ -50,21 +49,21 @@ export class Admin {
 
   /** GET /admin/sessions/stats */
   sessionStatistics(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, 'sessions', async () =>
+    this.#serve(call, snapshot, 'sessions', async () =>
       call.respond(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
     )
   }
 
   /** GET /admin/quotas */
   quotas(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, 'quotas', async () =>
+    this.#serve(call, snapshot, 'quotas', async () =>
       call.respond(200, byConsumer(await this.#statistics(call.receivedAtMs))),
     )
   }
 
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
-    this.#authorized(call, snapshot, 'quotas', async () => {
+    this.#serve(call, snapshot, 'quotas', async () => {
       const found = byConsumer(await this.#statistics(call.receivedAtMs)).find(
         row => row.consumer_id === consumerId,
       )
@@ -75,12 +74,8 @@ export class Admin {
 
   /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, whatever tenant or subscription it belongs to. */
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
-    call.request.readBody(
-      this.#gateway.maxBodyBytes,
-      () => {},
-      () => {},
-    )
-    this.#authorized(call, snapshot, 'quotas', async () => {
+    ignoreBody(this.#gateway, call)
+    this.#serve(call, snapshot, 'quotas', async () => {
       const keys = (await this.#parts.quota.statistics())
         .map(row => row.key)
         .filter(key => consumerOf(key) === consumerId)
@@ -97,12 +92,8 @@ export class Admin {
 
   /** POST /admin/cache/clear */
   clearCache(call: Call, snapshot: Snapshot): void {
-    call.request.readBody(
-      this.#gateway.maxBodyBytes,
-      () => {},
-      () => {},
-    )
-    this.#authorized(call, snapshot, 'cache', async () => {
+    ignoreBody(this.#gateway, call)
+    this.#serve(call, snapshot, 'cache', async () => {
       const cleared = this.#clear()
       await this.#parts.quota.clearElsewhere()
       call.respond(200, { status: 'ok', cleared })
@@ -134,29 +125,8 @@ export class Admin {
     return rows
   }
 
-  #authorized(
-    call: Call,
-    snapshot: Snapshot,
-    resource: 'sessions' | 'quotas' | 'cache',
-    then: () => Promise<void>,
-  ): void {
-    const finish = async ({ final }: Ended): Promise<void> => {
-      if (final?.kind === 'refusal') return this.#rest.refuse(call, final)
-      try {
-        await then()
-      } catch {
-        this.#rest.refuse(call, refuse('internal_error'))
-      }
-    }
-    const ended = run(
-      this.#gateway,
-      snapshot,
-      call,
-      'admin',
-      { action: 'admin', resource },
-      new Cancellation(),
-    )
-    void Promise.resolve(ended).then(finish)
+  #serve(call: Call, snapshot: Snapshot, resource: AdminResource, respond: () => Promise<void>): void {
+    void serveAdmin(this.#gateway, this.#rest, call, snapshot, resource, respond)
   }
 
   #unknown(call: Call, consumerId: string): void {

@@ -42,7 +42,7 @@ export class ApiProxy {
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
-  handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): void {
+  async handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): Promise<void> {
     const cancellation = new Cancellation()
     const body = new BodyQueue(call.request)
     call.response.onAbort(() => {
@@ -50,17 +50,23 @@ export class ApiProxy {
       body.stop()
     })
     let end: (() => void) | undefined
-    const ended = run(this.#parts, snapshot, call, 'proxy', { action: 'proxy', api }, cancellation, {
-      forward: exchange =>
-        this.#forward(call, exchange, api, rest, body, sendEnd => {
-          end = sendEnd
-        }),
-    })
-    void Promise.resolve(ended).then(({ final }) => {
-      body.stop()
-      end?.()
-      if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
-    })
+    const { final } = await run(
+      this.#parts,
+      snapshot,
+      call,
+      'proxy',
+      { action: 'proxy', api },
+      cancellation,
+      {
+        forward: exchange =>
+          this.#forward(call, exchange, api, rest, body, sendEnd => {
+            end = sendEnd
+          }),
+      },
+    )
+    body.stop()
+    end?.()
+    if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
   }
 
   async #forward(

@@ -1,4 +1,5 @@
 /** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
+import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
@@ -23,13 +24,8 @@ export class RestTools {
   list(call: Call, snapshot: Snapshot): void {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
-      this.#run(call, snapshot, { action: 'tools.list' }, ended => {
-        const { exchange } = ended
-        const form = toolsForm(exchange.listing!, 'rest')
-        const tail = listTail(form, '}')
-        if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
-        else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
-      })
+      const ended = this.#run(call, snapshot, { action: 'tools.list' })
+      void andThen(ended, value => this.#respondToList(call, value))
     })
   }
 
@@ -41,13 +37,22 @@ export class RestTools {
       if (optimization === undefined) return this.refuse(call, UNKNOWN_LEVEL)
       const operation = readCall(body.value, optimization)
       if ('kind' in operation) return this.refuse(call, operation)
-      this.#run(call, snapshot, operation, ended => this.#respondToCall(call, ended))
+      const ended = this.#run(call, snapshot, operation)
+      void andThen(ended, value => this.#respondToCall(call, value))
     })
   }
 
   refuse(call: Call, refusal: Refusal, headers: readonly string[] = []): void {
     const own = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
     call.respond(refusal.row.status, restBody(refusal, call.requestId), [...own, ...headers])
+  }
+
+  #respondToList(call: Call, { exchange, final }: Ended): void {
+    if (final?.kind === 'refusal') return this.refuse(call, final)
+    const form = toolsForm(exchange.listing!, 'rest')
+    const tail = listTail(form, '}')
+    if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
+    else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
   }
 
   #respondToCall(call: Call, { exchange, final }: Ended): void {
@@ -61,16 +66,10 @@ export class RestTools {
     call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
-  #run(call: Call, snapshot: Snapshot, operation: Operation, then: (ended: Ended) => void): void {
+  #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
-    const finish = (ended: Ended): void => {
-      if (ended.final?.kind === 'refusal') this.refuse(call, ended.final)
-      else then(ended)
-    }
-    const ended = run(this.#parts, snapshot, call, 'rest', operation, cancellation)
-    if (ended instanceof Promise) void ended.then(finish)
-    else finish(ended)
+    return run(this.#parts, snapshot, call, 'rest', operation, cancellation)
   }
 }
 

@@ -124,7 +124,7 @@ function proxyRoutes(parts: RouterParts, prefix: string, api: () => CompiledApi)
     endpoint: (call, table) => {
       const snapshot = parts.gateway.snapshot()
       if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
-      else parts.proxy.handle(call, snapshot, api(), restOf(table))
+      else void parts.proxy.handle(call, snapshot, api(), restOf(table))
     },
   })
   return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]
@@ -161,7 +161,7 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     get('/health', health),
     get('/ready', call => ready(parts, call)),
     get('/mcp/capabilities', call => capabilities(parts, call)),
-    get('/mcp/health', call => mcpHealth(parts, call)),
+    get('/mcp/health', call => void mcpHealth(parts, call)),
     {
       method: 'GET',
       pattern: '/admin/sessions/stats',

@@ -1,5 +1,5 @@
 /** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
-import { andThen } from '../../../shared/call/and-then.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import {
@@ -48,7 +48,7 @@ export interface Conversation {
   readonly pendingInput?: () => PendingInput | undefined
 }
 
-type RpcOutcome = RpcReply | Promise<RpcReply>
+type RpcOutcome = MaybePromise<RpcReply>
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -182,16 +182,14 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
     operation: Operation,
-    then: (ended: Ended) => RpcReply,
+    render: (ended: Ended) => RpcReply,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    const finish = (ended: Ended): RpcReply => {
-      return ended.final?.kind === 'refusal'
+    return andThen(run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport), ended =>
+      ended.final?.kind === 'refusal'
         ? this.#refused(id, conversation, writer, ended, ended.final)
-        : then(ended)
-    }
-    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport)
-    return andThen(ended, finish)
+        : render(ended),
+    )
   }
 
   #refused(

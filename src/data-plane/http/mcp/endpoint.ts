@@ -59,7 +59,7 @@ export class McpEndpoint {
     const accept = call.request.header('accept')
     if (!call.request.path.startsWith('/mcp/sse') && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
-    if (this.#allowed(call)) this.#get.get(call, snapshot)
+    if (this.#allowed(call)) void this.#get.get(call, snapshot)
   }
 
   post(call: Call, snapshot: Snapshot): void {
@@ -67,7 +67,7 @@ export class McpEndpoint {
   }
 
   delete(call: Call, snapshot: Snapshot): void {
-    if (this.#allowed(call)) endSession(this.#parts, call, snapshot)
+    if (this.#allowed(call)) void endSession(this.#parts, call, snapshot)
   }
 
   get openStreams(): number {

@@ -1,5 +1,6 @@
 /** The answer of one POST: JSON when it is quick, an event stream when there is progress or it takes long. It knows no method. */
 import { randomBytes } from 'node:crypto'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
@@ -42,9 +43,10 @@ export class PostResponse implements Ticked {
     this.#lastWriteMs = call.receivedAtMs
   }
 
-  /** The call is not finished yet: watch it, so that a stream opens in time and stays alive. */
-  wait(): void {
-    if (this.#options.streams) pending.add(this)
+  /** Sends the reply when it is there; until then a stream may open, and is kept alive. */
+  send(reply: MaybePromise<RpcReply>): void {
+    if (reply instanceof Promise && this.#options.streams) pending.add(this)
+    void andThen(reply, value => this.#finish(value))
   }
 
   /** Whether messages can be sent before the answer. */
@@ -59,7 +61,7 @@ export class PostResponse implements Ticked {
     this.#event(json, false)
   }
 
-  finish(response: RpcReply): void {
+  #finish(response: RpcReply): void {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)

@@ -130,11 +130,9 @@ export class Streams {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
       if (stream.ended) return
-      const notify = (differs: boolean): void => {
+      return andThen(changed(stream.owner, previous, next), differs => {
         if (differs) stream.notify('notifications/tools/list_changed')
-      }
-      const differs = changed(stream.owner, previous, next)
-      return andThen(differs, notify)
+      })
     })
   }
 

@@ -1,6 +1,7 @@
 /** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
 
 import { type Principal, principal } from '../../../model/principal.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
@@ -39,7 +40,7 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
     phase: 'identify',
     run(exchange) {
       const { authorization, apiKey } = exchange.credentials
-      let verified: Principal | Refusal | Promise<Principal | Refusal>
+      let verified: MaybePromise<Principal | Refusal>
       if (authorization !== '') {
         const token = bearerToken(authorization)
         if (token === undefined) return refuse('token_malformed')
@@ -55,9 +56,7 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
       } else {
         return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
       }
-      return verified instanceof Promise
-        ? verified.then(value => accept(exchange, value))
-        : accept(exchange, verified)
+      return andThen(verified, value => accept(exchange, value))
     },
   }
 }

@@ -1,6 +1,7 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
 
 import type { Principal } from '../../../model/principal.ts'
+import { andThen } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -100,8 +101,7 @@ export function takeQuota(quota: Quota): Stage {
         const key = consumerKey(principal, subscriptionId)
         request = tool === undefined ? { key, limits, nowMs } : { key, limits, nowMs, tool }
       }
-      const taken = quota.take(request)
-      return taken instanceof Promise ? taken.then(value => accept(exchange, value)) : accept(exchange, taken)
+      return andThen(quota.take(request), taken => accept(exchange, taken))
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Asks the policy whether the call may be made and turns a denial into a refusal. It holds no rule of its own. */
 
+import { andThen } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -27,9 +28,7 @@ export function authorize(observer: DecisionObserver = NOBODY): Stage {
       if (exchange.operation.action === 'session') return undefined
       const input = policyInput(exchange)
       const decided = exchange.snapshot.policy.decide(input, subjectKeyOf(exchange), resourceKeyOf(exchange))
-      return decided instanceof Promise
-        ? decided.then(value => accept(exchange, input, value))
-        : accept(exchange, input, decided)
+      return andThen(decided, decision => accept(exchange, input, decision))
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
 
+import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
@@ -46,9 +47,7 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
       const response = cache.respond(exchange, call)
       const redacted = redactedPaths(exchange)
       if (redacted === undefined) return response
-      return response instanceof Promise
-        ? response.then(outcome => redactOutcome(outcome, redacted))
-        : redactOutcome(response, redacted)
+      return andThen(response, outcome => redactOutcome(outcome, redacted))
     },
   }
 }

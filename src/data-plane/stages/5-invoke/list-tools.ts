@@ -1,5 +1,6 @@
 /** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
 
+import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -41,16 +42,14 @@ export function listTools(): Stage {
         return undefined
       }
       const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]
-      const decisions: (Decision | Promise<Decision>)[] = []
+      const decisions: MaybePromise<Decision>[] = []
       for (const entry of entries) {
         const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
         decisions.push(decision)
         // each further evaluation might hold the thread as long as this one
         if (!(decision instanceof Promise) && decision.unavailable === true) break
       }
-      return decisions.some(decision => decision instanceof Promise)
-        ? Promise.all(decisions).then(all => keep(exchange, key, entries, all))
-        : keep(exchange, key, entries, decisions as Decision[])
+      return andThen(whenAll(decisions), all => keep(exchange, key, entries, all))
     },
   }
 }
