@@ -1,11 +1,11 @@
-/** What operators ask about the policy: which one serves, why a decision came out as it did, and to promote a candidate. Each runs through the pipeline as action `admin`. */
+/** Policy endpoints for operators: status, explanation of a decision, promotion of the candidate. Access is decided by the pipeline. */
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
-/** What the deployment knows about its policy; every object is JSON for operators, without secrets. */
+/** Status and operations of the policy; objects are JSON for operators, without secrets. */
 export interface PolicyOperations {
   status(): Promise<object>
   /** undefined when no such decision is kept. */
@@ -14,7 +14,7 @@ export interface PolicyOperations {
   promote(): Promise<string | undefined>
 }
 
-/** Ids are UUIDs; anything else is not worth a search. */
+/** Ids are UUIDs. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export class PolicyAdmin {
@@ -39,7 +39,7 @@ export class PolicyAdmin {
       const found = ID.test(id) ? await this.#operations.explain(id) : undefined
       if (found !== undefined) return call.respond(200, found)
       const message =
-        'No such decision is kept. Denials are, until the log is rotated; allowed ones as far as the settings ask for them.'
+        'No such decision is in the log. Denials are logged until rotation; allowed decisions as configured.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }

@@ -8,7 +8,7 @@ import type { RestTools } from './rest.ts'
 
 export interface AdminParts {
   readonly quota: Quota
-  /** Forgets what is remembered; each returns how much that was (contract §3, cache clear). */
+  /** Clear the caches; each returns the number of entries evicted. */
   readonly caches: {
     readonly api_keys: () => number
     readonly tokens: () => number
@@ -43,7 +43,7 @@ export class Admin {
     this.#gateway = gateway
     this.#parts = parts
     this.#rest = rest
-    // An administrator of another thread or instance has said so.
+    // cleared by a request to another thread or instance
     parts.quota.onCleared(() => this.#clear())
   }
 
@@ -72,7 +72,7 @@ export class Admin {
     })
   }
 
-  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, whatever tenant or subscription it belongs to. */
+  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, in all tenants and subscriptions. */
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
     ignoreBody(this.#gateway, call)
     this.#serve(call, snapshot, 'quotas', async () => {
@@ -100,7 +100,7 @@ export class Admin {
     })
   }
 
-  /** @returns how much was forgotten here */
+  /** @returns the entries evicted in this thread */
   #clear(): Record<string, number> {
     const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
     const cached = this.#cached === undefined ? 0 : 1

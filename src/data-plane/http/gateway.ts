@@ -1,4 +1,4 @@
-/** What every endpoint of the gateway shares: the current snapshot, the pipeline, the product's name. It answers nothing itself. */
+/** What all endpoints share: the parts of the gateway, and running an operation through the pipeline. It sends no response. */
 import { andThen } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
@@ -72,7 +72,7 @@ function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final
   return { exchange, final }
 }
 
-/** As `run`, with the time of each stage told to a caller who may see it. */
+/** As `run`, and reports stage timings if the caller may see them. */
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
   exchange.timings = []
   return andThen(parts.pipeline(exchange), final =>
@@ -80,7 +80,7 @@ function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | 
   )
 }
 
-/** Adds an exchange to what the answer tells of its time, where it was asked for and the caller may see it. */
+/** Adds the timings of an exchange to the response if the caller may see them. */
 export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
   return andThen(mayReadTiming(exchange), may => {
     if (!may) return

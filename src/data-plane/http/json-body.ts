@@ -1,4 +1,4 @@
-/** Reads a bounded JSON body. It gives back a value or a refusal, and knows nothing of what the value means. */
+/** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'

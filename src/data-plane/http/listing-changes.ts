@@ -7,7 +7,7 @@ import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import { toolsJson, type View } from './tool-view.ts'
 
-/** @param listTools the stage that decides what is listed, so that there is one rule for it */
+/** @param listTools the stage, so that the same rule applies as to requests */
 export function listingChanges(listTools: Stage) {
   function listingOf(
     principal: Principal,

@@ -1,4 +1,4 @@
-/** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
+/** REST access to tools: list and call. It handles no JSON-RPC. */
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'

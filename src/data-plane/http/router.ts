@@ -52,7 +52,7 @@ export interface RouterParts {
   readonly policy: PolicyAdmin
   readonly oauth: OAuthFront
   readonly proxy: ApiProxy
-  /** Makes the matcher of a table; called anew for each snapshot whose APIs differ. */
+  /** Makes the matcher of a table; called again for each snapshot whose API prefixes differ. */
   readonly matcher: (rows: readonly RouteRow[]) => RouteMatcher
 }
 
@@ -107,7 +107,7 @@ export function createRouter(parts: RouterParts): Router {
       const method = request.method === 'HEAD' ? 'GET' : request.method
       const row = table.match(method, request.path)
       if (typeof row === 'number') return routes[row]!.endpoint(call, table)
-      // before the first snapshot nobody can tell which addresses there are
+      // the addresses of proxied APIs are unknown before the first snapshot
       if (row === 'not_found' && gateway.snapshot() === undefined)
         return rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
       const allow = row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : []
@@ -134,7 +134,7 @@ function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path:
   if (fault === 'not_found') return refuse('route_not_found')
   if (fault === 'method_not_allowed') return refuse('method_not_allowed')
   return refuse('invalid_request', {
-    message: `The path is not valid: an encoded slash, a control character or broken UTF-8 is never guessed at (${path.length} characters).`,
+    message: `The path is not valid: encoded slashes, control characters and invalid UTF-8 are refused (${path.length} characters).`,
   })
 }
 

@@ -8,7 +8,7 @@ import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 
-/** What compiling needs from other rooms. */
+/** Provided by the tool-request folder. */
 export interface CompileParts {
   readonly policy: PreparedPolicy
   readonly prepare: (tool: Tool) => Prepared

@@ -11,7 +11,7 @@ export interface BuiltBody {
   readonly body: string | Uint8Array
 }
 
-/** undefined from the returned function: there is no body to send. */
+/** The returned function gives undefined when the request has no body. */
 export function prepareBody(binding: BodyBinding): (args: Args) => BuiltBody | undefined {
   const value = prepareValue(binding)
   const render = renderer(binding)

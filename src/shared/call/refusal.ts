@@ -1,4 +1,4 @@
-/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing; `gateway/` does. */
+/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing: `data-plane/http` does. */
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
@@ -31,7 +31,7 @@ export const REFUSALS = {
     error: 'method_not_allowed',
     status: 405,
     rpcCode: METHOD_NOT_FOUND,
-    message: 'The address does not take this method.',
+    message: 'This address does not support the method.',
   },
   overloaded: {
     error: 'overloaded',
@@ -55,7 +55,7 @@ export const REFUSALS = {
     error: 'payload_too_large',
     status: 413,
     rpcCode: 413,
-    message: 'The body is larger than this gateway takes.',
+    message: 'The body is larger than this gateway accepts.',
   },
   unsupported_media_type: {
     error: 'unsupported_media_type',
@@ -209,7 +209,8 @@ export const REFUSALS = {
     error: 'forbidden',
     status: 403,
     rpcCode: 403,
-    message: 'The policy wants the client asked before this call, and this client cannot be.',
+    message:
+      'The policy requires input from the client before this call, and this client does not support it.',
   },
   confirmation_declined: {
     error: 'forbidden',
@@ -221,13 +222,13 @@ export const REFUSALS = {
     error: 'confirmation_required',
     status: 403,
     rpcCode: 403,
-    message: 'The call waits for an answer of its client.',
+    message: 'The call is pending: the client must respond to the questions first.',
   },
   header_mismatch: {
     error: 'header_mismatch',
     status: 400,
     rpcCode: HEADER_MISMATCH,
-    message: 'A header says something else than the argument it mirrors.',
+    message: 'A header differs from the argument it mirrors.',
   },
   tool_not_found: {
     error: 'tool_not_found',
@@ -239,14 +240,14 @@ export const REFUSALS = {
     error: 'invalid_arguments',
     status: 400,
     rpcCode: INVALID_PARAMS,
-    message: 'The arguments do not fit the input schema.',
+    message: 'The arguments do not match the input schema.',
   },
 
   tool_execution_failed: {
     error: 'tool_execution_failed',
     status: 500,
     rpcCode: INTERNAL_ERROR,
-    message: 'The backend answered with an error.',
+    message: 'The backend responded with an error.',
   },
   backend_unreachable: {
     error: 'backend_unreachable',
@@ -258,15 +259,20 @@ export const REFUSALS = {
     error: 'backend_unreachable',
     status: 503,
     rpcCode: INTERNAL_ERROR,
-    message: 'The backend has not answered several times in a row; it is tried again later.',
+    message: 'The backend failed several times in a row and is not called for a while. Retry later.',
   },
   backend_timeout: {
     error: 'backend_timeout',
     status: 504,
     rpcCode: INTERNAL_ERROR,
-    message: 'The backend did not answer in time.',
+    message: 'The backend did not respond in time.',
   },
-  cancelled: { error: 'cancelled', status: 499, rpcCode: INTERNAL_ERROR, message: 'The caller went away.' },
+  cancelled: {
+    error: 'cancelled',
+    status: 499,
+    rpcCode: INTERNAL_ERROR,
+    message: 'The client cancelled the call.',
+  },
   internal_error: {
     error: 'internal_error',
     status: 500,
@@ -285,7 +291,7 @@ export interface DenialReason {
   readonly scopes?: readonly string[]
 }
 
-/** What goes beside the row: all optional, all safe to show to the caller. */
+/** Details beside the row: optional, and safe to show to the caller. */
 export interface RefusalDetail {
   readonly message?: string
   readonly reasons?: readonly DenialReason[]
@@ -311,7 +317,7 @@ export interface Refusal extends RefusalDetail {
   readonly message: string
 }
 
-/** A frozen refusal. Without detail the same object is returned each time, so the common ones cost nothing. */
+/** A frozen refusal; without detail the same object each time, so that common ones cost nothing. */
 export function refuse(reason: RefusalReason, detail?: RefusalDetail): Refusal {
   if (detail === undefined) return BARE[reason]
   const row = REFUSALS[reason]

@@ -1,4 +1,4 @@
-/** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
+/** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
@@ -37,14 +37,14 @@ import {
   type ProtocolVersion,
 } from './versions.ts'
 
-/** What is known about the conversation a request belongs to. */
+/** Context of a request. */
 export interface Conversation {
   readonly call: Call
   readonly snapshot: Snapshot
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
   readonly transport: Transport<Exchange>
-  /** Modern era: what a client is asked when a call waits for it. */
+  /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
 }
 
@@ -132,9 +132,9 @@ export class Dispatcher {
       const listing = exchange.listing!
       const page = pageOf(listing.tools, cursor)
       if (page === undefined)
-        return fault(request.id, INVALID_PARAMS, 'cursor is not one this server has given out.')
+        return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
-      // no JSON holds this character, so the list can be put where it stands: as text, and as bytes that are at hand
+      // JSON never contains this character, so it marks the place of the list, which may be text or cached bytes
       const frame = writer.list(request.id, `{"tools":\0${next}}`)
       const at = frame.body.indexOf('\0')
       const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
@@ -200,7 +200,7 @@ export class Dispatcher {
     refusal: Refusal,
   ): RpcReply {
     const { call, version } = conversation
-    // from 2025-11-25 on the model reads what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
     if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
       return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
@@ -224,14 +224,14 @@ export class Dispatcher {
         return fault(
           id,
           INVALID_PARAMS,
-          'requestState is not one this server gave out for this call, or has expired. Call again without it.',
+          'requestState was not issued for this call, or has expired. Repeat the call without it.',
         )
       }
       if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
     }
     const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
     if (ended.exchange.operation.action === 'tools.call' && isToolError(refusal)) {
-      // a refused quota brings the standing of its own limit
+      // a quota refusal has its own X-RateLimit headers
       const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
       const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }
       return writer.toolError(id, refusal.message, [...headers, ...standing], meta)
@@ -239,7 +239,7 @@ export class Dispatcher {
     return {
       status: rpcStatus(refusal),
       headers,
-      // as for a session that does not exist, which is refused before the request is read
+      // as for an unknown session, which is refused before the request is read
       body: errorMessage(
         refusal.reason === 'session_not_found' ? null : id,
         rpcError(refusal, call.requestId),

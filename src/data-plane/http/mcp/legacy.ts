@@ -125,8 +125,8 @@ export class LegacyCalls {
   }
 
   /**
-   * HTTP+SSE (MCP 2024-11-05): the POST is accepted, and the response is sent on the session's stream, on whichever instance that is
-   * open. Nothing is sent on the stream before the caller is known to own the session; other callers get the refusal as the response of
+   * HTTP+SSE (MCP 2024-11-05): the POST is accepted, and the response is sent on the session's stream, which may be open on another
+   * instance. Nothing is sent on the stream before the caller is known to own the session; other callers get the refusal as the response of
    * the POST.
    */
   async #onLegacyStream(

@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 messages: what a POST body holds, and how answers are written. It dispatches nothing. */
+/** JSON-RPC 2.0 messages: reads those of a POST body and writes responses. It dispatches nothing. */
 
 import type { CallEnvelope } from '../../kernel/envelope.ts'
 
@@ -17,7 +17,7 @@ export interface RpcNotification {
   readonly params: { readonly [name: string]: unknown }
 }
 
-/** A client's answer to something the server asked. */
+/** A client's response to a request of the server. */
 export interface RpcResponse {
   readonly kind: 'response'
   readonly id: RequestId
@@ -25,7 +25,7 @@ export interface RpcResponse {
   readonly error?: unknown
 }
 
-/** `id` is what the answer must carry: null when the message has none that can be used. */
+/** `id` is that of the error response: null when the message has no usable id. */
 export interface RpcInvalid {
   readonly kind: 'invalid'
   readonly id: RequestId | null

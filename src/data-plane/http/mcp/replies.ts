@@ -1,4 +1,4 @@
-/** Short answers that several files of the MCP endpoint give, and what they read off a head. No state. */
+/** Responses and header readers that several files of the MCP endpoint use. No state. */
 import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'

@@ -10,7 +10,7 @@ export interface RpcReply {
   readonly headers: readonly string[]
   /** The JSON-RPC message, serialized. */
   readonly body: string
-  /** The same in two pieces, of a long answer whose bytes were at hand. */
+  /** The same in two pieces, when most of a long body is cached as bytes. */
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
 

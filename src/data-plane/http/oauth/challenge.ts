@@ -2,7 +2,7 @@
 
 /**
  * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would
- * list no tool, because a list holds only what the caller may call, and nothing would then tell the client to ask for more.
+ * list no tool, because a list holds only what the caller may call, and the client would not learn that it can request more.
  */
 export const FIRST_SCOPES: readonly string[] = ['openid', 'read', 'execute']
 

@@ -1,4 +1,4 @@
-/** Mounts the OAuth front: documents that any page may read, and the two proxies. What they answer is `front.ts`. */
+/** Routes of the OAuth endpoints: documents that any page may read, and the two proxies. `front.ts` makes the responses. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Call } from '../call.ts'
 import type { OAuthFront } from './front.ts'

@@ -1,4 +1,4 @@
-/** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
+/** Verifies the credential and sets the principal and tenant of the call. It makes no access decision. */
 
 import { type Principal, principal } from '../../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
@@ -12,8 +12,8 @@ import type { Stage } from '../../pipeline/stage.ts'
 /** May act for another tenant with `X-Tenant-ID` (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'
 
-/** Whoever calls an API that asks for no authentication. */
-const ANYBODY = principal({
+/** The caller of an API that requires no authentication. */
+const ANONYMOUS = principal({
   kind: 'anonymous',
   subject: 'anonymous',
   consumer: 'anonymous',
@@ -52,7 +52,7 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
         exchange.operation.action === 'proxy' &&
         !exchange.operation.api.authRequired
       ) {
-        verified = ANYBODY
+        verified = ANONYMOUS
       } else {
         return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
       }

@@ -10,7 +10,7 @@ import { denial } from '../shared/denial.ts'
 import { listingInput } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-/** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
+/** Classes of callers whose listing is cached per snapshot; further listings are computed for each request. */
 const CACHED_LISTINGS = 1024
 
 export function listTools(): Stage {
@@ -20,7 +20,7 @@ export function listTools(): Stage {
     entries: readonly CompiledTool[],
     decisions: readonly Decision[],
   ): Outcome {
-    // a list without the tools that could not be decided would be wrong, and remembered as long as the snapshot
+    // a list without the undecided tools would be wrong and stay cached with the snapshot
     const undecided = decisions.find(decision => decision.unavailable === true)
     if (undecided !== undefined) return denial(undecided, exchange.principal!)
     const allowed = entries.filter((_, at) => decisions[at]!.allow)

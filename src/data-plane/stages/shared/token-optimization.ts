@@ -1,4 +1,4 @@
-/** Shortens tool results for language models. A marker replaces whatever `aggressive` leaves out; `moderate` drops only empty values. */
+/** Shortens tool results for language models. A marker replaces what `aggressive` leaves out; `moderate` drops only empty values. */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
 import type { OptimizationLevel } from '../../pipeline/operation.ts'

@@ -360,7 +360,7 @@ describe('invoke-tool', () => {
       failure: 'tool_execution_failed',
       result: {
         isError: true,
-        content: [{ text: `The backend answered with status ${status}: {"detail":"no"}` }],
+        content: [{ text: `The backend responded with status ${status}: {"detail":"no"}` }],
       },
     })
   })
