@@ -1,4 +1,4 @@
-/** A compiler that remembers against one that does not: after any row of changes both serve the same. */
+/** An incremental compiler against one without state: after any sequence of changes both serve the same. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compile, SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
@@ -126,8 +126,8 @@ function reported(snapshot: Snapshot) {
   }
 }
 
-describe('a compiler that remembers', () => {
-  it('serves what one without a memory would, whatever changed before', () => {
+describe('an incremental compiler', () => {
+  it('serves what one without state would, after any changes', () => {
     fc.assert(
       fc.property(fc.array(drawn, { minLength: 1, maxLength: 12 }), changes => {
         const caching = new SnapshotCompiler(prepare)

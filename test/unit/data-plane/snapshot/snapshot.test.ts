@@ -5,7 +5,7 @@ import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/documen
 import { aSnapshot, aTool } from '../../../fixtures/exchange.ts'
 
 describe('seal', () => {
-  it('gives the same version to the same content, whatever the order of its keys', () => {
+  it('gives the same version to the same content in any order of keys', () => {
     const tool = aTool()
     const turned = Object.fromEntries(Object.entries(tool).reverse()) as unknown as typeof tool
     expect(seal({ ...EMPTY_CONTENT, tools: [tool] }).version).toBe(
@@ -58,7 +58,7 @@ describe('SnapshotHolder', () => {
     expect(holder.lastFault).toBeUndefined()
   })
 
-  it('tells listeners of a swap, and of nothing when the version is the same', () => {
+  it('notifies listeners of a swap, but not when the version is the same', () => {
     const holder = new SnapshotHolder(document => aSnapshot(document))
     const swaps: (string | undefined)[] = []
     holder.onSwap((_, previous) => swaps.push(previous?.version))

@@ -84,7 +84,7 @@ describe('both', () => {
     expect(savedBytes).toBe(Buffer.byteLength(JSON.stringify({ a: null, b: 1 }, null, 2)) - '{"b":1}'.length)
   })
 
-  it('are made once of a part, whoever asks, and anew at another level', () => {
+  it('are computed once for a part, and again at another level', () => {
     const result = text({ a: null, b: 'x'.repeat(400) })
     const parse = vi.spyOn(JSON, 'parse')
     const [first, again] = [optimize(result, 'moderate'), optimize({ ...result }, 'moderate')]
@@ -97,7 +97,7 @@ describe('both', () => {
     expect(optimize(result, 'moderate')).toEqual(first)
   })
 
-  it('never make an answer longer', () => {
+  it('never make a result longer', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
