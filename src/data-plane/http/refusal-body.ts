@@ -3,7 +3,7 @@ import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */
-export interface ChallengeContext {
+interface ChallengeContext {
   readonly resourceMetadataUrl: string
 }
 

@@ -43,7 +43,7 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/he
 
 type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
 
-export interface RouterParts {
+interface RouterParts {
   readonly gateway: GatewayParts
   readonly cors: Cors
   readonly rest: RestTools

@@ -8,8 +8,8 @@ export const CAPABILITY_OF = {
   'roots/list': 'roots',
 } as const
 
-export type QuestionMethod = keyof typeof CAPABILITY_OF
-export type ClientCapability = (typeof CAPABILITY_OF)[QuestionMethod]
+type QuestionMethod = keyof typeof CAPABILITY_OF
+type ClientCapability = (typeof CAPABILITY_OF)[QuestionMethod]
 
 /** One question, in the words of MCP. */
 export interface Question {

@@ -9,7 +9,7 @@ import type { Snapshot } from './snapshot.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 
 /** Provided by the tool-request folder. */
-export interface CompileParts {
+interface CompileParts {
   readonly policy: PreparedPolicy
   readonly prepare: (tool: Tool) => Prepared
 }

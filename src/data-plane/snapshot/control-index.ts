@@ -13,7 +13,7 @@ interface TenantParts {
   readonly keys: readonly (readonly [prefix: string, entry: KeyEntry])[]
 }
 
-export interface ControlIndex {
+interface ControlIndex {
   /** Tenants by name, each with its APIs by prefix; the same array as before when they are the same. */
   readonly apis: readonly CompiledApi[]
   readonly apisById: SharedTable<CompiledApi>

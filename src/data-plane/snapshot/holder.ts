@@ -4,7 +4,7 @@ import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Snapshot } from './snapshot.ts'
 
-export type Acknowledgement =
+type Acknowledgement =
   | { readonly kind: 'ack'; readonly version: string }
   | { readonly kind: 'nack'; readonly version: string; readonly reason: string }
 

@@ -5,7 +5,7 @@ import type { CompiledTool } from './snapshot.ts'
 /** A validator and a builder of requests; made from the tool alone. */
 export type Prepared = Pick<CompiledTool, 'validate' | 'buildRequest'>
 
-export interface ToolIndex {
+interface ToolIndex {
   readonly count: number
   /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
   readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>

@@ -28,7 +28,7 @@ import { optimizeResult } from './6-settle/optimize-result.ts'
 import { type CallMetrics, recordMetrics } from './6-settle/record-metrics.ts'
 import { releaseQuota } from './6-settle/release-quota.ts'
 
-export interface StageParts {
+interface StageParts {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota

@@ -6,7 +6,7 @@ import { serializePairs } from './serialize.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-export interface BuiltBody {
+interface BuiltBody {
   readonly contentType: string
   readonly body: string | Uint8Array
 }

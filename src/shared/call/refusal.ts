@@ -282,7 +282,6 @@ export const REFUSALS = {
 } as const satisfies Record<string, Row>
 
 export type RefusalReason = keyof typeof REFUSALS
-export type RefusalRow = Row
 
 /** One reason of a policy denial; `code` comes from the rule's METADATA, `scopes` says which scopes would have sufficed. */
 export interface DenialReason {
@@ -292,7 +291,7 @@ export interface DenialReason {
 }
 
 /** Details beside the row: optional, and safe to show to the caller. */
-export interface RefusalDetail {
+interface RefusalDetail {
   readonly message?: string
   readonly reasons?: readonly DenialReason[]
   readonly decisionId?: string
@@ -313,7 +312,7 @@ export interface RefusalDetail {
 export interface Refusal extends RefusalDetail {
   readonly kind: 'refusal'
   readonly reason: RefusalReason
-  readonly row: RefusalRow
+  readonly row: Row
   readonly message: string
 }
 

@@ -17,7 +17,7 @@ import { McpPost } from './post.ts'
 import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
-export interface McpOptions {
+interface McpOptions {
   readonly keys: KeyRing
   readonly calls: CallReader
   readonly limiter: StreamLimiterOptions

@@ -19,7 +19,7 @@ export interface Carried {
 }
 
 /** The call a state is good for. */
-export type AskedCall = Pick<Inquiry, 'tool' | 'arguments' | 'principal'>
+type AskedCall = Pick<Inquiry, 'tool' | 'arguments' | 'principal'>
 
 /** `<key id>.<expiry ms>.<carried>.<HMAC>` over caller, tool, the exact arguments and what is carried: good for this call by this caller and no other. */
 export class InquiryStates {

@@ -26,7 +26,7 @@ export interface RpcResponse {
 }
 
 /** `id` is that of the error response: null when the message has no usable id. */
-export interface RpcInvalid {
+interface RpcInvalid {
   readonly kind: 'invalid'
   readonly id: RequestId | null
   readonly reason: string

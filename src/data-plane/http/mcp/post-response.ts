@@ -14,7 +14,7 @@ const TICK_MS = 100
 const KEEP_ALIVE_MS = 15_000
 const RETRY_MS = 1000
 
-export interface PostResponseOptions {
+interface PostResponseOptions {
   /** The client takes event streams (`Accept`). */
   readonly streams: boolean
   /** Where events are kept, and for which session; undefined when the stream cannot be resumed. */

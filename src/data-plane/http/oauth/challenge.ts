@@ -6,7 +6,7 @@
  */
 export const FIRST_SCOPES: readonly string[] = ['openid', 'read', 'execute']
 
-export interface Challenge {
+interface Challenge {
   /** Absolute address of the protected-resource document (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
   /** undefined when no credential was shown (RFC 6750 §3.1 wants no error code then). */

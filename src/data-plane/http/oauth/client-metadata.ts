@@ -2,7 +2,7 @@
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */
-export interface ClientMetadata {
+interface ClientMetadata {
   readonly redirect_uris: readonly string[]
   readonly grant_types: readonly string[]
   readonly response_types: readonly string[]
@@ -21,7 +21,7 @@ export interface Registration {
   readonly scope: string | undefined
 }
 
-export interface RegistrationFault {
+interface RegistrationFault {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly description: string
 }

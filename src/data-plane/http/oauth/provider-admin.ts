@@ -7,7 +7,7 @@ export interface ProviderAdmin {
   makePublic(clientId: string): Promise<string | undefined>
 }
 
-export interface KeycloakAdminOptions {
+interface KeycloakAdminOptions {
   readonly egress: Egress
   /** `AUTH_ADMIN_URL`, e.g. `https://id.example/admin/realms/platform`. */
   readonly adminUrl: string
@@ -160,7 +160,7 @@ function clientIn(bytes: Uint8Array, clientId: string): FoundClient | undefined 
   }
 }
 
-export interface ProviderAdminSettings {
+interface ProviderAdminSettings {
   readonly issuer: string
   readonly adminClientId: string | undefined
   readonly adminClientSecret: string | undefined

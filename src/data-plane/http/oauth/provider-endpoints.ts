@@ -10,7 +10,7 @@ export interface ProviderAddresses {
   readonly registrationEndpoint: string | undefined
 }
 
-export type DiscoveryDocument = Readonly<Record<string, unknown>>
+type DiscoveryDocument = Readonly<Record<string, unknown>>
 
 const TIMEOUT_MS = 5000
 /** Between two tries to learn the addresses. */

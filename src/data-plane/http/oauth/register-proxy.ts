@@ -10,7 +10,7 @@ export const MAX_REGISTRATION_BYTES = 32 * 1024
 const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000
 
-export interface RegisterParts {
+interface RegisterParts {
   readonly egress: Egress
   /** undefined when the provider takes no registrations. */
   readonly registrationEndpoint: string | undefined

@@ -9,7 +9,7 @@ import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 
-export interface OAuthRoute {
+interface OAuthRoute {
   readonly method: 'GET' | 'POST'
   readonly pattern: string
   readonly endpoint: (call: Call) => void

@@ -17,11 +17,7 @@ function consumes(exchange: Exchange): boolean {
 }
 
 /** One counter per tenant and consumer, and per subscription where one applies (contract §4). */
-export function quotaKey(
-  tenant: string | undefined,
-  consumer: string,
-  subscriptionId: string | undefined,
-): string {
+function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
   return subscriptionId === undefined
     ? `${tenant ?? ''}/${consumer}`
     : `${tenant ?? ''}/${consumer}/${subscriptionId}`

@@ -4,7 +4,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 
-export type RedactedPaths = readonly (readonly string[])[]
+type RedactedPaths = readonly (readonly string[])[]
 
 const WITHHELD: Content = Object.freeze({
   type: 'text',

@@ -24,7 +24,7 @@ interface Shared {
 }
 
 /** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
-export type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
+type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
 
 const MAX_ENTRIES = 10_000
 /** An entry in use moves at most this often: moving it costs more than finding it. */

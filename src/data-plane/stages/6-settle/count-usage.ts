@@ -4,7 +4,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
 
-export interface SubscriptionUse {
+interface SubscriptionUse {
   readonly subscriptionId: string
   /** UTC, `YYYY-MM-DD`. */
   readonly day: string
