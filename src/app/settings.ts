@@ -69,6 +69,8 @@ export interface Settings extends RoleSettings {
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly metrics: { readonly port: number; readonly maxConsumers: number }
   readonly maxInFlight: number
+  /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
+  readonly preAuthRatePerMin: number
   /** Threads that serve calls, where the listener can share its port. */
   readonly workers: number
   readonly metering: MeteringSettings
@@ -167,6 +169,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     metering: readMetering(read),
     telemetry: readTelemetry(read),
     workers: readWorkers(read),
+    preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {

@@ -4,6 +4,7 @@
  */
 import { Admin } from '../../data-plane/http/admin.ts'
 import { PolicyAdmin } from '../../data-plane/http/admin-policy.ts'
+import { AttemptLimit } from '../../data-plane/http/attempt-limit.ts'
 import { clientAddresses, trustOf } from '../../data-plane/http/client-address.ts'
 import { Cors } from '../../data-plane/http/cors.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
@@ -127,6 +128,15 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   let draining = false
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => holder.lastFault ?? conditions.summary
+  const { kernel } = createKernel()
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
+  const attempts = new AttemptLimit({
+    buckets: kernel,
+    perMinute: settings.preAuthRatePerMin,
+    clientAddress: addressOf,
+    trusted: settings.sse.trustedProxies,
+    nowMs: clock.now,
+  })
   const parts: GatewayParts = {
     pipeline,
     snapshot: () => {
@@ -137,6 +147,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     keysReady: () => tokens.ready,
     draining: () => draining,
     sessions,
+    attempts,
     url: gatewayUrl,
     name: 'toolgate',
     version: VERSION,
@@ -144,8 +155,6 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     nowMs: clock.now,
   }
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
-  const addressOf = clientAddresses(settings.sse.trustedProxies)
-  const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys,
     calls: new CallReader(kernel.envelope),
@@ -197,6 +206,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   metrics.read('platform_result_cache_misses_total', () => results.counts.misses)
   metrics.read('platform_results_remembered', () => results.size)
   metrics.read('platform_decisions_remembered', () => policy.current().cached)
+  metrics.read('platform_attempts_refused_total', () => attempts.refused)
   metrics.read('platform_streams', () => mcp.openStreams)
   metrics.read('platform_calls_in_flight', () => admission.inFlight())
 

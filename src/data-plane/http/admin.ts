@@ -1,15 +1,14 @@
 /** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
-import { Cancellation } from '../../shared/call/cancellation.ts'
-import { refuse } from '../../shared/call/refusal.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
-import { type Ended, type GatewayParts, run } from './gateway.ts'
+import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
-export interface AdminParts {
+interface AdminParts {
   readonly quota: Quota
-  /** Forgets what is remembered; each returns how much that was (contract §3, cache clear). */
+  /** Clear the caches; each returns the number of entries evicted. */
   readonly caches: {
     readonly api_keys: () => number
     readonly tokens: () => number
@@ -44,27 +43,27 @@ export class Admin {
     this.#gateway = gateway
     this.#parts = parts
     this.#rest = rest
-    // An administrator of another thread or instance has said so.
+    // cleared by a request to another thread or instance
     parts.quota.onCleared(() => this.#clear())
   }
 
   /** GET /admin/sessions/stats */
   sessionStatistics(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, 'sessions', async () =>
+    this.#serve(call, snapshot, 'sessions', async () =>
       call.respond(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
     )
   }
 
   /** GET /admin/quotas */
   quotas(call: Call, snapshot: Snapshot): void {
-    this.#authorized(call, snapshot, 'quotas', async () =>
+    this.#serve(call, snapshot, 'quotas', async () =>
       call.respond(200, byConsumer(await this.#statistics(call.receivedAtMs))),
     )
   }
 
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
-    this.#authorized(call, snapshot, 'quotas', async () => {
+    this.#serve(call, snapshot, 'quotas', async () => {
       const found = byConsumer(await this.#statistics(call.receivedAtMs)).find(
         row => row.consumer_id === consumerId,
       )
@@ -73,14 +72,10 @@ export class Admin {
     })
   }
 
-  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, whatever tenant or subscription it belongs to. */
+  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, in all tenants and subscriptions. */
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
-    call.request.readBody(
-      this.#gateway.maxBodyBytes,
-      () => {},
-      () => {},
-    )
-    this.#authorized(call, snapshot, 'quotas', async () => {
+    ignoreBody(this.#gateway, call)
+    this.#serve(call, snapshot, 'quotas', async () => {
       const keys = (await this.#parts.quota.statistics())
         .map(row => row.key)
         .filter(key => consumerOf(key) === consumerId)
@@ -97,19 +92,15 @@ export class Admin {
 
   /** POST /admin/cache/clear */
   clearCache(call: Call, snapshot: Snapshot): void {
-    call.request.readBody(
-      this.#gateway.maxBodyBytes,
-      () => {},
-      () => {},
-    )
-    this.#authorized(call, snapshot, 'cache', async () => {
+    ignoreBody(this.#gateway, call)
+    this.#serve(call, snapshot, 'cache', async () => {
       const cleared = this.#clear()
       await this.#parts.quota.clearElsewhere()
       call.respond(200, { status: 'ok', cleared })
     })
   }
 
-  /** @returns how much was forgotten here */
+  /** @returns the entries evicted in this thread */
   #clear(): Record<string, number> {
     const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
     const cached = this.#cached === undefined ? 0 : 1
@@ -134,29 +125,8 @@ export class Admin {
     return rows
   }
 
-  #authorized(
-    call: Call,
-    snapshot: Snapshot,
-    resource: 'sessions' | 'quotas' | 'cache',
-    then: () => Promise<void>,
-  ): void {
-    const finish = async ({ final }: Ended): Promise<void> => {
-      if (final?.kind === 'refusal') return this.#rest.refuse(call, final)
-      try {
-        await then()
-      } catch {
-        this.#rest.refuse(call, refuse('internal_error'))
-      }
-    }
-    const ended = run(
-      this.#gateway,
-      snapshot,
-      call,
-      'admin',
-      { action: 'admin', resource },
-      new Cancellation(),
-    )
-    void Promise.resolve(ended).then(finish)
+  #serve(call: Call, snapshot: Snapshot, resource: AdminResource, respond: () => Promise<void>): void {
+    void serveAdmin(this.#gateway, this.#rest, call, snapshot, resource, respond)
   }
 
   #unknown(call: Call, consumerId: string): void {

@@ -1,4 +1,4 @@
-/** One HTTP request at the gateway: its ids, its credentials, and the one way to answer it. It knows no endpoint. */
+/** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
@@ -8,18 +8,18 @@ import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-con
 
 export const JSON_TYPE = 'application/json'
 
-/** What every answer of the gateway carries besides its own headers: request id, trace id, CORS. */
+/** Adds to every response request id, trace id and CORS headers. */
 export class Call {
   readonly request: HttpRequest
   readonly response: HttpResponse
   readonly requestId: string
   traceId: string
-  /** What the caller's `traceparent` names as parent. */
+  /** Parent span of the caller's `traceparent`. */
   parentSpanId: string | undefined
-  /** The caller's word on recording stands for its own trace; a trace of ours is recorded. */
+  /** The caller's flags, so that its sampling decision holds; `01` for a new trace. */
   traceFlags: string
   readonly receivedAtMs: number
-  /** Set when the caller may see where the time went; told with the head of the answer. */
+  /** Set when the caller may see timings; sent as a response header. */
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
   corsHeaders: readonly string[]
@@ -46,7 +46,7 @@ export class Call {
     }
   }
 
-  /** Continues the trace that the body speaks of, where the headers speak of none. */
+  /** Continues the trace named in the body, unless the headers name one. */
   adoptTrace(texts: TraceTexts): void {
     if (this.request.header('traceparent') !== '') return
     const parent = readTraceparent(texts.traceparent)
@@ -57,7 +57,7 @@ export class Call {
     this.#traceTexts = texts
   }
 
-  /** Headers for whoever is called next: flat, checked, without `traceparent`, which names the step that calls. */
+  /** Headers for backend requests: flat, validated, without `traceparent`, which the stage that calls sets. */
   get traceHeaders(): readonly string[] {
     const { request } = this
     const baggage = request.header('baggage')
@@ -81,7 +81,7 @@ export class Call {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
   }
 
-  /** A JSON body that ends with bytes which many answers share. */
+  /** Sends a JSON body that ends with bytes shared by many responses. */
   respondToJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
   }
@@ -94,22 +94,22 @@ export class Call {
     this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)
   }
 
-  /** An answer with a content type of its own among the headers. */
+  /** Sends a response whose headers include the content type. */
   respondAs(status: number, body: string | Uint8Array, headers: readonly string[]): void {
     this.response.send(status, this.#with(headers), body)
   }
 
-  /** 202: the answer comes on a stream (MCP 2024-11-05, "HTTP with SSE"). */
+  /** 202: the response follows on a stream (MCP 2024-11-05, "HTTP with SSE"). */
   accepted(): void {
     this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
   }
 
-  /** Starts an answer whose body flows through. */
+  /** Starts a response whose body is streamed. */
   stream(status: number, headers: readonly string[], contentLength: number | undefined): ResponseStream {
     return this.response.stream(status, this.#with(headers), contentLength)
   }
 
-  /** Starts an event stream (HTML, "Server-sent events"); proxies are told not to buffer it. */
+  /** Starts an event stream (HTML, "Server-sent events"); proxies must not buffer it. */
   eventStream(headers: readonly string[] = []): ResponseStream {
     const own = [
       'content-type',

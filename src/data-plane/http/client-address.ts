@@ -1,8 +1,8 @@
-/** Whose address a request comes from, behind trusted proxies (specification, `SSE_TRUSTED_PROXIES`). It trusts nobody by default. */
+/** Derives the client address of a request behind trusted proxies (`SSE_TRUSTED_PROXIES`). By default it trusts no proxy. */
 import { BlockList, isIP } from 'node:net'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 
-/** Longer chains are not read: an attacker may send any number of entries, only the rightmost ones are ours. */
+/** Only the rightmost entries come from trusted proxies; an attacker may send any number of others. */
 const MAX_HOPS = 32
 
 /** @param trustedProxies CIDRs. @returns whether an address is one of theirs */
@@ -24,7 +24,7 @@ export function clientAddresses(trustedProxies: readonly string[]): (request: Ht
   return request => {
     let address = request.peerAddress
     const hops = request.header('x-forwarded-for').split(',').slice(-MAX_HOPS)
-    // from the right: each proxy appends whom it heard from, so the first address no proxy of ours vouches for is the client
+    // from the right: each proxy appends the address of its peer, so the first one not reported by a trusted proxy is the client
     for (let at = hops.length - 1; at >= 0 && isTrusted(address); at--) {
       const hop = plainAddress(hops[at]!)
       if (hop === undefined) break
@@ -34,7 +34,7 @@ export function clientAddresses(trustedProxies: readonly string[]): (request: Ht
   }
 }
 
-/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:80`, `::ffff:1.2.3.4` → an address; undefined when it is none. */
+/** `1.2.3.4`, `1.2.3.4:5678`, `[::1]:80`, `::ffff:1.2.3.4` → an address; undefined for anything else. */
 function plainAddress(entry: string): string | undefined {
   const text = entry.trim()
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1]

@@ -58,7 +58,7 @@ export class Cors {
     return origin === '' || origin === ownOrigin || origins.includes('*') || origins.includes(origin)
   }
 
-  /** Headers of an actual answer. */
+  /** Headers of responses other than preflights. */
   headers(origin: string): readonly string[] {
     if (origin === '') return this.#none
     if (!this.allows(origin)) return ['vary', 'origin']

@@ -1,4 +1,4 @@
-/** GET /mcp and GET /mcp/capabilities: what a client may learn before it speaks MCP. Public, no state. */
+/** GET /mcp and GET /mcp/capabilities: public server metadata. They read no session. */
 import type { Call } from './call.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'

@@ -1,4 +1,4 @@
-/** What every endpoint of the gateway shares: the current snapshot, the pipeline, the product's name. It answers nothing itself. */
+/** What all endpoints share: the parts of the gateway, and running an operation through the pipeline. It sends no response. */
 import { andThen } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
@@ -8,10 +8,10 @@ import type { Final } from '../pipeline/outcome.ts'
 import type { Transport } from '../pipeline/transport.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
-import { optimize, readLevel } from './token-optimization.ts'
 
 export interface GatewayParts {
   readonly pipeline: Pipeline
@@ -22,6 +22,7 @@ export interface GatewayParts {
   readonly keysReady: () => boolean
   readonly draining: () => boolean
   readonly sessions: SessionStore
+  readonly attempts: AttemptLimit
   /** Public address without trailing slash. */
   readonly url: string
   readonly name: string
@@ -61,24 +62,25 @@ export function run(
     receivedAtMs: call.receivedAtMs,
     transport,
   })
-  const level =
-    operation.action === 'tools.call' ? readLevel(call.request.header('x-token-optimization')) : 'none'
-  if (level !== undefined && level !== 'none') exchange.savings = result => optimize(result, level).savedBytes
   exchange.requestBytes = Math.max(0, call.request.contentLength)
   if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
-  const final = parts.pipeline(exchange)
-  return final instanceof Promise ? final.then(value => ({ exchange, final: value })) : { exchange, final }
+  return andThen(parts.pipeline(exchange), final => ended(parts, call, exchange, final))
 }
 
-/** As `run`, with the time of each stage told to a caller who may see it. */
+function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
+  attempts.countFailure(call, final)
+  return { exchange, final }
+}
+
+/** As `run`, and reports stage timings if the caller may see them. */
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
   exchange.timings = []
   return andThen(parts.pipeline(exchange), final =>
-    andThen(addTiming(call, exchange), () => ({ exchange, final })),
+    andThen(addTiming(call, exchange), () => ended(parts, call, exchange, final)),
   )
 }
 
-/** Adds an exchange to what the answer tells of its time, where it was asked for and the caller may see it. */
+/** Adds the timings of an exchange to the response if the caller may see them. */
 export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): void | Promise<void> {
   return andThen(mayReadTiming(exchange), may => {
     if (!may) return
@@ -87,11 +89,12 @@ export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): 
   })
 }
 
-/** `X-RateLimit-*` of a call that took quota (specification, "Quotas per consumer"), and which policy let it through. */
-export function callHeaders({ quota, decision }: Exchange): readonly string[] {
+/** `X-RateLimit-*` of a call that took quota, the revision of the policy that allowed it, and the bytes that optimization saved. */
+export function callHeaders({ quota, decision, optimized }: Exchange): readonly string[] {
   const standing = quota?.standing
-  const revision = decision === undefined ? [] : ['x-policy-revision', decision.revision]
-  if (standing === undefined) return revision
+  const rest = decision === undefined ? [] : ['x-policy-revision', decision.revision]
+  if (optimized !== undefined) rest.push('x-token-optimization-saved', String(optimized.savedBytes))
+  if (standing === undefined) return rest
   return [
     'x-ratelimit-limit',
     String(standing.limit),
@@ -99,7 +102,7 @@ export function callHeaders({ quota, decision }: Exchange): readonly string[] {
     String(standing.remaining),
     'x-ratelimit-reset',
     String(standing.resetAtSecs),
-    ...revision,
+    ...rest,
   ]
 }
 

@@ -1,8 +1,8 @@
-/** Liveness, readiness and the state of the gateway. Public; it tells no name of a tenant or tool. */
+/** Liveness, readiness and state of the gateway. Public: responses name no tenant and no tool. */
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 
-/** GET /health: the process answers. */
+/** GET /health */
 export function health(call: Call): void {
   call.respond(200, { status: 'ok' })
 }
@@ -19,14 +19,8 @@ export function ready(parts: GatewayParts, call: Call): void {
 }
 
 /** GET /mcp/health (contract §3). */
-export function mcpHealth(parts: GatewayParts, call: Call): void {
-  const statistics = parts.sessions.statistics(call.receivedAtMs)
-  if (statistics instanceof Promise)
-    void statistics.then(({ active_sessions }) => respondWithHealth(parts, call, active_sessions))
-  else respondWithHealth(parts, call, statistics.active_sessions)
-}
-
-function respondWithHealth(parts: GatewayParts, call: Call, activeSessions: number): void {
+export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> {
+  const { active_sessions } = await parts.sessions.statistics(call.receivedAtMs)
   const snapshot = parts.snapshot()
   const fault = parts.snapshotFault()
   const draining = parts.draining()
@@ -34,7 +28,7 @@ function respondWithHealth(parts: GatewayParts, call: Call, activeSessions: numb
   call.respond(draining ? 503 : 200, {
     status: draining ? 'draining' : degraded ? 'degraded' : 'healthy',
     tools: snapshot?.toolCount ?? 0,
-    active_sessions: activeSessions,
+    active_sessions,
     version: parts.version,
     snapshot: snapshot?.version ?? null,
     ...(fault === undefined ? undefined : { reason: fault }),

@@ -1,4 +1,4 @@
-/** Reads a bounded JSON body. It gives back a value or a refusal, and knows nothing of what the value means. */
+/** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
@@ -6,7 +6,7 @@ import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export type JsonBody =
+type JsonBody =
   | {
       readonly kind: 'json'
       readonly value: unknown
@@ -17,7 +17,7 @@ export type JsonBody =
   | Refusal
 
 /** `application/json`, with or without parameters; an absent type is taken for it. */
-export function isJsonType(contentType: string): boolean {
+function isJsonType(contentType: string): boolean {
   if (contentType === 'application/json') return true
   const type = contentType.split(';')[0]!.trim().toLowerCase()
   return type === '' || type === 'application/json' || type.endsWith('+json')

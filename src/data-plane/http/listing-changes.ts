@@ -1,18 +1,19 @@
-/** Whether the tools that one caller sees differ between two snapshots. It tells nobody. */
+/** Whether the tools that one caller sees differ between two snapshots. It notifies no client. */
 import type { Principal } from '../../model/principal.ts'
+import { andThen, type MaybePromise, whenAll } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import { toolsJson, type View } from './tool-view.ts'
 
-/** @param listTools the stage that decides what is listed, so that there is one rule for it */
+/** @param listTools the stage, so that the same rule applies as to requests */
 export function listingChanges(listTools: Stage) {
   function listingOf(
     principal: Principal,
     tenant: string | undefined,
     snapshot: Snapshot,
-  ): ToolListing | undefined | Promise<ToolListing | undefined> {
+  ): MaybePromise<ToolListing | undefined> {
     const exchange = new Exchange({
       requestId: '',
       traceId: '',
@@ -26,25 +27,21 @@ export function listingChanges(listTools: Stage) {
     })
     exchange.principal = principal
     exchange.tenant = tenant
-    const outcome = listTools.run(exchange)
-    return outcome instanceof Promise ? outcome.then(() => exchange.listing) : exchange.listing
+    return andThen(listTools.run(exchange), () => exchange.listing)
   }
 
   return (
     owner: { readonly principal: Principal; readonly tenant: string | undefined; readonly version: View },
     previous: Snapshot,
     next: Snapshot,
-  ): boolean | Promise<boolean> => {
+  ): MaybePromise<boolean> => {
     const before = listingOf(owner.principal, owner.tenant, previous)
     const after = listingOf(owner.principal, owner.tenant, next)
-    if (before instanceof Promise || after instanceof Promise) {
-      return Promise.all([before, after]).then(([a, b]) => differ(a, b, owner.version))
-    }
-    return differ(before, after, owner.version)
+    return andThen(whenAll([before, after]), ([a, b]) => differ(a, b, owner.version))
   }
 }
 
-/** Lists that the policy could not decide may differ: the client has to read the list again. */
+/** A list that the policy could not decide counts as changed: the client must read it again. */
 function differ(before: ToolListing | undefined, after: ToolListing | undefined, view: View): boolean {
   return before === undefined || after === undefined || toolsJson(before, view) !== toolsJson(after, view)
 }

@@ -11,7 +11,7 @@ export interface Forwarding {
   readonly isTrusted: (address: string) => boolean
 }
 
-/** Of one connection only (RFC 9110 §7.6.1), or set anew for the next one. */
+/** Of one connection only (RFC 9110 §7.6.1), or set again for the next one. */
 const HOP_BY_HOP = new Set([
   'connection',
   'proxy-connection',
@@ -80,7 +80,7 @@ export function forwardedHeaders(
   return headers
 }
 
-/** Headers of the upstream's answer that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`). */
+/** Headers of the upstream's response that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`). */
 export function returnedHeaders(headers: EgressHeaders): string[] {
   const named = connectionNames(headers.get('connection'))
   const kept: string[] = []

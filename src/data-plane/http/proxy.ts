@@ -1,4 +1,4 @@
-/** Proxied APIs: the public address of an API answers through the pipeline, bodies flowing both ways. It buffers no whole body. */
+/** Proxied APIs: runs each request through the pipeline and streams bodies both ways. It never buffers a whole body. */
 
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
@@ -42,7 +42,7 @@ export class ApiProxy {
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
-  handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): void {
+  async handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): Promise<void> {
     const cancellation = new Cancellation()
     const body = new BodyQueue(call.request)
     call.response.onAbort(() => {
@@ -50,17 +50,23 @@ export class ApiProxy {
       body.stop()
     })
     let end: (() => void) | undefined
-    const ended = run(this.#parts, snapshot, call, 'proxy', { action: 'proxy', api }, cancellation, {
-      forward: exchange =>
-        this.#forward(call, exchange, api, rest, body, sendEnd => {
-          end = sendEnd
-        }),
-    })
-    void Promise.resolve(ended).then(({ final }) => {
-      body.stop()
-      end?.()
-      if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
-    })
+    const { final } = await run(
+      this.#parts,
+      snapshot,
+      call,
+      'proxy',
+      { action: 'proxy', api },
+      cancellation,
+      {
+        forward: exchange =>
+          this.#forward(call, exchange, api, rest, body, sendEnd => {
+            end = sendEnd
+          }),
+      },
+    )
+    body.stop()
+    end?.()
+    if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
   }
 
   async #forward(
@@ -86,7 +92,7 @@ export class ApiProxy {
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure') return failureOf(response.reason)
-    // the head leaves now, and says what is known by then
+    // the head is sent now, with the timings known so far
     if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
     const sendEnd = await this.#respond(call, exchange, response)
     if (sendEnd !== undefined) onWhole(sendEnd)
@@ -95,9 +101,9 @@ export class ApiProxy {
   }
 
   /**
-   * Sends the answer on but for its end: the last bytes leave when the call has been settled, so that nobody has the whole answer of a
-   * call that was not counted.
-   * @returns sends the end; undefined when there is nobody to send it to, or the upstream broke off
+   * Forwards the response except its end: the last bytes are sent after the settle stages, so that no client has the complete response
+   * of a call that was not counted.
+   * @returns sends the end; undefined when the client has disconnected or the upstream failed
    */
   async #respond(
     call: Call,
@@ -115,7 +121,7 @@ export class ApiProxy {
       begun.onDrain(() => wake?.())
       return begun
     }
-    // the head of a short answer waits for the body, to leave in one piece with it; one that tells of time says what is known now
+    // the head of a short response waits for the body and is sent with it; one with timings reports what is known now
     const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
     let stream = waits ? undefined : begin()
     response.onAbort(() => {
@@ -135,7 +141,7 @@ export class ApiProxy {
         if (!stream.write(chunk)) await new Promise<void>(resolve => (wake = resolve))
       }
     } catch {
-      // the upstream broke off in mid-body: the client must see that the answer is not whole
+      // the upstream failed within the body: the client must see that the response is incomplete
       response.destroy()
       return undefined
     } finally {

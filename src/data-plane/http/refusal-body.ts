@@ -3,7 +3,7 @@ import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */
-export interface ChallengeContext {
+interface ChallengeContext {
   readonly resourceMetadataUrl: string
 }
 
@@ -74,7 +74,7 @@ export function rpcStatus(refusal: Refusal): number {
 
 /**
  * True when a refused `tools/call` is a result with `isError: true` (MCP, tools, "Error Handling"), so that the model reads why its
- * call did not run and the session lives on: quota, policy, and whatever is over or unavailable for the moment.
+ * call did not run, and the session continues: quota, policy, overload and unavailable parts.
  */
 export function isToolError(refusal: Refusal): boolean {
   const { status } = refusal.row

@@ -1,18 +1,17 @@
-/** REST access to tools: list and call (specification, "Gateway: REST tool access"). It speaks no JSON-RPC. */
+/** REST access to tools: list and call. It handles no JSON-RPC. */
+import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { Operation } from '../pipeline/operation.ts'
+import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'
 import { readJson } from './json-body.ts'
+import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
-import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from './token-optimization.ts'
 import { listTail, resultView, toolsForm } from './tool-view.ts'
 
-const UNKNOWN_LEVEL = refuse('invalid_request', {
-  message: `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
-})
+const UNKNOWN_LEVEL = refuse('invalid_request', { message: UNKNOWN_LEVEL_MESSAGE })
 
 export class RestTools {
   readonly #parts: GatewayParts
@@ -25,13 +24,8 @@ export class RestTools {
   list(call: Call, snapshot: Snapshot): void {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
-      this.#run(call, snapshot, { action: 'tools.list' }, ended => {
-        const { exchange } = ended
-        const form = toolsForm(exchange.listing!, 'rest')
-        const tail = listTail(form, '}')
-        if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
-        else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
-      })
+      const ended = this.#run(call, snapshot, { action: 'tools.list' })
+      void andThen(ended, value => this.#respondToList(call, value))
     })
   }
 
@@ -39,11 +33,12 @@ export class RestTools {
   call(call: Call, snapshot: Snapshot): void {
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (body.kind === 'refusal') return this.refuse(call, body)
-      if (readLevel(call.request.header('x-token-optimization')) === undefined)
-        return this.refuse(call, UNKNOWN_LEVEL)
-      const operation = readCall(body.value)
+      const optimization = readLevel(call.request.header('x-token-optimization'))
+      if (optimization === undefined) return this.refuse(call, UNKNOWN_LEVEL)
+      const operation = readCall(body.value, optimization)
       if ('kind' in operation) return this.refuse(call, operation)
-      this.#run(call, snapshot, operation, ended => this.#respondToCall(call, ended))
+      const ended = this.#run(call, snapshot, operation)
+      void andThen(ended, value => this.#respondToCall(call, value))
     })
   }
 
@@ -52,28 +47,29 @@ export class RestTools {
     call.respond(refusal.row.status, restBody(refusal, call.requestId), [...own, ...headers])
   }
 
+  #respondToList(call: Call, { exchange, final }: Ended): void {
+    if (final?.kind === 'refusal') return this.refuse(call, final)
+    const form = toolsForm(exchange.listing!, 'rest')
+    const tail = listTail(form, '}')
+    if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
+    else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
+  }
+
   #respondToCall(call: Call, { exchange, final }: Ended): void {
     if (final === undefined || final.kind === 'refusal')
       return this.refuse(call, final ?? refuse('internal_error'))
-    const level = readLevel(call.request.header('x-token-optimization')) ?? 'none'
-    const { result, savedBytes } = optimize(resultView(final.result, 'rest'), level)
-    const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
+    const result = resultView((exchange.optimized ?? final).result, 'rest')
+    const headers = callHeaders(exchange)
     if (final.failure === undefined) return call.respond(200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
     call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
-  #run(call: Call, snapshot: Snapshot, operation: Operation, then: (ended: Ended) => void): void {
+  #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
-    const finish = (ended: Ended): void => {
-      if (ended.final?.kind === 'refusal') this.refuse(call, ended.final)
-      else then(ended)
-    }
-    const ended = run(this.#parts, snapshot, call, 'rest', operation, cancellation)
-    if (ended instanceof Promise) void ended.then(finish)
-    else finish(ended)
+    return run(this.#parts, snapshot, call, 'rest', operation, cancellation)
   }
 }
 
@@ -82,7 +78,10 @@ function textOf(result: { readonly content: readonly { readonly type: string }[]
   return first !== undefined && 'text' in first && typeof first.text === 'string' ? first.text : ''
 }
 
-function readCall(value: unknown): Extract<Operation, { action: 'tools.call' }> | Refusal {
+function readCall(
+  value: unknown,
+  optimization: OptimizationLevel,
+): Extract<Operation, { action: 'tools.call' }> | Refusal {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
   }
@@ -92,5 +91,10 @@ function readCall(value: unknown): Extract<Operation, { action: 'tools.call' }> 
   if (typeof args !== 'object' || args === null || Array.isArray(args)) {
     return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   }
-  return { action: 'tools.call', tool: name, arguments: args as { readonly [name: string]: unknown } }
+  return {
+    action: 'tools.call',
+    tool: name,
+    arguments: args as { readonly [name: string]: unknown },
+    optimization,
+  }
 }

@@ -11,6 +11,7 @@ import { capabilities } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
+import { refuseMessage } from './mcp/replies.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
 import type { ApiProxy } from './proxy.ts'
@@ -36,9 +37,13 @@ interface Route extends RouteRow {
   readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
 
+const JSON_RPC_PATHS: ReadonlySet<string> = new Set(['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'])
+/** Load balancers ask here; never limited. */
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/health'])
+
 type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
 
-export interface RouterParts {
+interface RouterParts {
   readonly gateway: GatewayParts
   readonly cors: Cors
   readonly rest: RestTools
@@ -47,7 +52,7 @@ export interface RouterParts {
   readonly policy: PolicyAdmin
   readonly oauth: OAuthFront
   readonly proxy: ApiProxy
-  /** Makes the matcher of a table; called anew for each snapshot whose APIs differ. */
+  /** Makes the matcher of a table; called again for each snapshot whose API prefixes differ. */
   readonly matcher: (rows: readonly RouteRow[]) => RouteMatcher
 }
 
@@ -62,7 +67,10 @@ export interface Router {
 
 export function createRouter(parts: RouterParts): Router {
   const { gateway, cors, rest } = parts
-  const fixed: readonly Route[] = [...routeTable(parts), ...oauthRoutes(parts.oauth)]
+  const fixed: readonly Route[] = [
+    ...routeTable(parts),
+    ...oauthRoutes(parts.oauth, call => gateway.attempts.count(call)),
+  ]
   let routes = fixed
   let table = parts.matcher(routes)
   let loaded: readonly CompiledApi[] = []
@@ -90,11 +98,16 @@ export function createRouter(parts: RouterParts): Router {
         const { status, headers } = cors.preflight(request, isProxied)
         return call.sendWithOwnCors(status, '', headers)
       }
+      const refusal = gateway.attempts.check(call)
+      if (refusal !== undefined && !HEALTH_PATHS.has(request.path))
+        return JSON_RPC_PATHS.has(request.path) && request.method === 'POST'
+          ? refuseMessage(gateway, call, refusal)
+          : rest.refuse(call, refusal)
       // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
       const method = request.method === 'HEAD' ? 'GET' : request.method
       const row = table.match(method, request.path)
       if (typeof row === 'number') return routes[row]!.endpoint(call, table)
-      // before the first snapshot nobody can tell which addresses there are
+      // the addresses of proxied APIs are unknown before the first snapshot
       if (row === 'not_found' && gateway.snapshot() === undefined)
         return rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
       const allow = row === 'method_not_allowed' ? ['allow', table.allowed().join(', ')] : []
@@ -111,7 +124,7 @@ function proxyRoutes(parts: RouterParts, prefix: string, api: () => CompiledApi)
     endpoint: (call, table) => {
       const snapshot = parts.gateway.snapshot()
       if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
-      else parts.proxy.handle(call, snapshot, api(), restOf(table))
+      else void parts.proxy.handle(call, snapshot, api(), restOf(table))
     },
   })
   return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]
@@ -121,7 +134,7 @@ function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path:
   if (fault === 'not_found') return refuse('route_not_found')
   if (fault === 'method_not_allowed') return refuse('method_not_allowed')
   return refuse('invalid_request', {
-    message: `The path is not valid: an encoded slash, a control character or broken UTF-8 is never guessed at (${path.length} characters).`,
+    message: `The path is not valid: encoded slashes, control characters and invalid UTF-8 are refused (${path.length} characters).`,
   })
 }
 
@@ -148,7 +161,7 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     get('/health', health),
     get('/ready', call => ready(parts, call)),
     get('/mcp/capabilities', call => capabilities(parts, call)),
-    get('/mcp/health', call => mcpHealth(parts, call)),
+    get('/mcp/health', call => void mcpHealth(parts, call)),
     {
       method: 'GET',
       pattern: '/admin/sessions/stats',
@@ -185,7 +198,7 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
     post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
     post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
-    ...['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].flatMap((pattern): Route[] => [
+    ...[...JSON_RPC_PATHS].flatMap((pattern): Route[] => [
       { method: 'GET', pattern, endpoint: withSnapshot((call, snapshot) => mcp.get(call, snapshot)) },
       { method: 'DELETE', pattern, endpoint: withSnapshot((call, snapshot) => mcp.delete(call, snapshot)) },
       post(pattern, (call, snapshot) => mcp.post(call, snapshot)),

@@ -12,20 +12,20 @@ export function wantsTiming(header: string): boolean {
 }
 
 /**
- * Whether the caller may see it: the policy is asked as for `/admin/*`, with resource `timing`. Nobody is told that they may not,
- * and a caller who is not known may not.
+ * Whether the caller may see it: the policy is asked as for `/admin/*`, with resource `timing`. A denial
+ * is not reported; an unauthenticated caller may not see it.
  */
 export function mayReadTiming(exchange: Exchange): boolean | Promise<boolean> {
   if (exchange.principal === undefined) return false
   const { policy } = exchange.snapshot
   return andThen(
     policy.decide(timingInput(exchange), subjectKeyOf(exchange), TIMING_KEY),
-    // nobody would meet an obligation here
+    // no stage would meet an obligation here
     ({ allow, obligations }) => allow && obligations === undefined,
   )
 }
 
-/** What is told of the exchanges of one request: of a batch, stages are summed up. */
+/** Timings of the exchanges of one request; stages of a batch are summed. */
 export class ServerTiming {
   readonly #stageMs = new Map<string, number>()
   #upstreamMs = -1

@@ -53,7 +53,7 @@ export function toolsJson(listing: ToolListing, view: View): string {
   return toolsForm(listing, view).json
 }
 
-/** A shorter list is written as fast from its text. */
+/** For shorter lists, cached bytes gain nothing. */
 const LONG_LIST_CHARS = 2048
 
 /** The list and what follows it in UTF-8, made once; undefined where that would gain nothing. */

@@ -1,7 +1,7 @@
 /** Reads what callers say of a trace (W3C Trace Context, W3C Baggage). What is not valid is as if it were not there. Pure. */
 
 /** Where a call stands in the caller's trace. */
-export interface TraceParent {
+interface TraceParent {
   /** 32 hex digits, never all zero. */
   readonly traceId: string
   /** 16 hex digits, never all zero. */

@@ -10,9 +10,8 @@ export type Pipeline = (exchange: Exchange) => Final | Promise<Final>
 
 /**
  * Composes stages, refusing a wrong order or a repeated id.
- * @param onBug told of anything a stage threw; the caller gets `internal_error`.
- * @param measured which exchanges have their stages timed besides those that arrive with `timings`; it costs a look at the clock for
- *   each stage.
+ * @param onBug receives everything a stage throws; the caller gets `internal_error`.
+ * @param measured selects exchanges whose stages are timed, besides those that arrive with `timings`; timing reads the clock once per stage.
  * @throws Error at start-up, naming both stages.
  */
 export function compose(
@@ -29,7 +28,7 @@ export function compose(
     return refuse('internal_error')
   }
 
-  /** Every settle stage runs at once; where one returns a Promise, the answer waits for it. */
+  /** Starts all settle stages; the response waits for those that return a Promise. */
   function settle(exchange: Exchange, final: Final): Final | Promise<Final> {
     exchange.final = final
     let held: Promise<unknown>[] | undefined
@@ -94,7 +93,7 @@ function check(stages: readonly Stage[]): void {
   const seen = new Set<string>()
   for (const [at, stage] of stages.entries()) {
     if (seen.has(stage.id))
-      throw new Error(`stage "${stage.id}" is listed twice; give each stage an id of its own`)
+      throw new Error(`stage "${stage.id}" is listed twice; give each stage a unique id`)
     seen.add(stage.id)
     const before = stages[at - 1]
     if (before !== undefined && PHASES.indexOf(stage.phase) < PHASES.indexOf(before.phase)) {

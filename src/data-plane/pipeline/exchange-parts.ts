@@ -1,4 +1,5 @@
-/** The small records an exchange is made of. They hold no logic. */
+/** Records that an exchange holds. They contain no logic. */
+import type { ToolResult } from '../../model/tool.ts'
 
 /** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
 export interface Credentials {
@@ -13,4 +14,10 @@ export interface StageTiming {
   /** `performance.now()`. */
   readonly startedAt: number
   readonly ms: number
+}
+
+export interface OptimizedResult {
+  readonly result: ToolResult
+  /** Bytes of text that token optimization removed. */
+  readonly savedBytes: number
 }

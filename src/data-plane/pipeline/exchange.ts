@@ -1,11 +1,10 @@
-/** One call on its way through the pipeline: what it asks, what the stages found out, how it ended. It holds no logic. */
+/** State of one call in the pipeline: its request, the findings of the stages, its outcome. It holds no logic. */
 import type { Principal } from '../../model/principal.ts'
-import type { ToolResult } from '../../model/tool.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
-import type { Credentials, StageTiming } from './exchange-parts.ts'
+import type { Credentials, OptimizedResult, StageTiming } from './exchange-parts.ts'
 import type { ClientAnswers } from './inquiry.ts'
 import type { Operation } from './operation.ts'
 import type { Final } from './outcome.ts'
@@ -18,13 +17,13 @@ export interface ExchangeInit {
   readonly parentSpanId?: string | undefined
   /** W3C trace flags as two hex digits, the caller's or `01`. */
   readonly traceFlags?: string
-  /** What else travels with the trace (`tracestate`, `baggage`), as headers, flat, valid; read by who calls a backend. */
+  /** `tracestate` and `baggage` as a flat list of valid headers; read by the stages that call a backend. */
   readonly travelling?: { readonly traceHeaders: readonly string[] }
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
   readonly credentials: Credentials
-  /** Whose address is asked for by who needs it: it costs a system call. */
+  /** The address is read only when needed: it costs a system call. */
   readonly peer: { readonly peerAddress: string }
   readonly cancellation: Cancellation
   /** Unix ms. */
@@ -55,25 +54,25 @@ export class Exchange {
   tenant: string | undefined = undefined
   /** Written by `resolve-tool`. */
   tool: CompiledTool | undefined = undefined
-  /** Written by whichever stage asks for it first (`entitlementOf`). */
+  /** Written by the first stage that needs it (`entitlementOf`). */
   entitlement: Entitlement | undefined = undefined
   /** Written by `take-quota`; its release is called once, by settle. */
   quota: QuotaGrant | undefined = undefined
   /** Written by `authorize`. */
   decision: Decision | undefined = undefined
-  /** What the client answered to the policy's questions. Written by `ask-client`. */
+  /** The client's answers to the policy's questions (`context.answers` of the policy input). Written by `ask-client`. */
   answers: ClientAnswers | undefined = undefined
   /** Written by `list-tools`. */
   listing: ToolListing | undefined = undefined
   /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
   backendMs = -1
-  /** The result was remembered or shared; the backend was not called for this exchange. Written by `invoke-tool`. */
+  /** The result was cached, or shared with another call; the backend was not called for this one. Written by `invoke-tool`. */
   cacheHit = false
   requestBytes = 0
   responseBytes = 0
-  /** What token optimization takes off an answer, in bytes; absent where the caller asked for none. */
-  savings: ((result: ToolResult) => number) | undefined = undefined
-  /** Stages that ran and the milliseconds each took, in their order; undefined where nobody measures. Written by the runner. */
+  /** Result for the response; undefined unless token optimization was requested and the call has a result. Written by `optimize-result`. */
+  optimized: OptimizedResult | undefined = undefined
+  /** Stages that ran, in order, with their durations; undefined unless they are measured. Written by the runner. */
   timings: StageTiming[] | undefined = undefined
   /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */
   backendSpanId = ''
@@ -98,7 +97,7 @@ export class Exchange {
     this.startedAt = performance.now()
   }
 
-  /** For settle stages: how long it took. The clock is read once, so that all of them tell the same. */
+  /** For settle stages. The clock is read once, so that all of them report the same duration. */
   get durationMs(): number {
     if (this.#durationMs < 0) this.#durationMs = performance.now() - this.startedAt
     return this.#durationMs

@@ -1,4 +1,4 @@
-/** Questions a call puts to its client before it is made, and the client's side of them. How they travel is the gateway's business. */
+/** Questions that the policy puts to the client before a call, and the interface of the client. It does not define how they are sent. */
 import type { Principal } from '../../model/principal.ts'
 
 /** What a server may ask of a client (MCP up to 2025-11-25 as requests, from 2026-07-28 on as `inputRequests`), and the capability it needs. */
@@ -8,8 +8,8 @@ export const CAPABILITY_OF = {
   'roots/list': 'roots',
 } as const
 
-export type QuestionMethod = keyof typeof CAPABILITY_OF
-export type ClientCapability = (typeof CAPABILITY_OF)[QuestionMethod]
+type QuestionMethod = keyof typeof CAPABILITY_OF
+type ClientCapability = (typeof CAPABILITY_OF)[QuestionMethod]
 
 /** One question, in the words of MCP. */
 export interface Question {
@@ -19,7 +19,7 @@ export interface Question {
 
 export type Questions = { readonly [name: string]: Question }
 
-/** Results of the questions (MCP: ElicitResult, CreateMessageResult, ListRootsResult), by name. They are the client's word and nothing more. */
+/** Results of the questions by name (MCP: ElicitResult, CreateMessageResult, ListRootsResult). They are not verified. */
 export type ClientAnswers = { readonly [name: string]: unknown }
 
 /** What is asked about one call. */
@@ -28,11 +28,11 @@ export interface Inquiry {
   readonly arguments: { readonly [name: string]: unknown }
   readonly principal: Principal
   readonly questions: Questions
-  /** Answers count only if exactly this call was asked before: its caller, tool and arguments. */
+  /** Results count only if the questions were put for exactly this caller, tool and arguments. */
   readonly bound: boolean
 }
 
-/** `pending`: the questions have to travel first; the call is repeated with the answers. */
+/** `pending`: the response carries the questions; the client repeats the call with their results. */
 export type InquiryOutcome = ClientAnswers | 'declined' | 'pending'
 
 /** The client of a call, as far as it can be asked. */
@@ -41,7 +41,7 @@ export interface ClientSide {
   ask(inquiry: Inquiry): InquiryOutcome | Promise<InquiryOutcome>
 }
 
-/** Capabilities the questions need and the client has not declared; all of them when there is nobody to ask. */
+/** Capabilities that the questions need and the client has not declared; all of them when the client cannot be asked. */
 export function lackingCapabilities(
   client: ClientSide | undefined,
   questions: Questions,

@@ -1,12 +1,18 @@
-/** What a caller wants done. It holds no state of a call. */
+/** The operation a caller requests and its parameters. It holds no state of the call. */
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 
-/** What the caller wants done; the action names are those the policy sees. */
+/** Levels of `X-Token-Optimization`. */
+export const OPTIMIZATION_LEVELS = ['none', 'moderate', 'aggressive'] as const
+export type OptimizationLevel = (typeof OPTIMIZATION_LEVELS)[number]
+
+/** The action names are those of the policy input. */
 export type Operation =
   | {
       readonly action: 'tools.call'
       readonly tool: string
       readonly arguments: { readonly [name: string]: unknown }
+      /** `none` when absent. */
+      readonly optimization?: OptimizationLevel
     }
   | { readonly action: 'tools.list' }
   | { readonly action: 'resources.list' }

@@ -1,8 +1,8 @@
-/** What a stage, and a whole run of the pipeline, can end with. It produces no outcome. */
+/** The outcomes of a stage and of the pipeline. It produces none. */
 import type { ToolResult } from '../../model/tool.ts'
 import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 
-/** A final answer that is not a refusal. `failure` names why a tool call failed though it was allowed. */
+/** A result. `failure` is the reason why an allowed tool call failed. */
 export interface Reply {
   readonly kind: 'reply'
   readonly result: ToolResult
@@ -14,8 +14,8 @@ export interface Reply {
   readonly backendStatus?: number
 }
 
-/** undefined: go on to the next stage. */
+/** undefined: continue with the next stage. */
 export type Outcome = undefined | Refusal | Reply
 
-/** What a whole run ends with. undefined: every stage went on (an exchange that asks only for permission). */
+/** Outcome of the pipeline. undefined: every stage continued (an exchange that only asks for permission). */
 export type Final = Outcome

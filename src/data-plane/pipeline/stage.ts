@@ -1,15 +1,15 @@
-/** What a stage is, and the phases in their order. Read this first. It runs nothing: `compose.ts` does. */
+/** The interface of a stage, and the order of the phases. Read this first. `compose.ts` runs the stages. */
 
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 
-/** A request walks these in order; `settle` runs on every exit. */
+/** In order; `settle` runs on every exit. */
 export const PHASES = ['admit', 'identify', 'limit', 'decide', 'invoke', 'settle'] as const
 export type Phase = (typeof PHASES)[number]
 
 /**
- * One step. It cannot run code after a later stage (there is no `next`), and throwing means a bug.
- * Return a value, not a Promise, wherever the answer is at hand: the runner awaits only what is a Promise.
+ * One step. It cannot run code after a later stage, because it gets no `next`. A throw is a bug.
+ * Return a value, not a Promise, wherever possible: the runner awaits only Promises.
  */
 export interface Stage {
   /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in profiles, metrics and `Server-Timing`. */

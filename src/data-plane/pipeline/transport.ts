@@ -19,5 +19,5 @@ export interface Transport<Call> {
 
 export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
-/** Of calls whose transport offers nothing. */
+/** For calls whose transport offers none of these. */
 export const NO_TRANSPORT: Transport<unknown> = {}

@@ -8,8 +8,8 @@ import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 
-/** What compiling needs from other rooms. */
-export interface CompileParts {
+/** Provided by the tool-request folder. */
+interface CompileParts {
   readonly policy: PreparedPolicy
   readonly prepare: (tool: Tool) => Prepared
 }

@@ -13,7 +13,7 @@ interface TenantParts {
   readonly keys: readonly (readonly [prefix: string, entry: KeyEntry])[]
 }
 
-export interface ControlIndex {
+interface ControlIndex {
   /** Tenants by name, each with its APIs by prefix; the same array as before when they are the same. */
   readonly apis: readonly CompiledApi[]
   readonly apisById: SharedTable<CompiledApi>
@@ -23,7 +23,7 @@ export interface ControlIndex {
 
 const NOTHING: TenantParts = Object.freeze({ apis: [], keys: [] })
 
-/** Remembers the share it saw last, so that the next one costs what differs. */
+/** Keeps the last share, so that the cost of the next one depends on what differs. */
 export class ControlIndexer {
   #control: ControlShare = EMPTY_SHARE
   #index: ControlIndex = {
@@ -65,7 +65,7 @@ export class ControlIndexer {
   }
 
   #partsOf(tenant: TenantShare, before: readonly CompiledApi[] = []): TenantParts {
-    // a suspended tenant's addresses answer nobody
+    // proxied addresses of a suspended tenant are not served
     if (tenant.suspended) return NOTHING
     const known = this.#parts.get(tenant)
     if (known !== undefined) return known
@@ -74,7 +74,7 @@ export class ControlIndexer {
     return parts
   }
 
-  /** APIs that are as they were stay the same objects: what is remembered about them holds. */
+  /** Unchanged APIs stay the same objects, so that values cached by object remain valid. */
   #apisOf(tenant: TenantShare, before: readonly CompiledApi[]): readonly CompiledApi[] {
     const old = new Map(before.map(api => [api.id, api]))
     const apis = tenant.apis.map(share => {
@@ -139,7 +139,7 @@ function keysOf(tenant: TenantShare): TenantParts['keys'] {
   })
 }
 
-/** Lists of tools: that of each tenant whose addresses answer. */
+/** Lists of tools of all tenants that are not suspended. */
 export function controlToolLists(control: ControlShare): readonly (readonly Tool[])[] {
   return [...control.tenants.values()]
     .filter(tenant => !tenant.suspended && tenant.tools.length > 0)

@@ -23,7 +23,7 @@ interface TenantEntitlements {
 
 const applicationKey = (apiId: string, application: string): string => `${apiId}\n${application}`
 
-/** Remembers what follows from tenants, as long as the plans of all stay the same. */
+/** Caches what follows from each tenant while the plans stay the same. */
 export class EntitlementIndexer {
   #filePlans: readonly Plan[] | undefined
   #controlPlans: readonly Plan[] | undefined

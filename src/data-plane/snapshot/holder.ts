@@ -14,7 +14,7 @@ export class SnapshotHolder {
     this.#compile = compile
   }
 
-  /** undefined until the first document compiled (`/ready` responds with 503 until then). */
+  /** undefined until the first document is compiled; `/ready` returns 503 until then. */
   get current(): Snapshot | undefined {
     return this.#current
   }

@@ -8,7 +8,7 @@ import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 /** A tool made ready by the snapshot compiler. */
 export interface CompiledTool {
   readonly tool: Tool
-  /** Position in the snapshot; dense, so that decisions can be remembered in arrays. */
+  /** Position in the snapshot; dense, so that decisions can be cached in arrays. */
   readonly index: number
   /** Checks arguments; returns the faults (path and message), empty when they fit. Never throws. */
   readonly validate: (args: unknown) => readonly ArgumentFault[]
@@ -28,18 +28,18 @@ export interface BackendRequest {
 /** A listing, serialized. */
 export interface ListingForm {
   readonly json: string
-  /** The same in UTF-8 with what follows it in an answer, once somebody has sent it. */
+  /** The same in UTF-8, with the text that follows it in a response; undefined until it is first sent. */
   tail: { readonly after: string; readonly bytes: Uint8Array } | undefined
 }
 
-/** The tools one class of callers may call, in name order; one object per snapshot and class, so that forms of it can be remembered on it. */
+/** The tools one class of callers may call, in name order; one object per snapshot and class, so that its serialized forms can be cached on it. */
 export interface ToolListing {
   readonly tools: readonly CompiledTool[]
   /** Serialized forms, by the name of the form; filled by the gateway. */
   readonly forms: Map<string, ListingForm>
 }
 
-/** The limits of one consumer (contract §4): of its subscription, else of its own plan, else the specified defaults. */
+/** The limits of one consumer (contract §4): of its subscription, else of its plan, else the defaults. */
 export interface Entitlement {
   readonly limits: PlanLimits
   readonly plan: Plan | undefined
@@ -59,7 +59,7 @@ export interface CompiledApi {
   /** Without trailing slash. */
   readonly upstreamUrl: string
   readonly authRequired: boolean
-  /** Requests of one consumer, tool calls of the API included; undefined = no limit of its own. */
+  /** Requests of one consumer, tool calls of the API included; undefined: the API has no limit. */
   readonly requestsPerHour: number | undefined
 }
 
@@ -84,9 +84,9 @@ export interface Snapshot {
   /** The tools a tenant's callers can see (own and `platform`), in name order. */
   toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
   readonly toolCount: number
-  /** Listings by class of callers (tenant and visibility key); bounded by whoever fills it. */
+  /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>
-  /** The limits that apply to a consumer, and where they come from; the same object for the same answer. */
+  /** The limits of a consumer and their origin; the same object for the same result. */
   entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement
   /** Proxied APIs, in the order of their index. */
   readonly apis: readonly CompiledApi[]

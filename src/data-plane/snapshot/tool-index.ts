@@ -5,13 +5,13 @@ import type { CompiledTool } from './snapshot.ts'
 /** A validator and a builder of requests; made from the tool alone. */
 export type Prepared = Pick<CompiledTool, 'validate' | 'buildRequest'>
 
-export interface ToolIndex {
+interface ToolIndex {
   readonly count: number
-  /** null → the tools everybody sees; tenant → those and its own, in name order. */
+  /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
   readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>
 }
 
-/** Remembers the lists it saw last, so that a change elsewhere costs nothing here. */
+/** Keeps the last lists, so that changes elsewhere cost nothing here. */
 export class ToolIndexer {
   readonly #prepare: (tool: Tool) => Prepared
   readonly #prepared = new WeakMap<Tool, Prepared>()
@@ -68,7 +68,7 @@ function indexByTenant(
   return index
 }
 
-/** A tool-set comes before the document of an API: what one tenant publishes must not keep everybody's configuration from being served. */
+/** A tool-set comes before the document of an API: what one tenant publishes must not block the configuration of all. */
 function theOneServed(other: CompiledTool, entry: CompiledTool): CompiledTool {
   if (entry.tool.apiId !== undefined) return other
   if (other.tool.apiId !== undefined) return entry

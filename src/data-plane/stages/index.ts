@@ -1,4 +1,4 @@
-/** The ordered list of stages, each line with its reason. Adding a stage: its file, one line here, its refusals in the table, its test, its bench. */
+/** The ordered list of stages, each line with its reason. A stage also needs its refusals in the table, a test and a benchmark. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
@@ -24,14 +24,15 @@ import { listTools } from './5-invoke/list-tools.ts'
 import type { ResultCache } from './5-invoke/result-cache.ts'
 import { type AccessLog, logAccess } from './6-settle/log-access.ts'
 import { meterCalls } from './6-settle/meter-call.ts'
+import { optimizeResult } from './6-settle/optimize-result.ts'
 import { type CallMetrics, recordMetrics } from './6-settle/record-metrics.ts'
 import { releaseQuota } from './6-settle/release-quota.ts'
 
-export interface StageParts {
+interface StageParts {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
-  /** Is told of every decision; absent: nobody is. */
+  /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
   readonly egress: Egress
   readonly admission: Admission
@@ -44,7 +45,7 @@ export interface StageParts {
   readonly accessLog: AccessLog
   /** Share of the successful calls that are logged; all of them when absent. */
   readonly accessLogSample?: number
-  /** Makes spans of calls; absent: nobody does. */
+  /** Makes the spans of calls; optional. */
   readonly traces?: Stage
 }
 
@@ -52,28 +53,35 @@ export function stages(parts: StageParts): readonly Stage[] {
   const decide = authorize(parts.decisions)
   const metering = meterCalls(parts.meter)
   return [
-    parts.admission.enter, //                      first: what we cannot hold must cost nothing
-    metering.admit, //                       with `sync`, what cannot be counted must not be done
-    authenticate(parts.tokens, parts.apiKeys), // nothing is told to somebody unknown, not even that a tool exists
-    bindSession(), // a session of somebody else does not exist
-    resolveTool(), //                        after authentication: which tool a name means depends on the tenant
-    requireSubscription(), // who has no business here must not use up anybody's quota
-    takeQuota(parts.quota), //               before policy: a refused caller must not cost an evaluation
-    decide, //                               before arguments are looked at: a schema is told only to those who may call
-    matchHeaders(), //                       what proxies were told must be what is called
-    validateArguments(), //                  nothing that does not fit reaches a backend
-    askClient(decide), // asked for what the policy still wants to know; it decides again
-    limitDecision(parts.quota), //           a rate that only the last word of the policy could name
-    confirmCall(), // asked about arguments that are known to fit, just before they are used
+    // 1 admit
+    parts.admission.enter, // first: refused load must cost as little as possible
+    metering.admit, // METERING_DURABILITY=sync: a call whose event cannot be stored must not run
+    // 2 identify
+    authenticate(parts.tokens, parts.apiKeys), // before any lookup: an unknown caller must not learn which tools exist
+    bindSession(), // needs the principal; a session of another caller is reported as not found
+    resolveTool(), // needs the tenant, on which the meaning of a tool name depends
+    requireSubscription(), // needs the API of the tool; before quota, so that refused calls use none
+    // 3 limit
+    takeQuota(parts.quota), // before policy: a caller over its limit must not cost an evaluation
+    // 4 decide
+    decide, // before the arguments are checked: only permitted callers learn the schema from its errors
+    matchHeaders(), // proxies decide by these headers, so they must match the arguments
+    validateArguments(), // invalid arguments never reach a backend
+    askClient(decide), // questions of the policy; it then decides again with the results
+    limitDecision(parts.quota), // rate limits that only the final decision names
+    confirmCall(), // after validation and all limits: the user confirms exactly what will run
+    // 5 invoke: each handles one kind of operation
     listTools(),
     invokeTool(parts.egress, parts.maxResponseBytes, parts.results),
     invokeProxy(),
-    releaseQuota(), //                       settle: on every exit
+    // 6 settle: all run on every exit
+    releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot
     parts.admission.leave,
     parts.usage,
-    metering.settle, //                      with `sync`, the answer waits here for the disk
+    optimizeResult(), // before the meter, which records the bytes saved
+    metering.settle, // METERING_DURABILITY=sync: the response waits here for the disk
     recordMetrics(parts.metrics),
     ...(parts.traces === undefined ? [] : [parts.traces]),
-    logAccess(parts.accessLog, parts.accessLogSample), //           last: it tells what all the others found
+    logAccess(parts.accessLog, parts.accessLogSample), // last: its record includes the findings of all stages
   ]
 }

@@ -7,12 +7,12 @@ import { serializePairs } from './serialize.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-export interface BuiltBody {
+interface BuiltBody {
   readonly contentType: string
   readonly body: string | Uint8Array
 }
 
-/** undefined from the returned function: there is no body to send. */
+/** The returned function gives undefined when the request has no body. */
 export function prepareBody(binding: BodyBinding): (args: Args) => BuiltBody | undefined {
   const value = prepareValue(binding)
   const render = renderer(binding)

@@ -54,7 +54,7 @@ function joinSegment(pieces: readonly Piece[], args: Args): string {
       out += serializeValue(piece, args[piece.argument])
     }
   }
-  // Refused by validation before; should a value get here all the same, it stays one harmless segment.
+  // validation has refused such values; if one arrives nevertheless, it stays a single segment
   if (!templated) return out
   if (out === '') return '%20'
   return out === '.' || out === '..' ? out.replaceAll('.', '%252E') : out

@@ -35,7 +35,7 @@ export function serializeSimple(
   return style === 'matrix' ? `;${encode(name)}=${item(value)}` : prefix + item(value)
 }
 
-/** How the items of an array are told apart without explode. */
+/** Separator of array items without `explode`. */
 const DELIMITERS: { readonly [style: string]: string } = {
   form: ',',
   spaceDelimited: '%20',

@@ -1,6 +1,13 @@
-/** Goes on with a value that is here already or comes later. It catches nothing. */
+/** Continues with values that may still be pending. Code off the hot path uses `async` instead. It catches no error. */
 
-/** At once where it can, so that the warm path needs no turn of the event loop (`pipeline/compose.ts` does likewise). */
-export function andThen<T, R>(value: T | Promise<T>, then: (value: T) => R | Promise<R>): R | Promise<R> {
-  return value instanceof Promise ? value.then(then) : then(value)
+export type MaybePromise<T> = T | Promise<T>
+
+/** Synchronous where the value is known, so that the warm path does not wait for another turn of the event loop. */
+export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** All values; a Promise only when one of them is pending. */
+export function whenAll<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
+  return values.some(value => value instanceof Promise) ? Promise.all(values) : (values as readonly T[])
 }

@@ -1,4 +1,4 @@
-/** One-shot cancellation of a call: cheaper than an AbortController until somebody needs a signal. */
+/** One-shot cancellation of a call: cheaper than an AbortController unless a signal is needed. It knows no cause. */
 
 /** Cancelled at most once; listeners run synchronously and in order. A listener added afterwards runs at once. */
 export class Cancellation {
@@ -19,7 +19,7 @@ export class Cancellation {
     if (listeners !== undefined) for (const listener of listeners) listener()
   }
 
-  /** Returns a function that takes the listener away again. */
+  /** @returns removes the listener */
   onCancel(listener: () => void): () => void {
     if (this.#cancelled) {
       listener()

@@ -1,7 +1,7 @@
-/** Random ids of requests, traces and their steps. Nothing secret is made here: an id is told to whoever is called. */
+/** Random ids of requests, traces and spans. They are not secret: backends receive them. */
 import { randomBytes } from 'node:crypto'
 
-/** Of one step of a trace (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
+/** Of a span (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
 export function newSpanId(): string {
   return `${randomHex(7)}01`
 }
@@ -10,7 +10,7 @@ const POOL_BYTES = 4096
 let pool = ''
 let poolAt = 0
 
-/** Random bytes come in pools: asking the operating system for 16 at a time costs more than all that is done with them. */
+/** Taken from a pool: a system call for each id would dominate its cost. */
 export function randomHex(bytes: number): string {
   const end = poolAt + 2 * bytes
   if (end > pool.length) {

@@ -1,4 +1,12 @@
-/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing; `gateway/` does. */
+/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing: `data-plane/http` does. */
+import {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  SERVER_ERROR,
+} from './rpc-errors.ts'
 
 interface Row {
   /** `error` of the REST body (contract §3). */
@@ -11,17 +19,19 @@ interface Row {
   readonly oauth?: 'invalid_token' | 'insufficient_scope' | ''
 }
 
-const INVALID_PARAMS = -32602
-const INTERNAL = -32603
-
 /** Closed and low in number: reasons are metric labels. Causes are free text for logs and never a key. */
 export const REFUSALS = {
-  route_not_found: { error: 'not_found', status: 404, rpcCode: -32601, message: 'No such address.' },
+  route_not_found: {
+    error: 'not_found',
+    status: 404,
+    rpcCode: METHOD_NOT_FOUND,
+    message: 'No such address.',
+  },
   method_not_allowed: {
     error: 'method_not_allowed',
     status: 405,
-    rpcCode: -32601,
-    message: 'The address does not take this method.',
+    rpcCode: METHOD_NOT_FOUND,
+    message: 'This address does not support the method.',
   },
   overloaded: {
     error: 'overloaded',
@@ -45,18 +55,18 @@ export const REFUSALS = {
     error: 'payload_too_large',
     status: 413,
     rpcCode: 413,
-    message: 'The body is larger than this gateway takes.',
+    message: 'The body is larger than this gateway accepts.',
   },
   unsupported_media_type: {
     error: 'unsupported_media_type',
     status: 415,
-    rpcCode: -32000,
+    rpcCode: SERVER_ERROR,
     message: 'Send the body as application/json.',
   },
   invalid_request: {
     error: 'invalid_request',
     status: 400,
-    rpcCode: -32600,
+    rpcCode: INVALID_REQUEST,
     message: 'The request is not valid.',
   },
 
@@ -181,6 +191,14 @@ export const REFUSALS = {
 
   quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },
 
+  too_many_attempts: {
+    error: 'too_many_attempts',
+    status: 429,
+    rpcCode: 429,
+    message:
+      'Too many attempts from this address: failed logins, unknown tools, registrations and discovery requests are limited. Retry later.',
+  },
+
   session_not_found: {
     error: 'session_not_found',
     status: 404,
@@ -191,7 +209,8 @@ export const REFUSALS = {
     error: 'forbidden',
     status: 403,
     rpcCode: 403,
-    message: 'The policy wants the client asked before this call, and this client cannot be.',
+    message:
+      'The policy requires input from the client before this call, and this client does not support it.',
   },
   confirmation_declined: {
     error: 'forbidden',
@@ -203,13 +222,13 @@ export const REFUSALS = {
     error: 'confirmation_required',
     status: 403,
     rpcCode: 403,
-    message: 'The call waits for an answer of its client.',
+    message: 'The call is pending: the client must respond to the questions first.',
   },
   header_mismatch: {
     error: 'header_mismatch',
     status: 400,
-    rpcCode: -32020,
-    message: 'A header says something else than the argument it mirrors.',
+    rpcCode: HEADER_MISMATCH,
+    message: 'A header differs from the argument it mirrors.',
   },
   tool_not_found: {
     error: 'tool_not_found',
@@ -221,39 +240,48 @@ export const REFUSALS = {
     error: 'invalid_arguments',
     status: 400,
     rpcCode: INVALID_PARAMS,
-    message: 'The arguments do not fit the input schema.',
+    message: 'The arguments do not match the input schema.',
   },
 
   tool_execution_failed: {
     error: 'tool_execution_failed',
     status: 500,
-    rpcCode: INTERNAL,
-    message: 'The backend answered with an error.',
+    rpcCode: INTERNAL_ERROR,
+    message: 'The backend responded with an error.',
   },
   backend_unreachable: {
     error: 'backend_unreachable',
     status: 502,
-    rpcCode: INTERNAL,
+    rpcCode: INTERNAL_ERROR,
     message: 'The backend cannot be reached.',
   },
   upstream_unavailable: {
     error: 'backend_unreachable',
     status: 503,
-    rpcCode: INTERNAL,
-    message: 'The backend has not answered several times in a row; it is tried again later.',
+    rpcCode: INTERNAL_ERROR,
+    message: 'The backend failed several times in a row and is not called for a while. Retry later.',
   },
   backend_timeout: {
     error: 'backend_timeout',
     status: 504,
-    rpcCode: INTERNAL,
-    message: 'The backend did not answer in time.',
+    rpcCode: INTERNAL_ERROR,
+    message: 'The backend did not respond in time.',
   },
-  cancelled: { error: 'cancelled', status: 499, rpcCode: INTERNAL, message: 'The caller went away.' },
-  internal_error: { error: 'internal_error', status: 500, rpcCode: INTERNAL, message: 'Internal error.' },
+  cancelled: {
+    error: 'cancelled',
+    status: 499,
+    rpcCode: INTERNAL_ERROR,
+    message: 'The client cancelled the call.',
+  },
+  internal_error: {
+    error: 'internal_error',
+    status: 500,
+    rpcCode: INTERNAL_ERROR,
+    message: 'Internal error.',
+  },
 } as const satisfies Record<string, Row>
 
 export type RefusalReason = keyof typeof REFUSALS
-export type RefusalRow = Row
 
 /** One reason of a policy denial; `code` comes from the rule's METADATA, `scopes` says which scopes would have sufficed. */
 export interface DenialReason {
@@ -262,8 +290,8 @@ export interface DenialReason {
   readonly scopes?: readonly string[]
 }
 
-/** What goes beside the row: all optional, all safe to show to the caller. */
-export interface RefusalDetail {
+/** Details beside the row: optional, and safe to show to the caller. */
+interface RefusalDetail {
   readonly message?: string
   readonly reasons?: readonly DenialReason[]
   readonly decisionId?: string
@@ -284,11 +312,11 @@ export interface RefusalDetail {
 export interface Refusal extends RefusalDetail {
   readonly kind: 'refusal'
   readonly reason: RefusalReason
-  readonly row: RefusalRow
+  readonly row: Row
   readonly message: string
 }
 
-/** A frozen refusal. Without detail the same object is returned each time, so the common ones cost nothing. */
+/** A frozen refusal; without detail the same object each time, so that common ones cost nothing. */
 export function refuse(reason: RefusalReason, detail?: RefusalDetail): Refusal {
   if (detail === undefined) return BARE[reason]
   const row = REFUSALS[reason]

@@ -56,6 +56,11 @@ export const METRICS = {
     'Exceptions caught by the pipeline.',
     'stage',
   ),
+  platform_attempts_refused_total: counter(
+    'requests',
+    HTTP,
+    'Requests refused with 429 before authentication, because of earlier failed attempts from their address.',
+  ),
   platform_calls_in_flight: gauge('calls', STAGES, 'Calls in the pipeline.'),
   platform_result_cache_hits_total: counter(
     'calls',

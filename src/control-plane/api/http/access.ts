@@ -2,6 +2,7 @@
 
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
+import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
 import {
   type Decision,
@@ -22,9 +23,7 @@ export async function authenticate(
   request: Request,
   nowMs: number,
 ): Promise<Principal> {
-  const header = request.headers.get('authorization') ?? ''
-  // RFC 9110 §11.1: the scheme is case-insensitive.
-  const token = /^bearer +([^\s]+)\s*$/i.exec(header)?.[1]
+  const token = bearerToken(request.headers.get('authorization') ?? '')
   if (token === undefined) throw unauthorized('A bearer token is required.', '')
   const verified = await verifier.verify(token, nowMs)
   if (verified.kind !== 'refusal') return verified

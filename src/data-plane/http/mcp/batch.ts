@@ -1,11 +1,19 @@
 /** Batches (MCP 2025-03-26 alone has them): items run concurrently, each through the whole pipeline with its own refusal. */
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { LegacyCalls } from './legacy.ts'
 import { versionOf } from './legacy.ts'
-import { errorMessage, INVALID_REQUEST, type RpcMessage, readMessage } from './message.ts'
+import {
+  errorMessage,
+  type RpcMessage,
+  type RpcNotification,
+  type RpcResponse,
+  readMessage,
+} from './message.ts'
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, notFound, refuse } from './replies.ts'
@@ -14,28 +22,30 @@ import type { RpcReply } from './result.ts'
 /** The official server's bound. */
 const MAX_BATCH = 100
 
-export function postBatch(
+export async function postBatch(
   parts: McpParts,
   legacy: LegacyCalls,
   call: Call,
   snapshot: Snapshot,
   session: Session | undefined,
   items: readonly unknown[],
-): void {
-  const run = (): void => runBatch(parts, legacy, call, snapshot, session, items)
-  if (session?.legacyStream !== true) return run()
-  // answers go to the session's stream, so the caller must own it before any item runs
-  authenticated(parts.gateway, call, snapshot, session, run, refusal => refuse(parts.gateway, call, refusal))
+): Promise<void> {
+  if (session?.legacyStream === true) {
+    // responses go to the session's stream, so the caller must own it before any item runs
+    const { refusal } = await authenticated(parts.gateway, call, snapshot, session)
+    if (refusal !== undefined) return refuse(parts.gateway, call, refusal)
+  }
+  return runBatch(parts, legacy, call, snapshot, session, items)
 }
 
-function runBatch(
+async function runBatch(
   parts: McpParts,
   legacy: LegacyCalls,
   call: Call,
   snapshot: Snapshot,
   session: Session | undefined,
   items: readonly unknown[],
-): void {
+): Promise<void> {
   if (items.length === 0) return badRequest(call, null, 'A batch must not be empty.')
   if (items.length > MAX_BATCH) return badRequest(call, null, `A batch holds at most ${MAX_BATCH} messages.`)
   const header = call.request.header('mcp-protocol-version')
@@ -53,10 +63,10 @@ function runBatch(
   }
   const cancellation = new Cancellation()
   call.response.onAbort(() => cancellation.cancel())
-  const answers: (RpcReply | Promise<RpcReply>)[] = []
+  const replies: MaybePromise<RpcReply>[] = []
   for (const message of messages) {
     if (message.kind === 'request') {
-      answers.push(
+      replies.push(
         runItem(
           parts,
           legacy,
@@ -66,45 +76,41 @@ function runBatch(
         ),
       )
     } else if (message.kind === 'invalid') {
-      answers.push({
+      replies.push({
         status: 200,
         headers: [],
         body: errorMessage(message.id, { code: INVALID_REQUEST, message: message.reason }),
       })
     }
   }
-  receiveOthers(parts, legacy, call, snapshot, session, messages)
-  if (answers.length === 0) return call.respond(202, undefined)
-  void Promise.all(answers).then(all => {
-    // the session of another caller does not exist, for the batch as for a single request
-    if (all.some(response => response.status === 404)) return notFound(call)
-    const bodies = all.map(response => response.body)
-    if (session?.legacyStream !== true) return call.respond(200, `[${bodies.join(',')}]`)
-    for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })
-    call.accepted()
-  })
+  void receiveOthers(parts, legacy, call, snapshot, session, messages)
+  if (replies.length === 0) return call.respond(202, undefined)
+  const all = await Promise.all(replies)
+  // a session of another caller is reported as not found, as for a single request
+  if (all.some(reply => reply.status === 404)) return notFound(call)
+  const bodies = all.map(reply => reply.body)
+  if (session?.legacyStream !== true) return call.respond(200, `[${bodies.join(',')}]`)
+  for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })
+  call.accepted()
 }
 
-/** Cancellations and answers among the items; they touch calls of the session, so they are for its owner alone. */
-function receiveOthers(
+/** Cancellations and responses among the items: they affect calls of the session, so only its owner may send them. */
+async function receiveOthers(
   parts: McpParts,
   legacy: LegacyCalls,
   call: Call,
   snapshot: Snapshot,
   session: Session | undefined,
   messages: readonly RpcMessage[],
-): void {
+): Promise<void> {
   const others = messages.filter(
-    message =>
+    (message): message is RpcNotification | RpcResponse =>
       message.kind === 'response' ||
       (message.kind === 'notification' && message.method === 'notifications/cancelled'),
   )
   if (session === undefined || others.length === 0) return
-  const receive = (): void => {
-    for (const message of others)
-      if (message.kind === 'response' || message.kind === 'notification') legacy.receive(session, message)
-  }
-  authenticated(parts.gateway, call, snapshot, session, receive, () => {})
+  const { refusal } = await authenticated(parts.gateway, call, snapshot, session)
+  if (refusal === undefined) for (const message of others) legacy.receive(session, message)
 }
 
 function runItem(
@@ -113,19 +119,14 @@ function runItem(
   conversation: Parameters<LegacyCalls['dispatch']>[1],
   session: Session | undefined,
   request: Parameters<LegacyCalls['dispatch']>[0],
-): RpcReply | Promise<RpcReply> {
+): MaybePromise<RpcReply> {
   if (session === undefined) return legacy.dispatch(request, conversation)
   // each item can be cancelled by itself; the end of the POST cancels all
   const own = new Cancellation()
   conversation.cancellation.onCancel(() => own.cancel())
   const done = parts.inFlight.add(session.id, request.id, own)
-  const responded = legacy.dispatch(request, { ...conversation, cancellation: own })
-  if (!(responded instanceof Promise)) {
+  return andThen(legacy.dispatch(request, { ...conversation, cancellation: own }), reply => {
     done()
-    return responded
-  }
-  return responded.then(response => {
-    done()
-    return response
+    return reply
   })
 }

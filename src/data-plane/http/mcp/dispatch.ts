@@ -1,7 +1,13 @@
-/** One JSON-RPC request → one answer. It knows methods, not transports: bodies, streams and sessions are `post.ts`. */
-import { andThen } from '../../../shared/call/and-then.ts'
+/** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  MISSING_CAPABILITY,
+  RESOURCE_NOT_FOUND,
+} from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -9,6 +15,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from '../gateway.ts'
+import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
   ERROR_META_KEY,
   isToolError,
@@ -17,15 +24,8 @@ import {
   rpcError,
   rpcStatus,
 } from '../refusal-body.ts'
-import { OPTIMIZATION_LEVELS, optimize, readLevel, savedHeader } from '../token-optimization.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
-import {
-  errorMessage,
-  INVALID_PARAMS,
-  RESOURCE_NOT_FOUND,
-  type RequestId,
-  type RpcRequest,
-} from './message.ts'
+import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
 import { fault, ResultWriter, type RpcReply } from './result.ts'
@@ -37,21 +37,18 @@ import {
   type ProtocolVersion,
 } from './versions.ts'
 
-/** What is known about the conversation a request belongs to. */
+/** Context of a request. */
 export interface Conversation {
   readonly call: Call
   readonly snapshot: Snapshot
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
   readonly transport: Transport<Exchange>
-  /** Modern era: what a client is asked when a call waits for it. */
+  /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
 }
 
-/** MCP 2026-07-28, MissingRequiredClientCapabilityError. */
-const MISSING_CAPABILITY = -32021
-
-type RpcOutcome = RpcReply | Promise<RpcReply>
+type RpcOutcome = MaybePromise<RpcReply>
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -135,9 +132,9 @@ export class Dispatcher {
       const listing = exchange.listing!
       const page = pageOf(listing.tools, cursor)
       if (page === undefined)
-        return fault(request.id, INVALID_PARAMS, 'cursor is not one this server has given out.')
+        return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
-      // no JSON holds this character, so the list can be put where it stands: as text, and as bytes that are at hand
+      // JSON never contains this character, so it marks the place of the list, which may be text or cached bytes
       const frame = writer.list(request.id, `{"tools":\0${next}}`)
       const at = frame.body.indexOf('\0')
       const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
@@ -149,14 +146,8 @@ export class Dispatcher {
   }
 
   #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
-    const level = readLevel(conversation.call.request.header('x-token-optimization'))
-    if (level === undefined) {
-      return fault(
-        request.id,
-        INVALID_PARAMS,
-        `X-Token-Optimization is none of ${OPTIMIZATION_LEVELS.join(', ')}.`,
-      )
-    }
+    const optimization = readLevel(conversation.call.request.header('x-token-optimization'))
+    if (optimization === undefined) return fault(request.id, INVALID_PARAMS, UNKNOWN_LEVEL_MESSAGE)
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
@@ -167,12 +158,12 @@ export class Dispatcher {
       action: 'tools.call',
       tool: name,
       arguments: args as { readonly [name: string]: unknown },
+      optimization,
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
-      if (final?.kind !== 'reply') return fault(request.id, -32603, 'Internal error.')
-      const { result, savedBytes } = optimize(resultView(final.result, conversation.version), level)
-      const headers = [...callHeaders(exchange), ...savedHeader(level, savedBytes)]
-      return writer.complete(request.id, JSON.stringify(result), headers)
+      if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
+      const result = resultView((exchange.optimized ?? final).result, conversation.version)
+      return writer.complete(request.id, JSON.stringify(result), callHeaders(exchange))
     })
   }
 
@@ -191,16 +182,14 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
     operation: Operation,
-    then: (ended: Ended) => RpcReply,
+    render: (ended: Ended) => RpcReply,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    const finish = (ended: Ended): RpcReply => {
-      return ended.final?.kind === 'refusal'
+    return andThen(run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport), ended =>
+      ended.final?.kind === 'refusal'
         ? this.#refused(id, conversation, writer, ended, ended.final)
-        : then(ended)
-    }
-    const ended = run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport)
-    return andThen(ended, finish)
+        : render(ended),
+    )
   }
 
   #refused(
@@ -211,7 +200,7 @@ export class Dispatcher {
     refusal: Refusal,
   ): RpcReply {
     const { call, version } = conversation
-    // from 2025-11-25 on the model reads what was wrong with its arguments (MCP 2025-11-25, tools, "Error Handling")
+    // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
     if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
       return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
@@ -235,14 +224,14 @@ export class Dispatcher {
         return fault(
           id,
           INVALID_PARAMS,
-          'requestState is not one this server gave out for this call, or has expired. Call again without it.',
+          'requestState was not issued for this call, or has expired. Repeat the call without it.',
         )
       }
       if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
     }
     const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
     if (ended.exchange.operation.action === 'tools.call' && isToolError(refusal)) {
-      // a refused quota brings the standing of its own limit
+      // a quota refusal has its own X-RateLimit headers
       const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
       const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }
       return writer.toolError(id, refusal.message, [...headers, ...standing], meta)
@@ -250,7 +239,7 @@ export class Dispatcher {
     return {
       status: rpcStatus(refusal),
       headers,
-      // as for a session that does not exist, which is refused before the request is read
+      // as for an unknown session, which is refused before the request is read
       body: errorMessage(
         refusal.reason === 'session_not_found' ? null : id,
         rpcError(refusal, call.requestId),

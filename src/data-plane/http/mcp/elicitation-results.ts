@@ -1,10 +1,10 @@
-/** What counts as an answer to a question, and what as a no. It knows no era and no policy. */
+/** Judges a client's result of a question: accepted, declined or unusable. It knows neither protocol version nor policy. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Question } from '../../pipeline/inquiry.ts'
 
 export type Verdict = 'accepted' | 'declined' | 'unusable'
 
-/** Kinds of answers by question (MCP: ElicitResult, CreateMessageResult, ListRootsResult). Members nobody asked for are left alone. */
+/** The result type depends on the question (MCP: ElicitResult, CreateMessageResult, ListRootsResult). Unknown members are ignored. */
 export function verdictOn(question: Question, response: unknown): Verdict {
   if (!isObject(response)) return 'unusable'
   if (question.method === 'roots/list') return Array.isArray(response.roots) ? 'accepted' : 'unusable'

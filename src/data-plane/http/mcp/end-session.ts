@@ -1,31 +1,16 @@
-/** DELETE at the MCP endpoint: ends a session for every instance (mcp-wire §2, step 2). */
-import { andThen } from '../../../shared/call/and-then.ts'
-import type { Session } from '../../sessions/session-store.ts'
+/** DELETE at the MCP endpoint: ends a session on every instance. */
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, notFound, refuse, sessionIdOfQuery } from './replies.ts'
 
-export function endSession(parts: McpParts, call: Call, snapshot: Snapshot): void {
-  const { sessions } = parts.gateway
+export async function endSession({ gateway }: McpParts, call: Call, snapshot: Snapshot): Promise<void> {
   const id = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
   if (id === '') return badRequest(call, null, 'Name the session in Mcp-Session-Id or ?sessionId=.')
-  const go = (session: Session | undefined): void => {
-    if (session === undefined) return notFound(call)
-    authenticated(
-      parts.gateway,
-      call,
-      snapshot,
-      session,
-      () => {
-        const ended = sessions.end(session.id)
-        const notify = (alive: boolean): void =>
-          alive ? call.respond(200, { status: 'ended' }) : notFound(call)
-        void andThen(ended, notify)
-      },
-      refusal => refuse(parts.gateway, call, refusal),
-    )
-  }
-  const found = sessions.find(id, call.receivedAtMs)
-  void andThen(found, go)
+  const session = await gateway.sessions.find(id, call.receivedAtMs)
+  if (session === undefined) return notFound(call)
+  const { refusal } = await authenticated(gateway, call, snapshot, session)
+  if (refusal !== undefined) return refuse(gateway, call, refusal)
+  if (await gateway.sessions.end(session.id)) call.respond(200, { status: 'ended' })
+  else notFound(call)
 }

@@ -17,11 +17,11 @@ import { McpPost } from './post.ts'
 import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
-export interface McpOptions {
+interface McpOptions {
   readonly keys: KeyRing
   readonly calls: CallReader
   readonly limiter: StreamLimiterOptions
-  /** Counted elsewhere, by another thread; by the limits above when absent. */
+  /** Slots counted by another thread; counted here when absent. */
   readonly places?: StreamSlots
   readonly streams: StreamLimits
   readonly clientAddress: (call: Call) => string
@@ -54,12 +54,12 @@ export class McpEndpoint {
     this.#localHosts = localHosts(gateway.url)
   }
 
-  /** GET without interest in a stream at `/mcp` is a question about the server. */
+  /** A GET at `/mcp` that does not accept event streams gets the server metadata. */
   get(call: Call, snapshot: Snapshot): void {
     const accept = call.request.header('accept')
     if (!call.request.path.startsWith('/mcp/sse') && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
-    if (this.#allowed(call)) this.#get.get(call, snapshot)
+    if (this.#allowed(call)) void this.#get.get(call, snapshot)
   }
 
   post(call: Call, snapshot: Snapshot): void {
@@ -67,14 +67,14 @@ export class McpEndpoint {
   }
 
   delete(call: Call, snapshot: Snapshot): void {
-    if (this.#allowed(call)) endSession(this.#parts, call, snapshot)
+    if (this.#allowed(call)) void endSession(this.#parts, call, snapshot)
   }
 
   get openStreams(): number {
     return this.#parts.streams.size
   }
 
-  /** Tells the clients whose visible tools differ between the two snapshots. */
+  /** Notifies the clients whose visible tools differ between the two snapshots. */
   announce(
     previous: Snapshot,
     next: Snapshot,
@@ -83,7 +83,7 @@ export class McpEndpoint {
     return this.#parts.streams.announce(previous, next, changed)
   }
 
-  /** Ends every stream with its last words; for the drain. */
+  /** Ends every stream, for the drain. */
   close(): void {
     this.#parts.streams.close()
   }
@@ -92,7 +92,7 @@ export class McpEndpoint {
     if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) return true
     call.respond(403, {
       error: 'forbidden_origin',
-      message: 'Origin or Host is not one that may use this endpoint; see CORS_ORIGINS.',
+      message: 'This Origin or Host may not use the endpoint; see CORS_ORIGINS.',
       request_id: call.requestId,
     })
     return false

@@ -1,5 +1,5 @@
-/** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport (mcp-wire §2, step 1). */
-import { andThen } from '../../../shared/call/and-then.ts'
+/** GET at the MCP endpoint: standalone streams, resumed streams, and the HTTP+SSE transport of MCP 2024-11-05. It handles no message. */
+import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -23,43 +23,28 @@ export class McpGet {
     this.#parts = parts
   }
 
-  get(call: Call, snapshot: Snapshot): void {
+  async get(call: Call, snapshot: Snapshot): Promise<void> {
     const header = call.request.header('mcp-session-id')
     if (isModernHeader(call.request.header('mcp-protocol-version'))) return methodNotAllowed(call)
     const id = header || sessionIdOfQuery(call.request.query)
     if (id === '') return this.#legacy(call, snapshot, undefined)
-    const found = this.#parts.gateway.sessions.find(id, call.receivedAtMs)
-    const go = (session: Session | undefined): void => {
-      if (session === undefined) return notFound(call)
-      if (header === '') return this.#legacy(call, snapshot, session)
-      this.#streamable(call, snapshot, session)
-    }
-    void andThen(found, go)
+    const session = await this.#parts.gateway.sessions.find(id, call.receivedAtMs)
+    if (session === undefined) return notFound(call)
+    return header === '' ? this.#legacy(call, snapshot, session) : this.#streamable(call, snapshot, session)
   }
 
-  #streamable(call: Call, snapshot: Snapshot, session: Session): void {
-    authenticated(
-      this.#parts.gateway,
-      call,
-      snapshot,
-      session,
-      ({ exchange }) => {
-        const lastEventId = call.request.header('last-event-id')
-        const owner = {
-          principal: exchange.principal!,
-          tenant: exchange.tenant,
-          version: versionOf(call, session),
-        }
-        const position = lastEventId === '' ? undefined : readEventId(lastEventId)
-        if (lastEventId !== '' && position === undefined) return notFound(call)
-        this.#admit(call, owner.tenant, release => {
-          if (position !== undefined) resume(this.#parts, call, session, position, release)
-          else this.#open(call, session, owner, release)
-        })
-      },
-      // the background GET of a client without token: 401 would start a second login (mcp-wire §3)
-      refusal => (refusal.reason === 'session_not_found' ? notFound(call) : methodNotAllowed(call)),
-    )
+  async #streamable(call: Call, snapshot: Snapshot, session: Session): Promise<void> {
+    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, session)
+    if (refusal !== undefined)
+      // a 401 on this background request would make clients without token start a second login
+      return refusal.reason === 'session_not_found' ? notFound(call) : methodNotAllowed(call)
+    const lastEventId = call.request.header('last-event-id')
+    const position = lastEventId === '' ? undefined : readEventId(lastEventId)
+    if (lastEventId !== '' && position === undefined) return notFound(call)
+    const release = await this.#takeSlot(call, exchange.tenant)
+    if (release === undefined) return
+    if (position !== undefined) return resume(this.#parts, call, session, position, release)
+    this.#open(call, session, ownerOfStream(call, exchange, session), release)
   }
 
   #open(call: Call, session: Session, owner: StreamOwner, release: () => void): void {
@@ -67,66 +52,45 @@ export class McpGet {
       release()
       return call.respond(409, {
         error: 'conflict',
-        message: 'This session has a stream already.',
+        message: 'This session already has an open stream.',
         request_id: call.requestId,
       })
     }
     this.#standalone.add(session.id)
-    this.#attach(call, session, owner, 'standalone', undefined, () => {
+    void this.#attach(call, session, owner, 'standalone', undefined, () => {
       this.#standalone.delete(session.id)
       release()
     })
   }
 
-  /** HTTP+SSE: the first event names the address to POST to; here the GET is the client's only chance to start a login. */
-  #legacy(call: Call, snapshot: Snapshot, session: Session | undefined): void {
-    authenticated(
-      this.#parts.gateway,
-      call,
-      snapshot,
-      session,
-      ({ exchange }) => {
-        const owner = {
-          principal: exchange.principal!,
-          tenant: exchange.tenant,
-          version: versionOf(call, session),
-        }
-        this.#admit(call, owner.tenant, release => this.#openLegacy(call, session, owner, release))
-      },
-      refusal => refuse(this.#parts.gateway, call, refusal),
-    )
+  /** HTTP+SSE: the first event names the address to POST to. This GET is the only request on which such a client can start a login. */
+  async #legacy(call: Call, snapshot: Snapshot, known: Session | undefined): Promise<void> {
+    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, known)
+    if (refusal !== undefined) return refuse(this.#parts.gateway, call, refusal)
+    const release = await this.#takeSlot(call, exchange.tenant)
+    if (release === undefined) return
+    const session =
+      known ??
+      (await this.#parts.gateway.sessions.create({
+        protocolVersion: '2024-11-05',
+        origin: 'stream',
+        elicitation: false,
+        owner: ownerOf(exchange.principal!),
+        createdAtMs: call.receivedAtMs,
+      }))
+    const owner = ownerOfStream(call, exchange, session)
+    const first = endpointEvent(`${pathOf(call)}?sessionId=${session.id}`)
+    return this.#attach(call, session, owner, 'legacy', first, release)
   }
 
-  #openLegacy(call: Call, session: Session | undefined, owner: StreamOwner, release: () => void): void {
-    const open = (own: Session): void => {
-      this.#attach(
-        call,
-        own,
-        { ...owner, version: versionOf(call, own) },
-        'legacy',
-        endpointEvent(`${pathOf(call)}?sessionId=${own.id}`),
-        release,
-      )
-    }
-    if (session !== undefined) return open(session)
-    const created = this.#parts.gateway.sessions.create({
-      protocolVersion: '2024-11-05',
-      origin: 'stream',
-      elicitation: false,
-      owner: ownerOf(owner.principal),
-      createdAtMs: call.receivedAtMs,
-    })
-    void andThen(created, open)
-  }
-
-  #attach(
+  async #attach(
     call: Call,
     session: Session,
     owner: StreamOwner,
     kind: 'legacy' | 'standalone',
     first: string | undefined,
     onClosed: () => void,
-  ): void {
+  ): Promise<void> {
     const { sessions } = this.#parts.gateway
     const stream = call.eventStream(['mcp-session-id', session.id])
     const onSignal = (signal: SessionSignal): void => {
@@ -150,28 +114,30 @@ export class McpGet {
     const known = sessions.setStreaming(session.id, kind, true)
     this.#parts.streams.add(open)
     call.response.onAbort(() => open.aborted())
-    // something must be written at once: some clients wait for the first byte before they take the stream for open
-    const begin = (): void => open.write(first ?? ': open\n\n')
-    // but not before every instance knows where the stream is: the client's first POST may reach another one
-    void andThen(known, begin)
+    // the client's first POST may reach another instance, which must know where the stream is
+    await known
+    // some clients consider the stream open only when the first byte arrives
+    open.write(first ?? ': open\n\n')
   }
 
-  /** Goes on with the place that was taken, or answers why there is none. */
-  #admit(call: Call, tenant: string | undefined, then: (release: () => void) => void): void {
-    const finish = (place: StreamRefusal | (() => void)): void => {
-      if (typeof place === 'function') then(place)
-      else this.#full(call, place)
+  /** @returns gives the slot back; undefined when there is none, and the response is sent */
+  async #takeSlot(call: Call, tenant: string | undefined): Promise<(() => void) | undefined> {
+    let slot: StreamRefusal | (() => void)
+    try {
+      slot = await this.#parts.places.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
+    } catch {
+      slot = 'total'
     }
-    const place = this.#parts.places.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
-    if (place instanceof Promise) place.then(finish, () => this.#full(call, 'total'))
-    else finish(place)
+    if (typeof slot === 'function') return slot
+    this.#full(call, slot)
+    return undefined
   }
 
-  #full(call: Call, place: StreamRefusal): void {
-    this.#parts.onStreamRefused(place)
+  #full(call: Call, limit: StreamRefusal): void {
+    this.#parts.onStreamRefused(limit)
     const body = {
       error: 'too_many_connections',
-      message: MESSAGE_OF_LIMIT[place],
+      message: MESSAGE_OF_LIMIT[limit],
       request_id: call.requestId,
     }
     call.respond(429, body, ['retry-after', '60'])
@@ -191,4 +157,8 @@ const MESSAGE_OF_LIMIT = {
 
 function pathOf(call: Call): string {
   return call.request.path.startsWith('/mcp/sse') ? '/mcp/sse' : '/mcp'
+}
+
+function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
+  return { principal: exchange.principal!, tenant: exchange.tenant, version: versionOf(call, session) }
 }

@@ -1,11 +1,11 @@
-/** Calls of sessions that are running here, so that a cancellation or the end of a session reaches them. */
+/** Calls of sessions in this process, so that cancellations, ends of sessions and client responses reach them. It sends nothing. */
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
 import type { RequestId } from './message.ts'
 
 interface SessionCalls {
   readonly calls: Map<string, Cancellation>
-  /** Requests of ours that wait for the client's answer. */
+  /** Pending requests of the server to the client. */
   readonly questions: Map<string, (message: unknown) => void>
   readonly unlisten: () => void
 }
@@ -23,7 +23,7 @@ export class InFlight {
     this.#store = store
   }
 
-  /** @returns takes the call away again */
+  /** @returns removes the call */
   add(sessionId: string, id: RequestId, cancellation: Cancellation): () => void {
     const session = this.#session(sessionId)
     const key = keyOf(id)
@@ -34,7 +34,7 @@ export class InFlight {
     }
   }
 
-  /** Waits for the client's answer to a request of ours. @returns stops waiting */
+  /** Registers a request of the server to the client. @returns removes it */
   ask(sessionId: string, id: RequestId, responded: (message: unknown) => void): () => void {
     const session = this.#session(sessionId)
     const key = keyOf(id)

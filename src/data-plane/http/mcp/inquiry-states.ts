@@ -1,25 +1,25 @@
-/** Request states of the modern era: what a client carries from a question to the repeated call. Hostile input, so signed. */
+/** Request states (MCP 2026-07-28), which a client carries from a question to the repeated call. They are signed, and stored nowhere. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { canonicalJson } from '../../../link/document.ts'
 import type { ClientAnswers, Inquiry } from '../../pipeline/inquiry.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 
-/** A person needs time to read; an answer after it has to be asked for again. */
+/** Time for a person to read; afterwards the question is put again. */
 const VALID_MS = 10 * 60_000
-/** More answers than this are not carried; base64 adds a third. */
+/** Limit of the results carried; base64 adds a third. */
 const MAX_CARRIED_BYTES = 64 * 1024
 
-/** What a state carries beside its signature; the client can read it, for it is its own. */
+/** Content of a state beside its signature; readable by the client. */
 export interface Carried {
   /** Names of the questions that were asked of this call. */
   readonly asked: readonly string[]
-  /** What was answered in earlier rounds. */
+  /** Results of earlier rounds. */
   readonly answers: ClientAnswers
 }
 
 /** The call a state is good for. */
-export type AskedCall = Pick<Inquiry, 'tool' | 'arguments' | 'principal'>
+type AskedCall = Pick<Inquiry, 'tool' | 'arguments' | 'principal'>
 
 /** `<key id>.<expiry ms>.<carried>.<HMAC>` over caller, tool, the exact arguments and what is carried: good for this call by this caller and no other. */
 export class InquiryStates {

@@ -1,4 +1,4 @@
-/** The client of a legacy session: questions are requests on a stream it reads, answers are posted (MCP 2025-06-18, elicitation). */
+/** The client of a session (up to 2025-11-25): questions are requests on its stream, and it posts responses. It judges no result. */
 import { randomBytes } from 'node:crypto'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
@@ -6,9 +6,9 @@ import type { Session } from '../../sessions/session-store.ts'
 import { verdictOn } from './elicitation-results.ts'
 import type { InFlight } from './in-flight.ts'
 
-/** Nobody answered: as good as a no. */
+/** Afterwards the question counts as declined. */
 const RESPONSE_WITHIN_MS = 2 * 60_000
-/** A session remembers no other capability. */
+/** Sessions store no other capability. */
 const CAPABILITIES: ReadonlySet<string> = new Set(['elicitation'])
 
 export class LegacyClient implements ClientSide {
@@ -20,7 +20,7 @@ export class LegacyClient implements ClientSide {
 
   /**
    * @param send puts a message on a stream the client reads
-   * @param cancellation of the call: nobody waits for the answer to a question of a call that was taken back
+   * @param cancellation of the call; it also ends the question
    */
   constructor(
     inFlight: InFlight,
@@ -34,7 +34,7 @@ export class LegacyClient implements ClientSide {
     this.#cancellation = cancellation
   }
 
-  /** The call itself waits, so whatever is answered belongs to it. */
+  /** The call itself waits, so the response belongs to it. */
   async ask({ questions }: Inquiry): Promise<InquiryOutcome> {
     const asked = Object.entries(questions)
     const answers = await Promise.all(asked.map(([, question]) => this.#put(question)))
@@ -42,7 +42,7 @@ export class LegacyClient implements ClientSide {
     return good ? Object.fromEntries(asked.map(([name], at) => [name, answers[at]])) : 'declined'
   }
 
-  /** @returns undefined when the client answered with an error or not in time, or took the call back */
+  /** @returns undefined when the client sent an error, did not respond in time, or cancelled the call */
   #put(question: Question): Promise<unknown> {
     if (this.#cancellation.cancelled) return Promise.resolve(undefined)
     const id = `ask-${randomBytes(9).toString('base64url')}`

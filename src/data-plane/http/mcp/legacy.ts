@@ -1,6 +1,6 @@
-/** Requests of the legacy era: version, session, where the answer goes, and how a running call is reached. */
+/** Requests of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
 import type { Principal } from '../../../model/principal.ts'
-import { andThen } from '../../../shared/call/and-then.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -39,8 +39,8 @@ export class LegacyCalls {
   }
 
   request(call: Call, snapshot: Snapshot, session: Session | undefined, request: RpcRequest): void {
-    if (session?.legacyStream === true) return this.#onLegacyStream(call, snapshot, session, request)
-    if (request.method === 'initialize') return this.#initialize(call, snapshot, request)
+    if (session?.legacyStream === true) return void this.#onLegacyStream(call, snapshot, session, request)
+    if (request.method === 'initialize') return void this.#initialize(call, snapshot, request)
     const version = versionOf(call, session)
     const response = new PostResponse(call, {
       streams: acceptsStream(call) && version !== '2024-11-05',
@@ -51,40 +51,38 @@ export class LegacyCalls {
       priming: version >= PRIMING_SINCE,
     })
     const cancellation = new Cancellation()
-    // without a session nobody could ever fetch the answer; with one, a dropped connection is no cancellation
+    // with a session the client can still fetch the response; without one, a dropped connection cancels the call
     if (session === undefined) call.response.onAbort(() => cancellation.cancel())
     const done =
       session === undefined ? undefined : this.#parts.inFlight.add(session.id, request.id, cancellation)
     cancellation.onCancel(() => response.drop())
     const send = response.canNotify ? (json: string) => response.notify(json) : undefined
-    const responded = this.dispatch(request, {
+    const reply = this.dispatch(request, {
       call,
       snapshot,
       version,
       cancellation,
       transport: this.#transport(request, session, version, cancellation, send),
     })
-    if (!(responded instanceof Promise)) {
-      done?.()
-      return response.finish(responded)
-    }
-    response.wait()
-    void responded.then(value => {
-      done?.()
-      response.finish(value)
-    })
+    if (done === undefined) return response.send(reply)
+    response.send(
+      andThen(reply, value => {
+        done()
+        return value
+      }),
+    )
   }
 
-  dispatch(request: RpcRequest, conversation: Conversation): RpcReply | Promise<RpcReply> {
+  dispatch(request: RpcRequest, conversation: Conversation): MaybePromise<RpcReply> {
     return this.#parts.dispatcher.dispatch(request, conversation)
   }
 
-  /** Items of a batch; they share the POST's answer and cannot send anything before it. */
+  /** For the items of a batch: they share one response and cannot send messages before it. */
   batchTransport(session: Session | undefined): Transport<Exchange> {
     return session === undefined ? {} : { claimSession: claimOf(this.#parts.gateway, session) }
   }
 
-  /** `notifications/cancelled`, or the client's answer to a request of ours. */
+  /** `notifications/cancelled`, or the client's response to a request of the server. */
   receive(session: Session, message: RpcNotification | RpcResponse): void {
     const { sessions } = this.#parts.gateway
     if (message.kind === 'response') {
@@ -100,81 +98,72 @@ export class LegacyCalls {
       void sessions.signal(session.id, { kind: 'cancel', requestId })
   }
 
-  /** A session is always minted (mcp-wire §2, step 9); with a good token it is bound to the caller at once. */
-  #initialize(call: Call, snapshot: Snapshot, request: RpcRequest): void {
-    const conversation = {
+  /** Always creates a session; credentials that are valid bind it to the caller at once. */
+  async #initialize(call: Call, snapshot: Snapshot, request: RpcRequest): Promise<void> {
+    const reply = await this.dispatch(request, {
       call,
       snapshot,
       version: ASSUMED_VERSION,
       cancellation: new Cancellation(),
       transport: {},
-    }
-    const response = this.dispatch(request, conversation) as RpcReply
-    if (response.body.includes('"error":') && typeof request.params.protocolVersion !== 'string')
-      return call.respond(response.status, response.body)
-    const mint = (owner: string): void => {
-      const created = this.#parts.gateway.sessions.create({
-        ...settledBy(request),
-        origin: 'initialize',
-        owner,
-        createdAtMs: call.receivedAtMs,
-      })
-      const send = (session: Session): void =>
-        call.respond(response.status, response.body, [...response.headers, 'mcp-session-id', session.id])
-      void andThen(created, send)
-    }
-    if (call.credentials.authorization === '' && call.credentials.apiKey === '') return mint('')
-    authenticated(
-      this.#parts.gateway,
-      call,
-      snapshot,
-      undefined,
-      ended => mint(ownerOf(ended.exchange.principal!)),
-      () => mint(''),
-    )
+    })
+    if (typeof request.params.protocolVersion !== 'string') return call.respond(reply.status, reply.body)
+    const session = await this.#parts.gateway.sessions.create({
+      ...settledBy(request),
+      origin: 'initialize',
+      owner: await this.#ownerOf(call, snapshot),
+      createdAtMs: call.receivedAtMs,
+    })
+    call.respond(reply.status, reply.body, [...reply.headers, 'mcp-session-id', session.id])
+  }
+
+  /** '' without valid credentials. */
+  async #ownerOf(call: Call, snapshot: Snapshot): Promise<string> {
+    if (call.credentials.authorization === '' && call.credentials.apiKey === '') return ''
+    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, undefined)
+    return refusal === undefined ? ownerOf(exchange.principal!) : ''
   }
 
   /**
-   * HTTP+SSE (MCP 2024-11-05): the POST is accepted, the answer travels on the stream, wherever that is open. Nothing reaches the
-   * stream before the caller is known to own the session; any other caller gets its refusal as the response of the POST.
+   * HTTP+SSE (MCP 2024-11-05): the POST is accepted, and the response is sent on the session's stream, which may be open on another
+   * instance. Nothing is sent on the stream before the caller is known to own the session; other callers get the refusal as the response of
+   * the POST.
    */
-  #onLegacyStream(call: Call, snapshot: Snapshot, session: Session, request: RpcRequest): void {
-    const { sessions } = this.#parts.gateway
+  async #onLegacyStream(
+    call: Call,
+    snapshot: Snapshot,
+    session: Session,
+    request: RpcRequest,
+  ): Promise<void> {
+    const { gateway, inFlight } = this.#parts
     const cancellation = new Cancellation()
-    const send = (message: string): void => void sessions.signal(session.id, { kind: 'message', message })
-    const done = this.#parts.inFlight.add(session.id, request.id, cancellation)
+    const send = (message: string): void =>
+      void gateway.sessions.signal(session.id, { kind: 'message', message })
+    const done = inFlight.add(session.id, request.id, cancellation)
     const version = versionOf(call, session)
-    const claim = claimOf(this.#parts.gateway, session)
+    const claim = claimOf(gateway, session)
     let accepted = false
-    const accept = (own: boolean): boolean => {
-      if (own) call.accepted()
-      accepted ||= own
-      return own
-    }
-    const deliver = (response: RpcReply): void => {
-      if (!cancellation.cancelled) send(response.body)
-    }
-    const finish = (response: RpcReply): void => {
-      done()
-      if (accepted) return deliver(response)
-      if (response.status === 401 || response.status === 404)
-        return call.respond(response.status, response.body, response.headers)
-      // no stage has asked whose session it is: a public method, or a request refused before that stage
-      const owned = (): void => {
-        if (request.method === 'initialize') void sessions.update(session.id, settledBy(request))
-        accept(true)
-        deliver(response)
-      }
-      authenticated(this.#parts.gateway, call, snapshot, session, owned, refusal =>
-        refuse(this.#parts.gateway, call, refusal),
-      )
+    const accept = (owned: boolean): boolean => {
+      if (owned) call.accepted()
+      accepted ||= owned
+      return owned
     }
     const transport = {
       ...this.#transport(request, session, version, cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
-    const responded = this.dispatch(request, { call, snapshot, version, cancellation, transport })
-    void andThen(responded, finish)
+    const reply = await this.dispatch(request, { call, snapshot, version, cancellation, transport })
+    done()
+    if (!accepted) {
+      if (reply.status === 401 || reply.status === 404)
+        return call.respond(reply.status, reply.body, reply.headers)
+      // no stage has checked the owner: the method is public, or the request was refused before that stage
+      const { refusal } = await authenticated(gateway, call, snapshot, session)
+      if (refusal !== undefined) return refuse(gateway, call, refusal)
+      if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
+      call.accepted()
+    }
+    if (!cancellation.cancelled) send(reply.body)
   }
 
   #transport(

@@ -1,49 +1,49 @@
-/** `subscriptions/listen` (MCP 2026-07-28): one POST whose answer is the stream of notifications it asked for. */
-import { andThen } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
+/** `subscriptions/listen` (MCP 2026-07-28): a POST whose response is the stream of the notifications requested. */
+import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { challengeContext, type Ended, run } from '../gateway.ts'
+import { challengeContext } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
-import type { McpParts } from './parts.ts'
+import { authenticated, type McpParts } from './parts.ts'
 import { fault } from './result.ts'
 import { messageEvent } from './sse.ts'
 import { OpenStream } from './streams.ts'
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
-export function subscribe(
+export async function subscribe(
   parts: McpParts,
   call: Call,
   snapshot: Snapshot,
   request: RpcRequest,
   envelope: Envelope,
-): void {
+): Promise<void> {
   const wanted = request.params.notifications
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) {
-    const response = fault(request.id, -32602, 'notifications must be an object naming what to listen for.')
+    const response = fault(
+      request.id,
+      INVALID_PARAMS,
+      'notifications must be an object that names the notifications to subscribe to.',
+    )
     return call.respond(response.status, response.body)
   }
-  const finish = ({ exchange, final }: Ended): void => {
-    if (final?.kind === 'refusal') {
-      const headers = refusalHeaders(final, challengeContext(parts.gateway, call.request.path))
-      return call.respond(
-        rpcStatus(final),
-        errorMessage(request.id, rpcError(final, call.requestId)),
-        headers,
-      )
-    }
-    const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
-    open(parts, call, request, toolsListChanged, {
-      principal: exchange.principal!,
-      tenant: exchange.tenant,
-      version: envelope.version,
-    })
+  const { exchange, refusal } = await authenticated(parts.gateway, call, snapshot, undefined)
+  if (refusal !== undefined) {
+    const headers = refusalHeaders(refusal, challengeContext(parts.gateway, call.request.path))
+    return call.respond(
+      rpcStatus(refusal),
+      errorMessage(request.id, rpcError(refusal, call.requestId)),
+      headers,
+    )
   }
-  const ended = run(parts.gateway, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation())
-  void andThen(ended, finish)
+  const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
+  open(parts, call, request, toolsListChanged, {
+    principal: exchange.principal!,
+    tenant: exchange.tenant,
+    version: envelope.version,
+  })
 }
 
 function open(
@@ -73,7 +73,7 @@ function open(
   })
   parts.streams.add(subscription)
   call.response.onAbort(() => subscription.aborted())
-  // only tools ever change here: prompts and resources are declared empty
+  // only tool lists change: prompts and resources are always empty
   const honoured = toolsListChanged ? { toolsListChanged: true } : {}
   const params = { notifications: honoured, _meta }
   subscription.write(

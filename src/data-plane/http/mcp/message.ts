@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 messages: what a POST body holds, and how answers are written. It dispatches nothing. */
+/** JSON-RPC 2.0 messages: reads those of a POST body and writes responses. It dispatches nothing. */
 
 import type { CallEnvelope } from '../../kernel/envelope.ts'
 
@@ -17,7 +17,7 @@ export interface RpcNotification {
   readonly params: { readonly [name: string]: unknown }
 }
 
-/** A client's answer to something the server asked. */
+/** A client's response to a request of the server. */
 export interface RpcResponse {
   readonly kind: 'response'
   readonly id: RequestId
@@ -25,21 +25,14 @@ export interface RpcResponse {
   readonly error?: unknown
 }
 
-/** `id` is what the answer must carry: null when the message has none that can be used. */
-export interface RpcInvalid {
+/** `id` is that of the error response: null when the message has no usable id. */
+interface RpcInvalid {
   readonly kind: 'invalid'
   readonly id: RequestId | null
   readonly reason: string
 }
 
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse | RpcInvalid
-
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
-export const METHOD_NOT_FOUND = -32601
-export const INVALID_PARAMS = -32602
-/** MCP up to 2025-11-25, resources. */
-export const RESOURCE_NOT_FOUND = -32002
 
 function isId(value: unknown): value is RequestId {
   return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))

@@ -1,10 +1,10 @@
-/** The client of a modern request (MCP 2026-07-28, multi round-trip requests): questions go back as the result, answers come with the repeated call. */
+/** The client of a stateless request (MCP 2026-07-28, multi round-trip requests): the result carries questions, the repeated call their results. */
 import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'
 import { verdictOn } from './elicitation-results.ts'
 import type { Carried, InquiryStates } from './inquiry-states.ts'
 import type { RpcRequest } from './message.ts'
 
-/** What to answer to a call that waits for its client; a state that is not ours, not of this call or too old is an error, never asked anew. */
+/** Response to a pending call. A state that was not issued for this call, or is too old, is an error; the questions are not put again. */
 export type PendingInput =
   | { readonly inputRequests: object; readonly requestState: string }
   | 'state_rejected'
@@ -15,7 +15,7 @@ export class ModernClient implements ClientSide {
   readonly capabilities: ReadonlySet<string>
   readonly #states: InquiryStates
   readonly #request: RpcRequest
-  /** Answers so far: of earlier rounds, and of this request. */
+  /** Results of earlier rounds and of this request. */
   #answers: ClientAnswers = {}
   #pending: PendingInput | undefined
 
@@ -25,7 +25,7 @@ export class ModernClient implements ClientSide {
     this.capabilities = new Set(Object.keys(capabilities))
   }
 
-  /** Answers in advance count as answers do, except where the call itself must have been asked before (`bound`). */
+  /** Results sent unasked count too, except where the questions must have been put for this very call (`bound`). */
   ask(inquiry: Inquiry): InquiryOutcome {
     const carried = this.#carried(inquiry)
     if (carried === undefined) {
@@ -41,13 +41,13 @@ export class ModernClient implements ClientSide {
         ? own(carried.asked.includes(name) ? responses : {}, name)
         : (own(responses, name) ?? own(carried.answers, name))
       const verdict = verdictOn(question, response)
-      // whoever was asked for a yes and gave something else has not given it
+      // a confirmation with any other result is declined
       if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && response !== undefined))
         return 'declined'
       if (verdict === 'accepted') answers[name] = response
       else open[name] = question
     }
-    // a confirmation is good for one call, so its answer is never carried on
+    // a confirmation is valid for one call only, so it is not carried
     if (!inquiry.bound) this.#answers = { ...this.#answers, ...answers }
     const asked = Object.keys(open)
     if (asked.length === 0) return answers

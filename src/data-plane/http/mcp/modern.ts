@@ -1,4 +1,5 @@
-/** The modern era's envelope (MCP 2026-07-28): what a request must carry in `_meta` and headers. It runs nothing. */
+/** Reads and checks `_meta` and headers of stateless requests (MCP 2026-07-28). It runs nothing. */
+import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { RpcMessage, RpcRequest } from './message.ts'
 import { fault, type RpcReply } from './result.ts'
@@ -7,16 +8,12 @@ import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion }
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 
-const HEADER_MISMATCH = -32020
-const UNSUPPORTED_VERSION = -32022
-const INVALID_PARAMS = -32602
-
 export interface Envelope {
   readonly version: ProtocolVersion
   readonly clientCapabilities: { readonly [name: string]: unknown }
 }
 
-/** A version header of the modern era, served by us or not: whatever is later than the newest legacy date. */
+/** A version header later than the newest legacy version, supported or not. */
 export function isModernHeader(header: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(header) && header > LATEST_LEGACY
 }
@@ -29,12 +26,12 @@ export function metaOf(message: RpcMessage): { readonly [key: string]: unknown }
     : undefined
 }
 
-/** True when the message speaks the modern era: `_meta` names a version, or the header does. */
+/** True when `_meta` names a version, or the header a modern one. */
 export function isModern(message: RpcMessage, header: string): boolean {
   return metaOf(message)?.[VERSION_KEY] !== undefined || isModernHeader(header)
 }
 
-/** Checks (a) to (f) of the modern ladder (mcp-wire §2, step 6), in that order. */
+/** Checks `_meta` and headers in the order that decides which error is reported. */
 export function readEnvelope(request: RpcRequest, http: HttpRequest): Envelope | RpcReply {
   const { id, method } = request
   const meta = metaOf(request)

@@ -28,7 +28,7 @@ export function fromAllowedOrigin(
 let lastHost = ''
 let lastName = ''
 
-/** Without the port. Nearly every request says the same, so the last one is remembered. */
+/** Without the port. Nearly all requests have the same, so the last one is cached. */
 function nameOf(host: string): string {
   if (host !== lastHost) {
     lastName = host.toLowerCase().replace(/:\d+$/, '')

@@ -1,16 +1,17 @@
-/** What the files of the MCP endpoint share: parts, streams, calls in flight, and the check of a session's owner. */
+/** What the files of the MCP endpoint share: its parts and the check of a session's owner. It handles no request. */
 
 import type { Principal } from '../../../model/principal.ts'
-import { andThen } from '../../../shared/call/and-then.ts'
+import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Cors } from '../cors.ts'
-import { type Ended, type GatewayParts, run } from '../gateway.ts'
+import { type GatewayParts, run } from '../gateway.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
@@ -36,27 +37,30 @@ export interface McpParts {
 export function claimOf(
   parts: GatewayParts,
   session: Session,
-): (principal: Principal) => boolean | Promise<boolean> {
+): (principal: Principal) => MaybePromise<boolean> {
   return principal => {
     const owner = ownerOf(principal)
     return session.owner === owner || parts.sessions.claim(session, owner)
   }
 }
 
-/** Authenticates a caller and, with a session, makes sure that it is the caller's own. */
-export function authenticated(
+/** Authenticates the caller and checks that the session, if there is one, belongs to it. */
+export async function authenticated(
   parts: GatewayParts,
   call: Call,
   snapshot: Snapshot,
   session: Session | undefined,
-  then: (ended: Ended) => void,
-  refused: (refusal: Refusal) => void,
-): void {
-  const finish = (ended: Ended): void => {
-    if (ended.final?.kind === 'refusal') refused(ended.final)
-    else then(ended)
-  }
+): Promise<{ readonly exchange: Exchange; readonly refusal: Refusal | undefined }> {
   const transport = session === undefined ? {} : { claimSession: claimOf(parts, session) }
-  const ended = run(parts, snapshot, call, 'jsonrpc', { action: 'session' }, new Cancellation(), transport)
-  void andThen(ended, finish)
+  const operation = { action: 'session' } as const
+  const { exchange, final } = await run(
+    parts,
+    snapshot,
+    call,
+    'jsonrpc',
+    operation,
+    new Cancellation(),
+    transport,
+  )
+  return { exchange, refusal: final?.kind === 'refusal' ? final : undefined }
 }

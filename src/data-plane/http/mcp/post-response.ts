@@ -1,5 +1,6 @@
-/** The answer of one POST: JSON when it is quick, an event stream when there is progress or it takes long. It knows no method. */
+/** The response of one POST: JSON, or an event stream if there is progress or the call takes long. It knows no method. */
 import { randomBytes } from 'node:crypto'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
@@ -7,13 +8,13 @@ import type { RpcReply } from './result.ts'
 import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
-/** A resumable call is put on a stream after this long: until then its client has no id to come back with. */
+/** After this time a resumable call opens a stream: only then does its client have an id to resume with. */
 const STREAM_AFTER_MS = 250
 const TICK_MS = 100
 const KEEP_ALIVE_MS = 15_000
 const RETRY_MS = 1000
 
-export interface PostResponseOptions {
+interface PostResponseOptions {
   /** The client takes event streams (`Accept`). */
   readonly streams: boolean
   /** Where events are kept, and for which session; undefined when the stream cannot be resumed. */
@@ -42,24 +43,25 @@ export class PostResponse implements Ticked {
     this.#lastWriteMs = call.receivedAtMs
   }
 
-  /** The call is not finished yet: watch it, so that a stream opens in time and stays alive. */
-  wait(): void {
-    if (this.#options.streams) pending.add(this)
+  /** Sends the reply when it is there; until then a stream may open, and is kept alive. */
+  send(reply: MaybePromise<RpcReply>): void {
+    if (reply instanceof Promise && this.#options.streams) pending.add(this)
+    void andThen(reply, value => this.#finish(value))
   }
 
-  /** Whether messages can be sent before the answer. */
+  /** Whether messages can be sent before the reply. */
   get canNotify(): boolean {
     return this.#options.streams
   }
 
-  /** Sends a message ahead of the answer. @param json a serialized JSON-RPC message */
+  /** Sends a message before the reply. @param json a serialized JSON-RPC message */
   notify(json: string): void {
     if (this.#ended || !this.#options.streams) return
     this.#open()
     this.#event(json, false)
   }
 
-  finish(response: RpcReply): void {
+  #finish(response: RpcReply): void {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)
@@ -72,7 +74,7 @@ export class PostResponse implements Ticked {
     this.#stream.end()
   }
 
-  /** A cancelled request gets no answer (MCP, "Cancellation"); the HTTP exchange still has to end. */
+  /** A cancelled request gets no reply (MCP, "Cancellation"); the HTTP exchange still has to end. */
   drop(): void {
     if (this.#ended) return
     this.#ended = true

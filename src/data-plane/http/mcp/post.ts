@@ -1,12 +1,11 @@
-/** POST at the MCP endpoint: the decision ladder of mcp-wire §2, steps 4 to 11. Methods are `dispatch.ts`. */
-import { andThen } from '../../../shared/call/and-then.ts'
+/** POST at the MCP endpoint: body, protocol era, session, then the message. The methods themselves are in `dispatch.ts`. */
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { challengeContext } from '../gateway.ts'
 import { readJsonOrCall } from '../json-body.ts'
-import { refusalHeaders, rpcError } from '../refusal-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
@@ -14,10 +13,10 @@ import { subscribe } from './listen.ts'
 import {
   callMessage,
   errorMessage,
-  INVALID_REQUEST,
-  PARSE_ERROR,
   type RpcMessage,
+  type RpcNotification,
   type RpcRequest,
+  type RpcResponse,
   readMessage,
 } from './message.ts'
 import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
@@ -25,7 +24,7 @@ import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream, badRequest, notFound, sessionIdOfQuery } from './replies.ts'
+import { acceptsStream, badRequest, notFound, refuseMessage, sessionIdOfQuery } from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
@@ -51,29 +50,28 @@ export class McpPost {
         const meta = metaOf(message)
         if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
         const modern = isModern(message, call.request.header('mcp-protocol-version'))
-        // the modern era has no sessions, but a client may probe it with `server/discover` on its HTTP+SSE stream
+        // 2026-07-28 has no sessions, but a client may send `server/discover` on its HTTP+SSE stream
         if (modern && (header !== '' || sessionId === '')) return this.#modern(call, snapshot, message)
-        return this.#withSession(call, sessionId, session => {
-          if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
+        return void andThen(this.#findSession(call, sessionId), session => {
+          if (session === 'unknown') notFound(call)
+          else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
           else this.#single(call, snapshot, session, message)
         })
       }
-      const items = body.value
-      this.#withSession(call, sessionId, session =>
-        postBatch(this.#parts, this.#legacy, call, snapshot, session, items),
-      )
+      void this.#batch(call, snapshot, sessionId, body.value)
     })
   }
 
-  /** Unknown, ended and foreign sessions are 404: the client initializes again (MCP 2025-03-26, "Session Management"). */
-  #withSession(call: Call, id: string, then: (session: Session | undefined) => void): void {
-    if (id === '') return then(undefined)
-    const found = this.#parts.gateway.sessions.find(id, call.receivedAtMs)
-    const go = (session: Session | undefined): void => {
-      if (session === undefined) notFound(call)
-      else then(session)
-    }
-    void andThen(found, go)
+  async #batch(call: Call, snapshot: Snapshot, sessionId: string, items: readonly unknown[]): Promise<void> {
+    const session = await this.#findSession(call, sessionId)
+    if (session === 'unknown') return notFound(call)
+    return postBatch(this.#parts, this.#legacy, call, snapshot, session, items)
+  }
+
+  /** `unknown`: a 404, upon which the client initializes again (MCP 2025-03-26, "Session Management"). */
+  #findSession(call: Call, id: string): MaybePromise<Session | undefined | 'unknown'> {
+    if (id === '') return undefined
+    return andThen(this.#parts.gateway.sessions.find(id, call.receivedAtMs), found => found ?? 'unknown')
   }
 
   #single(call: Call, snapshot: Snapshot, session: Session | undefined, message: RpcMessage): void {
@@ -99,32 +97,31 @@ export class McpPost {
     ) {
       return call.respond(202, undefined)
     }
-    // what touches calls of a session is for its owner alone
-    authenticated(
-      this.#parts.gateway,
-      call,
-      snapshot,
-      session,
-      () => {
-        this.#legacy.receive(session, message)
-        call.respond(202, undefined)
-      },
-      refusal => {
-        const headers = refusalHeaders(refusal, challengeContext(this.#parts.gateway, call.request.path))
-        call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
-      },
-    )
+    void this.#receive(call, snapshot, session, message)
+  }
+
+  /** Affects calls of the session, so only its owner may send it. */
+  async #receive(
+    call: Call,
+    snapshot: Snapshot,
+    session: Session,
+    message: RpcNotification | RpcResponse,
+  ): Promise<void> {
+    const { refusal } = await authenticated(this.#parts.gateway, call, snapshot, session)
+    if (refusal !== undefined) return refuseMessage(this.#parts.gateway, call, refusal)
+    this.#legacy.receive(session, message)
+    call.respond(202, undefined)
   }
 
   #modern(call: Call, snapshot: Snapshot, message: RpcMessage): void {
     if (message.kind === 'invalid') return respondToModern(call, errorWithoutId(message.id, message.reason))
     if (message.kind === 'response')
-      return respondToModern(call, errorWithoutId(null, 'Answers are not posted in this protocol version.'))
+      return respondToModern(call, errorWithoutId(null, 'Responses are not posted in this protocol version.'))
     if (message.kind === 'notification') return call.respond(202, undefined)
     const envelope = readEnvelope(message, call.request)
     if ('status' in envelope) return respondToModern(call, envelope)
     if (message.method === 'subscriptions/listen')
-      return subscribe(this.#parts, call, snapshot, message, envelope)
+      return void subscribe(this.#parts, call, snapshot, message, envelope)
     this.#dispatchModern(call, snapshot, message, envelope)
   }
 
@@ -140,14 +137,14 @@ export class McpPost {
       replay: undefined,
       priming: false,
     })
-    // closing the response is the cancellation of this era
+    // in this protocol version the client cancels a call by closing the connection
     call.response.onAbort(() => {
       response.drop()
       cancellation.cancel()
     })
     const client = new ModernClient(this.#parts.inquiries, request, clientCapabilities)
     const onProgress = progressSink(request, response.canNotify ? json => response.notify(json) : undefined)
-    const responded = this.#parts.dispatcher.dispatch(request, {
+    const reply = this.#parts.dispatcher.dispatch(request, {
       call,
       snapshot,
       version,
@@ -159,13 +156,11 @@ export class McpPost {
       },
       pendingInput: () => client.pendingInput(),
     })
-    if (!(responded instanceof Promise)) return response.finish(responded)
-    response.wait()
-    void responded.then(value => response.finish(value))
+    response.send(reply)
   }
 }
 
-/** Modern errors without a usable id omit it (mcp-wire, "Decided"). */
+/** From 2026-07-28 on, an error without a usable id omits it. */
 function errorWithoutId(id: string | number | null, message: string): RpcReply {
   const error = { code: INVALID_REQUEST, message }
   return {

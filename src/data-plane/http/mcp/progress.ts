@@ -3,7 +3,7 @@ import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'
 import { metaOf } from './modern.ts'
 
-/** undefined when the client asked for none or cannot be told. */
+/** undefined when the client did not request progress or cannot receive messages before the reply. */
 export function progressSink(
   request: RpcRequest,
   send: ((json: string) => void) | undefined,

@@ -1,9 +1,10 @@
-/** Short answers that several files of the MCP endpoint give, and what they read off a head. No state. */
+/** Responses and header readers that several files of the MCP endpoint use. No state. */
 import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
+import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type GatewayParts } from '../gateway.ts'
 import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'
-import { errorMessage, INVALID_REQUEST } from './message.ts'
+import { errorMessage } from './message.ts'
 
 export function acceptsStream(call: Call): boolean {
   return call.request.header('accept').includes('text/event-stream')
@@ -27,6 +28,12 @@ export function methodNotAllowed(call: Call): void {
     { error: 'method_not_allowed', message: 'No event stream is offered here.', request_id: call.requestId },
     ['allow', 'POST, DELETE'],
   )
+}
+
+/** Refuses a POST before its message is dispatched: a JSON-RPC error without id, with the status of the refusal. */
+export function refuseMessage(parts: GatewayParts, call: Call, refusal: Refusal): void {
+  const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
+  call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
 }
 
 /** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */

@@ -1,4 +1,5 @@
 /** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
+import { METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
@@ -9,7 +10,7 @@ export interface RpcReply {
   readonly headers: readonly string[]
   /** The JSON-RPC message, serialized. */
   readonly body: string
-  /** The same in two pieces, of a long answer whose bytes were at hand. */
+  /** The same in two pieces, when most of a long body is cached as bytes. */
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
 
@@ -77,7 +78,7 @@ export class ResultWriter {
   }
 
   methodNotFound(id: RequestId, method: string): RpcReply {
-    const response = fault(id, -32601, `Method not found: ${method.slice(0, 64)}`)
+    const response = fault(id, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 64)}`)
     return this.#modern ? { ...response, status: 404 } : response
   }
 }

@@ -1,13 +1,13 @@
-/** Goes over many items without holding the event loop: a few at a time, as long as a slice may last. It knows no stream. */
+/** Visits many items in short slices, so that the event loop is never blocked for long. It knows no stream. */
 
-/** The loop must never be held over 10 ms (targets); a slice ends long before, because what follows it holds the loop too. */
+/** Well below the 10 ms for which the loop may be blocked, because other work follows each slice. */
 const SLICE_MS = 3
 /** The clock is read once for so many items. */
 const ITEMS_PER_LOOK = 16
 
 /**
  * Calls `visit` with every item.
- * @param visit may answer later; the next item waits for it
+ * @param visit the next item waits for its Promise, if it returns one
  */
 export async function inSlices<T>(
   items: Iterable<T>,

@@ -12,7 +12,7 @@ export function primingEvent(id: string, retryMs: number): string {
   return `id: ${id}\nretry: ${retryMs}\ndata: \n\n`
 }
 
-/** MCP 2024-11-05, "HTTP with SSE": the first event tells where to POST. */
+/** MCP 2024-11-05, "HTTP with SSE": the first event names the address to POST to. */
 export function endpointEvent(uri: string): string {
   return `event: endpoint\ndata: ${uri}\n\n`
 }

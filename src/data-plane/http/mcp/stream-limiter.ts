@@ -12,9 +12,9 @@ export interface StreamLimiterOptions {
 /** Closed set: it is a metric label. */
 export type StreamRefusal = 'ip' | 'tenant' | 'total' | 'rate'
 
-/** Places for event streams, wherever they are counted. */
+/** Slots for event streams. */
 export interface StreamSlots {
-  /** Takes a place. @returns why there is none, or the function that gives it back (once). */
+  /** Takes a slot. @returns the limit that was reached, or a function that releases the slot (once). */
   open(
     ip: string,
     tenant: string | undefined,
@@ -23,7 +23,7 @@ export interface StreamSlots {
 }
 
 const MINUTE_MS = 60_000
-/** Addresses whose recent openings are remembered; beyond it the oldest are forgotten. */
+/** Addresses whose recent streams are counted; beyond it the oldest are evicted. */
 const MAX_ADDRESSES = 50_000
 
 export class StreamLimiter implements StreamSlots {
@@ -38,7 +38,7 @@ export class StreamLimiter implements StreamSlots {
     this.#options = options
   }
 
-  /** Takes a place. @returns why there is none, or the function that gives it back (once). */
+  /** Takes a slot. @returns the limit that was reached, or a function that releases the slot (once). */
   open(ip: string, tenant: string | undefined, nowMs: number): StreamRefusal | (() => void) {
     const { enabled, maxPerIp, maxPerTenant, maxTotal, newPerMinutePerIp } = this.#options
     if (!enabled) return () => {}

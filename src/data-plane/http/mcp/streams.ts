@@ -1,4 +1,4 @@
-/** The event streams that are open here: kept alive, told of changed tool lists, shed when nobody reads them. */
+/** The event streams open in this thread: keep-alive, notifications of changed tool lists, limits. It reads no message. */
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
@@ -26,11 +26,11 @@ export interface StreamLimits {
 
 const TICK_MS = 1000
 
-/** How a kind of stream says things. One object may serve many streams. */
+/** Events of a kind of stream. One object may serve many streams. */
 export interface StreamForm {
   /** The event for a notification; undefined when this stream did not ask for it. */
   notification(method: string): string | undefined
-  /** Last words, such as a result, before the server closes the stream. */
+  /** Last event, such as a result, before the server closes the stream. */
   readonly farewell?: () => string
 }
 
@@ -80,7 +80,7 @@ export class OpenStream implements Ticked {
     if (event !== undefined) this.write(event)
   }
 
-  /** The connection is gone: by the client's hand, or cut because it did not read. */
+  /** The connection was closed by the client, or cut because the client did not read. */
   aborted(): void {
     this.end(this.bufferedBytes > 0 ? 'slow_reader' : 'client')
   }
@@ -121,7 +121,7 @@ export class Streams {
     this.#onEnd(why)
   }
 
-  /** Tells exactly those streams whose visible tools differ between the two snapshots. */
+  /** Notifies the streams whose visible tools differ between the two snapshots. */
   async announce(
     previous: Snapshot,
     next: Snapshot,
@@ -130,11 +130,9 @@ export class Streams {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
       if (stream.ended) return
-      const notify = (differs: boolean): void => {
+      return andThen(changed(stream.owner, previous, next), differs => {
         if (differs) stream.notify('notifications/tools/list_changed')
-      }
-      const differs = changed(stream.owner, previous, next)
-      return andThen(differs, notify)
+      })
     })
   }
 

@@ -3,7 +3,7 @@ import { Chain, type Linked } from '../../../shared/server/chain.ts'
 import { inSlices } from './slices.ts'
 
 /**
- * What can be registered carries its own place in the list. V8 makes each table of a Set anew after so many calls, in the old generation
+ * What can be registered carries its own place in the list. V8 reallocates the table of a Set after many calls, in the old generation
  * once one was there, and a dead table there keeps alive what was in it: 1.8 KB of each call became old.
  */
 export interface Ticked extends Linked {

@@ -1,4 +1,4 @@
-/** The MCP protocol versions we serve and which era each belongs to. It speaks to nobody. */
+/** The MCP protocol versions served, with sessions (legacy) and without (modern). It holds no state. */
 
 /** Oldest first; the strings are dates and compare as such. */
 export const PROTOCOL_VERSIONS = [

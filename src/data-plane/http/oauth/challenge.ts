@@ -2,11 +2,11 @@
 
 /**
  * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would
- * list no tool, because a list holds only what the caller may call, and nothing would then tell the client to ask for more.
+ * list no tool, because a list holds only what the caller may call, and the client would not learn that it can request more.
  */
 export const FIRST_SCOPES: readonly string[] = ['openid', 'read', 'execute']
 
-export interface Challenge {
+interface Challenge {
   /** Absolute address of the protected-resource document (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
   /** undefined when no credential was shown (RFC 6750 §3.1 wants no error code then). */

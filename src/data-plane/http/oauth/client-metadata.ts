@@ -2,7 +2,7 @@
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */
-export interface ClientMetadata {
+interface ClientMetadata {
   readonly redirect_uris: readonly string[]
   readonly grant_types: readonly string[]
   readonly response_types: readonly string[]
@@ -15,20 +15,20 @@ export interface ClientMetadata {
 export interface Registration {
   readonly metadata: ClientMetadata
   /**
-   * What the client said it will ask for, of the scopes there are. It is told back but **not** sent on: Keycloak gives a client
+   * What the client said it will ask for, of the scopes there are. It is returned but **not** forwarded: Keycloak gives a client
    * that names scopes exactly these and none of the realm's defaults, among them the audience mapper its tokens need.
    */
   readonly scope: string | undefined
 }
 
-export interface RegistrationFault {
+interface RegistrationFault {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly description: string
 }
 
 const MAX_REDIRECTS = 20
 const MAX_TEXT = 2048
-/** Free texts and addresses that are passed on when they are sane; whatever else stands there is ignored, as RFC 7591 §2 asks. */
+/** Free texts and addresses that are forwarded when they are valid; other members are ignored, as RFC 7591 §2 asks. */
 const TEXTS = ['client_name', 'software_id', 'software_version'] as const
 const ADDRESSES = ['client_uri', 'logo_uri', 'tos_uri', 'policy_uri'] as const
 /** Schemes a browser runs or reads instead of handing the code to an application. */
@@ -72,7 +72,7 @@ export function readRegistration(body: Readonly<Record<string, unknown>>): Regis
     metadata: {
       ...given,
       redirect_uris: uris,
-      // What a public client cannot use is left out; the answer says so (RFC 7591 §3.2.1).
+      // What a public client cannot use is omitted; the response shows it (RFC 7591 §3.2.1).
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',

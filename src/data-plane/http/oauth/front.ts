@@ -1,4 +1,4 @@
-/** The OAuth front as one object: what each address answers. Mounting, body limits and CORS of the two POSTs are the router's. */
+/** The OAuth endpoints as one object. Mounting, body limits and CORS of the two POSTs are in `routes.ts`. */
 import type { Egress } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'
@@ -32,7 +32,7 @@ export interface OAuthFront {
   register(contentType: string, body: Uint8Array): Promise<OAuthResponse>
 }
 
-/** Begins to ask the provider for its addresses; the documents do not wait for the answer. */
+/** Starts discovery of the provider; the documents do not wait for it. */
 export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAuthFrontOptions): OAuthFront {
   const provider = issuer === undefined ? undefined : new ProviderEndpoints(issuer, egress)
   void provider?.learnt()

@@ -2,7 +2,7 @@
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 
-/** `offline_access` is missing on purpose: clients that are told of it ask for it. */
+/** `offline_access` is missing on purpose: clients would request every scope that is listed. */
 export const SUPPORTED_SCOPES: readonly string[] = Object.freeze([
   'openid',
   'profile',
@@ -13,13 +13,13 @@ export const SUPPORTED_SCOPES: readonly string[] = Object.freeze([
   'platform:admin',
 ])
 
-/** Paths that are protected resources of their own: a client derives the document's address from the one it connects to (RFC 9728 §3.1). */
+/** Paths that are separate protected resources: a client derives the document's address from the one it connects to (RFC 9728 §3.1). */
 const RESOURCE_PATHS: ReadonlySet<string> = new Set(['', '/mcp', '/mcp/sse'])
 
 /** Public documents may be read by any page: they hold nothing about the caller. */
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', 'cache-control', 'public, max-age=300']
 
-/** Answer to the preflight of a document. Browser clients send `MCP-Protocol-Version` even there. */
+/** Response to the preflight of a document. Browser clients send `MCP-Protocol-Version` even there. */
 export const DOCUMENT_PREFLIGHT: OAuthResponse = Object.freeze({
   status: 204,
   headers: Object.freeze([

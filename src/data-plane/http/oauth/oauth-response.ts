@@ -1,4 +1,4 @@
-/** What the OAuth room hands to whoever mounts it: plain answers, and their common forms. It touches no request and no socket. */
+/** Responses of the OAuth endpoints as plain values, and their common forms. It touches neither request nor socket. */
 
 export interface OAuthResponse {
   readonly status: number
@@ -7,7 +7,7 @@ export interface OAuthResponse {
   readonly body: string | Uint8Array
 }
 
-/** RFC 6749 §5.1: whatever carries a token or a credential must not be kept by anybody on the way. */
+/** RFC 6749 §5.1: responses with tokens or credentials must not be cached. */
 export const NO_STORE: readonly string[] = ['cache-control', 'no-store', 'pragma', 'no-cache']
 
 export function json(status: number, body: object, headers: readonly string[] = []): OAuthResponse {
@@ -24,7 +24,7 @@ export function oauthError(
   return json(status, { error, error_description: description }, [...NO_STORE, ...headers])
 }
 
-/** The bytes as a JSON object, undefined when they are none. */
+/** Parses a JSON object; undefined for anything else. */
 export function parseObject(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed: unknown = JSON.parse(UTF8.decode(bytes))

@@ -2,7 +2,7 @@
 import { json, NO_STORE, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderEndpoints } from './provider-endpoints.ts'
 
-/** Any page may read it, and nobody keeps it: it says what the provider says now. */
+/** Readable by any page and never cached: it repeats what the provider publishes now. */
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', ...NO_STORE]
 
 /** 200, 502 when the provider gives no document, 503 when none is configured (specification, "OAuth and discovery"). Never rejects. */

@@ -7,7 +7,7 @@ export interface ProviderAdmin {
   makePublic(clientId: string): Promise<string | undefined>
 }
 
-export interface KeycloakAdminOptions {
+interface KeycloakAdminOptions {
   readonly egress: Egress
   /** `AUTH_ADMIN_URL`, e.g. `https://id.example/admin/realms/platform`. */
   readonly adminUrl: string
@@ -120,7 +120,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (typeof found === 'string') return found
     const client = found.status === 200 ? clientIn(found.body, clientId) : undefined
     if (client === undefined)
-      return `the admin API answered ${found.status} when it was asked for the new client; the service account needs the role manage-clients`
+      return `the admin API returned ${found.status} for the new client; the service account needs the role manage-clients`
     const patched = await asAdmin('PUT', `/clients/${encodeURIComponent(client.id)}`, {
       ...client.representation,
       publicClient: true,
@@ -129,7 +129,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (typeof patched === 'string') return patched
     return patched.status >= 200 && patched.status < 300
       ? undefined
-      : `the admin API answered ${patched.status} to the patch`
+      : `the admin API returned ${patched.status} for the patch`
   }
 
   return { makePublic }
@@ -160,7 +160,7 @@ function clientIn(bytes: Uint8Array, clientId: string): FoundClient | undefined 
   }
 }
 
-export interface ProviderAdminSettings {
+interface ProviderAdminSettings {
   readonly issuer: string
   readonly adminClientId: string | undefined
   readonly adminClientSecret: string | undefined

@@ -10,7 +10,7 @@ export interface ProviderAddresses {
   readonly registrationEndpoint: string | undefined
 }
 
-export type DiscoveryDocument = Readonly<Record<string, unknown>>
+type DiscoveryDocument = Readonly<Record<string, unknown>>
 
 const TIMEOUT_MS = 5000
 /** Between two tries to learn the addresses. */
@@ -65,7 +65,7 @@ export class ProviderEndpoints {
     })
     if (response.kind === 'failure') return reasonOf(response)
     const document = response.status === 200 ? parseObject(response.body) : undefined
-    if (document === undefined) return `it answered ${response.status} without a discovery document`
+    if (document === undefined) return `it returned ${response.status} without a discovery document`
     if (document.issuer !== this.issuer) return 'its discovery document names another issuer'
     this.#addresses = correctedBy(document, keycloakAddresses(this.issuer))
     this.#learned = true
@@ -74,7 +74,7 @@ export class ProviderEndpoints {
 }
 
 function reasonOf(failure: EgressFailure): string {
-  return failure.reason === 'timeout' ? 'it did not answer in time' : 'it cannot be reached'
+  return failure.reason === 'timeout' ? 'it did not respond in time' : 'it cannot be reached'
 }
 
 function keycloakAddresses(issuer: string): ProviderAddresses {

@@ -10,7 +10,7 @@ export const MAX_REGISTRATION_BYTES = 32 * 1024
 const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000
 
-export interface RegisterParts {
+interface RegisterParts {
   readonly egress: Egress
   /** undefined when the provider takes no registrations. */
   readonly registrationEndpoint: string | undefined
@@ -45,7 +45,7 @@ export async function registerClient(
   if (response.kind === 'failure') return unavailable('it cannot be reached')
   if (response.status !== 200 && response.status !== 201) return refusedBy(response)
   const client = parseObject(response.body)
-  if (typeof client?.client_id !== 'string') return unavailable('its answer names no client')
+  if (typeof client?.client_id !== 'string') return unavailable('its response contains no client_id')
   const fault = await parts.admin?.makePublic(client.client_id)
   if (fault === undefined) return json(201, responseFor(client, wanted), NO_STORE)
   parts.log.error({ reason: fault }, 'a registered client could not be made public; it is removed again')
@@ -83,7 +83,7 @@ function refusedBy(response: EgressResponse): OAuthResponse {
   }
   if (response.status === 429) return oauthError(429, 'temporarily_unavailable', 'Too many registrations.')
   if (response.status >= 401 && response.status <= 405) return disabled(description)
-  return unavailable(`it answered ${response.status}`)
+  return unavailable(`it returned ${response.status}`)
 }
 
 /** Best effort, with the token the provider gave for this very client (RFC 7592 §2.3): no half-made client stays behind. */
@@ -92,7 +92,7 @@ async function remove(
   { egress, log, registrationEndpoint }: RegisterParts,
 ) {
   const { registration_client_uri: uri, registration_access_token: token } = client
-  // Only under the address that was asked: the answer must not send the gateway elsewhere.
+  // only below the registration endpoint: the response must not redirect the gateway
   if (typeof uri !== 'string' || typeof token !== 'string' || !uri.startsWith(`${registrationEndpoint}/`))
     return
   const response = await egress.request({

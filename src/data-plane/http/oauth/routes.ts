@@ -1,4 +1,4 @@
-/** Mounts the OAuth front: documents that any page may read, and the two proxies. What they answer is `front.ts`. */
+/** Routes of the OAuth endpoints: documents that any page may read, and the two proxies. `front.ts` makes the responses. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Call } from '../call.ts'
 import type { OAuthFront } from './front.ts'
@@ -9,7 +9,7 @@ import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 
-export interface OAuthRoute {
+interface OAuthRoute {
   readonly method: 'GET' | 'POST'
   readonly pattern: string
   readonly endpoint: (call: Call) => void
@@ -24,14 +24,16 @@ export function documentPreflight(call: Call): void {
   call.sendWithOwnCors(DOCUMENT_PREFLIGHT.status, DOCUMENT_PREFLIGHT.body, DOCUMENT_PREFLIGHT.headers)
 }
 
-export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
+/** @param onAttempt called for each request that anyone may repeat without a credential, and for each failed login */
+export function oauthRoutes(front: OAuthFront, onAttempt: (call: Call) => void): readonly OAuthRoute[] {
   const document = (pattern: string, respond: () => OAuthResponse | Promise<OAuthResponse>): OAuthRoute => ({
     method: 'GET',
     pattern,
-    endpoint: call =>
-      void Promise.resolve(respond()).then(({ status, body, headers }) =>
-        call.sendWithOwnCors(status, body, headers),
-      ),
+    async endpoint(call) {
+      onAttempt(call)
+      const { status, body, headers } = await respond()
+      call.sendWithOwnCors(status, body, headers)
+    },
   })
   return [
     ...['', '/', '/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
@@ -39,22 +41,25 @@ export function oauthRoutes(front: OAuthFront): readonly OAuthRoute[] {
     ),
     document('/.well-known/oauth-authorization-server', () => front.authorizationServer()),
     document('/.well-known/openid-configuration', () => front.openidConfiguration()),
-    { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call) },
-    { method: 'POST', pattern: '/oauth/register', endpoint: call => register(front, call) },
+    { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call, onAttempt) },
+    { method: 'POST', pattern: '/oauth/register', endpoint: call => register(front, call, onAttempt) },
   ]
 }
 
-function token(front: OAuthFront, call: Call): void {
+function token(front: OAuthFront, call: Call, onAttempt: (call: Call) => void): void {
   const cancellation = new Cancellation()
   call.response.onAbort(() => cancellation.cancel())
   const contentType = call.request.header('content-type')
   const { authorization } = call.credentials
-  readBounded(call, MAX_TOKEN_FORM_BYTES, body =>
-    front.token({ contentType, authorization, body, cancellation }),
-  )
+  readBounded(call, MAX_TOKEN_FORM_BYTES, async body => {
+    const response = await front.token({ contentType, authorization, body, cancellation })
+    if (response.status >= 400 && response.status < 500) onAttempt(call)
+    return response
+  })
 }
 
-function register(front: OAuthFront, call: Call): void {
+function register(front: OAuthFront, call: Call, onAttempt: (call: Call) => void): void {
+  onAttempt(call)
   const contentType = call.request.header('content-type')
   readBounded(call, MAX_REGISTRATION_BYTES, body => front.register(contentType, body))
 }

@@ -1,4 +1,4 @@
-/** POST /oauth/token: the client's form goes to the identity provider byte for byte, its answer comes back. It reads no token. */
+/** POST /oauth/token: forwards the client's form to the identity provider unchanged, and returns its response. It reads no token. */
 
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
@@ -47,7 +47,7 @@ export async function forwardToken(
   return relayed(response, request)
 }
 
-/** Form faults are answered here: nothing that is no token request is passed on. */
+/** Invalid forms are refused here: only token requests are forwarded. */
 function faultOf({ contentType, authorization, body }: TokenRequest): OAuthResponse | undefined {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType))
     return invalid('Send the body as application/x-www-form-urlencoded.')
@@ -70,11 +70,11 @@ function relayed(response: EgressResponse, { authorization }: TokenRequest): OAu
   const body = parseObject(response.body)
   const { status } = response
   if (status === 200 && typeof body?.access_token === 'string') return passed(200, response)
-  // Without an OAuth error it is not the token endpoint that spoke; clients could make nothing of it.
+  // without an OAuth error the response is not from the token endpoint, and clients could not interpret it
   if (status < 400 || status >= 500 || typeof body?.error !== 'string')
-    return unavailable(`it answered ${status} in a form that is not OAuth`)
+    return unavailable(`it returned ${status} without an OAuth error`)
   if (status === 401) {
-    // RFC 6749 §5.2: a client that used the header is told the scheme again.
+    // RFC 6749 §5.2: name the scheme to a client that used the header
     return passed(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
   }
   return status === 429 ? passed(429, response, retryAfter(response)) : passed(400, response)

@@ -1,7 +1,9 @@
-/** Turns the credential of the request into a principal and fixes the tenant the call acts in. It decides no access. */
+/** Verifies the credential and sets the principal and tenant of the call. It makes no access decision. */
 
 import { type Principal, principal } from '../../../model/principal.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -10,8 +12,8 @@ import type { Stage } from '../../pipeline/stage.ts'
 /** May act for another tenant with `X-Tenant-ID` (contract §2). */
 const PLATFORM_ADMIN = 'cpi-admin'
 
-/** Whoever calls an API that asks for no authentication. */
-const ANYBODY = principal({
+/** The caller of an API that requires no authentication. */
+const ANONYMOUS = principal({
   kind: 'anonymous',
   subject: 'anonymous',
   consumer: 'anonymous',
@@ -38,12 +40,11 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
     phase: 'identify',
     run(exchange) {
       const { authorization, apiKey } = exchange.credentials
-      let verified: Principal | Refusal | Promise<Principal | Refusal>
+      let verified: MaybePromise<Principal | Refusal>
       if (authorization !== '') {
-        // RFC 9110 §11.1: the scheme is case-insensitive; RFC 6750 §2.1: one token after it
-        if (authorization.length < 8 || authorization.slice(0, 7).toLowerCase() !== 'bearer ')
-          return refuse('token_malformed')
-        verified = tokens.verify(authorization.slice(7).trim(), exchange.receivedAtMs)
+        const token = bearerToken(authorization)
+        if (token === undefined) return refuse('token_malformed')
+        verified = tokens.verify(token, exchange.receivedAtMs)
       } else if (apiKey !== '' && apiKeys !== undefined) {
         verified = apiKeys.verify(apiKey, exchange.receivedAtMs)
       } else if (
@@ -51,13 +52,11 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
         exchange.operation.action === 'proxy' &&
         !exchange.operation.api.authRequired
       ) {
-        verified = ANYBODY
+        verified = ANONYMOUS
       } else {
         return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
       }
-      return verified instanceof Promise
-        ? verified.then(value => accept(exchange, value))
-        : accept(exchange, verified)
+      return andThen(verified, value => accept(exchange, value))
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Lets nobody use an API without an approved subscription, where the API asks for one; and no blocked consumer use anything. */
+/** Refuses blocked consumers, and calls without an approved subscription to an API that requires one. It counts nothing. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'

@@ -1,4 +1,4 @@
-/** Finds the tool a call names among those its tenant can see. It checks neither arguments nor rights. */
+/** Looks up the tool of a call among those of its tenant. It checks neither arguments nor permissions. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,6 +1,7 @@
-/** Takes one unit of the caller's quota for a tool call or proxied call, or refuses. It does not know what the call does. */
+/** Takes one unit of the caller's quota for a tool call or proxied call, or refuses it. Other operations cost nothing. */
 
 import type { Principal } from '../../../model/principal.ts'
+import { andThen } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -16,18 +17,14 @@ function consumes(exchange: Exchange): boolean {
 }
 
 /** One counter per tenant and consumer, and per subscription where one applies (contract §4). */
-export function quotaKey(
-  tenant: string | undefined,
-  consumer: string,
-  subscriptionId: string | undefined,
-): string {
+function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
   return subscriptionId === undefined
     ? `${tenant ?? ''}/${consumer}`
     : `${tenant ?? ''}/${consumer}/${subscriptionId}`
 }
 
 export function takeQuota(quota: Quota): Stage {
-  // prepared once per remembered credential and per tool of a snapshot: hashing a name is dearer than deciding
+  // prepared once per cached principal and per tool of a snapshot: hashing a name costs more than the decision
   const consumerKeys = new WeakMap<Principal, Map<string, QuotaKey>>()
   const toolKeys = new WeakMap<CompiledTool, QuotaKey>()
   const apiBuckets = new WeakMap<CompiledApi, NonNullable<QuotaRequest['tool']>>()
@@ -54,7 +51,7 @@ export function takeQuota(quota: Quota): Stage {
     return key
   }
 
-  /** A bucket that holds an hour's requests; the proxied address and the tools of an API draw from the same. */
+  /** A bucket with an hour's requests, shared by the proxied address and the tools of an API. */
   function apiBucket(api: CompiledApi, requestsPerHour: number): NonNullable<QuotaRequest['tool']> {
     const known = apiBuckets.get(api)
     if (known !== undefined) return known
@@ -87,7 +84,7 @@ export function takeQuota(quota: Quota): Stage {
       const nowMs = exchange.receivedAtMs
       let request: QuotaRequest
       if (principal.kind === 'anonymous') {
-        // an API open to anybody has no consumer to count for; its own limit holds for each address
+        // a public API has no consumer to count for; its limit applies to each address
         if (tool === undefined) return undefined
         request = {
           key: quotaKey(undefined, `anonymous@${exchange.peer.peerAddress}`, undefined),
@@ -100,13 +97,12 @@ export function takeQuota(quota: Quota): Stage {
         const key = consumerKey(principal, subscriptionId)
         request = tool === undefined ? { key, limits, nowMs } : { key, limits, nowMs, tool }
       }
-      const taken = quota.take(request)
-      return taken instanceof Promise ? taken.then(value => accept(exchange, value)) : accept(exchange, taken)
+      return andThen(quota.take(request), taken => accept(exchange, taken))
     },
   }
 }
 
-/** The hourly limit of an API is kept as the rate of a tool is; to its callers it is told as what it is. */
+/** An API's hourly limit is counted like the rate of a tool; the message names it as the API's. */
 function refusalOf(exchange: Exchange, taken: QuotaRefusal): Refusal {
   const perHour = apiOf(exchange)?.requestsPerHour
   const ofApi = taken.kind === 'tool' && exchange.tool?.tool.rateLimit === undefined && perHour !== undefined

@@ -1,4 +1,4 @@
-/** Puts the policy's own questions (obligation `ask`) to the client and has the policy decide again with the answers. It judges no answer. */
+/** Puts the policy's questions (obligation `ask`) to the client and has the policy decide again with the results, which it does not judge. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -7,10 +7,10 @@ import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 
-/** A policy that always has one more question would never let a call end. */
+/** A policy could ask without end. */
 const MAX_ROUNDS = 8
 
-/** @param authorize the stage that decides; it sees the answers on the exchange */
+/** @param authorize the stage that decides; it reads the results from the exchange */
 export function askClient(authorize: Stage): Stage {
   function round(exchange: Exchange, roundsLeft: number): Outcome | Promise<Outcome> {
     const questions = openQuestions(exchange)
@@ -30,14 +30,14 @@ export function askClient(authorize: Stage): Stage {
       questions,
       bound: false,
     })
-    const heard = (outcome: InquiryOutcome): Outcome | Promise<Outcome> => {
+    const decideAgain = (outcome: InquiryOutcome): Outcome | Promise<Outcome> => {
       if (typeof outcome === 'string')
         return refuse(outcome === 'declined' ? 'confirmation_declined' : 'confirmation_pending')
       exchange.answers = { ...exchange.answers, ...outcome }
       const decided = authorize.run(exchange)
       return andThen(decided, value => value ?? round(exchange, roundsLeft - 1))
     }
-    return andThen(asked, heard)
+    return andThen(asked, decideAgain)
   }
   return {
     id: 'ask-client',
@@ -50,7 +50,7 @@ export function askClient(authorize: Stage): Stage {
   }
 }
 
-/** What the decision asks that is not answered yet. */
+/** Questions of the decision that have no result yet. */
 function openQuestions({ decision, answers }: Exchange): Questions | undefined {
   const obligations = decision === undefined ? undefined : obligationsOf(decision)
   if (obligations === undefined || typeof obligations === 'string' || obligations.ask === undefined)
@@ -64,7 +64,7 @@ function openQuestions({ decision, answers }: Exchange): Questions | undefined {
 /** The client learns which capabilities it would have to declare. */
 export function unsupported(lacking: readonly string[]): Outcome {
   return refuse('confirmation_unsupported', {
-    message: `The policy wants this client asked before the call, and it cannot be: it lacks the capability ${lacking.join(', ')}.`,
+    message: `The policy requires input from the client before this call, and the client has not declared the capability ${lacking.join(', ')}.`,
     requiredCapabilities: lacking,
   })
 }

@@ -1,5 +1,6 @@
-/** Asks the policy whether the call may be made and turns a denial into a refusal. It holds no rule of its own. */
+/** Asks the policy whether the call is allowed and turns a denial into a refusal. It holds no rules. */
 
+import { andThen } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -10,9 +11,9 @@ import { obligationsOf } from '../shared/obligations.ts'
 import { policyInput, resourceKeyOf } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-const NOBODY: DecisionObserver = { decided: () => undefined }
+const NO_OBSERVER: DecisionObserver = { decided: () => undefined }
 
-export function authorize(observer: DecisionObserver = NOBODY): Stage {
+export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
   function accept(exchange: Exchange, input: PolicyInput, decision: Decision): Outcome {
     exchange.decision = decision
     const id = observer.decided(input, decision, exchange.receivedAtMs)
@@ -23,25 +24,23 @@ export function authorize(observer: DecisionObserver = NOBODY): Stage {
     id: 'authorize',
     phase: 'decide',
     run(exchange) {
-      // bind-session has made sure that the session is the caller's own; there is nothing left to decide
+      // bind-session has checked that the session belongs to the caller
       if (exchange.operation.action === 'session') return undefined
       const input = policyInput(exchange)
       const decided = exchange.snapshot.policy.decide(input, subjectKeyOf(exchange), resourceKeyOf(exchange))
-      return decided instanceof Promise
-        ? decided.then(value => accept(exchange, input, value))
-        : accept(exchange, input, decided)
+      return andThen(decided, decision => accept(exchange, input, decision))
     },
   }
 }
 
-/** An obligation that cannot be met is a denial: the policy allowed the call under it, and not without. */
+/** An obligation that cannot be met is a denial: the policy allowed the call only under it. */
 function unmet({ operation }: Exchange, decision: Decision, id: string | undefined): Outcome {
   const obligations = obligationsOf(decision)
   if (typeof obligations === 'string') return cannot(obligations, decision, id)
   if (operation.action === 'tools.call') return undefined
-  // only the answer of a tool is held in hand, and only its caller can be asked
+  // only results of tools are buffered, and only their callers can be asked
   if (obligations.redact !== undefined)
-    return cannot('The policy redacts the answer, and only answers of tools can be redacted.', decision, id)
+    return cannot('The policy requires redaction, and only results of tools can be redacted.', decision, id)
   return obligations.confirm === undefined && obligations.ask === undefined
     ? undefined
     : refuse('confirmation_unsupported')

@@ -1,4 +1,6 @@
 /** Holds a call to the rate that the policy allows it (obligation `limit`). It knows no plan: `take-quota` does. */
+
+import { andThen } from '../../../shared/call/and-then.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -20,7 +22,7 @@ export function limitDecision(quota: Quota): Stage {
         limits: { perMinute: obligations.limit.perMinute },
         nowMs: exchange.receivedAtMs,
       })
-      return taken instanceof Promise ? taken.then(accept) : accept(taken)
+      return andThen(taken, accept)
     },
   }
 }

@@ -6,7 +6,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
-/** An argument that travels in a header as well. */
+/** An argument that is also sent in a header. */
 interface Mirrored {
   /** Names from the arguments' root to the value. */
   readonly path: readonly string[]
@@ -71,7 +71,7 @@ function compare(
   if (inHeader === null) return `The header ${header} is not valid base64.`
   if (value === undefined || value === null)
     return inHeader === undefined ? undefined : `The header ${header} mirrors an argument that is not given.`
-  // an empty header cannot be told from none
+  // an empty header cannot be distinguished from a missing one
   if (inHeader === undefined) return value === '' ? undefined : `The header ${header} is missing.`
   const same =
     typeof value === 'number'

@@ -1,4 +1,4 @@
-/** Sends a proxied call on, once everything before has let it through. How bytes travel is the transport's. */
+/** Forwards a proxied call through its transport. It reads no body. */
 
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -9,7 +9,7 @@ export function invokeProxy(): Stage {
   return {
     id: 'invoke-proxy',
     phase: 'invoke',
-    // not async itself: listings pass here too, and a promise would take each of them to another turn
+    // not async: listings pass here too, and must not wait for another turn of the event loop
     run(exchange) {
       if (exchange.operation.action !== 'proxy') return undefined
       return exchange.cancellation.cancelled ? refuse('cancelled') : forwarded(exchange)

@@ -1,5 +1,6 @@
-/** Calls the backend of a tool and turns its answer into a tool result. The caller's own token never goes along. */
+/** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
+import { andThen } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
@@ -46,14 +47,12 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
       const response = cache.respond(exchange, call)
       const redacted = redactedPaths(exchange)
       if (redacted === undefined) return response
-      return response instanceof Promise
-        ? response.then(outcome => redactOutcome(outcome, redacted))
-        : redactOutcome(response, redacted)
+      return andThen(response, outcome => redactOutcome(outcome, redacted))
     },
   }
 }
 
-/** Lines of a streaming backend; none of their text where the answer is redacted, because it could say the same. */
+/** Progress of a streaming backend; without text where the result is redacted, because the text could contain the redacted data. */
 function progressOf(exchange: Exchange): ProgressLines | undefined {
   const { onProgress } = exchange.transport
   if (onProgress === undefined) return undefined
@@ -86,9 +85,9 @@ function responded(exchange: Exchange, response: EgressResponse): Reply {
 
 const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {
   unreachable: 'The backend cannot be reached.',
-  blocked_address: 'The backend cannot be reached.', // which addresses are fenced off is not the caller's to know
-  too_large: 'The backend answered with more than the gateway takes.',
-  protocol: 'The backend answered with something that is not HTTP.',
+  blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
+  too_large: 'The response of the backend is larger than the gateway accepts.',
+  protocol: 'The response of the backend is not valid HTTP.',
 }
 
 function failed(response: EgressFailure, timeoutMs: number): Outcome {
@@ -96,7 +95,7 @@ function failed(response: EgressFailure, timeoutMs: number): Outcome {
   const timedOut = response.reason === 'timeout'
   const text =
     response.reason === 'timeout'
-      ? `The backend did not answer within ${timeoutMs} ms.`
+      ? `The backend did not respond within ${timeoutMs} ms.`
       : TEXT_OF_FAILURE[response.reason]
   return {
     kind: 'reply',

@@ -1,5 +1,6 @@
 /** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
 
+import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -9,7 +10,7 @@ import { denial } from '../shared/denial.ts'
 import { listingInput } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-/** Classes of callers whose listing is remembered per snapshot; beyond it listings are made anew each time. */
+/** Classes of callers whose listing is cached per snapshot; further listings are computed for each request. */
 const CACHED_LISTINGS = 1024
 
 export function listTools(): Stage {
@@ -19,7 +20,7 @@ export function listTools(): Stage {
     entries: readonly CompiledTool[],
     decisions: readonly Decision[],
   ): Outcome {
-    // a list without the tools that could not be decided would be wrong, and remembered as long as the snapshot
+    // a list without the undecided tools would be wrong and stay cached with the snapshot
     const undecided = decisions.find(decision => decision.unavailable === true)
     if (undecided !== undefined) return denial(undecided, exchange.principal!)
     const allowed = entries.filter((_, at) => decisions[at]!.allow)
@@ -41,16 +42,14 @@ export function listTools(): Stage {
         return undefined
       }
       const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]
-      const decisions: (Decision | Promise<Decision>)[] = []
+      const decisions: MaybePromise<Decision>[] = []
       for (const entry of entries) {
         const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
         decisions.push(decision)
         // each further evaluation might hold the thread as long as this one
         if (!(decision instanceof Promise) && decision.unavailable === true) break
       }
-      return decisions.some(decision => decision instanceof Promise)
-        ? Promise.all(decisions).then(all => keep(exchange, key, entries, all))
-        : keep(exchange, key, entries, decisions as Decision[])
+      return andThen(whenAll(decisions), all => keep(exchange, key, entries, all))
     },
   }
 }

@@ -1,11 +1,11 @@
-/** Splits a `multipart/*` backend answer into its parts (RFC 2046 §5.1). It decodes no part and knows nothing of tools. */
+/** Splits a `multipart/*` response into its parts (RFC 2046 §5.1). It decodes no part. */
 
 export interface ResponsePart {
   /** Media type without parameters, lower case; `text/plain` when the part names none (RFC 2046 §5.1). */
   readonly type: string
   /** `Content-Location` (RFC 2557 §4.2): the URI the part is a copy of; '' when absent. */
   readonly location: string
-  /** A view into the answer, no copy. */
+  /** A view into the response, not a copy. */
   readonly body: Uint8Array
 }
 

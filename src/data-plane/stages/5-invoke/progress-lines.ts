@@ -1,4 +1,4 @@
-/** Turns the pieces of a streaming backend answer into progress: one step per line, event or chunk. It keeps no piece. */
+/** Turns a streaming backend response into progress: one step per line, event or chunk. It keeps no text beyond the current line. */
 
 /** How much of a piece is shown as the progress message. */
 const MESSAGE_CHARACTERS = 200
@@ -54,7 +54,7 @@ export class ProgressLines {
   }
 }
 
-/** A line such as `{"total": 5, "message": "…"}` speaks for itself; the count of steps stays ours, so that it only grows. */
+/** Reads total and message of a line such as `{"total": 5, "message": "…"}`; the gateway counts the steps, so that progress only increases. */
 function parseStep(line: string): { total?: number; message?: string } {
   if (!line.startsWith('{')) return {}
   let value: Record<string, unknown>

@@ -1,24 +1,24 @@
-/** Takes out of a tool's answer what the policy does not let this caller see (obligation `redact`). What it cannot read it withholds. */
+/** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts it cannot parse. */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 
-export type RedactedPaths = readonly (readonly string[])[]
+type RedactedPaths = readonly (readonly string[])[]
 
 const WITHHELD: Content = Object.freeze({
   type: 'text',
-  text: 'The policy redacts this answer, and this part of it is no JSON: it was withheld.',
+  text: 'The policy redacts this result, and this part of it is not JSON: it was withheld.',
 })
 
-/** The paths that leave the answer of this call; undefined when it may be seen whole. */
+/** The paths to remove from the result of this call; undefined when nothing is redacted. */
 export function redactedPaths({ decision }: Exchange): RedactedPaths | undefined {
   if (decision?.obligations === undefined) return undefined
   const obligations = obligationsOf(decision)
   return typeof obligations === 'string' ? undefined : obligations.redact
 }
 
-/** A copy: answers are remembered and shared with callers who may see more. */
+/** Copies the result: it may be cached, or shared with callers who may see more. */
 export function redactOutcome(outcome: Outcome, paths: RedactedPaths): Outcome {
   if (outcome?.kind !== 'reply') return outcome
   return { ...outcome, result: redactResult(outcome.result, paths) }

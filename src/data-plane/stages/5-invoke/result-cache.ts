@@ -1,4 +1,4 @@
-/** Remembers results of read-only tools that opted in, and lets calls that mean the same share one backend call. Bounded. */
+/** Caches results of read-only tools that opted in; equivalent concurrent calls share one backend call. Its size is bounded. */
 
 import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
@@ -13,30 +13,33 @@ interface CacheEntry {
   readonly result: ToolResult
   readonly untilMs: number
   readonly bytes: number
-  /** When it was last moved to the end of the order, Unix ms. */
+  /** When it was last moved to the end of the LRU order, Unix ms. */
   movedAtMs: number
 }
 
 interface Shared {
   readonly outcome: Promise<Outcome>
   readonly cancellation: Cancellation
-  waiting: number
+  callers: number
 }
 
 /** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
-export type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
+type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
 
 const MAX_ENTRIES = 10_000
-/** An entry in use is moved at most so often: taking it out and in again is dearer than finding it. */
+/** An entry in use moves at most this often: moving it costs more than finding it. */
 const MOVE_EVERY_MS = 1000
 const MAX_BYTES = 64 * 1024 * 1024
 
 export class ResultCache {
   /** Of calls of tools that opted in. */
   readonly counts = { hits: 0, misses: 0 }
-  /** In order of use: the first was unused longest. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, CacheEntry>()
+  /** Backend calls that others may join. */
   readonly #shared = new Map<string, Shared>()
+  /** Counts calls of `clear`. */
+  #generation = 0
   #bytes = 0
   readonly #scopes = new WeakMap<Snapshot, Map<string, number>>()
   #lastScope = 0
@@ -47,7 +50,7 @@ export class ResultCache {
     const ttlMs = tool.tool.cache?.ttlMs ?? 0
     if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
     const key = this.#keyOf(exchange, tool)
-    const known = this.#recall(key, exchange.receivedAtMs)
+    const known = this.#find(key, exchange.receivedAtMs)
     if (known !== undefined) {
       exchange.cacheHit = true
       this.counts.hits++
@@ -56,31 +59,33 @@ export class ResultCache {
     return this.#share(key, exchange, ttlMs, call)
   }
 
-  /** Results that are remembered. */
+  /** Number of cached results. */
   get size(): number {
     return this.#entries.size
   }
 
-  /** Forgets everything; returns how much that was. */
+  /** Evicts everything. Results of calls in flight are not cached, and no later call joins them. @returns the number of entries evicted */
   clear(): number {
     const count = this.#entries.size
+    this.#generation++
+    this.#shared.clear()
     this.#entries.clear()
     this.#bytes = 0
     return count
   }
 
-  /** Snapshot, caller's class, tool and arguments in canonical form: calls that mean the same have the same key (contract §3). */
+  /** Snapshot, class of the caller, tool and canonical arguments: equivalent calls have the same key. */
   #keyOf(exchange: Exchange, tool: CompiledTool): string {
     const { operation, snapshot } = exchange
     const args = operation.action === 'tools.call' ? operation.arguments : {}
-    const meant = canonicalJson(withDefaults(tool.tool.inputSchema, args))
-    return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${meant}`
+    const canonical = canonicalJson(withDefaults(tool.tool.inputSchema, args))
+    return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${canonical}`
   }
 
-  /** A number that stands for snapshot and class: their own names are long, and a key is hashed and compared at every call. */
+  /** A number for snapshot and class: short, because each call hashes and compares the key. */
   #scopeOf(snapshot: Snapshot, subjectKey: string): number {
     let scopes = this.#scopes.get(snapshot)
-    // full: new numbers; what the old ones remember falls out in its time
+    // when full, start again: entries under old numbers expire or are evicted
     if (scopes === undefined || scopes.size >= MAX_ENTRIES) {
       scopes = new Map()
       this.#scopes.set(snapshot, scopes)
@@ -93,13 +98,13 @@ export class ResultCache {
     return scope
   }
 
-  #recall(key: string, nowMs: number): ToolResult | undefined {
+  #find(key: string, nowMs: number): ToolResult | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    const over = entry.untilMs <= nowMs
-    if (!over && nowMs - entry.movedAtMs < MOVE_EVERY_MS) return entry.result
+    const expired = entry.untilMs <= nowMs
+    if (!expired && nowMs - entry.movedAtMs < MOVE_EVERY_MS) return entry.result
     this.#drop(key, entry)
-    if (over) return undefined
+    if (expired) return undefined
     entry.movedAtMs = nowMs
     this.#keep(key, entry)
     return entry.result
@@ -110,15 +115,16 @@ export class ResultCache {
     if (shared === undefined) {
       this.counts.misses++
       const cancellation = new Cancellation()
-      shared = { cancellation, waiting: 0, outcome: call(exchange, cancellation) }
+      shared = { cancellation, callers: 0, outcome: call(exchange, cancellation) }
       this.#shared.set(key, shared)
       const own = shared
+      const generation = this.#generation
       const done = (): void => {
         if (this.#shared.get(key) === own) this.#shared.delete(key)
       }
       own.outcome.then(outcome => {
         done()
-        if (outcome?.kind === 'reply' && outcome.failure === undefined)
+        if (generation === this.#generation && outcome?.kind === 'reply' && outcome.failure === undefined)
           this.#cache(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
       }, done)
     } else {
@@ -126,10 +132,10 @@ export class ResultCache {
       this.counts.hits++
     }
     const mine = shared
-    mine.waiting++
-    // the shared call ends early only when nobody waits for it any more
+    mine.callers++
+    // the backend call is cancelled when its last caller cancels
     const stop = exchange.cancellation.onCancel(() => {
-      if (--mine.waiting > 0) return
+      if (--mine.callers > 0) return
       if (this.#shared.get(key) === mine) this.#shared.delete(key)
       mine.cancellation.cancel()
     })
@@ -163,7 +169,7 @@ export class ResultCache {
 
 type Arguments = { readonly [name: string]: unknown }
 
-/** Defaults of each schema, found once. */
+/** Defaults by schema. */
 const defaults = new WeakMap<ObjectSchema, readonly (readonly [name: string, value: unknown])[]>()
 
 function withDefaults(schema: ObjectSchema, args: Arguments): Arguments {

@@ -1,4 +1,4 @@
-/** Backend answer → tool result (contract §3, "Backend answers"). It sees no request and no caller. */
+/** Turns a backend response into a tool result. It sees neither request nor caller. */
 
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
@@ -21,8 +21,8 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
       : `(${response.body.byteLength} bytes of ${type || 'unknown type'})`
     const text =
       body.trim() === ''
-        ? `The backend answered with status ${response.status}.`
-        : `The backend answered with status ${response.status}: ${body}`
+        ? `The backend responded with status ${response.status}.`
+        : `The backend responded with status ${response.status}: ${body}`
     return { content: [{ type: 'text', text }], isError: true }
   }
   if (response.body.byteLength === 0)

@@ -4,7 +4,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
 
-export interface SubscriptionUse {
+interface SubscriptionUse {
   readonly subscriptionId: string
   /** UTC, `YYYY-MM-DD`. */
   readonly day: string
@@ -19,7 +19,7 @@ export interface UsageDelta {
   readonly consumersSeen: readonly { readonly tenant: string; readonly subject: string; readonly at: Date }[]
 }
 
-/** Consumers remembered between two collections; more are not told of until the next. */
+/** Consumers whose last use is kept between two collections; later ones are not reported before the next. */
 const MAX_ENTRIES = 100_000
 
 const MS_PER_DAY = 86_400_000
@@ -47,7 +47,7 @@ export class UsageCounter {
 
   /** What has happened since the last time; it is not given twice. */
   take(): UsageDelta {
-    const news = {
+    const delta = {
       usage: [...this.#usage.values()],
       keysUsed: [...this.#keysUsed].map(([id, at]) => ({ id, at })),
       consumersSeen: [...this.#consumersSeen.values()],
@@ -57,7 +57,7 @@ export class UsageCounter {
     this.#consumersSeen = new Map()
     this.#seen = new WeakMap()
     this.#ofDay = new Map()
-    return news
+    return delta
   }
 
   /** Takes over what another counter has counted, of another thread for one. */
@@ -153,7 +153,7 @@ export class UsageCounter {
   }
 }
 
-/** The entry there is, or a new one while there is room. */
+/** The existing entry, or a new one below the limit. */
 function entryOf<T>(entries: Map<string, T>, key: string, make: () => T): T | undefined {
   const known = entries.get(key)
   if (known !== undefined || entries.size >= MAX_ENTRIES) return known

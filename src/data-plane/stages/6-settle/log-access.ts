@@ -23,7 +23,7 @@ export interface AccessRecord {
 }
 
 export interface AccessLog {
-  /** false while nobody would read the line: then none is made. */
+  /** false: the level is disabled, and no record is built. */
   readonly wanted: boolean
   write(record: AccessRecord): void
 }

@@ -1,4 +1,4 @@
-/** Makes one metering event of each tool invocation and proxied call that passed authentication (contract §7). It stores and sends nothing. */
+/** Makes a metering event of each authenticated tool call and proxied call. It stores and sends nothing. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import type { Principal } from '../../../model/principal.ts'
@@ -10,7 +10,7 @@ import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
 
-/** Those that do not follow from the status. */
+/** Outcomes that do not follow from the status. */
 const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
   tool_execution_failed: 'backend_error',
   backend_unreachable: 'backend_unreachable',
@@ -22,7 +22,7 @@ const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
 }
 
 export interface Metering {
-  /** Refuses calls whose events could not be kept. */
+  /** Refuses calls whose events could not be stored. */
   readonly admit: Stage
   readonly settle: Stage
 }
@@ -52,7 +52,7 @@ export function meterCalls(meter: Meter): Metering {
           backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
           requestBytes: exchange.requestBytes,
           responseBytes: exchange.responseBytes,
-          tokensSavedBytes: final?.kind === 'reply' ? (exchange.savings?.(final.result) ?? 0) : 0,
+          tokensSavedBytes: exchange.optimized?.savedBytes ?? 0,
           cacheHit: exchange.cacheHit,
           counted: exchange.quota !== undefined,
           decisionId: final?.kind === 'refusal' ? (final.decisionId ?? '') : '',
@@ -63,7 +63,7 @@ export function meterCalls(meter: Meter): Metering {
 }
 
 const UNMETERED = refuse('overloaded', {
-  message: 'This instance cannot keep count of calls at the moment. Try again.',
+  message: 'This instance cannot meter calls at the moment. Retry later.',
 })
 
 function outcomeOf({ final }: Exchange): MeteredOutcome {
@@ -77,7 +77,7 @@ function outcomeOf({ final }: Exchange): MeteredOutcome {
   return status === 429 ? 'rate_limited' : 'invalid'
 }
 
-/** A proxied answer keeps the status its backend gave it. */
+/** A proxied response keeps the status of its backend. */
 function statusCodeOf(exchange: Exchange): number {
   const { final, access } = exchange
   if (access === 'proxy' && final?.kind === 'reply') return final.backendStatus ?? statusOf(exchange)
@@ -89,7 +89,7 @@ interface Known {
   readonly snapshotVersion: string
 }
 
-/** Origins of callers and what they call, made once: the meter keeps their encoded form on them. Gone with the snapshot or the credential. */
+/** Caches the origin of each caller and target; the meter keeps its encoded form on it. Collected with the snapshot or the principal. */
 class Origins {
   readonly #known = new WeakMap<CompiledTool | CompiledApi, WeakMap<Principal, Known>>()
 
@@ -113,7 +113,7 @@ class Origins {
     )
       return origin
     const made = originOf(exchange, principal)
-    // who acts for another tenant does so rarely: such origins are made each time
+    // acting for another tenant is rare: not cached
     if (exchange.tenant === principal.tenant)
       ofTarget.set(principal, { origin: made, snapshotVersion: snapshot.version })
     return made
@@ -129,7 +129,7 @@ function originOf(exchange: Exchange, principal: Principal): CallOrigin {
     consumerId: principal.consumer,
     subscriptionId: entitlementOf(exchange, principal).subscriptionId ?? '',
     apiId: api?.id ?? tool?.tool.apiId ?? '',
-    // a name that no tool has is whatever the caller wrote
+    // never the caller's text: only names of existing tools
     tool: tool?.tool.name ?? '',
     toolset: tool?.tool.toolSet ?? '',
     access: access === 'rest' || access === 'proxy' ? access : 'jsonrpc',

@@ -8,7 +8,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 export interface CallMetrics {
   /**
    * @param consumer '' for callers that were not authenticated.
-   * @param status what a REST caller is told.
+   * @param status the status a REST caller receives.
    * @param outcome `success`, or the reason of the refusal or failure.
    */
   call(
@@ -32,7 +32,7 @@ export function outcomeOf(exchange: Exchange): string {
   return final.kind === 'refusal' ? final.reason : (final.failure ?? 'success')
 }
 
-/** HTTP status in REST terms, whatever the access pattern was. */
+/** The status that a REST caller receives, also for calls over JSON-RPC. */
 export function statusOf(exchange: Exchange): number {
   const { final } = exchange
   if (final === undefined) return 200

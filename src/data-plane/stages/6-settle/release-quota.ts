@@ -1,4 +1,4 @@
-/** Gives the concurrency slot back when a call has ended, however it ended. */
+/** Releases the concurrency slot of a call on every exit. It returns no quota. */
 import type { Stage } from '../../pipeline/stage.ts'
 
 export function releaseQuota(): Stage {

@@ -1,4 +1,4 @@
-/** Tells of a call as a trace: one span for it and one for each stage. It exports nothing. */
+/** Makes the spans of a call: one for the call and one per stage. It exports nothing. */
 
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

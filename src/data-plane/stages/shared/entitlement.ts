@@ -5,7 +5,7 @@ import type { CompiledApi, Entitlement } from '../../snapshot/snapshot.ts'
 
 /**
  * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). Several stages ask;
- * the answer stays, so none may ask before the tool is known.
+ * the result is kept, so no stage may call it before the tool is resolved.
  */
 export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {
   if (exchange.entitlement === undefined) exchange.entitlement = foundEntitlement(exchange, principal)

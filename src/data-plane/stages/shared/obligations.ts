@@ -5,24 +5,24 @@ import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Questions } from '../../pipeline/inquiry.ts'
 import { questionsOf } from './questions.ts'
 
-/** Every obligation the gateway can meet. One it does not know is a denial: nobody may skip what the policy asked for. */
+/** Every obligation the gateway can meet. An unknown obligation is a denial, because it must not be skipped. */
 export interface Obligations {
-  /** Ask the client first, and decide again with its answers. */
+  /** Ask the client first, then decide again with the results. */
   readonly ask?: Questions
   /** Have the client's user confirm the call; the question, '' for the gateway's own. */
   readonly confirm?: string
-  /** JSON Pointers (RFC 6901) of what leaves the answer; a segment `*` stands for every member or item. Split, decoded. */
+  /** JSON Pointers (RFC 6901) to remove from the result, split and decoded; a segment `*` stands for every member or item. */
   readonly redact?: readonly (readonly string[])[]
   /** Calls of this resource per minute and consumer, on top of every other limit. */
   readonly limit?: { readonly perMinute: number }
-  /** Keep the decision in the log, whatever the sampling says. */
+  /** Log the decision regardless of sampling. */
   readonly log?: true
 }
 
 const NONE: Obligations = Object.freeze({})
 const MAX_PATHS = 100
 
-/** Remembered decisions are the same object each time, and so are their obligations. */
+/** A cached decision is the same object each time, and so are its obligations. */
 const known = new WeakMap<object, Obligations | string>()
 
 /** @returns what to do, or a sentence about what cannot be done. */

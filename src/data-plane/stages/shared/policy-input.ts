@@ -19,7 +19,7 @@ export const TIMING_KEY = -10
 /** APIs count down from here. */
 const FIRST_API = -64
 
-/** The number under which a decision about this exchange's resource may be remembered: one for each resource of the snapshot. */
+/** The number under which a decision about the resource may be cached: one per resource of the snapshot. */
 export function resourceKeyOf(exchange: Exchange): number {
   const { operation } = exchange
   if (operation.action === 'tools.call') return exchange.tool!.index
@@ -68,7 +68,7 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   if (operation.action === 'admin')
     return { type: 'admin', id: operation.resource, properties: { tenant: null } }
   if (operation.action === 'proxy') {
-    // an API without authentication is everybody's
+    // an API without authentication is public
     return {
       type: 'api',
       id: operation.api.id,
@@ -113,7 +113,7 @@ export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInp
   }
 }
 
-/** Facts that are unknown are absent: a policy can tell by that whether a tool is called or only listed. */
+/** Unknown facts are absent, which shows a policy whether a tool is called or only listed. */
 function contextOf(
   exchange: Exchange,
   args?: PolicyInput['context']['arguments'],

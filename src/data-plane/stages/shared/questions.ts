@@ -1,4 +1,4 @@
-/** Reads the questions of the obligation `ask`: name → a request of MCP. It asks nobody. */
+/** Parses the questions of the obligation `ask`: name → MCP request. It sends none. */
 import { isObject } from '../../../model/is-object.ts'
 import { CAPABILITY_OF, type Question, type Questions } from '../../pipeline/inquiry.ts'
 

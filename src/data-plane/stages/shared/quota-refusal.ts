@@ -17,7 +17,7 @@ const MESSAGES: Readonly<Record<LimitKind, (used: number, limit: number) => stri
 const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
   table_full: 'The limits of this consumer cannot be counted: too many consumers are active at once.',
   busy: 'The limits of this consumer cannot be counted at the moment.',
-  store_unavailable: 'The limits of this consumer cannot be counted: the quota store is away.',
+  store_unavailable: 'The limits of this consumer cannot be counted: the quota store is unavailable.',
 }
 
 export function quotaRefusal(taken: QuotaRefusal, message?: string): Refusal {

@@ -1,7 +1,7 @@
-/** The key of callers that the policy cannot tell apart. It asks no policy. */
+/** The key of a class of callers for whom the policy decides alike. It evaluates no policy. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 
-/** The policy cannot tell callers with the same key apart: visibility key, and the tenant when it was switched. */
+/** Visibility key of the principal, and the tenant when the caller acts for another one. */
 export function subjectKeyOf(exchange: Exchange): string {
   const principal = exchange.principal!
   return exchange.tenant === principal.tenant

@@ -1,4 +1,5 @@
 /** The platform's policy with a tenant's own on top: the second can deny more and oblige more, never less. It evaluates nothing itself. */
+import { andThen } from '../../call/and-then.ts'
 import { unavailable } from '../decision.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 
@@ -29,9 +30,7 @@ class TightenedPolicy implements PreparedPolicy {
 
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision> {
     const first = this.#platform.decide(input, subjectKey, resourceKey)
-    return first instanceof Promise
-      ? first.then(value => this.#further(value, input, subjectKey, resourceKey))
-      : this.#further(first, input, subjectKey, resourceKey)
+    return andThen(first, value => this.#further(value, input, subjectKey, resourceKey))
   }
 
   get cached(): number {
@@ -64,11 +63,7 @@ class TightenedPolicy implements PreparedPolicy {
     for (const tenant of own === other ? [own] : [own, other]) {
       const policy = tenant === null ? undefined : this.#tenants.get(tenant)
       if (policy === undefined) continue
-      const before: Decision | Promise<Decision> = decision
-      decision =
-        before instanceof Promise
-          ? before.then(value => this.#also(value, policy, input, subjectKey, resourceKey))
-          : this.#also(before, policy, input, subjectKey, resourceKey)
+      decision = andThen(decision, value => this.#also(value, policy, input, subjectKey, resourceKey))
     }
     return decision
   }
@@ -84,9 +79,7 @@ class TightenedPolicy implements PreparedPolicy {
     if (!first.allow) return first
     if (policy === null) return unavailable(first.revision)
     const second = policy.decide(input, subjectKey, resourceKey)
-    return second instanceof Promise
-      ? second.then(value => this.#join(first, value))
-      : this.#join(first, second)
+    return andThen(second, value => this.#join(first, value))
   }
 
   #join(first: Decision, second: Decision): Decision {

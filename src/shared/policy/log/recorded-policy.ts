@@ -1,4 +1,5 @@
 /** A policy whose decisions are kept: for whoever asks it without a stage of the pipeline (the control plane). It changes no answer. */
+import { andThen } from '../../call/and-then.ts'
 import type { Decision, DecisionObserver, PolicyInput, PreparedPolicy } from '../engine.ts'
 
 export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserver): PreparedPolicy {
@@ -13,7 +14,7 @@ export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserve
     },
     decide(input, subjectKey, resourceKey) {
       const decision = policy.decide(input, subjectKey, resourceKey)
-      return decision instanceof Promise ? decision.then(value => kept(input, value)) : kept(input, decision)
+      return andThen(decision, value => kept(input, value))
     },
     get cached() {
       return policy.cached

@@ -9,7 +9,7 @@ const request = (peerAddress: string, forwarded = '') =>
 
 describe('the address of the caller', () => {
   it.each([
-    ['nobody is trusted', [], '10.0.0.1', '1.2.3.4', '10.0.0.1'],
+    ['no proxy is trusted', [], '10.0.0.1', '1.2.3.4', '10.0.0.1'],
     ['a trusted proxy names it', ['10.0.0.0/8'], '10.0.0.1', '1.2.3.4', '1.2.3.4'],
     ['it lied before the proxy', ['10.0.0.0/8'], '10.0.0.1', '9.9.9.9, 1.2.3.4', '1.2.3.4'],
     ['two trusted proxies in a row', ['10.0.0.0/8'], '10.0.0.1', '1.2.3.4, 10.0.0.2', '1.2.3.4'],

@@ -47,7 +47,7 @@ describe('a state', () => {
   it('does not open when any part of it was changed', () => {
     for (let at = 0; at < state.length; at++) {
       const changed = `${state.slice(0, at)}${state[at] === '1' ? '2' : '1'}${state.slice(at + 1)}`
-      // the last character of base64 holds bits that nobody reads; the text is compared all the same
+      // the last base64 character holds unused bits; the text is compared nevertheless
       expect(states.open(changed, CALL), `at ${at}`).toBeUndefined()
     }
     for (const text of ['', '...', `${state}-`, state.repeat(2), '3.9999999999999.e30.x'])
@@ -76,7 +76,7 @@ describe('a modern client', () => {
       { elicitation: {} },
     )
 
-  it('carries the answers of earlier rounds', () => {
+  it('carries the results of earlier rounds', () => {
     const first = with_({ inputResponses: { a: YES } })
     expect(first.ask(inquiry({ a: FORM }))).toEqual({ a: YES })
     expect(first.ask(inquiry({ b: FORM }))).toBe('pending')
@@ -97,7 +97,7 @@ describe('a modern client', () => {
     expect(crooked.ask(inquiry({ confirm: FORM }, true))).not.toHaveProperty('confirm')
   })
 
-  it('is asked again for what is no answer, and not where it must be a yes', () => {
+  it('is asked again after an unusable result, but not for a confirmation', () => {
     const odd = { n: 'one' }
     expect(
       with_({ inputResponses: { a: { action: 'accept', content: odd } } }).ask(inquiry({ a: FORM })),

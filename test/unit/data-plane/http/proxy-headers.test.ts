@@ -1,4 +1,4 @@
-/** What an upstream is told of a call: who it came from, over what, in which trace; and what it is not told. */
+/** Headers that an upstream receives about a call (client, scheme, trace), and those it does not. */
 import { describe, expect, it } from 'vitest'
 import { Call } from '../../../../src/data-plane/http/call.ts'
 import { forwardedHeaders } from '../../../../src/data-plane/http/proxy-headers.ts'
@@ -37,7 +37,7 @@ describe('headers for an upstream', () => {
     'x-forwarded-host': 'evil.example',
   }
 
-  it('tell what the gateway saw, not what a caller claims', () => {
+  it('contain what the gateway saw, not what a caller claims', () => {
     const reported = forwarded(spoofed, false)
     expect([
       reported.get('x-forwarded-for'),
@@ -59,7 +59,7 @@ describe('headers for an upstream', () => {
     )
   })
 
-  it('continue the trace of the caller with a step of their own, recorded or not as the caller said', () => {
+  it('continue the trace of the caller with a new span and its sampling flag', () => {
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
     const parent = (flags: string) =>
       forwarded({ traceparent: `00-${trace}-00f067aa0ba902b7-${flags}` }, false).get('traceparent')!

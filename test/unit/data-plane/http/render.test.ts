@@ -154,7 +154,7 @@ describe('tools', () => {
     expect(listTail(toolsForm(listing, 'rest'), '}')).toBeUndefined()
   })
 
-  it('hide an outputSchema that is no object from legacy clients', () => {
+  it('hide an outputSchema that is not an object from legacy clients', () => {
     const arrays = {
       tools: [compiled(aTool({ outputSchema: { type: 'array' } }))],
       forms: new Map(),
@@ -264,7 +264,7 @@ describe('pages', () => {
   })
 
   it.each(['', 'x', '####', Buffer.from('before:x').toString('base64url')])(
-    'refuse the cursor %j, which nobody gave out',
+    'refuse the cursor %j, which was not issued',
     cursor => {
       expect(pageOf(tools, cursor)).toBeUndefined()
     },
@@ -295,7 +295,7 @@ describe('CORS', () => {
   const request = (headers: Record<string, string>) =>
     ({ header: (name: string) => headers[name] ?? '' }) as HttpRequest
 
-  it('answers a preflight of a listed origin, with the MCP headers besides', () => {
+  it('accepts a preflight of a listed origin, and adds the MCP headers', () => {
     const { status, headers } = cors.preflight(
       request({
         origin: 'https://console.example',

@@ -11,7 +11,7 @@ function ended(stages: readonly (readonly [string, number])[], backendMs = -1, s
 }
 
 describe('the header', () => {
-  it('tells the stages in their order, the upstream and the total, in ms to the microsecond', () => {
+  it('lists the stages in order, the upstream and the total, in ms to the microsecond', () => {
     const timing = new ServerTiming()
     timing.add(
       ended(
@@ -27,7 +27,7 @@ describe('the header', () => {
     )
   })
 
-  it('leaves the upstream out where none was called, and tells what is known of one that is still answering', () => {
+  it('omits an upstream that was not called, and reports the time so far of one that is still responding', () => {
     const refused = new ServerTiming()
     refused.add(ended([['authenticate', 1]]))
     expect(refused.render(102)).toBe('authenticate;dur=1, total;dur=2')
@@ -44,7 +44,7 @@ describe('the header', () => {
     expect(timing.render(106)).toBe('authorize;dur=6, upstream;dur=9, total;dur=6;desc="3 calls"')
   })
 
-  it('is made of tokens, whatever a stage is called (RFC 9110 §5.6.2)', () => {
+  it('consists of tokens for any stage id (RFC 9110 §5.6.2)', () => {
     const timing = new ServerTiming()
     timing.add(ended([['say "hi", (now);\r\nx-evil: 1', 1]]))
     const value = timing.render(101)
@@ -55,7 +55,7 @@ describe('the header', () => {
     expect(value).toMatch(/^[\w!#$%&'*+.^`|~-]+;dur=[\d.]+(?:, [\w!#$%&'*+.^`|~-]+;dur=[\d.]+)*$/)
   })
 
-  it('never tells a negative time', () => {
+  it('never reports a negative time', () => {
     const timing = new ServerTiming()
     timing.add(ended([], -1, 100))
     expect(timing.render(99)).toBe('total;dur=0')
@@ -114,7 +114,7 @@ describe('the right to it', () => {
     expect(inputs[0]!.subject.properties.scopes).toEqual(['admin'])
   })
 
-  it('is not there for a denial, an obligation nobody meets, or somebody unknown', async () => {
+  it('is absent for a denial, an obligation that cannot be met, and an unauthenticated caller', async () => {
     expect(asked({ ...allowed, allow: false }).may).toBe(false)
     expect(asked({ ...allowed, obligations: { confirm: {} } }).may).toBe(false)
     expect(await asked(Promise.resolve({ ...allowed, allow: false, unavailable: true })).may).toBe(false)

@@ -28,7 +28,7 @@ it('lets the event loop turn while it goes over many items', async () => {
   expect(turns).toBeGreaterThanOrEqual(20)
 })
 
-it('waits for a visit that answers later, and goes on in order', async () => {
+it('waits for a visit that returns a Promise, and continues in order', async () => {
   const visited: number[] = []
   await inSlices([1, 2, 3], async at => {
     await new Promise(resolve => setTimeout(resolve, 5 - at))

@@ -126,7 +126,7 @@ onEachListener('open streams', kind => {
     await expect.poll(() => received, { timeout: 15_000 }).toContain('data: farewell')
   })
 
-  it('tells a client that left from one that was cut because it did not read', async () => {
+  it('distinguishes a client that disconnected from one that was cut because it did not read', async () => {
     await open(true)
     await expect.poll(() => received).toContain(': open')
     socket.destroy()

@@ -1,4 +1,4 @@
-/** The timer that many calls and streams share: who is called, who no longer, and that whoever is gone is gone. */
+/** The timer that many calls and streams share: which items are called, and that removed ones are not. */
 import { getHeapSpaceStatistics } from 'node:v8'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Ticked, Ticker } from '../../../../src/data-plane/http/mcp/ticker.ts'
@@ -42,7 +42,7 @@ describe('a ticker', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('keeps the order whoever leaves, and lets one come again', () => {
+  it('keeps the order when items are removed, and takes one again', () => {
     const ticker = new Ticker<Item>(100, () => {})
     const items = ['a', 'b', 'c', 'd'].map(name => new Item(name))
     for (const item of items) ticker.add(item)
@@ -80,7 +80,7 @@ it('does not make old what came and went', () => {
     ticker.add(item)
     if (inFlight.push(item) > 20) ticker.delete(inFlight.shift()!)
   }
-  // at rest, with collections, whatever the ticker keeps becomes old itself
+  // at rest, with collections, objects that the ticker keeps become old themselves
   for (let i = 0; i < 30; i++) turn()
   let garbage: number[] = []
   for (let i = 0; i < 200_000; i++) garbage = Array.from({ length: 64 }, () => i)

@@ -102,7 +102,7 @@ describe('baggage', () => {
   })
 })
 
-it('passes nothing on that could end a header, whatever is written', () => {
+it('never forwards characters that could end a header', () => {
   const piece = fc.constantFrom('a', '=', ',', ';', ' ', '\t', '\r', '\n', '\0', 'ä', '"', '@', '%20', '1')
   const anything = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -130,7 +130,7 @@ describe('a call', () => {
   }
   const OTHER = VALID.replace('4bf9', '1111')
 
-  it('continues the trace that its body speaks of', () => {
+  it('continues the trace named in its body', () => {
     const call = callWith({})
     const own = call.traceId
     call.adoptTrace(traceTextsOf({ traceparent: VALID, tracestate: 'a=1', baggage: 'b=2', other: 3 }))

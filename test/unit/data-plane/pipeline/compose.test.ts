@@ -74,7 +74,7 @@ describe('compose', () => {
   })
 
   it.each(['throws', 'rejects'])(
-    'answers internal_error when a stage %s, tells who it was, and still settles',
+    'returns internal_error when a stage %s, reports the stage, and still settles',
     async how => {
       const bugs: string[] = []
       let settled = 0

@@ -5,7 +5,7 @@ import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/documen
 import { aPolicy, aSnapshot, aTool } from '../../../fixtures/exchange.ts'
 
 describe('seal', () => {
-  it('gives the same version to the same content in any order of its keys', () => {
+  it('gives the same version to the same content in any order of keys', () => {
     const tool = aTool()
     const turned = Object.fromEntries(Object.entries(tool).reverse()) as unknown as typeof tool
     expect(seal({ ...EMPTY_CONTENT, tools: [tool] }).version).toBe(
@@ -54,7 +54,7 @@ describe('SnapshotHolder', () => {
     expect(holder.lastFault).toBeUndefined()
   })
 
-  it('notifies listeners of a swap, but not of the same version', () => {
+  it('notifies listeners of a swap, but not when the version is the same', () => {
     const holder = new SnapshotHolder(document => aSnapshot(document))
     const swaps: (string | undefined)[] = []
     holder.onSwap((_, previous) => swaps.push(previous?.version))

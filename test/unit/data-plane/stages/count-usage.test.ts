@@ -1,4 +1,4 @@
-/** What the usage counter tells the control plane: each call once, on its day, with the latest time. */
+/** What the usage counter reports to the control plane: each call once, on its day, with the latest time. */
 import { expect, test } from 'vitest'
 import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
 import { aPrincipal, exchange } from '../../../fixtures/exchange.ts'
@@ -19,7 +19,7 @@ function called(counter: UsageCounter, receivedAtMs: number, principal = aPrinci
   void counter.stage.run(one)
 }
 
-test('calls are counted on the day they came in, and told of once', () => {
+test('calls are counted on the day they arrived, and reported once', () => {
   const counter = new UsageCounter()
   const key = aPrincipal({ kind: 'api_key', subject: 'key-1' })
   called(counter, EVENING, key)
@@ -36,7 +36,7 @@ test('calls are counted on the day they came in, and told of once', () => {
   expect(counter.take()).toEqual({ usage: [], keysUsed: [], consumersSeen: [] })
 })
 
-test('a credential used again after a collection is told of again, and what was told does not change', () => {
+test('a credential used again after a collection is reported again, and earlier reports do not change', () => {
   const counter = new UsageCounter()
   const caller = aPrincipal()
   called(counter, EVENING, caller)

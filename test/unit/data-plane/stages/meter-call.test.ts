@@ -1,4 +1,4 @@
-/** Which calls become events, with which outcome, and that an answer waits for its event where it must. */
+/** Which calls become events, with which outcome, and that a response waits for its event where required. */
 import { describe, expect, it } from 'vitest'
 import type { CallOrigin, Meter, MeteredCall } from '../../../../src/data-plane/metering/meter.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
@@ -39,7 +39,7 @@ function eventOf(one: Exchange) {
 }
 
 describe('the meter stage', () => {
-  it('makes an event of an invocation by somebody known, and of nothing else', () => {
+  it('makes an event of each authenticated call, and of nothing else', () => {
     expect(eventOf(ended(reply))).toMatchObject({
       origin: {
         consumerId: 'demo-agent',
@@ -76,7 +76,9 @@ describe('the meter stage', () => {
   })
 
   it('says what token optimization saved, and which decision denied', () => {
-    expect(eventOf(ended(reply, { savings: () => 77 }))!.call.tokensSavedBytes).toBe(77)
+    expect(
+      eventOf(ended(reply, { optimized: { result: reply.result, savedBytes: 77 } }))!.call.tokensSavedBytes,
+    ).toBe(77)
     expect(eventOf(ended(refuse('policy_denied', { decisionId: 'd-1' })))!.call.decisionId).toBe('d-1')
   })
 
@@ -91,7 +93,7 @@ describe('the meter stage', () => {
     expect(c).not.toBe(a)
   })
 
-  it('holds the answer until the meter has let it go, and takes in nothing that could not be counted', async () => {
+  it('holds the response until the event is stored, and admits no call that could not be counted', async () => {
     const recorder = new Recorder()
     let release = (): void => undefined
     recorder.held = new Promise(resolve => {

@@ -1,4 +1,4 @@
-/** Obligations of a decision: what is read, what is refused, what leaves an answer. */
+/** Obligations of a decision: what is read, what is refused, what is removed from a result. */
 import { describe, expect, it } from 'vitest'
 import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
@@ -27,7 +27,7 @@ function calls(obligations: Record<string, unknown>) {
 }
 
 describe('what a decision obliges to', () => {
-  it('is read once for each decision that is remembered', () => {
+  it('is read once for each cached decision', () => {
     const decision = decided({
       redact: { paths: ['/a~1b/*', '/c~0d'] },
       limit: { per_minute: 3 },
@@ -59,7 +59,7 @@ describe('what a decision obliges to', () => {
     })
   })
 
-  it('cannot be redacting where the answer only passes through', () => {
+  it('cannot redact a response that is streamed', () => {
     const snapshot = aSnapshot(
       {},
       aPolicy(() => ({ obligations: { redact: { paths: ['/a'] } } })),

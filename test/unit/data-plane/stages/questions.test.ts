@@ -1,4 +1,4 @@
-/** What a policy may ask a client and what it makes of the answers; headers that mirror arguments. */
+/** Questions of a policy to a client, decisions with the results, and headers that mirror arguments. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange, ExchangeInit } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { ClientSide, Inquiry, InquiryOutcome } from '../../../../src/data-plane/pipeline/inquiry.ts'
@@ -25,7 +25,7 @@ function asking(obligations: Decision['obligations'], client?: ClientSide): Exch
   return x
 }
 
-/** @param say what the client answers, round by round */
+/** @param say the client's results, round by round */
 function client(...say: readonly InquiryOutcome[]): ClientSide & { readonly heard: Inquiry[] } {
   const heard: Inquiry[] = []
   return {
@@ -38,7 +38,7 @@ function client(...say: readonly InquiryOutcome[]): ClientSide & { readonly hear
   }
 }
 
-/** Decides with what the answers make of it. */
+/** Decides by the results. */
 function deciding(next: (x: Exchange) => Decision | Refusal): Parameters<typeof askClient>[0] {
   return {
     id: 'authorize',
@@ -53,7 +53,7 @@ function deciding(next: (x: Exchange) => Decision | Refusal): Parameters<typeof 
 }
 
 describe('ask-client', () => {
-  it('has the policy decide again with the answers, until nothing is open', async () => {
+  it('has the policy decide again with the results, until no question is open', async () => {
     const asked = client({ a: { action: 'accept' } }, { b: { action: 'accept' } })
     const x = asking({ ask: { a: FORM } }, asked)
     const stage = askClient(

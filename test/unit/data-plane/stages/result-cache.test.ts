@@ -35,7 +35,7 @@ function call(
 function backend(
   outcome: (count: number) => Outcome = n => ({
     kind: 'reply',
-    result: { content: [{ type: 'text', text: `answer ${n}` }], isError: false },
+    result: { content: [{ type: 'text', text: `result ${n}` }], isError: false },
   }),
 ) {
   const seen = { calls: 0 }
@@ -51,19 +51,19 @@ function backend(
 }
 
 describe('the result cache', () => {
-  it('answers calls that mean the same once: key order, number form and defaults do not matter', async () => {
+  it('calls the backend once for equivalent calls: key order, number form and defaults do not matter', async () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend()
     for (const args of [{ id: 1, size: 10 }, { size: 10, id: 1.0 }, { id: 1 }]) {
       expect(await cache.respond(call(args), ask)).toMatchObject({
-        result: { content: [{ text: 'answer 1' }] },
+        result: { content: [{ text: 'result 1' }] },
       })
     }
     expect(seen.calls).toBe(1)
     expect(cache.counts).toEqual({ hits: 2, misses: 1 })
   })
 
-  it('asks anew for other arguments, another class of callers, and after the TTL', async () => {
+  it('calls the backend again for other arguments, another class of callers, and after the TTL', async () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend()
     await cache.respond(call({ id: 1 }), ask)
@@ -94,7 +94,7 @@ describe('the result cache', () => {
     }
   })
 
-  it('remembers no failure and no refusal', async () => {
+  it('caches no failure and no refusal', async () => {
     const cache = new ResultCache()
     const { seen, call: ask } = backend(n =>
       n === 1
@@ -107,7 +107,7 @@ describe('the result cache', () => {
     expect(seen.calls).toBe(3)
   })
 
-  it('cancels the shared call only when everybody has gone', async () => {
+  it('cancels the shared call only when all callers have cancelled', async () => {
     const cache = new ResultCache()
     let cancelled = 0
     const ask = (_: Exchange, cancellation: Cancellation) =>
@@ -129,12 +129,60 @@ describe('the result cache', () => {
     await Promise.all(both)
   })
 
-  it('says how much it forgot', async () => {
+  it('returns how many entries it evicted', async () => {
     const cache = new ResultCache()
     const { call: ask } = backend()
     await cache.respond(call({ id: 1 }), ask)
     await cache.respond(call({ id: 2 }), ask)
     expect(cache.clear()).toBe(2)
     expect(cache.clear()).toBe(0)
+  })
+
+  it('does not cache a result whose call began before the cache was cleared', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    const first = cache.respond(call({ id: 1 }), ask)
+    cache.clear()
+    expect(await first).toMatchObject({ result: { content: [{ text: 'result 1' }] } })
+    expect(cache.size).toBe(0)
+    expect(await cache.respond(call({ id: 1 }), ask)).toMatchObject({
+      result: { content: [{ text: 'result 2' }] },
+    })
+    expect([seen.calls, cache.size]).toEqual([2, 1])
+  })
+
+  it('lets no call join one that began before the cache was cleared', async () => {
+    const cache = new ResultCache()
+    const { seen, call: ask } = backend()
+    const before = [cache.respond(call({ id: 1 }), ask), cache.respond(call({ id: 1 }), ask)]
+    cache.clear()
+    const after = [cache.respond(call({ id: 1 }), ask), cache.respond(call({ id: 1 }), ask)]
+    const texts = (await Promise.all([...before, ...after])).map(outcome =>
+      outcome?.kind === 'reply' ? outcome.result.content : undefined,
+    )
+    expect(texts).toMatchObject(['result 1', 'result 1', 'result 2', 'result 2'].map(text => [{ text }]))
+    expect(seen.calls).toBe(2)
+  })
+
+  it('cancels a call that began before the clear when its callers are gone, and no other', async () => {
+    const cache = new ResultCache()
+    const cancelled: string[] = []
+    const ask = (x: Exchange, cancellation: Cancellation) =>
+      new Promise<Outcome>(resolve => {
+        cancellation.onCancel(() => {
+          cancelled.push(x.requestId)
+          resolve(refuse('cancelled'))
+        })
+      })
+    const [one, two] = [new Cancellation(), new Cancellation()]
+    const first = cache.respond(call({ id: 1 }, { cancellation: one }), ask)
+    cache.clear()
+    const second = cache.respond(call({ id: 1 }, { cancellation: two }), ask)
+    one.cancel()
+    await first
+    expect(cancelled).toHaveLength(1)
+    two.cancel()
+    await second
+    expect(cancelled).toHaveLength(2)
   })
 })

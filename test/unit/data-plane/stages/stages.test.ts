@@ -52,7 +52,7 @@ describe('authenticate', () => {
     ['', 'token_missing'],
     ['Basic abc', 'token_malformed'],
     ['Bearer', 'token_malformed'],
-  ])('answers %j with %s', (authorization, reason) => {
+  ])('refuses %j as %s', (authorization, reason) => {
     expect(authenticate(tokens(aPrincipal()), undefined).run(withCredentials(authorization))).toMatchObject({
       reason,
     })
@@ -160,7 +160,7 @@ describe('take-quota', () => {
     ['month', 3600, null, /Monthly quota exceeded: 5\/5/],
     ['burst', 1, 1, /Burst limit of 5 concurrent/],
   ] as const)(
-    'answers an exhausted %s window with its message, Retry-After %d and retry_after_secs %j',
+    'refuses an exhausted %s window with its message, Retry-After %d and retry_after_secs %j',
     (kind, retryAfterSecs, inBody, message) => {
       const x = exchange({ operation: CALL })
       x.principal = aPrincipal()
@@ -208,7 +208,7 @@ describe('authorize', () => {
     })
   })
 
-  it('does not speak of scopes when no scope would help', () => {
+  it('names no scopes when no scope would help', () => {
     const x = decided(() => ({
       allow: false,
       reasons: [
@@ -257,7 +257,7 @@ describe('authorize', () => {
 })
 
 describe('list-tools', () => {
-  it('lists what the policy would let the caller call, without arguments, and remembers it per class of callers', () => {
+  it('lists what the policy would let the caller call, without arguments, and caches it per class of callers', () => {
     let asked = 0
     const policy = aPolicy(input => {
       asked++
@@ -349,7 +349,7 @@ describe('invoke-tool', () => {
     })
   })
 
-  it('says so when there is no content', async () => {
+  it('reports a response without content', async () => {
     expect(await invoke(response(204, '', ''))).toMatchObject({
       result: { content: [{ type: 'text', text: expect.stringMatching(/204/) }], isError: false },
     })
@@ -360,7 +360,7 @@ describe('invoke-tool', () => {
       failure: 'tool_execution_failed',
       result: {
         isError: true,
-        content: [{ text: `The backend answered with status ${status}: {"detail":"no"}` }],
+        content: [{ text: `The backend responded with status ${status}: {"detail":"no"}` }],
       },
     })
   })
@@ -369,7 +369,7 @@ describe('invoke-tool', () => {
     ['unreachable', 'backend_unreachable'],
     ['blocked_address', 'backend_unreachable'],
     ['timeout', 'backend_timeout'],
-  ] as const)('makes %s a %s that tells no address', async (reason, failure) => {
+  ] as const)('makes %s a %s that reveals no address', async (reason, failure) => {
     const outcome = await invoke({
       kind: 'failure',
       reason,
@@ -403,7 +403,7 @@ describe('invoke-tool', () => {
 })
 
 describe('log-access', () => {
-  it('tells who did what and how it ended, and nothing secret', () => {
+  it('records caller, operation and outcome, and nothing secret', () => {
     const lines: AccessRecord[] = []
     const x = exchange({
       operation: { ...CALL, arguments: { id: 'canary-argument' } },
@@ -423,7 +423,7 @@ describe('log-access', () => {
     expect(JSON.stringify(lines)).not.toContain('canary')
   })
 
-  it('makes no line that nobody would read', () => {
+  it('makes no record below the log level', () => {
     const lines: AccessRecord[] = []
     const x = exchange({ operation: CALL })
     x.final = refuse('policy_denied')

@@ -1,4 +1,4 @@
-/** What a backend answers becomes the content of a tool result, part by part. */
+/** Turns backend responses into the content of tool results, part by part. */
 import { describe, expect, it } from 'vitest'
 import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-response.ts'
 import { toolResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
@@ -19,7 +19,7 @@ function mixed(...parts: string[]): string {
   return `${parts.map(part => `--b o-1\r\n${part}\r\n`).join('')}--b o-1--\r\n`
 }
 
-describe('an answer of one part', () => {
+describe('a response of one part', () => {
   it('is text, image, audio or a resource by its type', () => {
     expect(contentOf('text/plain; charset=utf-8', 'a')).toEqual([{ type: 'text', text: 'a' }])
     expect(contentOf('image/png', 'a')).toEqual([{ type: 'image', data: 'YQ==', mimeType: 'image/png' }])
@@ -30,7 +30,7 @@ describe('an answer of one part', () => {
   })
 })
 
-describe('a multipart answer', () => {
+describe('a multipart response', () => {
   it('becomes one content each, in order', () => {
     const body = mixed(
       '\r\nplain',

@@ -211,7 +211,7 @@ describe('no argument', () => {
     expect(decodeURIComponent(pathname).split('/')).toHaveLength(5)
   })
 
-  it('changes path, query or headers, whatever it holds', () => {
+  it('changes path, query or headers with any content', () => {
     const anything = fc.string({ unit: 'binary', maxLength: 40 })
     fc.assert(
       fc.property(anything, anything, anything, anything, (id, q, h, c) => {

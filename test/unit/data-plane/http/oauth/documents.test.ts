@@ -20,7 +20,7 @@ function front(issuer: string | undefined) {
   closers.push(made.close)
   return made.front
 }
-/** Nobody listens on the discard port. */
+/** No process listens on the discard port. */
 const AWAY = 'http://127.0.0.1:9/realms/platform'
 
 describe('the protected-resource documents', () => {
@@ -56,7 +56,7 @@ describe('the protected-resource documents', () => {
 })
 
 describe('the authorization-server document', () => {
-  it('is up while the provider is away, with the addresses of a Keycloak realm', () => {
+  it('is served while the provider is unavailable, with the addresses of a Keycloak realm', () => {
     const { status, body } = read(front(AWAY).authorizationServer())
     expect(status).toBe(200)
     expect(OAuthMetadataSchema.parse(body)).toMatchObject({
@@ -78,7 +78,7 @@ describe('the authorization-server document', () => {
       expect(body).not.toHaveProperty(trap)
   })
 
-  it('learns the addresses of a provider that is no Keycloak', async () => {
+  it('discovers the addresses of a provider that is not Keycloak', async () => {
     const provider = await providerThat(({ issuer }, response) =>
       response.end(
         JSON.stringify({
@@ -141,7 +141,7 @@ describe('the OpenID configuration', () => {
     ['the document of another issuer', 200, '{"issuer":"http://evil.example"}'],
     ['a redirect', 302, ''],
     ['too much', 200, JSON.stringify({ filler: 'x'.repeat(300_000) })],
-  ])('is 502 when the provider answers with %s', async (_, status, text) => {
+  ])('is 502 when the provider returns %s', async (_, status, text) => {
     const provider = await providerThat((__, response) =>
       response.writeHead(status, { location: 'http://evil.example/' }).end(text),
     )
@@ -152,15 +152,15 @@ describe('the OpenID configuration', () => {
     })
   })
 
-  it('is 502 when nobody listens, and asks once for many', async () => {
+  it('is 502 when the provider is unavailable, and one request serves many', async () => {
     expect((await front(AWAY).openidConfiguration()).status).toBe(502)
     const provider = await providerThat(
       ({ issuer }, response) => void setTimeout(() => response.end(JSON.stringify({ issuer })), 30),
     )
     closers.push(provider.close)
     const made = front(provider.issuer)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => made.openidConfiguration()))
-    expect(new Set(answers.map(response => response.status))).toEqual(new Set([200]))
+    const responses = await Promise.all(Array.from({ length: 50 }, () => made.openidConfiguration()))
+    expect(new Set(responses.map(response => response.status))).toEqual(new Set([200]))
     expect(provider.received.length).toBeLessThanOrEqual(2)
   })
 })
@@ -210,7 +210,7 @@ describe('challenges', () => {
     })
   })
 
-  it('hold whatever text they are given inside its quotes', () => {
+  it('keep any text inside its quotes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (description, scope) => {
         const header = bearerChallenge({

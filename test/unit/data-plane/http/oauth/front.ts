@@ -1,4 +1,4 @@
-/** The OAuth front over a real egress client, in front of whatever provider a test starts. No mocks, no assertions. */
+/** The OAuth endpoints over a real egress client, for the provider that a test starts. No mocks, no assertions. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createOAuthFront, type OAuthFrontOptions } from '../../../../../src/data-plane/http/oauth/front.ts'
@@ -31,7 +31,7 @@ export interface Read {
 
 /** Headers as an object (a repeated one would show as a list), body parsed. */
 export function read(reply: OAuthResponse | undefined): Read {
-  if (reply === undefined) throw new Error('no answer')
+  if (reply === undefined) throw new Error('no response')
   const headers: Record<string, string> = {}
   for (let at = 0; at < reply.headers.length; at += 2) {
     const name = reply.headers[at]!
@@ -48,7 +48,7 @@ export interface Provider {
   close(): Promise<void>
 }
 
-/** A provider that answers what a test says, for the cases a well-behaved one never shows. */
+/** A provider that returns what a test specifies, for cases that a correct one never shows. */
 export async function providerThat(
   respond: (
     request: { method: string; url: string; body: string; issuer: string },

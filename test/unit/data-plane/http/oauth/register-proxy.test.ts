@@ -47,7 +47,7 @@ describe('in front of the embedded provider', () => {
     await rm(dataDir, { recursive: true })
   })
 
-  it('makes a public client whatever was asked for, and says all that clients insist on', async () => {
+  it('always makes a public client, and returns all fields that clients require', async () => {
     const { status, headers, body } = read(
       await front(provider.issuer).register(JSON_TYPE, bytes(SDK_CLIENT)),
     )
@@ -67,7 +67,7 @@ describe('in front of the embedded provider', () => {
     expect(body).not.toHaveProperty('client_secret')
   })
 
-  it('takes the private-use scheme of a desktop editor without being told that it is native', async () => {
+  it('takes the private-use scheme of a desktop editor that does not declare itself native', async () => {
     const { status, body } = read(
       await front(provider.issuer).register(
         JSON_TYPE,
@@ -83,8 +83,8 @@ describe('metadata', () => {
   it.each<[string, object, string]>([
     ['no redirect', {}, 'invalid_redirect_uri'],
     ['an empty list of redirects', { redirect_uris: [] }, 'invalid_redirect_uri'],
-    ['a redirect that is no list', { redirect_uris: 'http://localhost/' }, 'invalid_redirect_uri'],
-    ['a redirect that is no address', { redirect_uris: ['/callback'] }, 'invalid_redirect_uri'],
+    ['a redirect that is not a list', { redirect_uris: 'http://localhost/' }, 'invalid_redirect_uri'],
+    ['a redirect that is not an address', { redirect_uris: ['/callback'] }, 'invalid_redirect_uri'],
     ['plain http elsewhere', { redirect_uris: ['http://app.example/cb'] }, 'invalid_redirect_uri'],
     [
       'plain http to a look-alike',
@@ -179,7 +179,7 @@ describe('metadata', () => {
   })
 })
 
-/** A provider that knows no admin API and answers registrations with what it was sent. */
+/** A provider without admin API that returns registrations as sent. */
 async function registrar(
   reply?: (response: { writeHead(status: number): { end(text: string): void } }) => void,
 ): Promise<Provider> {
@@ -199,8 +199,8 @@ async function registrar(
   return provider
 }
 
-describe('the answer of the provider', () => {
-  it('loses its secret; the scopes of the client are told back, not sent on', async () => {
+describe('the response of the provider', () => {
+  it('loses its secret; the scopes of the client are returned, not forwarded', async () => {
     const provider = await registrar()
     const { body } = read(
       await front(provider.issuer).register(
@@ -240,7 +240,7 @@ describe('the answer of the provider', () => {
       'access_denied',
     ],
     ['a token is needed', 401, '{"error":"invalid_token"}', 403, 'access_denied'],
-    ['there is no such endpoint', 404, '', 403, 'access_denied'],
+    ['the endpoint does not exist', 404, '', 403, 'access_denied'],
     ['too many', 429, '', 429, 'temporarily_unavailable'],
     ['a failure', 500, '', 502, 'server_error'],
     ['success without a client', 201, '{}', 502, 'server_error'],
@@ -254,7 +254,7 @@ describe('the answer of the provider', () => {
     })
   })
 
-  it('is 502 when it is away', async () => {
+  it('is 502 when it is unavailable', async () => {
     expect(
       read(await front('http://127.0.0.1:9/realms/x').register(JSON_TYPE, bytes(SDK_CLIENT))),
     ).toMatchObject({ status: 502, body: { error: 'server_error' } })

@@ -40,7 +40,7 @@ describe('in front of the embedded provider', () => {
     await rm(dataDir, { recursive: true })
   })
 
-  it('gives a token that nobody may keep', async () => {
+  it('returns a token that must not be cached', async () => {
     const { status, headers, body } = read(await front(provider.issuer).token(form(AGENT)))
     expect(status).toBe(200)
     expect(headers).toEqual({
@@ -172,7 +172,7 @@ describe('what comes back', () => {
     if (expected === 429) expect(headers['retry-after']).toBe('7')
   })
 
-  it('is 502 when the provider is away, and when it breaks off', async () => {
+  it('is 502 when the provider is unavailable, and when it closes the connection', async () => {
     expect(read(await front('http://127.0.0.1:9/realms/x').token(form(AGENT)))).toMatchObject({
       status: 502,
       body: { error: 'server_error' },

@@ -1,7 +1,12 @@
 /** What each level of token optimization leaves out, and that it says so. */
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { optimize, readLevel } from '../../../../src/data-plane/http/token-optimization.ts'
+import { readLevel } from '../../../../src/data-plane/http/optimization-level.ts'
+import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
+import type { OptimizationLevel } from '../../../../src/data-plane/pipeline/operation.ts'
+import { optimizeResult } from '../../../../src/data-plane/stages/6-settle/optimize-result.ts'
+import { optimize } from '../../../../src/data-plane/stages/shared/token-optimization.ts'
+import { exchange } from '../../../fixtures/exchange.ts'
 
 const text = (value: unknown) => ({
   content: [{ type: 'text' as const, text: JSON.stringify(value, null, 2) }],
@@ -79,7 +84,7 @@ describe('both', () => {
     expect(savedBytes).toBe(Buffer.byteLength(JSON.stringify({ a: null, b: 1 }, null, 2)) - '{"b":1}'.length)
   })
 
-  it('are made once of a part, whoever asks, and anew at another level', () => {
+  it('are computed once for a part, and again at another level', () => {
     const result = text({ a: null, b: 'x'.repeat(400) })
     const parse = vi.spyOn(JSON, 'parse')
     const [first, again] = [optimize(result, 'moderate'), optimize({ ...result }, 'moderate')]
@@ -92,7 +97,7 @@ describe('both', () => {
     expect(optimize(result, 'moderate')).toEqual(first)
   })
 
-  it('never make an answer longer', () => {
+  it('never make a result longer', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -102,6 +107,46 @@ describe('both', () => {
         },
       ),
     )
+  })
+})
+
+describe('the stage', () => {
+  const large = text(Array.from({ length: 2000 }, (_, id) => ({ id, name: `n${id}`, note: null })))
+  const pipeline = compose(
+    [
+      { id: 'reply', phase: 'invoke', run: () => ({ kind: 'reply', result: large }) },
+      optimizeResult(),
+      { id: 'read', phase: 'settle', run: x => void x.optimized?.savedBytes },
+    ],
+    error => {
+      throw error
+    },
+  )
+  const call = (optimization?: OptimizationLevel) =>
+    exchange({
+      operation: {
+        action: 'tools.call',
+        tool: 'get_order',
+        arguments: {},
+        ...(optimization === undefined ? {} : { optimization }),
+      },
+    })
+
+  it('optimizes a result once per call, for the settle stages and the response', async () => {
+    const x = call('aggressive')
+    const parse = vi.spyOn(JSON, 'parse')
+    const final = await pipeline(x)
+    expect(parse).toHaveBeenCalledOnce()
+    parse.mockRestore()
+    expect(final).toMatchObject({ result: large })
+    expect(x.optimized).toEqual(optimize(large, 'aggressive'))
+    expect(x.optimized!.savedBytes).toBeGreaterThan(100_000)
+  })
+
+  it.each(['none', undefined] as const)('does nothing at level %s', async level => {
+    const x = call(level)
+    await pipeline(x)
+    expect(x.optimized).toBeUndefined()
   })
 })
 

@@ -1,34 +1,21 @@
-/** Makes tool results shorter for a language model (contract §3, "Token optimization"). It never drops data without leaving a marker. */
-import { isObject } from '../../model/is-object.ts'
-import type { Content, ToolResult } from '../../model/tool.ts'
+/** Shortens tool results for language models. A marker replaces what `aggressive` leaves out; `moderate` drops only empty values. */
+import { isObject } from '../../../model/is-object.ts'
+import type { Content, ToolResult } from '../../../model/tool.ts'
+import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
+import type { OptimizationLevel } from '../../pipeline/operation.ts'
 
-export const OPTIMIZATION_LEVELS = ['none', 'moderate', 'aggressive'] as const
-export type OptimizationLevel = (typeof OPTIMIZATION_LEVELS)[number]
+type ActiveLevel = Exclude<OptimizationLevel, 'none'>
 
-/** Value of `X-Token-Optimization`; absent is `none`; undefined when it is no level. */
-export function readLevel(header: string): OptimizationLevel | undefined {
-  const value = header.trim().toLowerCase()
-  if (value === '') return 'none'
-  return OPTIMIZATION_LEVELS.find(level => level === value)
-}
-
-/** Limits of `aggressive`: what fits a model's attention, with the rest named by a marker. */
+/** Limits of `aggressive`; a marker says how much was left out. */
 const MAX_ITEMS = 20
 const MAX_CHARACTERS = 300
-/** From this many alike objects on, columns are shorter than repeated keys. */
+/** With at least this many objects of the same keys, columns are shorter than repeated keys. */
 const MIN_ROWS = 3
-/** Deeper values are left as they are: they are rare, and the work stays bounded. */
+/** Deeper values stay unchanged, so that the work is bounded. */
 const MAX_DEPTH = 64
 
-/**
- * `structuredContent` is left alone, so that it stays valid against the tool's outputSchema.
- * @returns the result, and how many bytes of text were saved
- */
-export function optimize(
-  result: ToolResult,
-  level: OptimizationLevel,
-): { readonly result: ToolResult; readonly savedBytes: number } {
-  if (level === 'none') return { result, savedBytes: 0 }
+/** `structuredContent` stays unchanged: it must match the tool's outputSchema. */
+export function optimize(result: ToolResult, level: ActiveLevel): OptimizedResult {
   let savedBytes = 0
   const content = result.content.map((part): Content => {
     if (part.type !== 'text') return part
@@ -40,17 +27,17 @@ export function optimize(
 }
 
 interface OptimizedPart {
-  readonly level: OptimizationLevel
+  readonly level: ActiveLevel
   readonly part: TextPart
   readonly savedBytes: number
 }
 
 type TextPart = Extract<Content, { type: 'text' }>
 
-/** What came of a part, for as long as that lives: the meter asks, then the answer, and a remembered result is asked for again and again. */
+/** By original part: a cached result is served many times. */
 const optimizedParts = new WeakMap<TextPart, OptimizedPart>()
 
-function optimizedPart(part: TextPart, level: 'moderate' | 'aggressive'): OptimizedPart {
+function optimizedPart(part: TextPart, level: ActiveLevel): OptimizedPart {
   const known = optimizedParts.get(part)
   if (known?.level === level) return known
   const text = optimizeText(part.text, level)
@@ -60,12 +47,7 @@ function optimizedPart(part: TextPart, level: 'moderate' | 'aggressive'): Optimi
   return made
 }
 
-/** `X-Token-Optimization-Saved`, on every answer for which an optimization was asked. */
-export function savedHeader(level: OptimizationLevel, savedBytes: number): readonly string[] {
-  return level === 'none' ? [] : ['x-token-optimization-saved', String(savedBytes)]
-}
-
-function optimizeText(text: string, level: 'moderate' | 'aggressive'): string {
+function optimizeText(text: string, level: ActiveLevel): string {
   const first = text.trimStart()[0]
   if (first !== '{' && first !== '[') return level === 'aggressive' ? shortenText(text) : text
   let value: unknown
@@ -80,7 +62,7 @@ function optimizeText(text: string, level: 'moderate' | 'aggressive'): string {
   return shorter.length < text.length ? shorter : text
 }
 
-/** Without nulls, empty strings, empty arrays and empty objects; an item of an array keeps its place. undefined: nothing was left. */
+/** Removes nulls, empty strings, arrays and objects; array items keep their index. undefined: the value itself is empty. */
 function dropEmpty(value: unknown, depth: number): unknown {
   if (value === null || value === '') return undefined
   if (depth > MAX_DEPTH) return value
@@ -95,7 +77,7 @@ function dropEmpty(value: unknown, depth: number): unknown {
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
-/** Envelopes such as `{data: […], items: […]}` that say the same twice: the second time says so. */
+/** For envelopes that repeat a value, such as `{data: […], items: […]}`: a reference replaces the second copy. */
 function foldDuplicates(value: unknown): unknown {
   if (!isObject(value)) return value
   const seen = new Map<string, string>()
@@ -134,7 +116,7 @@ function shortenArray(items: readonly unknown[], depth: number): unknown {
   return marker === undefined ? { columns, rows } : { columns, rows, left_out: marker }
 }
 
-/** The keys that all items share, when all are objects with exactly those. */
+/** The common keys if all items are objects with exactly the same keys. */
 function columnsOf(items: readonly unknown[]): readonly string[] | undefined {
   const [first] = items
   if (items.length < MIN_ROWS || !isObject(first)) return undefined
@@ -151,7 +133,7 @@ function columnsOf(items: readonly unknown[]): readonly string[] | undefined {
 function shortenText(text: string): string {
   const leftOut = text.length - MAX_CHARACTERS
   if (leftOut <= 0) return text
-  // a cut inside a surrogate pair would leave half a character
+  // do not split a surrogate pair
   const end = isHighSurrogate(text.charCodeAt(MAX_CHARACTERS - 1)) ? MAX_CHARACTERS - 1 : MAX_CHARACTERS
   return `${text.slice(0, end)}… (${text.length - end} more characters left out)`
 }

@@ -1,0 +1,38 @@
+/** Runs a request of the admin API through the pipeline before its endpoint. It knows no endpoint. */
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import { refuse } from '../../shared/call/refusal.ts'
+import type { Operation } from '../pipeline/operation.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { Call } from './call.ts'
+import { type GatewayParts, run } from './gateway.ts'
+import type { RestTools } from './rest.ts'
+
+export type AdminResource = Extract<Operation, { action: 'admin' }>['resource']
+
+/** @param respond runs only when the policy allows the caller to use the resource; an error it throws becomes `internal_error` */
+export async function serveAdmin(
+  gateway: GatewayParts,
+  rest: RestTools,
+  call: Call,
+  snapshot: Snapshot,
+  resource: AdminResource,
+  respond: () => Promise<void>,
+): Promise<void> {
+  const operation = { action: 'admin', resource } as const
+  const { final } = await run(gateway, snapshot, call, 'admin', operation, new Cancellation())
+  if (final?.kind === 'refusal') return rest.refuse(call, final)
+  try {
+    await respond()
+  } catch {
+    rest.refuse(call, refuse('internal_error'))
+  }
+}
+
+/** Consumes the body of a request whose body has no meaning. */
+export function ignoreBody({ maxBodyBytes }: GatewayParts, { request }: Call): void {
+  request.readBody(
+    maxBodyBytes,
+    () => {},
+    () => {},
+  )
+}

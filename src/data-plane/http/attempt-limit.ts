@@ -1,0 +1,118 @@
+/**
+ * Limits attempts that fail or need no credential (logins, unknown tools, registrations, discovery) for each client address. Successful
+ * calls are not counted. Each thread counts the attempts it serves.
+ */
+import { randomInt } from 'node:crypto'
+import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { HttpRequest } from '../../shared/server/listener.ts'
+import type { Kernel } from '../kernel/kernel.ts'
+import type { Final } from '../pipeline/outcome.ts'
+import type { Call } from './call.ts'
+import { trustOf } from './client-address.ts'
+
+/** Buckets of the kernel; addresses whose hashes collide share one. */
+export const ATTEMPT_BUCKETS = 4096
+const MINUTE_MS = 60_000
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+
+export interface AttemptLimitOptions {
+  readonly buckets: Pick<Kernel, 'setBucketRate' | 'takeTokens' | 'tokensLeft'>
+  /** Attempts of an address per minute, and as a burst; 0 turns the limit off. */
+  readonly perMinute: number
+  readonly clientAddress: (request: HttpRequest) => string
+  /** CIDRs of clients without limit, in addition to loopback addresses. */
+  readonly trusted: readonly string[]
+  readonly nowMs: () => number
+}
+
+export class AttemptLimit {
+  readonly #options: AttemptLimitOptions
+  readonly #isTrusted: (address: string) => boolean
+  /** Unpredictable, so that no client can choose an address that shares a bucket with a victim. */
+  readonly #seed = randomInt(2 ** 32)
+  /** From this time on every bucket holds a token, Unix ms. Until a bucket is emptied, `check` costs one comparison. */
+  #anyEmptyUntilMs = 0
+  /** Requests refused since the start. */
+  refused = 0
+
+  constructor(options: AttemptLimitOptions) {
+    this.#options = options
+    this.#isTrusted = trustOf([...options.trusted, ...LOOPBACK])
+    const { buckets, perMinute } = options
+    if (perMinute === 0) return
+    const rate = { tokens: perMinute, periodMs: MINUTE_MS, burst: perMinute }
+    for (let slot = 0; slot < ATTEMPT_BUCKETS; slot++) buckets.setBucketRate(slot, rate)
+  }
+
+  /** @returns the refusal of a request whose client has used up its attempts */
+  check(call: Call): Refusal | undefined {
+    return call.receivedAtMs < this.#anyEmptyUntilMs ? this.#checkBucket(call) : undefined
+  }
+
+  /** Counts one attempt. */
+  count(call: Call): void {
+    const { buckets, perMinute, nowMs } = this.#options
+    if (perMinute === 0) return
+    const slot = this.#slotOf(call)
+    if (slot === undefined) return
+    const now = nowMs()
+    const waitMs = -buckets.takeTokens(slot, 1, now)
+    if (waitMs > 0) this.#empty(now + waitMs)
+    else if (buckets.tokensLeft(slot, now) === 0) this.#empty(now + Math.ceil(MINUTE_MS / perMinute))
+  }
+
+  /** Counts a call that ended with a failed login or named an unknown tool. */
+  countFailure(call: Call, final: Final): void {
+    if (final?.kind === 'refusal' && isAttempt(final)) this.count(call)
+  }
+
+  #checkBucket(call: Call): Refusal | undefined {
+    const { buckets, nowMs } = this.#options
+    const slot = this.#slotOf(call)
+    const now = nowMs()
+    if (slot === undefined || buckets.tokensLeft(slot, now) > 0) return undefined
+    this.refused++
+    const retryAfterSecs = Math.max(1, Math.ceil(-buckets.takeTokens(slot, 1, now) / 1000))
+    return refuse('too_many_attempts', { retryAfterSecs })
+  }
+
+  #empty(untilMs: number): void {
+    this.#anyEmptyUntilMs = Math.max(this.#anyEmptyUntilMs, untilMs)
+  }
+
+  /** undefined for an address without limit, and for one that is unknown because the client has disconnected. */
+  #slotOf({ request }: Call): number | undefined {
+    const address = this.#options.clientAddress(request)
+    if (address === '' || this.#isTrusted(address)) return undefined
+    return hash(networkOf(address), this.#seed) % ATTEMPT_BUCKETS
+  }
+}
+
+/** `keys_unavailable` is a fault of this deployment, not of the caller. */
+function isAttempt({ reason, row }: Refusal): boolean {
+  return (row.status === 401 && reason !== 'keys_unavailable') || reason === 'tool_not_found'
+}
+
+/** An IPv4 address, or the /64 of an IPv6 address: one subscriber usually holds a whole /64 (RFC 6177). */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const last = tail === '' ? [] : tail.split(':')
+    while (groups.length + last.length < 8) groups.push('0')
+    groups.push(...last)
+  }
+  return groups
+    .slice(0, 4)
+    .map(group => group.replace(/^0+(?=.)/, '').toLowerCase())
+    .join(':')
+}
+
+/** FNV-1a with a final mix, so that the low bits depend on the seed. */
+function hash(text: string, seed: number): number {
+  let value = seed ^ 0x811c9dc5
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
+  return (value ^ (value >>> 13)) >>> 0
+}

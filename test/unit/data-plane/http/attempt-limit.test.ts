@@ -1,0 +1,140 @@
+/** The limit of failed attempts on the kernel's buckets: cost of a call, refill, trusted addresses, bounded memory. */
+import { describe, expect, it } from 'vitest'
+import {
+  ATTEMPT_BUCKETS,
+  AttemptLimit,
+  type AttemptLimitOptions,
+  networkOf,
+} from '../../../../src/data-plane/http/attempt-limit.ts'
+import type { Call } from '../../../../src/data-plane/http/call.ts'
+import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
+import { refuse } from '../../../../src/shared/call/refusal.ts'
+
+const START_MS = Date.UTC(2026, 0, 1)
+
+function limiter(options: Partial<AttemptLimitOptions> = {}) {
+  const at = { ms: START_MS }
+  const seen = { addresses: 0 }
+  const limit = new AttemptLimit({
+    buckets: createKernel().kernel,
+    perMinute: 6,
+    clientAddress: request => {
+      seen.addresses++
+      return request.peerAddress
+    },
+    trusted: [],
+    nowMs: () => at.ms,
+    ...options,
+  })
+  const from = (peerAddress: string) => ({ request: { peerAddress }, receivedAtMs: at.ms }) as Call
+  const count = (address: string, times: number): void => {
+    for (let n = 0; n < times; n++) limit.count(from(address))
+  }
+  return { limit, at, seen, from, count }
+}
+
+describe('the limit', () => {
+  it('refuses an address whose attempts are used up, and gives them back evenly', () => {
+    const { limit, at, from, count } = limiter()
+    count('192.0.2.1', 5)
+    expect(limit.check(from('192.0.2.1'))).toBeUndefined()
+    count('192.0.2.1', 1)
+    expect(limit.check(from('192.0.2.1'))).toMatchObject({ reason: 'too_many_attempts', retryAfterSecs: 10 })
+    at.ms += 9500
+    expect(limit.check(from('192.0.2.1'))).toMatchObject({ retryAfterSecs: 1 })
+    at.ms += 500
+    expect(limit.check(from('192.0.2.1'))).toBeUndefined()
+    count('192.0.2.1', 1)
+    expect(limit.check(from('192.0.2.1'))).toMatchObject({ retryAfterSecs: 10 })
+    expect(limit.refused).toBe(3)
+  })
+
+  it('does not extend the wait of a client that keeps asking', () => {
+    const { limit, at, from, count } = limiter()
+    count('192.0.2.1', 6)
+    for (let n = 0; n < 1000; n++) expect(limit.check(from('192.0.2.1'))).toBeDefined()
+    at.ms += 10_000
+    expect(limit.check(from('192.0.2.1'))).toBeUndefined()
+  })
+
+  it('does not look at the address of a request unless a bucket is empty', () => {
+    const { limit, at, seen, from, count } = limiter()
+    count('192.0.2.1', 5)
+    const counted = seen.addresses
+    for (let n = 0; n < 100; n++) limit.check(from('192.0.2.2'))
+    expect(seen.addresses).toBe(counted)
+    count('192.0.2.1', 1)
+    expect(limit.check(from('192.0.2.2'))).toBeUndefined()
+    expect(seen.addresses).toBe(counted + 2)
+    at.ms += 10_000
+    limit.check(from('192.0.2.2'))
+    expect(seen.addresses).toBe(counted + 2)
+  })
+
+  it('counts failed logins and unknown tools, and nothing else', () => {
+    const { limit, from } = limiter({ perMinute: 1 })
+    const call = from('192.0.2.1')
+    const counted = (...reasons: Parameters<typeof refuse>[0][]) =>
+      reasons.map(reason => {
+        limit.countFailure(call, refuse(reason))
+        return limit.check(call) !== undefined
+      })
+    limit.countFailure(call, undefined)
+    limit.countFailure(call, { kind: 'reply', result: { content: [], isError: true } })
+    expect(counted('keys_unavailable', 'policy_denied', 'quota_exceeded', 'invalid_arguments')).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ])
+    expect(counted('tool_not_found')).toEqual([true])
+  })
+
+  it.each(['127.0.0.1', '::1', '10.1.2.3', ''])('has none for %j', address => {
+    const { limit, from, count } = limiter({ trusted: ['10.0.0.0/8'] })
+    count(address, 100)
+    expect(limit.check(from(address))).toBeUndefined()
+  })
+
+  it('is off at 0', () => {
+    const { limit, from, count } = limiter({ perMinute: 0 })
+    count('192.0.2.1', 10_000)
+    expect(limit.check(from('192.0.2.1'))).toBeUndefined()
+  })
+
+  it('spreads addresses over the buckets, differently in each process', () => {
+    const taken = () => {
+      const slots: number[] = []
+      const { count } = limiter({
+        buckets: {
+          setBucketRate: () => {},
+          tokensLeft: () => 1,
+          takeTokens: slot => {
+            slots.push(slot)
+            return 0
+          },
+        },
+      })
+      for (let n = 0; n < 4096; n++) count(`192.0.${n >> 8}.${n & 255}`, 1)
+      return slots
+    }
+    const [one, two] = [taken(), taken()]
+    expect(Math.max(...one)).toBeLessThan(ATTEMPT_BUCKETS)
+    // random hashing leaves 1/e of the buckets empty
+    expect(new Set(one).size).toBeGreaterThan(ATTEMPT_BUCKETS * 0.55)
+    expect(one).not.toEqual(two)
+    const shared = (slots: number[]) => slots.filter((slot, at) => slots.indexOf(slot) !== at)
+    expect(shared(one)).not.toEqual(shared(two))
+  })
+})
+
+it.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['2001:0DB8:0000:0000:0000:0000:0000:0001', '2001:db8:0:0'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['::', '0:0:0:0'],
+  ['fe80::', 'fe80:0:0:0'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})
