@@ -16,7 +16,7 @@ export interface DecisionEntry {
   readonly masked?: boolean
 }
 
-/** What becomes of arguments: left out, kept with telling names and long texts masked, or kept as they are. */
+/** What becomes of arguments: left out, kept with sensitive names and long texts masked, or kept as they are. */
 export type KeepArguments = 'none' | 'masked' | 'all'
 
 const TELLING =
