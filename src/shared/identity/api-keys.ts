@@ -39,7 +39,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
   const memory = new CredentialMemory({ capacity, tailChars: SECRET_CHARS })
   /** One principal per record: a lookup in the current configuration returns the same record each time. */
   const principals = new WeakMap<ApiKeyRecord, Principal>()
-  /** Counts `clearCache`, so that a lookup under way cannot bring back what was forgotten meanwhile. */
+  /** Counts calls of `clearCache`, so that a lookup in flight does not restore a cleared entry. */
   let generation = 0
 
   function judge(key: string, found: ApiKeyRecord | undefined, nowMs: number, asked: number) {
