@@ -96,7 +96,7 @@ function evaluated(id: string, policy: PreparedPolicy, caller: Caller, allow: bo
     id,
     perRun: TOOLS,
     // what is remembered would not be evaluated
-    prepare: () => void policy.forget(),
+    prepare: () => void policy.clearCache(),
     run() {
       for (let tool = 0; tool < TOOLS; tool++)
         expectAllowed(policy.decide(inputs[tool]!, caller.key, tool), allow)

@@ -88,7 +88,7 @@ function evaluated(id: string, policy: PreparedPolicy, allows: (tool: number) =>
   return {
     id,
     perRun: TOOLS,
-    prepare: () => void policy.forget(),
+    prepare: () => void policy.clearCache(),
     run() {
       for (const [tool, input] of inputs.entries()) {
         const decision = policy.decide(input, `caller-${tool}`, tool)

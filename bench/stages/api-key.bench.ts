@@ -42,7 +42,7 @@ function cases(): readonly BenchCase[] {
   }
   return [
     each('remembered', verifyBy(caching)),
-    each('first-sight', verifyBy(forgetting), () => void forgetting.forget()),
+    each('first-sight', verifyBy(forgetting), () => void forgetting.clearCache()),
     each('map', inMap),
   ]
 }

@@ -40,8 +40,8 @@ async function cases(): Promise<readonly BenchCase[]> {
       cold,
       turns(unseenTokens, unseenTokens.length, FIRST_SEEN),
       () => {
-        coldVerifier.forget()
-        cold.snapshot.policy.forget()
+        coldVerifier.clearCache()
+        cold.snapshot.policy.clearCache()
       },
     ),
     json(),

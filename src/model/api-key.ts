@@ -41,7 +41,7 @@ export function keyStatus(
 
 /**
  * active or rotating → rotating (active at once when the grace is 0). A key that was still in its grace period from an earlier
- * rotation stops working: whoever rotates twice wants the older one gone.
+ * rotation stops working: a second rotation means that the older one is to be revoked.
  */
 export function rotateKey(key: ApiKey, fresh: KeyDigest, graceMs: number, at: Date): Transition<ApiKey> {
   const status = keyStatus(key, at)

@@ -4,7 +4,7 @@ const { charCodeAt } = String.prototype
 
 /**
  * `text.charCodeAt(at)`, but the method is not looked up on the string. A gateway's strings are flat, sliced, joined and internalized
- * in turn; after five kinds V8 looks the method up anew for each character, which makes a scan seven times dearer.
+ * in turn; after five kinds V8 looks the method up for each character, which makes a scan seven times slower.
  */
 export function codeAt(text: string, at: number): number {
   return charCodeAt.call(text, at)

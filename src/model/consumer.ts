@@ -1,4 +1,4 @@
-/** A consumer of a tenant, as plain data: who calls, and under which plan of its own. It counts nothing. */
+/** A consumer of a tenant, as plain data: its identity and, if it has one, its plan. It counts nothing. */
 
 export const CONSUMER_STATUSES = ['active', 'blocked'] as const
 export type ConsumerStatus = (typeof CONSUMER_STATUSES)[number]
@@ -10,7 +10,7 @@ export interface Consumer {
   readonly subject: string
   readonly name: string
   readonly status: ConsumerStatus
-  /** Slug of its own plan, used where no subscription applies; null = the defaults. */
+  /** Slug of the consumer's plan, used where no subscription applies; null = the defaults. */
   readonly plan: string | null
   readonly lastSeenAt: Date | null
   readonly createdAt: Date

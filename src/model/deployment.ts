@@ -12,7 +12,7 @@ export interface Deployment {
   readonly createdAt: Date
 }
 
-/** A push is answered within a second; an instance that takes longer than this has drifted. */
+/** A push is acknowledged within a second; an instance that takes longer than this has drifted. */
 export const SYNCING_FOR_MS = 5_000
 
 /**

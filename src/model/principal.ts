@@ -19,7 +19,7 @@ export interface Principal {
   readonly expiresAtMs: number
   /**
    * Callers with the same key see and may do the same: tenant, roles and scopes in canonical form.
-   * Tool lists and decisions are remembered under it.
+   * Tool lists and decisions are cached under it.
    */
   readonly visibilityKey: string
 }
@@ -60,7 +60,7 @@ function canonical(given: readonly string[]): readonly string[] {
   if (entry !== undefined && sameTexts(entry.given, given)) return entry.canonical
   const made = Object.freeze([...new Set(given)].sort())
   if (entry === undefined && name.length <= MAX_KNOWN_CHARS) {
-    // whoever can sign tokens can make new lists: a full table starts anew rather than growing
+    // every new token can bring a new list, so a full table is cleared instead of growing
     if (known.size >= MAX_KNOWN) known.clear()
     known.set(name, { given: [...given], canonical: made })
   }

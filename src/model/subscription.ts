@@ -1,4 +1,4 @@
-/** A subscription of an application to an API, and its life cycle as pure functions. It stores nothing and tells nobody. */
+/** A subscription of an application to an API, and its life cycle as pure functions. It stores nothing and emits no event. */
 import type { PlanLimits } from './plan.ts'
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 

@@ -1,4 +1,4 @@
-/** A tenant and its life cycle as pure functions. It stores nothing and asks nobody. */
+/** A tenant and its life cycle as pure functions. It stores nothing and reads no other tenant. */
 import { moveStatus, type Transition } from './transition.ts'
 
 export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const

@@ -92,7 +92,7 @@ export interface ToolSetStatus {
   readonly breakingChanges?: readonly string[]
 }
 
-/** Tenant whose callers see a namespace; null = everybody; undefined = no caller would ever see it. */
+/** Tenant whose callers see a namespace; null = all callers; undefined = no caller. */
 export function tenantOfNamespace(namespace: string): string | null | undefined {
   if (namespace === 'platform') return null
   return namespace.startsWith('tenant-') && namespace.length > 7 ? namespace.slice(7) : undefined

@@ -1,6 +1,6 @@
 /** The result of a life-cycle move: a new value or the reason why the move is illegal. It performs no move itself. */
 
-/** An illegal move is a value, not an exception: callers answer 409 with `reason`. */
+/** An illegal move is a value, not an exception: callers respond with 409 and `reason`. */
 export type Transition<T> =
   | { readonly ok: true; readonly value: T; readonly changed: boolean }
   | { readonly ok: false; readonly reason: string }
@@ -9,7 +9,7 @@ export function moved<T>(value: T): Transition<T> {
   return { ok: true, value, changed: true }
 }
 
-/** The move leads where the value already is: legal, and nothing is to be written or told. */
+/** The value is already in that state: legal, and there is nothing to store or to publish. */
 export function unchanged<T>(value: T): Transition<T> {
   return { ok: true, value, changed: false }
 }

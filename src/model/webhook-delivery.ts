@@ -24,11 +24,11 @@ export interface Delivery {
   readonly status: DeliveryStatus
   /** Attempts made whose outcome is known, 0 to 5. */
   readonly attempt: number
-  /** Of the last answer; null when there was none. */
+  /** Of the last response; null when there was none. */
   readonly statusCode: number | null
-  /** Beginning of the last answer, at most `MAX_STORED_ANSWER_BYTES` in UTF-8. */
+  /** Beginning of the last response, at most `MAX_STORED_ANSWER_BYTES` in UTF-8. */
   readonly responseBody: string | null
-  /** Why the last attempt was no success; null when it was. */
+  /** Why the last attempt failed; null when it succeeded. */
   readonly error: string | null
   /** Of the last attempt. */
   readonly durationMs: number | null

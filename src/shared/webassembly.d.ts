@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that our rooms call: Node's types leave it to `lib.dom`, which we do not load. */
+/** The part of the WebAssembly JavaScript interface that this project calls: Node's types leave it to `lib.dom`, which we do not load. */
 
 declare namespace WebAssembly {
   class Memory {

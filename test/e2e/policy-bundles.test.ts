@@ -96,7 +96,7 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
 
   it('that cannot be had leaves the last one serving', async () => {
     content = { bundle: Buffer.from('no'), etag: '"gone"', status: 500 }
-    await vi.waitFor(async () => expect((await health()).reason).toMatch(/answered with status 500/), {
+    await vi.waitFor(async () => expect((await health()).reason).toMatch(/responded with status 500/), {
       timeout: 30_000,
       interval: 50,
     })

@@ -21,7 +21,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
   let at = 0
   let shown: string[] = []
   const prepare = (): void => {
-    verifier.forget()
+    verifier.clearCache()
     shown = freshStrings(signed.tokens.slice(at, at + SHOWN))
     at = (at + SHOWN) % signed.tokens.length
   }

@@ -166,9 +166,9 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     onStreamEnded: why => metrics.streamEnded(why),
   })
   const caches = {
-    api_keys: () => apiKeys.forget(),
-    tokens: () => tokens.forget(),
-    decisions: () => policy.current().forget(),
+    api_keys: () => apiKeys.clearCache(),
+    tokens: () => tokens.clearCache(),
+    decisions: () => policy.current().clearCache(),
     results: () => results.clear(),
     quota_statistics: () => 0,
   }
@@ -193,7 +193,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const changed = listingChanges(listTools())
   holder.onSwap((next, previous) => {
     // a key that was revoked, or whose subscription was, must not live on in the memory of keys
-    apiKeys.forget()
+    apiKeys.clearCache()
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changed)
   })

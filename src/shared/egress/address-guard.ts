@@ -4,9 +4,9 @@ import ipaddr from 'ipaddr.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Azure's platform address: public by number, yet it answers with the secrets of the machine. */
+/** Azure's platform address: a public address, yet it serves the secrets of the machine. */
 const AZURE_PLATFORM = '168.63.129.16'
-/** The only block of IPv6 that is routed on the Internet (RFC 4291 §2.4); whatever lies outside is local or translated. */
+/** The only block of IPv6 that is routed on the Internet (RFC 4291 §2.4); all others are local or translated. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 export interface AddressGuard {

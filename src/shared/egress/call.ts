@@ -44,7 +44,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
     )
   }
 
-  /** True once the exchange has ended, well or not; whatever the library still reports is then ignored. */
+  /** True once the exchange has ended, well or not; later events of the library are ignored. */
   get over(): boolean {
     return this.#over
   }
@@ -82,7 +82,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
 
   timedOut(): void {
     const ms = this.#timeoutMs
-    this.fail(failure('timeout', `${this.origin} did not answer completely within ${ms} ms`, this.sent))
+    this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }
 
   /** Called by undici when a connection is about to carry the request. */
@@ -93,7 +93,7 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
   }
 
   onError(error: Error): void {
-    // undici reports an abort as an error of its own; the reason was given before.
+    // undici also reports an abort as an error; its reason was reported before.
     this.#abort = undefined
     this.fail(failureOf(error, this.origin, { sent: this.sent, responded: this.responded }))
   }

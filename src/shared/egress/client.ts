@@ -115,7 +115,7 @@ function callInit<R>(
   return { origin: target.origin, pool, timeoutMs, cancellation, resolve }
 }
 
-/** A collected answer is decoded anyway; asking for none saves both sides the work. */
+/** A collected response is decoded anyway; asking for none saves both sides the work. */
 function askForIdentity(headers: readonly string[]): string[] {
   for (let at = 0; at < headers.length; at += 2)
     if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding')

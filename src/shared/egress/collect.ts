@@ -1,4 +1,4 @@
-/** Reads an answer whole, decoded and within a bound. It streams nothing on, except to the observer of a collected answer. */
+/** Reads a response whole, decoded and within a bound. It streams nothing on, except to the observer of a collected response. */
 
 import { Call, type CallInit } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
@@ -20,7 +20,7 @@ export class CollectingCall extends Call<EgressResponse> {
   }
 
   onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
-    // Informational answers (103 Early Hints) come before the real one.
+    // Informational responses (103 Early Hints) come before the real one.
     if (this.over || status < 200) return true
     this.responded = true
     this.#status = status
@@ -60,7 +60,7 @@ export class CollectingCall extends Call<EgressResponse> {
     })
     if (decoder === undefined) {
       this.fail(
-        failure('protocol', `${this.origin} answered with a content encoding it was not asked for`, true),
+        failure('protocol', `${this.origin} responded with a content encoding that was not requested`, true),
       )
       return false
     }
@@ -79,7 +79,7 @@ export class CollectingCall extends Call<EgressResponse> {
 
   #tooLarge(): void {
     const limit = this.#request.maxResponseBytes
-    this.fail(failure('too_large', `${this.origin} answered with more than ${limit} bytes`, true))
+    this.fail(failure('too_large', `${this.origin} responded with more than ${limit} bytes`, true))
   }
 
   #done(): void {

@@ -29,7 +29,7 @@ export interface ConnectorOptions {
 /**
  * A connector that checks before it connects, and again after. A literal is checked here because Node asks no resolver for it;
  * a name is resolved once per connection, and the socket gets exactly the addresses that were checked, so a second,
- * different DNS answer cannot slip in between.
+ * different DNS response cannot slip in between.
  */
 export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts): buildConnector.connector {
   const lookup: LookupFunction = (hostname, lookupOptions, done) => {
@@ -77,7 +77,7 @@ export function guardedSockets(origin: string, options: ConnectorOptions): OpenS
     })(target, (error, socket) => done(error, socket))
 }
 
-/** Checks literals before `connect` runs, and the peer of whatever socket it returns. */
+/** Checks literals before `connect` runs, and the peer of the socket it returns. */
 export function behindGuard(
   guard: AddressGuard,
   connect: buildConnector.connector,

@@ -2,7 +2,7 @@
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 
 export interface Decoder {
-  /** False when the decoder is behind; `drain` tells when it has caught up. */
+  /** False when the decoder is behind; `drain` is emitted when it has caught up. */
   write(chunk: Uint8Array): boolean
   end(): void
   destroy(): void

@@ -8,9 +8,9 @@ export interface EgressRequest {
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
   readonly body?: string | Uint8Array | undefined
-  /** From the start to the last byte of the answer. */
+  /** From the start to the last byte of the response. */
   readonly timeoutMs: number
-  /** A longer answer is a failure `too_large`. */
+  /** A longer response is a failure `too_large`. */
   readonly maxResponseBytes: number
   readonly cancellation?: Cancellation | undefined
   /** Sees each piece as it arrives (streaming backends); the whole body is still collected. Called with status and content type first. */
@@ -32,7 +32,7 @@ export interface EgressResponse {
   readonly body: Uint8Array
 }
 
-/** Closed set. `sent` tells whether the request may have reached the peer (false: safe to try again). */
+/** Closed set. `sent`: the request may have reached the peer (false: safe to retry). */
 export interface EgressFailure {
   readonly kind: 'failure'
   readonly reason: 'unreachable' | 'blocked_address' | 'timeout' | 'too_large' | 'cancelled' | 'protocol'

@@ -23,9 +23,14 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
     return failure('protocol', `the request is not valid: ${(error as Error).message}`, false)
   if (PROTOCOL.test(code))
-    return failure('protocol', `${origin} gave an answer that is not valid HTTP: ${code}`, sent)
-  if (responded) return failure('protocol', `${origin} broke off its answer: ${code}`, sent)
-  if (sent) return failure('unreachable', `${origin} closed the connection without an answer: ${code}`, true)
+    return failure('protocol', `${origin} sent a response that is not valid HTTP: ${code}`, sent)
+  if (responded)
+    return failure(
+      'protocol',
+      `${origin} closed the connection before the response was complete: ${code}`,
+      sent,
+    )
+  if (sent) return failure('unreachable', `${origin} closed the connection without a response: ${code}`, true)
   return failure('unreachable', `cannot connect to ${origin}: ${code}`, false)
 }
 

@@ -1,4 +1,4 @@
-/** Response headers as undici hands them over, decoded only when somebody reads them. It validates nothing: the parser did. */
+/** Response headers as undici hands them over, decoded only when they are read. It validates nothing: the parser did. */
 import type { EgressHeaders } from './egress.ts'
 
 export class ReceivedHeaders implements EgressHeaders {
@@ -31,7 +31,7 @@ export class ReceivedHeaders implements EgressHeaders {
   }
 }
 
-/** Whichever client it came over. */
+/** The same for every HTTP client. */
 export function received(wire: EgressHeaders | Buffer[]): EgressHeaders {
   return Array.isArray(wire) ? new ReceivedHeaders(wire) : wire
 }

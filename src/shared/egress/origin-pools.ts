@@ -2,12 +2,12 @@
 import type { OriginClient } from './origin-client.ts'
 
 export interface PoolLimits {
-  /** Origins held at once; the one unused for longest makes room. */
+  /** Origins held at once; the least recently used one is evicted. */
   readonly maxOrigins: number
   readonly maxConnectionsPerOrigin: number
   /** Calls that may wait for a free connection of one origin; more are refused at once. */
   readonly maxWaitingPerOrigin: number
-  /** How long an idle connection is kept when the peer names no time of its own. */
+  /** How long an idle connection is kept when the peer sends no `Keep-Alive` timeout. */
   readonly keepAliveTimeoutMs: number
 }
 

@@ -1,4 +1,4 @@
-/** Hands an answer out as soon as its head is there and lets the body flow. It collects and decodes nothing. */
+/** Hands a response out as soon as its head is there and lets the body flow. It collects and decodes nothing. */
 import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'
@@ -31,7 +31,7 @@ export class StreamingCall extends Call<EgressStreamResponse> {
   }
 
   #abandoned(): void {
-    this.fail(failure('cancelled', `the answer of ${this.origin} was not wanted any more`, true))
+    this.fail(failure('cancelled', `the caller cancelled the response of ${this.origin}`, true))
   }
 
   protected override onFailed(why: EgressFailure): void {

@@ -26,7 +26,7 @@ const MAX_ENTRIES = 200_000
 const MAX_REPORTED = 5
 
 /**
- * Files of mode 0666 become 0600 and folders of mode 0777 become 0700, the outer ones first, so that nobody else can
+ * Files of mode 0666 become 0600 and folders of mode 0777 become 0700, the outer ones first, so that no other user can
  * exchange what is inside meanwhile. Only what this process's user owns is changed; links, sockets and devices are left as they are.
  */
 export function makeTreePrivate(root: string): PrivateTree {
@@ -72,7 +72,7 @@ export function makeTreePrivate(root: string): PrivateTree {
     }
   }
 
-  // the root itself may be a link, and a folder of somebody else's in which we own files
+  // the root itself may be a link, and a folder of another user in which we own files
   attempt(root, () => change(root))
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const path = folder

@@ -19,7 +19,7 @@ export function digestOf(key: string): string {
   return hash('sha256', key, 'hex')
 }
 
-/** Looks at every character whatever the outcome, so that time tells nothing about a secret. */
+/** Compares every character in any case, so that the time taken reveals nothing about a secret. */
 export function sameText(shown: string, known: string): boolean {
   if (shown.length !== known.length) return false
   let difference = 0

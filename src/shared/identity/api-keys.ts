@@ -1,4 +1,4 @@
-/** Verifies API keys over an injected lookup and remembers the good ones for a while. It stores no key beyond this process. */
+/** Verifies API keys over an injected lookup and caches the good ones for a while. It stores no key beyond this process. */
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import { digestOf, prefixOf, SECRET_CHARS, sameText } from './api-key-format.ts'
@@ -10,7 +10,7 @@ export interface ApiKeyRecord {
   readonly id: string
   /** SHA-256 of the whole key, hex. */
   readonly hash: string
-  /** `rotating` is the time in which the key before the last rotation works too; that one is a record of its own. */
+  /** `rotating` is the time in which the key before the last rotation works too; that one has a separate record. */
   readonly status: 'active' | 'rotating' | 'expired' | 'revoked'
   /** Unix ms; undefined = does not expire. */
   readonly expiresAtMs: number | undefined
@@ -28,7 +28,7 @@ export interface ApiKeyVerifierOptions {
   readonly lookup: (prefix: string) => ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>
   /** 10,000 (specification, "Other constants"). */
   readonly capacity?: number
-  /** 300,000. A revoked key may live that long in this memory unless `forget` is called with the change. */
+  /** 300,000. A revoked key may live that long in this memory unless `clearCache` is called with the change. */
   readonly cacheMs?: number
 }
 
@@ -39,7 +39,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
   const memory = new CredentialMemory({ capacity, tailChars: SECRET_CHARS })
   /** One principal per record: a lookup in the current configuration returns the same record each time. */
   const principals = new WeakMap<ApiKeyRecord, Principal>()
-  /** Counts `forget`, so that a lookup under way cannot bring back what was forgotten meanwhile. */
+  /** Counts calls of `clearCache`, so that a lookup in flight does not restore a cleared entry. */
   let generation = 0
 
   function judge(key: string, found: ApiKeyRecord | undefined, nowMs: number, asked: number) {
@@ -74,7 +74,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
         return INVALID
       }
     },
-    forget() {
+    clearCache() {
       generation++
       return memory.clear()
     },

@@ -95,7 +95,7 @@ function scopesOf(claims: Claims): string[] {
   return scopes
 }
 
-/** Whatever is no list of texts adds nothing. */
+/** A value that is not a list of strings adds nothing. */
 function addStrings(value: unknown, prefix: string, to: string[]): void {
   if (!Array.isArray(value)) return
   for (const one of value) {

@@ -7,7 +7,7 @@ export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`
 }
 
-/** `issuer` of the document must be exactly ours (§4.3), else another tenant of the provider could answer for it. */
+/** `issuer` of the document must be exactly ours (§4.3), else another tenant of the provider could stand in for it. */
 export async function discoverJwksUri(
   issuer: string,
   fetchJson: FetchJson,

@@ -9,7 +9,7 @@ export type FetchedJson =
 /** GETs a JSON document. Never rejects. */
 export type FetchJson = (url: string) => Promise<FetchedJson>
 
-/** A discovery document or key set is a few KiB; a megabyte is somebody's mistake or attack. */
+/** A discovery document or key set is a few KiB; a megabyte is a mistake or an attack. */
 const MAX_DOCUMENT_BYTES = 512 * 1024
 
 export function fetchJsonOver(egress: Egress, timeoutMs = 5000): FetchJson {
@@ -22,11 +22,12 @@ export function fetchJsonOver(egress: Egress, timeoutMs = 5000): FetchJson {
       maxResponseBytes: MAX_DOCUMENT_BYTES,
     })
     if (response.kind === 'failure') return { ok: false, reason: response.message }
-    if (response.status !== 200) return { ok: false, reason: `${url} answered ${response.status}` }
+    if (response.status !== 200)
+      return { ok: false, reason: `${url} responded with status ${response.status}` }
     try {
       return { ok: true, json: JSON.parse(Buffer.from(response.body).toString('utf8')) }
     } catch {
-      return { ok: false, reason: `${url} did not answer with JSON` }
+      return { ok: false, reason: `the response of ${url} is not JSON` }
     }
   }
 }

@@ -20,7 +20,7 @@ export interface TokenVerifierOptions
   readonly log: Log
   /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
   readonly clockSkewMs?: number
-  /** Verified tokens remembered; 8,192. */
+  /** Verified tokens cached; 8,192. */
   readonly cachedTokens?: number
 }
 
@@ -78,7 +78,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
       return source.keys !== undefined
     },
     start: () => source.start(),
-    forget: () => memory.clear(),
+    clearCache: () => memory.clear(),
     close: () => source.close(),
   }
 }

@@ -10,7 +10,7 @@ export interface SigningKey {
   readonly kid: string | undefined
   readonly algorithms: readonly Algorithm[]
   readonly key: KeyObject
-  /** Tells one key from another across fetches, whatever it is called. */
+  /** Identifies a key across fetches, independent of its `kid`. */
   readonly fingerprint: string
 }
 
@@ -42,8 +42,8 @@ export class KeySet {
 
 /**
  * Imports a JWK set (RFC 7517 §5). Keys for encryption, private and symmetric keys, weak and unreadable ones are left out,
- * each told to `onSkipped`; one bad key does not spoil the others.
- * @returns undefined when the document is no key set or holds no key that can be used.
+ * each reported to `onSkipped`; one bad key does not spoil the others.
+ * @returns undefined when the document is not a key set or holds no usable key.
  */
 export async function importKeySet(
   document: unknown,

@@ -1,10 +1,10 @@
-/** The verifier of a deployment without identity provider: API keys work, no token does. It asks nobody. */
+/** The verifier of a deployment without identity provider: API keys work, tokens are refused. It sends no request. */
 import { refuse } from '../call/refusal.ts'
 import type { TokenVerifier } from './verifier.ts'
 
 export const NO_TOKENS: TokenVerifier = Object.freeze({
   verify: () => refuse('token_unknown_key'),
   ready: true,
-  forget: () => 0,
+  clearCache: () => 0,
   close() {},
 })

@@ -15,7 +15,7 @@ export interface TokenParts {
 /** As long as all headers of a request may be. */
 const MAX_TOKEN_CHARS = 16 * 1024
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
-/** RFC 9068 §2.1 and the common `JWT`; logout, DPoP and event tokens of the same provider are no access tokens (RFC 8725 §3.11). */
+/** RFC 9068 §2.1 and the common `JWT`; logout, DPoP and event tokens of the same provider are not access tokens (RFC 8725 §3.11). */
 const ACCESS_TOKEN_TYPES = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 
 const MALFORMED = refuse('token_malformed')
@@ -54,7 +54,7 @@ export function takeApart(token: string): TokenParts | Refusal {
 
 /** RFC 4648 §5 digits. */
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** By the number of characters beyond whole groups of four: bits of the last one that stand for nothing. One alone is no byte. */
+/** By the number of characters beyond whole groups of four: unused bits of the last one. A single character is not a byte. */
 const UNUSED_BITS = [0, -1, 0b1111, 0b11] as const
 
 /** Unused bits that are set would let one signature be spelled in several ways (RFC 4648 §3.5). @param text of base64url digits only */
@@ -79,7 +79,7 @@ function readHeader(token: string, start: number): Header | Refusal {
     return MALFORMED
   const header = { algorithm: alg, kid }
   if (start <= HEADER_CHARS) {
-    // Anybody can send headers: a full table starts anew rather than growing.
+    // Any client can send headers, so a full table is cleared instead of growing.
     if (headers.size >= HEADERS_CACHED) headers.clear()
     headers.set(Buffer.from(token.slice(0, start), 'latin1').toString('latin1'), header)
   }

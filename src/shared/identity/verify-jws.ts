@@ -2,13 +2,13 @@
 import { createPublicKey } from 'node:crypto'
 import { compactVerify } from 'jose'
 
-/** Public keys only: whoever can check must not be able to sign. */
+/** Public keys only: a process that can verify must not be able to sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
 /**
  * @param pem a public key (SPKI) or certificate.
  * @returns what checks a JWS and hands out its payload; it rejects what is not signed by this key.
- * @throws Error when the text is no public key.
+ * @throws Error when the text is not a public key.
  */
 export function jwsVerifier(pem: string): (jws: string) => Promise<Uint8Array> {
   // a private key would be taken for the public one within it, and should not lie on a gateway

@@ -2,9 +2,9 @@
 import { RE2JS } from 're2js'
 import { isPlainlyLinear } from './plain-pattern.ts'
 
-/** A longer pattern is no help to an agent and costs memory in every validator. */
+/** A longer pattern does not help an agent and costs memory in every validator. */
 const MAX_PATTERN_LENGTH = 2_000
-/** Verdicts are remembered; documents repeat the same few patterns thousands of times. */
+/** Verdicts are cached; documents repeat the same few patterns thousands of times. */
 const MAX_CACHED = 10_000
 const MAX_COUNT = 1_000
 const cached = new Map<string, string | undefined>()

@@ -1,4 +1,4 @@
-/** Tells which regular expressions V8's own engine runs in linear time too. It decides nothing about any other: a linear-time engine has those. */
+/** Decides which regular expressions V8's own engine runs in linear time too. It decides nothing about any other: a linear-time engine has those. */
 
 /** One character: a class of one letter, an escaped sign, brackets, a plain sign, or any. */
 const ATOM = /\\[dDwWsS]|\\[$()*+./?[\\\]^{|}-]|\[(?:\\[^pPuxck\d]|[^\]\\[])+\]|[^$()*+.?[\\\]^{|}]|\./uy

@@ -55,7 +55,7 @@ function describePrimitive(value: unknown): string {
 /** Values of the arguments that are being validated; validation is synchronous, so there is one at a time. */
 let numbers: ValueNumbers | undefined
 
-/** Drops what the last validation remembered; callers do so after each one, because arguments may change. */
+/** Drops what the last validation cached; callers do so after each one, because arguments may change. */
 export function clearValues(): void {
   numbers = undefined
 }

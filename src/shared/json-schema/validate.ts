@@ -8,7 +8,7 @@ import type { ArgumentFault } from './argument-fault.ts'
 import { linearMatcher } from './pattern.ts'
 import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
-/** More faults than this help nobody. */
+/** More faults than this do not help the caller. */
 const MAX_FAULTS = 20
 /** Larger arguments get the first fault only: collecting all of them could cost more than the call. */
 const MAX_VALUES_FOR_ALL_FAULTS = 5_000
@@ -17,7 +17,7 @@ const MAX_DEPTH = 200
 
 /**
  * What Ajv calls to make a pattern; a pattern beyond a linear-time engine matches everything (the compiler gave notice of it).
- * Ajv tells patterns of one schema apart by `toString`.
+ * Ajv distinguishes patterns of one schema by `toString`.
  */
 function regExp(pattern: string): { test(text: string): boolean; toString(): string } {
   const { test } = linearMatcher(pattern) ?? { test: () => true }
@@ -102,7 +102,7 @@ export function compileValidator(schema: JsonSchema): (args: unknown) => readonl
   }
 }
 
-/** Throws when the schema is no valid JSON Schema 2020-12; used where people write schemas by hand. */
+/** Throws when the schema is not a valid JSON Schema 2020-12; used where people write schemas by hand. */
 export function assertSchema(schema: JsonSchema): void {
   const ajv = ajvWith({ validateSchema: true })
   ajv.compile(schema)

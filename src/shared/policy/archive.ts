@@ -51,7 +51,7 @@ function readTar(tar: Buffer): Map<string, Uint8Array> {
     if (type === '5') continue
     // nothing but files: links lead elsewhere, and extended headers give a second name to argue about
     if (type !== '0' && type !== '\0')
-      throw new Error(`"${name}" is no plain file (entry type ${JSON.stringify(type)})`)
+      throw new Error(`"${name}" is not a regular file (entry type ${JSON.stringify(type)})`)
     if (files.has(name)) throw new Error(`it holds "${name}" twice`)
     if (at + size > tar.length) throw new Error(`it is truncated within "${name}"`)
     files.set(name, tar.subarray(at, at + size))

@@ -39,7 +39,7 @@ export const DEFAULT_ENTRYPOINT = 'toolgate/decision'
 
 /**
  * @param entrypoint which of the bundle's entrypoints decides.
- * @throws Error beginning with "the policy bundle", naming what is wrong and how to mend it.
+ * @throws Error beginning with "the policy bundle", with what is wrong and how to fix it.
  */
 export function readBundle(archive: Uint8Array, entrypoint: string = DEFAULT_ENTRYPOINT): Bundle {
   try {
@@ -83,7 +83,7 @@ function declaredReads(annotations: unknown): Reads {
   for (const annotation of Array.isArray(annotations) ? annotations : []) {
     const reads = isObject(annotation) && isObject(annotation.custom) ? annotation.custom.reads : undefined
     if (reads === undefined) continue
-    if (!isStrings(reads)) throw new Error('custom.reads of its entrypoint is no list of paths')
+    if (!isStrings(reads)) throw new Error('custom.reads of its entrypoint is not a list of paths')
     return readsOf(reads)
   }
   return READS_ALL
@@ -95,12 +95,12 @@ function json(files: ReadonlyMap<string, Uint8Array>, name: string): unknown {
   try {
     return JSON.parse(Buffer.from(content).toString('utf8'))
   } catch {
-    throw new Error(`"${name}" is no JSON`)
+    throw new Error(`"${name}" is not JSON`)
   }
 }
 
 function record(value: unknown, what: string): Record<string, unknown> {
-  if (!isObject(value)) throw new Error(`${what} is no object`)
+  if (!isObject(value)) throw new Error(`${what} is not an object`)
   return value
 }
 

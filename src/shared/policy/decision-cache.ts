@@ -1,4 +1,4 @@
-/** Remembers decisions by what the entrypoint reads, and by nothing else. It never decides, and never keeps a decision that was not one. */
+/** Caches decisions by what the entrypoint reads, and by nothing else. It never decides, and never keeps a decision that was not one. */
 import type { Decision, PolicyInput } from './engine.ts'
 import type { Reads } from './reads.ts'
 
@@ -24,7 +24,7 @@ const HINTS = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'op
 /**
  * Two steps: the subject's key (it stands for tenant, roles and scopes), then the resource's number. Both come from
  * the caller and cost no hashing of long texts. The number only finds the place: the facts about the resource are
- * compared on every hit, so that a number that means another tool in the next snapshot is a miss, never a wrong answer.
+ * compared on every hit, so that a number that means another tool in the next snapshot is a miss, never a wrong decision.
  */
 export class DecisionCache {
   readonly #reads: Reads
@@ -100,7 +100,7 @@ export class DecisionCache {
   }
 
   /** Returns how many there were. */
-  forget(): number {
+  clearCache(): number {
     const had = this.#size
     this.#subjects.clear()
     this.#size = 0

@@ -1,4 +1,4 @@
-/** From what an engine answered to a Decision. Whatever is not plainly a decision is a denial; nothing is evaluated here. */
+/** Reads the result of an engine as a Decision. Anything that is not a valid decision is a denial. It evaluates no policy. */
 import { isObject } from '../../model/is-object.ts'
 import type { DenialReason } from '../call/refusal.ts'
 import type { Decision } from './engine.ts'
@@ -13,7 +13,7 @@ export type PolicyFailure =
   | 'unreachable'
   | 'closed'
 
-/** Told of every decision that could not be made. `detail` is for logs. */
+/** Called for every evaluation that failed. `detail` is for logs. */
 export type OnPolicyFailure = (failure: PolicyFailure, detail: string) => void
 
 /** A denial must have a reason; this one stands where a policy gave none. */
@@ -35,7 +35,7 @@ export function unavailable(revision: string): Decision {
 
 /**
  * Checks the decision document `{allow, reasons, obligations}`.
- * @returns undefined when it is none: then nobody may guess what was meant.
+ * @returns undefined when it is not a valid decision: the gateway does not guess its meaning.
  */
 export function decisionOf(document: unknown, revision: string): Decision | undefined {
   if (!isObject(document) || typeof document.allow !== 'boolean') return undefined

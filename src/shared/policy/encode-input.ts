@@ -3,7 +3,7 @@ import type { PolicyInput } from './engine.ts'
 import type { InputPath, Reads } from './reads.ts'
 
 /**
- * Only for reads that were found by analysis: leaving out what a rule does read would change its answer.
+ * Only for reads that were found by analysis: leaving out what a rule does read would change its decision.
  * The subject's part is kept from one call to the next, because one caller asks about many resources.
  */
 export function inputEncoder(reads: Reads): (input: PolicyInput) => string {

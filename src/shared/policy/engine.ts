@@ -19,7 +19,7 @@ export interface PolicyInput {
     readonly type: 'tool' | 'tools' | 'api' | 'admin' | 'control'
     readonly id: string
     readonly properties: {
-      /** Tenant the resource belongs to; null = everybody's. */
+      /** Tenant the resource belongs to; null = shared by all tenants. */
       readonly tenant: string | null
       /** True: it belongs to the caller's own application (a subscription, a key). */
       readonly own?: boolean
@@ -40,7 +40,7 @@ export interface PolicyInput {
   }
 }
 
-/** What the policy answered. A denial has at least one reason. */
+/** The decision of the policy. A denial has at least one reason. */
 export interface Decision {
   readonly allow: boolean
   readonly reasons: readonly DenialReason[]
@@ -61,13 +61,13 @@ export interface PreparedPolicy {
   readonly revision: string
   /**
    * Decides about one call. Never throws: undefined results, errors and time-outs are denials with `unavailable`.
-   * @param subjectKey same for callers the policy cannot tell apart (Principal.visibilityKey); decisions may be remembered under it.
-   * @param resourceKey same for resources the policy cannot tell apart, such as the tool's index in the snapshot.
+   * @param subjectKey same for callers the policy cannot distinguish (Principal.visibilityKey); decisions may be cached under it.
+   * @param resourceKey same for resources the policy cannot distinguish, such as the tool's index in the snapshot.
    */
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision>
-  /** How many decisions are remembered; forgetting returns how many there were. */
+  /** How many decisions are cached; `clearCache` returns how many there were. */
   readonly cached: number
-  forget(): number
+  clearCache(): number
   close(): void
 }
 
@@ -76,7 +76,7 @@ export interface PolicyEngine {
   prepare(bundle: Uint8Array): Promise<PreparedPolicy>
 }
 
-/** Is told of every decision about a call. */
+/** Receives every decision about a call. */
 export interface DecisionObserver {
   /**
    * Never throws and never waits.

@@ -1,4 +1,4 @@
-/** What an entrypoint reads of its input (METADATA `custom.reads`), and whether that may be remembered. It evaluates and remembers nothing. */
+/** What an entrypoint reads of its input (METADATA `custom.reads`), and whether that may be cached. It evaluates and caches nothing. */
 
 /** Every path of the input that a rule may read; `schemas/input.json` says the same to rego authors. */
 export const INPUT_PATHS = [
@@ -32,7 +32,7 @@ export interface Reads {
   readonly paths: readonly string[]
   /** Whether the entrypoint reads the path, or something above or below it. */
   touches(path: InputPath): boolean
-  /** False when it reads what differs at every call: such decisions are made anew each time. */
+  /** False when it reads what differs at every call: such decisions are made again each time. */
   readonly cacheable: boolean
 }
 
@@ -48,7 +48,7 @@ export function readsOf(paths: readonly string[]): Reads {
   for (const path of paths) {
     const fits = INPUT_PATHS.filter(known => path === '' || within(known, path) || within(path, known))
     if (fits.length === 0) {
-      throw new Error(`reads names "${path}", which is no part of the input; see schemas/input.json`)
+      throw new Error(`reads names "${path}", which is not part of the input; see schemas/input.json`)
     }
     for (const known of fits) touched.add(known)
   }

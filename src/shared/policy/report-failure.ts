@@ -1,10 +1,10 @@
-/** Tells of decisions that could not be made: every one to the counter, at most one a second to the log. */
+/** Reports evaluations that failed: every one to the counter, at most one a second to the log. It makes no decision. */
 import type { OnPolicyFailure } from './decision.ts'
 
 const LOG_EVERY_MS = 1000
 
 export interface FailureSinks {
-  /** Told of each. */
+  /** Called for each. */
   readonly onFailure?: OnPolicyFailure
   /** A policy that fails fails at every call: its log must not become the next problem. */
   readonly log?: { warn(fields: object, message: string): void }

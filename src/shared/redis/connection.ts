@@ -19,7 +19,7 @@ const CLOSE_TIMEOUT_MS = 200
 /** A connection that has been silent for so long while a response is pending is half-open (RFC 9293 §3.5.1), and is replaced. */
 const SILENCE_TIMEOUT_MS = 2_000
 
-/** Signals wait for nobody, so a subscription may take longer than a command of a call. */
+/** No call waits for signals, so a subscription may take longer than a command of a call. */
 export const SUBSCRIBER_COMMAND_TIMEOUT_MS = 2_000
 
 /** Connects in the background. The library's own defaults hold a command for over 25 s while the server is stalled. */
@@ -28,7 +28,7 @@ export function openConnection(url: string, options: ConnectionOptions): RedisCo
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // the library subscribes again with a promise that nobody can catch; `keepSubscribed` does it instead
+    // the library subscribes again with a promise that cannot be caught; `keepSubscribed` does it instead
     autoResubscribe: false,
     commandTimeout: commandTimeoutMs,
     socketTimeout: SILENCE_TIMEOUT_MS + commandTimeoutMs,

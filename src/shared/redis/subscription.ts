@@ -1,4 +1,4 @@
-/** Keeps a connection subscribed to a channel, whatever becomes of the server. It does not know what the messages mean. */
+/** Keeps a connection subscribed to a channel across restarts of the server. It does not know what the messages mean. */
 import { Backoff } from '../async/backoff.ts'
 import type { RedisConnection } from './connection.ts'
 
@@ -11,7 +11,7 @@ export interface SubscriptionOptions {
 }
 
 const BACKOFF = { firstMs: 100, maxMs: 2_000 }
-/** A subscriber sends nothing of its own, so only a ping finds a connection that is half-open. */
+/** A subscriber sends no commands, so only a ping finds a connection that is half-open. */
 const PING_MS = 5_000
 
 /**

@@ -30,14 +30,14 @@ export class Deadlines<T extends Watched> {
     this.#timer = setInterval(() => this.#sweep(), stepMs).unref()
   }
 
-  /** Starts the time of an item, anew when it is watched already. */
+  /** Starts the time of an item, again when it is watched already. */
   watch(item: T): void {
-    this.forget(item)
+    this.unwatch(item)
     item.watchedSinceMs = this.#nowMs
     this.#chain.append(item)
   }
 
-  forget(item: T): void {
+  unwatch(item: T): void {
     if (item.watchedSinceMs === NOT_WATCHED) return
     this.#chain.remove(item)
     item.watchedSinceMs = NOT_WATCHED
@@ -51,7 +51,7 @@ export class Deadlines<T extends Watched> {
     this.#nowMs = performance.now()
     for (let item = this.#chain.first; item !== undefined; item = this.#chain.first) {
       if (this.#nowMs - item.watchedSinceMs <= this.#lateMs) return
-      this.forget(item)
+      this.unwatch(item)
       this.#onLate(item)
     }
   }

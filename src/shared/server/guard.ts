@@ -1,6 +1,6 @@
 /**
  * What a request head must look like before anything else looks at it, the same for every listener; pure, and
- * it answers nobody. It stands in front of request smuggling: a head two parties could read differently is
+ * it sends no response. It prevents request smuggling: a head two parties could read differently is
  * refused, never repaired (RFC 9112 §3.2, §6.1, §6.3).
  */
 
@@ -45,7 +45,7 @@ export interface RequestHead {
 }
 
 /**
- * Refusals whose head is sound but too big: they may be answered (414, 431); for all others the connection is
+ * Refusals whose head is sound but too big: they may get a response (414, 431); for all others the connection is
  * closed unanswered.
  */
 export function statusOf(refusal: ListenerRefusal): number | undefined {
@@ -112,7 +112,7 @@ function consistsOf(table: Uint8Array, text: string): boolean {
 
 let lastHost = ''
 
-/** Nearly every request names the same host, so the last sound one is remembered. */
+/** Nearly every request names the same host, so the last sound one is cached. */
 function isHost(host: string): boolean {
   if (host === lastHost) return host !== ''
   if (!HOST.test(host)) return false

@@ -1,7 +1,7 @@
 /** What both listeners say when they cannot listen, and where an unhandled error of a handler goes. */
 
 /**
- * The error of a port that cannot be had, in one sentence with the mend.
+ * The error of a port that cannot be bound, in one sentence with the fix.
  * @param reason what the system said, when it said more than "no".
  */
 export function portTaken(
@@ -15,7 +15,7 @@ export function portTaken(
 }
 
 /**
- * For listeners without `onHandlerError`: an error nobody handles must end loudly, not be lost in a callback.
+ * For listeners without `onHandlerError`: an unhandled error must end the process, not be lost in a callback.
  */
 export function throwUncaught(error: unknown): void {
   setImmediate(() => {

@@ -21,7 +21,7 @@ export interface HttpRequest {
   readonly rawHeaders: readonly string[]
   /**
    * Address of the peer in text form; IPv4-mapped IPv6 is given as IPv4.
-   * Read it before the answer is complete: an address first asked for afterwards is ''.
+   * Read it before the response is complete: an address first asked for afterwards is ''.
    */
   readonly peerAddress: string
   /** Declared length of the body; 0 when there is none, -1 when chunked. */
@@ -30,67 +30,67 @@ export interface HttpRequest {
   /**
    * Reads the whole body and hands it over once. Must be called synchronously in the handler. A body over
    * `maxBytes` (declared, or counted while reading) is never delivered: `tooLarge` is called instead, once.
-   * Neither is called when the client goes away. An absent or over-declared body is told before this returns.
+   * Neither is called when the client disconnects. For an absent or over-declared body, one of them is called before this returns.
    */
   readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void
   /**
    * Hands the body over piece by piece; each piece is a copy. Must be called synchronously in the handler.
    * `pause`/`resume` of the returned object hold the sender back (TCP backpressure); the time paused does not
-   * count against `bodyTimeoutMs`. `end` is not called when the client goes away: `onAbort` tells.
+   * count against `bodyTimeoutMs`. `end` is not called when the client disconnects: `onAbort` is.
    */
   streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void }
 }
 
 /**
- * Headers of an answer, flat: name, value, name, value … Names lower case, values ISO 8859-1 without control
+ * Headers of a response, flat: name, value, name, value … Names lower case, values ISO 8859-1 without control
  * characters. The listener sets Content-Length, Transfer-Encoding, Connection and Date; naming one of them
  * throws.
  */
 export type HeaderList = readonly string[]
 
-/** An answer whose body is sent piece by piece (SSE, proxied bodies). */
+/** A response whose body is sent piece by piece (SSE, proxied bodies). */
 export interface ResponseStream {
   /**
    * Sends a piece; the bytes belong to the stream from then on. Returns false when the client reads too slowly
    * and the piece was **kept** in our buffer: stop until `onDrain`. A piece that would take what is kept beyond
-   * `maxBufferedBytes` (256 KiB) closes the connection instead, and `onAbort` tells. With nothing kept, one
+   * `maxBufferedBytes` (256 KiB) closes the connection instead, and calls `onAbort`. With nothing kept, one
    * piece of any size is taken.
    */
   write(chunk: string | Uint8Array): boolean
   /** Bytes accepted but not yet taken by the operating system. */
   readonly bufferedBytes: number
-  /** Told each time everything kept has left; one listener, the last one set. */
+  /** Called each time the buffer is empty again; one listener, the last one set. */
   onDrain(listener: () => void): void
   /**
-   * Ends the answer. One that is shorter than its declared length ends with the connection instead; what is
+   * Ends the response. One that is shorter than its declared length ends with the connection instead; what is
    * beyond it is dropped.
    */
   end(lastChunk?: string | Uint8Array): void
 }
 
 export interface HttpResponse {
-  /** True once the client has gone or the answer is complete; every method is then a no-op. */
+  /** True once the client has gone or the response is complete; every method is then a no-op. */
   readonly closed: boolean
   /**
-   * Told once when the exchange ends without the handler's answer: the client went away, was cut for reading or
+   * Called once when the exchange ends without the handler's response: the client disconnected, was cut for reading or
    * sending too slowly, or the listener closed. Never after `send`/`end`; at once when it has happened already.
    */
   onAbort(listener: () => void): void
   /**
-   * Answers in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
+   * Sends the response in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
    * reading is cut after about 10 s without progress; until then the body is held, not copied. Once `stream`
-   * has begun an answer, another one closes the connection: half an answer must not look whole.
-   * @param rest follows the body: bytes that many answers share, which are not copied.
+   * has begun a response, another one closes the connection: half a response must not look whole.
+   * @param rest follows the body: bytes that many responses share, which are not copied.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
   send(status: number, headers: HeaderList, body?: string | Uint8Array, rest?: Uint8Array): void
   /**
-   * Starts a streamed answer. `contentLength` when it is known; else chunked. The head may wait for the first
+   * Starts a streamed response. `contentLength` when it is known; else chunked. The head may wait for the first
    * piece, so an event stream begins with a comment.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
   stream(status: number, headers: HeaderList, contentLength?: number): ResponseStream
-  /** Closes the connection at once, answer or not. */
+  /** Closes the connection at once, with or without a response. */
   destroy(): void
 }
 
@@ -130,10 +130,10 @@ export interface ListenerOptions {
    */
   readonly sharePort: boolean
   /**
-   * Told of anything the handler threw; the request was answered 500. Without it the error is thrown uncaught.
+   * Called with every error of the handler; the client gets status 500. Without it the error is thrown uncaught.
    */
   readonly onHandlerError?: (error: unknown) => void
-  /** Told of every connection the guard closed and every slow reader or sender that was cut; for metrics. */
+  /** Called for every connection the guard closed and every slow reader or sender that was cut; for metrics. */
   readonly onRefused: (reason: ListenerRefusal) => void
 }
 
@@ -157,7 +157,7 @@ export interface Listener {
   readonly kind: 'uws' | 'node'
   /** @throws Error naming host, port and the setting to change when the port is taken. */
   listen(): Promise<{ readonly port: number }>
-  /** Takes no new connections; those open go on, and each further answer carries `Connection: close`. */
+  /** Takes no new connections; open ones continue, and each further response carries `Connection: close`. */
   stopAccepting(): void
   /** Closes everything that is still open. */
   close(): Promise<void>

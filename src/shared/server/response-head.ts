@@ -1,17 +1,17 @@
 /**
- * The head of an answer, checked and rendered: no header may carry a line break or speak about framing. It
+ * The head of a response, checked and rendered: no header may carry a line break or affect framing. It
  * sends nothing.
  */
 import { STATUS_CODES } from 'node:http'
 import { codeAt } from '../../model/code-at.ts'
 import type { HeaderList } from './listener.ts'
 
-/** What the listener alone decides; a handler that names one would frame the answer a second time. */
+/** What the listener alone decides; a handler that names one would frame the response a second time. */
 const OURS = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'date'])
 const NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
 
 /**
- * Names seen before and found sound; answers use a few dozen, and the bound keeps a proxied backend from
+ * Names that were found valid; responses use a few dozen, and the bound keeps a proxied backend from
  * filling it.
  */
 const knownNames = new Set<string>()
@@ -23,7 +23,7 @@ const statusLines: readonly string[] = Array.from(
   (_, status) => `${status} ${STATUS_CODES[status] ?? 'Unknown'}`,
 )
 
-/** Answers that have no body and no Content-Length (RFC 9110 §6.4.1, §8.6). */
+/** Statuses without body and Content-Length (RFC 9110 §6.4.1, §8.6). */
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 304
 }
@@ -70,7 +70,8 @@ export function statusLine(status: number): string {
 /** True when the value goes beyond ASCII. */
 function checkHeader(name: string, value: string | undefined): boolean {
   if (!knownNames.has(name)) {
-    if (OURS.has(name)) throw new Error(`header "${name}" is set by the listener; leave it out of the answer`)
+    if (OURS.has(name))
+      throw new Error(`header "${name}" is set by the listener; remove it from the response`)
     if (!NAME.test(name)) throw new Error(`header name ${JSON.stringify(name)} is not a lower-case token`)
     if (knownNames.size < MAX_KNOWN_NAMES) knownNames.add(name)
   }

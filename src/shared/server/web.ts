@@ -1,6 +1,6 @@
 /**
  * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: bodies
- * bounded, aborts propagated, streamed answers held back with the client. For the control plane; the data plane
+ * bounded, aborts propagated, streamed responses held back with the client. For the control plane; the data plane
  * reads the listener's own types.
  */
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
@@ -8,13 +8,13 @@ import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream
 export type WebHandler = (request: Request) => Response | Promise<Response>
 
 export interface WebMountOptions {
-  /** A longer request body is answered 413 without calling the handler. */
+  /** A longer request body is given status 413 without calling the handler. */
   readonly maxBodyBytes: number
   /** Scheme of the URLs the handler sees; the authority is the request's Host. */
   readonly scheme: 'http' | 'https'
   /**
-   * Told of what the handler or its body stream threw; the client got 500, or a broken connection once the
-   * answer had begun.
+   * Called with every error of the handler or its body stream; the client got 500, or a broken connection once the
+   * response had begun.
    */
   readonly onError: (error: unknown) => void
 }
@@ -30,7 +30,7 @@ const DROPPED = new Set([
   'trailer',
 ])
 
-/** The handler's `request.signal` fires when the client goes away. */
+/** The handler's `request.signal` fires when the client disconnects. */
 export function mountWeb(handler: WebHandler, options: WebMountOptions): HttpHandler {
   return (request, response) => {
     request.readBody(
@@ -55,11 +55,11 @@ async function respond(
     const reply = await handler(webRequest(request, options.scheme, body, gone.signal))
     await deliver(reply, request.method === 'HEAD', response, gone.signal)
   } catch (error) {
-    // What a handler throws because its client left is no fault.
+    // An error that follows from the client's disconnect is not a fault.
     if (gone.signal.aborted) return
     options.onError(error)
-    // Once an answer has begun this breaks the connection, so that half an answer never looks whole.
-    refuse(response, 500, 'internal_error', 'the request could not be answered')
+    // Once a response has begun this breaks the connection, so that half a response never looks whole.
+    refuse(response, 500, 'internal_error', 'the request failed because of an internal error')
   }
 }
 
@@ -101,7 +101,7 @@ async function deliver(
   const cancel = (): void => void reader.cancel().catch(() => {})
   if (gone.aborted) cancel()
   else gone.addEventListener('abort', cancel, { once: true })
-  // Nearly every answer is one piece in memory: it goes out in one write, with its length.
+  // Nearly every response is one piece in memory: it goes out in one write, with its length.
   const first = await reader.read()
   const next = reader.read()
   const early = first.done ? first : await Promise.race([next, oneTurn()])

@@ -1,7 +1,7 @@
-/** What is counted of every call, in the cheapest form that can still be scraped: no label is hashed and no text made when a call ends. */
+/** Counts of every call, in the cheapest form that can still be scraped. It hashes no label and formats no text when a call ends. */
 import { Histogram } from './histogram.ts'
 
-/** Stands for all consumers beyond those that have a label of their own. */
+/** The label of all consumers beyond `maxConsumers`. */
 const OTHER = 'other'
 
 interface Count {
@@ -24,7 +24,7 @@ export class CallCounts {
   readonly #byAction = new Map<string, Map<string, Count>>()
   readonly #maxConsumers: number
 
-  /** @param maxConsumers that have a label of their own; the others share one */
+  /** @param maxConsumers with separate labels; the others share one */
   constructor(maxConsumers: number) {
     this.#maxConsumers = maxConsumers
   }
@@ -57,7 +57,7 @@ export class CallCounts {
     return this.#byConsumer.get(this.labelOf(consumer))!
   }
 
-  /** The consumer's own label while there is room for it, `other` from then on. */
+  /** The consumer's own label up to the limit, `other` beyond it. */
   labelOf(consumer: string): string {
     if (this.#byConsumer.has(consumer)) return consumer
     // the label of the others takes no place

@@ -11,7 +11,7 @@ export class HistogramSeries {
     this.#cells = new Float64Array(bounds.length + 2)
   }
 
-  /** @throws TypeError for what is no finite number: it would spoil the sum for good */
+  /** @throws TypeError unless the value is finite: NaN or infinity would corrupt the sum */
   observe(value: number): void {
     if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be counted in a histogram`)
     const bounds = this.#bounds

@@ -1,4 +1,4 @@
-/** The interface of the log that every room takes. Room code never formats a line itself. */
+/** The interface of the log that every part receives. It formats no line. */
 
 export interface Log {
   /** Whether lines of this level are written anywhere. */

@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import type { Log } from './log.ts'
 
-/** Whatever a careless caller puts in: these never reach a line. */
+/** Fields that never reach a line, even if a caller passes them. */
 const REDACTED = [
   'authorization',
   'token',

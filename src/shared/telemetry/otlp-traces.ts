@@ -11,7 +11,7 @@ export interface OtlpTraces extends CallTraces {
   close(): Promise<void>
 }
 
-/** Ids that others were told of before there was a span: the SDK is to use them. */
+/** Ids that were sent to others before the span exists: the SDK has to use them. */
 class GivenIds implements IdGenerator {
   traceId = ''
   spanId = ''

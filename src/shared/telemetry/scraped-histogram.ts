@@ -1,4 +1,4 @@
-/** Shows a histogram of ours to prom-client as one of its own, so that it renders it and merges it with those of other threads. It counts nothing. */
+/** Presents a histogram of ours to prom-client as a metric, so that it renders it and merges it with those of other threads. It counts nothing. */
 import type { Metric } from 'prom-client'
 import type { Histogram } from './histogram.ts'
 

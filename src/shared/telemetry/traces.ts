@@ -1,11 +1,11 @@
-/** The interface of traces: what is told of a call that has ended. It exports nothing. */
+/** The interface of traces: what is exported of a call that has ended. It exports nothing. */
 
 export interface TracedStep {
   readonly name: string
   /** Unix ms with fractions. */
   readonly startedAtMs: number
   readonly endedAtMs: number
-  /** 16 hex digits where others have been told of it; '' = any. */
+  /** 16 hex digits when the id was sent to others; '' = any. */
   readonly spanId: string
 }
 

@@ -1,7 +1,7 @@
-/** Questions, answers and news between two threads over one MessagePort, the same at both ends. It knows no subject. */
+/** Requests, responses and notifications between two threads over one MessagePort, the same at both ends. It knows no subject. */
 import type { MessagePort } from 'node:worker_threads'
 
-/** What the other end may ask for and tell, by name. Arguments and answers are plain data. */
+/** What the other end may request and report, by name. Arguments and results are plain data. */
 export type Subjects = Readonly<Record<string, (...args: never[]) => unknown>>
 
 type Message =
@@ -27,7 +27,7 @@ export class PortLine {
   #asked = 0
   #closed = false
 
-  /** @param timeoutMs after which a question counts as not answered */
+  /** @param timeoutMs after which a request has failed */
   constructor(port: MessagePort, subjects: Subjects = {}, timeoutMs = 10_000) {
     this.#port = port
     this.#subjects = subjects
@@ -47,7 +47,7 @@ export class PortLine {
     this.#subjects = { ...this.#subjects, ...subjects }
   }
 
-  /** Rejects with what the other end threw, or when it does not answer in time or has gone. */
+  /** Rejects with what the other end threw, or when it does not respond in time or has ended. */
   ask<T>(of: string, ...args: readonly unknown[]): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the other thread has ended'))
     if (this.#waiting.size >= MAX_WAITING)
@@ -56,7 +56,7 @@ export class PortLine {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id)
-        reject(new Error(`the other thread did not answer "${of}" within ${this.#timeoutMs} ms`))
+        reject(new Error(`the other thread did not respond to "${of}" within ${this.#timeoutMs} ms`))
       }, this.#timeoutMs)
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, timer })
       this.#port.postMessage({ ask: id, of, args } satisfies Message)
@@ -93,7 +93,7 @@ export class PortLine {
     let reply: Message
     try {
       const subject = this.#subject(of)
-      if (subject === undefined) throw new Error(`nobody here answers "${of}"`)
+      if (subject === undefined) throw new Error(`this thread has no handler for "${of}"`)
       reply = { response, value: await subject(...(args as never[])) }
     } catch (error) {
       reply = { response, fault: (error as Error).message }

@@ -19,14 +19,14 @@ const platform = principal({
 const store = await openMigratedStore({ url, dataDir, now: Date.now, onFault })
 const control = createControlPlane({
   store,
-  verifier: { ready: true, verify: () => platform, forget: () => 0, close() {} },
+  verifier: { ready: true, verify: () => platform, clearCache: () => 0, close() {} },
   // What may be done is not the question here; the policy's own suites ask it.
   policy: () => ({
     engine: 'opa-wasm',
     revision: 'crash',
     decide: () => ({ allow: true, reasons: [], revision: 'crash' }),
     cached: 0,
-    forget: () => 0,
+    clearCache: () => 0,
     close() {},
   }),
   gatewayUrl: 'http://gw.example',

@@ -73,7 +73,7 @@ const verifier: TokenVerifier = {
     if (token === 'expired') return refuse('token_expired')
     return caller === undefined ? refuse('token_signature') : principalOf(token, caller)
   },
-  forget: () => 0,
+  clearCache: () => 0,
   close() {},
 }
 

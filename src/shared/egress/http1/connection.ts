@@ -91,7 +91,7 @@ export class Connection implements ResponseSink {
 
   /** From the socket: the first `length` bytes are new and valid only during the call. @returns false to pause reading */
   onBytes(length: number, bytes: Buffer): boolean {
-    // bytes that answer no request would be taken for the answer to the next one
+    // bytes that belong to no request would be taken for the response to the next one
     if (this.#handler === undefined) {
       this.destroy()
       return false
@@ -126,7 +126,7 @@ export class Connection implements ResponseSink {
     this.#handler = undefined
     const socket = this.#socket!
     const idleMs = this.#reusable ? this.#owner.idleMs(this.#declaredMs) : 0
-    // an answer before the request was written whole leaves bytes on their way that belong to it
+    // a response before the request was written whole leaves bytes on their way that belong to it
     if (idleMs > 0 && socket.writableLength === 0 && this.open) {
       this.idleUntilMs = performance.now() + idleMs
       if (this.#paused) socket.resume()

@@ -15,12 +15,12 @@ export interface Http1PoolOptions {
   readonly host: string
   readonly open: OpenSocket
   readonly maxConnections: number
-  /** How long an idle connection is kept when the peer names no time of its own. */
+  /** How long an idle connection is kept when the peer sends no `Keep-Alive` timeout. */
   readonly keepAliveTimeoutMs: number
   readonly keepAliveMaxMs: number
 }
 
-/** The peer's clock began when it sent its answer: this much earlier we stop to rely on it. */
+/** The peer's timeout began when it sent its response, so the connection is given up this much earlier. */
 const KEEP_ALIVE_MARGIN_MS = 1000
 /** Withdrawn requests are swept from the queue when it has grown this long. */
 const SWEEP_LENGTH = 256

@@ -21,7 +21,7 @@ const SPECIAL = new Set([
 const verdicts = new Map<string, boolean>()
 const VERDICTS_CACHED = 512
 const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,256}$/
-/** Those whose answers are framed like any other (RFC 9110 §9.3); CONNECT is not. */
+/** Methods whose responses have regular framing (RFC 9110 §9.3); CONNECT is not. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /**

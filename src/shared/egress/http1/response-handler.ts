@@ -1,4 +1,4 @@
-/** What a call offers to whatever carries it, undici or our own connections: the raw dispatch interface of undici 7. Types only. */
+/** The callbacks of a call for undici or our own connections: the raw dispatch interface of undici 7. Types only. */
 import type { EgressHeaders } from '../egress.ts'
 
 export interface ResponseHandler {
@@ -7,7 +7,7 @@ export interface ResponseHandler {
   /** A connection is about to carry the request; `abort` takes the request back, or closes the connection once bytes have left. */
   onConnect(abort: () => void): void
   /**
-   * A head has arrived; called once per informational answer too (status below 200).
+   * A head has arrived; also called for each informational response (status below 200).
    * @param wire our own parser's headers, or undici's name, value, name, value … in Latin-1
    * @param resume goes on after `onData` asked for a pause
    */
@@ -33,7 +33,7 @@ export interface WholeRequest {
 export class Http1Error extends Error {
   readonly code: string
 
-  /** @param code `HPE_…` for an answer that is not HTTP, `UND_ERR_INVALID_ARG` for a request that cannot be sent, `UND_ERR_SOCKET` … */
+  /** @param code `HPE_…` for a response that is not HTTP, `UND_ERR_INVALID_ARG` for a request that cannot be sent, `UND_ERR_SOCKET` … */
   constructor(code: string, message: string) {
     super(message)
     this.code = code

@@ -1,4 +1,4 @@
-/** Reads the head of an answer (RFC 9112 §4 and §5), strictly. It knows nothing of bodies and sockets. */
+/** Reads the head of a response (RFC 9112 §4 and §5), strictly. It knows nothing of bodies and sockets. */
 
 import { codeAt } from '../../../model/code-at.ts'
 import type { EgressHeaders } from '../egress.ts'
@@ -35,7 +35,7 @@ export class ResponseHead implements EgressHeaders {
     return found ?? ''
   }
 
-  /** @param method of the request: the answer to HEAD has no body whatever its head says (RFC 9112 §6.3) */
+  /** @param method of the request: the response to HEAD never has a body (RFC 9112 §6.3) */
   framing(method: string): Framing {
     const { status } = this
     if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return 'none'
@@ -49,7 +49,7 @@ interface HeadFraming {
   contentLength: number
   chunked: boolean
   keepAlive: boolean
-  /** `Connection: close` was seen; it wins over whatever else is said. */
+  /** `Connection: close` was seen; it overrides `keep-alive`. */
   closing: boolean
   keepAliveMs: number | undefined
 }
@@ -184,5 +184,5 @@ function isBlank(code: number): boolean {
 }
 
 function bad(code: string): Http1Error {
-  return new Http1Error(code, 'the answer is not valid HTTP/1.1')
+  return new Http1Error(code, 'the response is not valid HTTP/1.1')
 }

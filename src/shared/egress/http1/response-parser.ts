@@ -1,9 +1,9 @@
-/** Takes the bytes of one answer apart as they arrive (RFC 9112 §6 and §7). It owns no socket and knows no timeouts. */
+/** Takes the bytes of one response apart as they arrive (RFC 9112 §6 and §7). It owns no socket and knows no timeouts. */
 
 import { Http1Error } from './response-handler.ts'
 import { type Framing, type ResponseHead, readHead } from './response-head.ts'
 
-/** Where the parts of an answer go; the chunk is a copy that may be kept. */
+/** Where the parts of a response go; the chunk is a copy that may be kept. */
 export interface ResponseSink {
   head(head: ResponseHead): void
   data(chunk: Uint8Array): void
@@ -14,7 +14,7 @@ const MAX_HEAD_BYTES = 16 * 1024
 const MAX_TRAILER_BYTES = 8 * 1024
 /** A chunk's size with its extensions. */
 const MAX_CHUNK_LINE_BYTES = 256
-/** RFC 9110 §15.2 sets no number; a peer that sends more of them is not going to answer. */
+/** RFC 9110 §15.2 sets no number; a peer that sends more of them will not send a final response. */
 const MAX_INFORMATIONAL = 16
 
 type State =
@@ -42,7 +42,7 @@ export class ResponseParser {
     this.#sink = sink
   }
 
-  /** Expects the answer to a request with this method; whatever came before is forgotten. */
+  /** Starts the response to a request with this method; the state of the previous one is cleared. */
   begin(method: string): void {
     this.#state = 'head'
     this.#method = method
@@ -51,7 +51,7 @@ export class ResponseParser {
     this.#informational = 0
   }
 
-  /** The rest of the answer is of no interest. */
+  /** The rest of the response is of no interest. */
   stop(): void {
     this.#state = 'done'
   }
@@ -62,7 +62,7 @@ export class ResponseParser {
 
   /**
    * @param bytes the first `length` of them are new; they may be overwritten after the call
-   * @returns how many belonged to the answer: fewer than `length` only when it is complete
+   * @returns how many belonged to the response: fewer than `length` only when it is complete
    * @throws Http1Error `HPE_…`; the connection is of no use any more
    */
   feed(bytes: Buffer, length: number): number {
@@ -95,7 +95,7 @@ export class ResponseParser {
 
   /**
    * The peer has closed its side.
-   * @throws Http1Error unless that is how this answer ends
+   * @throws Http1Error unless the response may end this way
    */
   close(): void {
     if (this.#state === 'until-close') this.#state = 'done'
@@ -115,10 +115,10 @@ export class ResponseParser {
     const headBytes = found + 4
     const head = readHead(this.#text.length === headBytes ? this.#text : this.#text.slice(0, headBytes))
     this.#text = ''
-    if (head.status === 101) throw bad('HPE_INVALID_STATUS') // nobody asked for another protocol
+    if (head.status === 101) throw bad('HPE_INVALID_STATUS') // no upgrade was requested
     if (head.status < 200) {
       if (++this.#informational > MAX_INFORMATIONAL) throw bad('HPE_HEADER_OVERFLOW')
-      // nothing of its own follows it but the next head (RFC 9110 §15.2)
+      // only the next head follows it (RFC 9110 §15.2)
       if (!head.keepAlive || head.chunked || head.contentLength >= 0) throw bad('HPE_INVALID_STATUS')
     } else this.#enterBody(head.framing(this.#method), head)
     this.#sink.head(head)
@@ -168,7 +168,7 @@ export class ResponseParser {
     return next
   }
 
-  /** Trailers are checked for their form and dropped: nobody here reads them. */
+  /** Trailers are checked for their form and dropped. */
   #readTrailer(bytes: Buffer, at: number, length: number): number {
     const next = this.#readLine(bytes, at, length, MAX_TRAILER_BYTES - this.#trailerBytes)
     if (next < 0) return length
@@ -208,5 +208,5 @@ function copy(bytes: Buffer, from: number, to: number): Uint8Array {
 }
 
 function bad(code: string): Http1Error {
-  return new Http1Error(code, 'the answer is not valid HTTP/1.1')
+  return new Http1Error(code, 'the response is not valid HTTP/1.1')
 }

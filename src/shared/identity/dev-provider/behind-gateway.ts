@@ -1,4 +1,4 @@
-/** Corrects answers of the development provider that would trip clients which found it through the gateway. It answers nothing itself. */
+/** Corrects responses of the development provider for clients that discovered it through the gateway. It sends no response itself. */
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 /**

@@ -15,7 +15,7 @@ export interface ConfigurationParts {
   readonly clients: readonly DevClient[]
   /** Path of the issuer, before every address. */
   readonly mountPath: string
-  /** Of the library: thrown for a resource that is no address. */
+  /** Of the library: thrown for a resource that is not a URL. */
   readonly InvalidTarget: new (
     description?: string,
   ) => Error

@@ -87,7 +87,7 @@ async function buildHandler(
   return (request, response) => {
     const path = request.url ?? '/'
     if (!path.startsWith(`${REALM}/`)) return void response.writeHead(404).end()
-    // Addresses in its answers are those of the issuer, whatever name the request came in under.
+    // URLs in responses begin with the issuer, not with the host name of the request.
     request.headers.host = host
     request.headers['x-forwarded-host'] = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)

@@ -6,7 +6,7 @@ import { DEV_ACCOUNTS, type DevAccount, OIDC_SCOPES } from './people.ts'
 const MAX_FORM_BYTES = 4096
 
 /**
- * Answers `/interaction/<uid>`: GET shows the page, POST `account=<id>` (form-encoded) signs in and consents in one step, so that
+ * Serves `/interaction/<uid>`: GET shows the page, POST `account=<id>` (form-encoded) signs in and consents in one step, so that
  * a script needs no more than a cookie jar; POST `abort=1` goes back to the client with `access_denied`.
  */
 export async function respondToInteraction(
@@ -39,7 +39,7 @@ export async function respondToInteraction(
   }
   const account = DEV_ACCOUNTS.find(one => one.id === form.get('account'))
   if (form.has('abort') || account === undefined) {
-    const error_description = form.has('abort') ? 'the user declined' : 'there is no such account'
+    const error_description = form.has('abort') ? 'the user declined' : 'the account does not exist'
     await provider.interactionFinished(request, response, { error: 'access_denied', error_description })
     return
   }

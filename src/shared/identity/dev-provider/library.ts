@@ -5,7 +5,7 @@ type Library = typeof import('oidc-provider')
 
 /**
  * Runs `work` while notices of the library go to `log.debug`. The library writes them with the global console and offers no
- * other way; lines of anybody else pass through. The console is put back before this returns.
+ * other way; lines of other code pass through. The console is put back before this returns.
  */
 export async function withoutBanners<T>(log: Log, work: () => Promise<T>): Promise<T> {
   const output = globalThis.console

@@ -16,7 +16,7 @@ export interface DevClient extends Grants {
   readonly secret: string
 }
 
-/** Somebody who can sign in on the login page, without a password: the provider listens for developers only. */
+/** A person who can sign in on the login page without a password: the provider is for development only. */
 export interface DevAccount extends Grants {
   readonly id: string
   readonly name: string

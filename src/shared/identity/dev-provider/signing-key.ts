@@ -5,7 +5,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 
 /**
  * The private JWK set in `dataDir`; a start reuses the key, so that tokens and clients outlive a restart of the process.
- * @throws Error naming the file when it exists and is no key set.
+ * @throws Error naming the file when it exists and is not a key set.
  */
 export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys: JWK[] }> {
   const file = join(dataDir, 'dev-identity', 'jwks.json')

@@ -37,7 +37,7 @@ export class BundleDistribution {
     return [...this.#members]
   }
 
-  /** Active from the start, before anybody has joined. */
+  /** Active from the start, before the first member joins. */
   begin(slot: string, bundle: Uint8Array): void {
     this.#active.set(slot, bundle)
   }

@@ -137,7 +137,7 @@ export class PolicyFollower {
     const next = bundle === undefined ? undefined : (await loadBundle(bundle, this.#options)).policy
     return {
       activate: () => {
-        // a changed candidate is another one: nothing that was counted before speaks for it
+        // a changed candidate is another one: earlier counts do not apply to it
         this.#shadow?.close()
         this.#shadow = next === undefined ? undefined : new ShadowPolicy(next)
       },

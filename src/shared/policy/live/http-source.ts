@@ -21,7 +21,7 @@ export function httpSource(address: string, egress: Egress): BundleSource {
       })
       if (response.kind === 'failure') throw new Error(`${name} cannot be read: ${response.message}`)
       if (response.status === 304) return undefined
-      if (response.status !== 200) throw new Error(`${name} answered with status ${response.status}`)
+      if (response.status !== 200) throw new Error(`${name} responded with status ${response.status}`)
       etag = response.headers.get('etag')
       return response.body
     },

@@ -83,7 +83,7 @@ export class LivePolicy {
     return { revision, since, fault: this.#fault, swaps: this.#swaps, rejected: this.#rejected }
   }
 
-  /** Told after each swap, before any other call is decided. */
+  /** Called after each swap, before any other call is decided. */
   onSwap(listener: (next: LoadedPolicy) => void): void {
     this.#listeners.push(listener)
   }
@@ -119,7 +119,7 @@ export class LivePolicy {
     this.#fault = reason
   }
 
-  /** Rules with file and line as they were in a revision; of the present one when that is forgotten. */
+  /** Rules with file and line as they were in a revision; of the current one when that revision was evicted. */
   rulesOf(revision: string): readonly BundleRule[] {
     return this.#rules.get(revision) ?? this.#current.rules
   }

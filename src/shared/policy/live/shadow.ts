@@ -9,7 +9,7 @@ export interface ShadowStatus {
   readonly flipped: number
   /** Decisions the candidate could not make; each stands in the way of a promotion. */
   readonly failed: number
-  /** Decisions nobody compared, because too many waited. */
+  /** Decisions that were not compared because too many were pending. */
   readonly skipped: number
   /** Most frequent first, at most 100 kinds. */
   readonly flips: readonly Flip[]

@@ -8,7 +8,7 @@ export type TenantPolicies = ReadonlyMap<string, PreparedPolicy | null>
 
 type Obligations = NonNullable<Decision['obligations']>
 
-/** The same object as `platform` when there are no tenants' bundles, so that nothing is paid for them. */
+/** The same object as `platform` without tenant bundles, so that they cost nothing. */
 export function tightened(platform: PreparedPolicy, tenants: TenantPolicies): PreparedPolicy {
   return tenants.size === 0 ? platform : new TightenedPolicy(platform, tenants)
 }
@@ -18,7 +18,7 @@ class TightenedPolicy implements PreparedPolicy {
   readonly revision: string
   readonly #platform: PreparedPolicy
   readonly #tenants: TenantPolicies
-  /** Decisions are remembered objects: what two of them make together is remembered with them. */
+  /** Decisions are cached objects: what two of them make together is cached with them. */
   readonly #joined = new WeakMap<Decision, WeakMap<Decision, Decision>>()
 
   constructor(platform: PreparedPolicy, tenants: TenantPolicies) {
@@ -37,11 +37,11 @@ class TightenedPolicy implements PreparedPolicy {
     return this.#each(policy => policy.cached)
   }
 
-  forget(): number {
-    return this.#each(policy => policy.forget())
+  clearCache(): number {
+    return this.#each(policy => policy.clearCache())
   }
 
-  /** The parts are closed by whoever made them ready. */
+  /** The parts are closed by their owner. */
   close(): void {}
 
   #each(count: (policy: PreparedPolicy) => number): number {
@@ -110,7 +110,7 @@ function joinedDecision(first: Decision, second: Decision): Decision {
   })
 }
 
-/** undefined when they contradict each other: then nobody may guess which one counts. */
+/** undefined when they contradict each other: the gateway does not guess which one counts. */
 function joinedObligations(platform: Obligations, tenant: Obligations): Obligations | undefined {
   const joined: Record<string, unknown> = { ...platform }
   for (const [name, parameters] of Object.entries(tenant)) {
@@ -133,7 +133,7 @@ function same(a: unknown, b: unknown): boolean {
 
 function listOf(parameters: unknown, name: string): unknown[] {
   const list = (Object(parameters) as Record<string, unknown>)[name]
-  // what is no list is none for the gateway either, and is refused there
+  // the gateway refuses a value that is not a list
   return Array.isArray(list) ? list : [list]
 }
 

@@ -16,10 +16,10 @@ export interface DecisionEntry {
   readonly masked?: boolean
 }
 
-/** What becomes of arguments: left out, kept with telling names and long texts masked, or kept as they are. */
+/** What becomes of arguments: left out, kept with sensitive names and long texts masked, or kept as they are. */
 export type KeepArguments = 'none' | 'masked' | 'all'
 
-const TELLING =
+const SENSITIVE =
   /pass(word|phrase|wd)?$|secret|token|api_?key|authori[sz]ation|credential|cookie|session|card|cvv|cvc|iban|ssn|pin$/i
 const MAX_TEXT = 256
 const MAX_DEPTH = 8
@@ -75,7 +75,7 @@ function mask(value: unknown, state: { masked: boolean; fields: number }, depth:
   if (state.fields + entries.length > MAX_FIELDS) return hide(state)
   state.fields += entries.length
   return Object.fromEntries(
-    entries.map(([name, item]) => [name, TELLING.test(name) ? hide(state) : mask(item, state, depth + 1)]),
+    entries.map(([name, item]) => [name, SENSITIVE.test(name) ? hide(state) : mask(item, state, depth + 1)]),
   )
 }
 

@@ -7,7 +7,7 @@ const CHUNK_BYTES = 1024 * 1024
 /** A line is never longer: arguments are masked to less. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024
 
-/** @returns undefined when the log holds no such decision, or there is no log. */
+/** @returns undefined when the decision is not in the log, or the log does not exist. */
 export async function findDecision(path: string, id: string): Promise<DecisionEntry | undefined> {
   let files: string[]
   try {

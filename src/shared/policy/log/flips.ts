@@ -22,7 +22,7 @@ type Verdict = Pick<Decision, 'allow' | 'reasons'>
 
 const EXAMPLES = 3
 
-/** @param maxKinds kinds that are told apart. */
+/** @param maxKinds kinds that are counted separately. */
 export function countFlip(
   kinds: FlipKinds,
   maxKinds: number,

@@ -6,8 +6,8 @@ import type { DecisionEntry } from './entry.ts'
 
 /**
  * @param path one file, or the folder with `decisions.ndjson` and what was set aside.
- * @param onDamaged told of each line that is no entry (a crash may cut the last one); reading goes on.
- * @throws Error when there is no log.
+ * @param onDamaged called for each line that is not an entry (a crash may cut the last one); reading goes on.
+ * @throws Error when the log does not exist.
  */
 export async function* readDecisionLog(
   path: string,
@@ -29,19 +29,19 @@ export async function* readDecisionLog(
   }
 }
 
-/** Oldest first. @throws Error when there is no log. */
+/** Oldest first. @throws Error when the log does not exist. */
 export function filesOf(path: string): string[] {
-  if (!existsSync(path)) throw new Error(`there is no decision log at ${path}`)
+  if (!existsSync(path)) throw new Error(`${path} does not exist: no decision log was written there`)
   if (!statSync(path).isDirectory()) return [path]
   const numbered = readdirSync(path).flatMap(name => {
     const match = /^decisions(?:-\d+)?(?:\.(\d+))?\.ndjson$/.exec(name)
     return match === null ? [] : [{ name, n: Number(match[1] ?? 0) }]
   })
-  if (numbered.length === 0) throw new Error(`there is no decision log in ${path}`)
+  if (numbered.length === 0) throw new Error(`${path} holds no decision log`)
   return numbered.sort((a, b) => b.n - a.n).map(({ name }) => join(path, name))
 }
 
-/** undefined when the line is no whole entry. */
+/** undefined when the line is not a complete entry. */
 export function parsed(line: string): DecisionEntry | undefined {
   try {
     const entry = JSON.parse(line) as Partial<DecisionEntry> | null

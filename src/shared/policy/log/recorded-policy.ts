@@ -1,4 +1,4 @@
-/** A policy whose decisions are kept: for whoever asks it without a stage of the pipeline (the control plane). It changes no answer. */
+/** A policy whose decisions are kept: for callers outside the pipeline (the control plane). It changes no decision. */
 import { andThen } from '../../call/and-then.ts'
 import type { Decision, DecisionObserver, PolicyInput, PreparedPolicy } from '../engine.ts'
 
@@ -19,7 +19,7 @@ export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserve
     get cached() {
       return policy.cached
     },
-    forget: () => policy.forget(),
+    clearCache: () => policy.clearCache(),
     close: () => policy.close(),
   }
 }

@@ -12,10 +12,10 @@ export interface RecorderOptions {
   readonly log: DecisionLog | undefined
   /** Folder of that log. */
   readonly dir: string
-  /** Share of the allowed decisions that is kept, 0 to 1. An obligation `log` keeps one whatever this says. */
+  /** Share of the allowed decisions that is kept, 0 to 1. An obligation `log` keeps a decision regardless of it. */
   readonly sampleAllowed: number
   readonly keepArguments: KeepArguments
-  /** Told of every decision, kept or not. */
+  /** Receives every decision, kept or not. */
   readonly also?: (input: PolicyInput, decision: Decision) => void
   /** 0 ≤ x < 1; for tests. */
   readonly random?: () => number

@@ -14,7 +14,7 @@ export interface Replay {
   readonly masked: number
 }
 
-/** Different kinds of flips that are told apart; what comes beyond is one kind. */
+/** Kinds of flips that are counted separately; all further ones count as one kind. */
 const MAX_KINDS = 10_000
 
 /**
@@ -53,7 +53,7 @@ async function decided(policy: PreparedPolicy, entry: DecisionEntry): Promise<De
   return decision
 }
 
-/** A place to remember under; the facts themselves are compared, so that two things at one place only cost a little. */
+/** A cache key; the facts themselves are compared, so a collision costs little. */
 function numberOf({ input }: DecisionEntry): number {
   let hash = 0
   const text = `${input.action.name}\n${input.resource.id}`

@@ -5,7 +5,7 @@ import { filesOf, parsed } from './reader.ts'
 
 const MAX_READ_BYTES = 8 * 1024 * 1024
 
-/** @returns oldest first; empty when there is no log. */
+/** @returns oldest first; empty when the log does not exist. */
 export function lastDecisions(path: string, count: number): readonly DecisionEntry[] {
   let files: string[]
   try {

@@ -8,7 +8,7 @@ import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 export interface DecisionLogOptions {
   /** Made when it is not there. */
   readonly dir: string
-  /** Number of the thread that writes: each has files of its own. Default 0. */
+  /** Number of the thread that writes: each has separate files. Default 0. */
   readonly thread?: number
   /** Share of the allowed decisions that are written, 0 to 1; denials always are. Default 1. */
   readonly sampleAllowed?: number

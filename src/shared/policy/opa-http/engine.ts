@@ -1,4 +1,4 @@
-/** The policy engine that asks a server: OPA, or any decision point that speaks AuthZEN. It fails closed and remembers nothing. */
+/** The policy engine that asks a server: OPA, or any decision point that implements AuthZEN. It fails closed and caches nothing. */
 import { CircuitBreaker } from '../../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'
 import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
@@ -39,7 +39,7 @@ export function createOpaHttpEngine(options: OpaHttpOptions): PolicyEngine {
 
 class OpaHttpPolicy implements PreparedPolicy {
   readonly engine = 'opa-http'
-  /** Each answer depends on the moment: what the server decides next, nobody here can know. */
+  /** Nothing is cached: the server may decide differently at any time. */
   readonly cached = 0
   readonly #url: string
   readonly #form: Form
@@ -71,7 +71,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     ]
   }
 
-  /** Of the last answer: a server changes its policy without telling. */
+  /** Of the last response: the server does not announce a change of its policy. */
   get revision(): string {
     return this.#revision
   }
@@ -80,11 +80,11 @@ class OpaHttpPolicy implements PreparedPolicy {
     if (this.#closed) return this.#fail('closed', 'the policy was closed')
     const askedAt = this.#now()
     if (!(await this.#concurrencyLimit.enter())) {
-      return this.#fail('overtime', 'too many questions wait for the policy server')
+      return this.#fail('overtime', 'too many requests are pending for the policy server')
     }
     try {
       const leftMs = this.#timeoutMs - (this.#now() - askedAt)
-      if (leftMs <= 0) return this.#fail('overtime', 'the question waited too long for its turn')
+      if (leftMs <= 0) return this.#fail('overtime', 'the request was pending for too long')
       const body = this.#form.request(input)
       // the last step before the call, because every admitted call must be settled
       const admission = this.#breaker.admit(this.#url, this.#now())
@@ -95,14 +95,14 @@ class OpaHttpPolicy implements PreparedPolicy {
       this.#breaker.settle(this.#url, admission, isSuccess ? 'succeeded' : 'failed', this.#now())
       return this.#read(response)
     } catch (error) {
-      // an input that is no JSON, for one: a caller of ours is wrong, and still nobody gets in
+      // for example an input that cannot be serialized: a bug, and still a denial
       return this.#fail('trap', (error as Error).message)
     } finally {
       this.#concurrencyLimit.leave()
     }
   }
 
-  forget(): number {
+  clearCache(): number {
     return 0
   }
 
@@ -127,14 +127,14 @@ class OpaHttpPolicy implements PreparedPolicy {
       return this.#fail(response.reason === 'too_large' ? 'too_large' : 'unreachable', response.message)
     }
     if (response.status !== 200) {
-      return this.#fail('unreachable', `the policy server answered with status ${response.status}`)
+      return this.#fail('unreachable', `the policy server responded with status ${response.status}`)
     }
     const reply = parsed(response.body)
-    if (reply === undefined) return this.#fail('malformed', 'the answer is no JSON')
+    if (reply === undefined) return this.#fail('malformed', 'the response is not JSON')
     const document = this.#form.document(reply)
     if (document === undefined) return this.#fail('undefined', 'the policy server has no such decision')
     this.#revision = this.#form.revision(reply) ?? UNKNOWN_REVISION
-    return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the answer is no decision')
+    return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the response is not a decision')
   }
 
   #fail(failure: Parameters<OnPolicyFailure>[0], detail: string): Decision {
@@ -146,10 +146,10 @@ class OpaHttpPolicy implements PreparedPolicy {
 function addressOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`"${text}" is no address of a policy server; it must begin with http:// or https://`)
+    throw new Error(`"${text}" is not the URL of a policy server; it must begin with http:// or https://`)
   }
   if (formOf(url, undefined) === formOf(url, 'opa') && !url.searchParams.has('provenance')) {
-    // asks OPA to say which revision answered
+    // asks OPA for the revision that decided
     url.searchParams.set('provenance', 'true')
   }
   return url

@@ -1,4 +1,4 @@
-/** How a policy server is asked and how it answers: OPA's data API and AuthZEN's evaluation. It sends nothing. */
+/** The request and response formats of a policy server: OPA's data API and AuthZEN's evaluation. It sends nothing. */
 import { isObject } from '../../../model/is-object.ts'
 import type { PolicyInput } from '../engine.ts'
 
@@ -8,9 +8,9 @@ export type PolicyServerForm = 'opa' | 'authzen'
 export interface Form {
   /** Body of the request. */
   request(input: PolicyInput): string
-  /** The decision document `{allow, reasons, obligations}`; undefined when the server had no answer. */
+  /** The decision document `{allow, reasons, obligations}`; undefined when the server made no decision. */
   document(response: unknown): unknown
-  /** Revision of the policy that answered; undefined when the server does not say. */
+  /** Revision of the policy that decided; undefined when the server does not say. */
   revision(response: unknown): string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The policy engine on `@open-policy-agent/opa-wasm`: loads a bundle, decides, remembers. It fails closed and never throws while deciding. */
+/** The policy engine on `@open-policy-agent/opa-wasm`: loads a bundle, decides, caches. It fails closed and never throws while deciding. */
 import { type Bundle, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
 import type { OnPolicyFailure } from '../decision.ts'
 import type { PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
@@ -13,9 +13,9 @@ export interface OpaWasmOptions {
   readonly maxEvaluationMs?: number
   /** Of one instance. Default 64 MiB. */
   readonly maxMemoryBytes?: number
-  /** Default 100,000; the oldest callers' are forgotten beyond it. */
+  /** Default 100,000; beyond it, those of the oldest callers are evicted. */
   readonly maxCached?: number
-  /** Told of each decision that could not be made; the decision itself is a denial. */
+  /** Called for each evaluation that failed; the decision is then a denial. */
   readonly onFailure?: OnPolicyFailure
   /** Gets the same, at most once a second. */
   readonly log?: { warn(fields: object, message: string): void }
@@ -23,7 +23,7 @@ export interface OpaWasmOptions {
 
 const MIB = 1024 * 1024
 
-/** Asked once when a bundle is loaded: an operation nobody has. */
+/** Evaluated once when a bundle is loaded: an operation that does not exist. */
 const PROBE: PolicyInput = {
   subject: {
     type: 'anonymous',

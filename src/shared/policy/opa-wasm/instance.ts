@@ -36,7 +36,7 @@ interface OpaExports {
 
 export interface InstanceLimits {
   readonly maxMemoryBytes: number
-  /** A longer answer is refused. */
+  /** A longer response is refused. */
   readonly maxResultBytes: number
 }
 
@@ -51,7 +51,7 @@ const HOST_BUILTINS = [
   'yaml.unmarshal',
 ]
 
-/** The answer was too large to be read. */
+/** The response was too large to be read. */
 export class ResultTooLarge extends Error {}
 
 export class OpaInstance {
@@ -64,7 +64,7 @@ export class OpaInstance {
   readonly #maxResultBytes: number
   #bytes: Buffer
 
-  /** @throws Error when the module is no policy, or needs what is not there. */
+  /** @throws Error when the module is not a policy, or imports something unknown. */
   constructor(module: WasmModule, data: unknown, entrypoint: string, limits: InstanceLimits) {
     const loaded = load(module, limits.maxMemoryBytes)
     this.#memory = loaded.mem
@@ -88,7 +88,7 @@ export class OpaInstance {
   /**
    * Evaluates the entrypoint on an input in JSON.
    * @returns the result set in JSON, `[]` when the entrypoint is undefined.
-   * @throws whatever the module threw (strings included); the instance must not be used again then.
+   * @throws anything the module throws (strings included); the instance must not be used again then.
    */
   evaluate(input: string): string {
     const base = this.#heapBase
@@ -115,7 +115,7 @@ export class OpaInstance {
   #text(address: number): string {
     const end = this.#bytes.indexOf(0, address)
     if (end - address > this.#maxResultBytes)
-      throw new ResultTooLarge(`the answer has ${end - address} bytes`)
+      throw new ResultTooLarge(`the result has ${end - address} bytes`)
     return this.#bytes.toString('utf8', address, end)
   }
 
@@ -129,10 +129,10 @@ export class OpaInstance {
   }
 }
 
-/** The memory must be at least what the module asks for; how much that is, only trying tells. */
+/** The memory must be at least what the module asks for; the size can only be found by trying. */
 function load(module: WasmModule, maxMemoryBytes: number): LoadedPolicy {
   if (!Module.exports(module).some(one => one.name === 'opa_eval')) {
-    throw new Error('policy.wasm is no policy of ABI 1.2 (it exports no opa_eval)')
+    throw new Error('policy.wasm is not a policy of ABI 1.2 (it exports no opa_eval)')
   }
   const maximum = Math.floor(maxMemoryBytes / PAGE_BYTES)
   for (let initial = 5; ; initial = Math.min(initial * 2, maximum)) {

@@ -15,9 +15,9 @@ export interface OpaWasmLimits {
   readonly onFailure: OnPolicyFailure
 }
 
-/** Answers repeat: most are one of a few texts. */
-const KEPT_ANSWERS = 256
-/** Longer answers are parsed anew each time. */
+/** Results repeat: most are one of a few texts. */
+const MAX_RESULTS = 256
+/** Longer results are parsed each time. */
 const KEPT_RESPONSE_CHARACTERS = 4096
 /** V8 compiles lazily: without these, the first caller would wait for it, maybe for too long. */
 const WARM_UP_EVALUATIONS = 20
@@ -42,7 +42,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
   readonly #unavailable: Decision
   /** Codes of rules that look at arguments. */
   readonly #argumentCodes: ReadonlySet<string>
-  readonly #answers = new Map<string, Decision>()
+  readonly #results = new Map<string, Decision>()
   #instance: OpaInstance | undefined
   #closed = false
 
@@ -85,18 +85,18 @@ export class OpaWasmPolicy implements PreparedPolicy {
     return this.#cache.size
   }
 
-  forget(): number {
-    return this.#cache.forget()
+  clearCache(): number {
+    return this.#cache.clearCache()
   }
 
   close(): void {
     this.#closed = true
     this.#instance = undefined
-    this.#cache.forget()
-    this.#answers.clear()
+    this.#cache.clearCache()
+    this.#results.clear()
   }
 
-  /** Evaluates once and says what is wrong with the answer; undefined when it is a decision, or the policy's own "undefined". */
+  /** Evaluates once and says what is wrong with the response; undefined when it is a decision, or the policy's own "undefined". */
   probe(input: PolicyInput): string | undefined {
     let text: string
     try {
@@ -108,7 +108,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     }
     const document = documentOf(text)
     if (document === undefined) return undefined
-    return decisionOf(document, this.revision) === undefined ? `answers ${text.slice(0, 200)}` : undefined
+    return decisionOf(document, this.revision) === undefined ? `returns ${text.slice(0, 200)}` : undefined
   }
 
   #evaluate(input: PolicyInput): Decision {
@@ -123,7 +123,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
       if (error instanceof ResultTooLarge) return this.#fail('too_large', error.message)
       return this.#fail('trap', messageOf(error))
     }
-    return this.#answers.get(text) ?? this.#read(text)
+    return this.#results.get(text) ?? this.#read(text)
   }
 
   /**
@@ -157,10 +157,11 @@ export class OpaWasmPolicy implements PreparedPolicy {
     const document = documentOf(text)
     if (document === undefined) return this.#fail('undefined', `"${this.#bundle.entrypoint}" is undefined`)
     const decision = decisionOf(document, this.revision)
-    if (decision === undefined) return this.#fail('malformed', `"${this.#bundle.entrypoint}" is no decision`)
+    if (decision === undefined)
+      return this.#fail('malformed', `the value of "${this.#bundle.entrypoint}" is not a decision`)
     if (text.length <= KEPT_RESPONSE_CHARACTERS) {
-      if (this.#answers.size >= KEPT_ANSWERS) this.#answers.clear()
-      this.#answers.set(text, decision)
+      if (this.#results.size >= MAX_RESULTS) this.#results.clear()
+      this.#results.set(text, decision)
     }
     return decision
   }

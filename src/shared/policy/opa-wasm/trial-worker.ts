@@ -1,4 +1,4 @@
-/** The worker thread that a bundle is tried in: it loads the bundle and asks it what was asked of late. It serves nobody. */
+/** The worker thread that a bundle is tried in: it loads the bundle and evaluates recent inputs. It serves no call. */
 import { parentPort } from 'node:worker_threads'
 import type { PolicyInput } from '../engine.ts'
 import { createOpaWasmEngine } from './engine.ts'

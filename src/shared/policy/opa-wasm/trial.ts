@@ -13,7 +13,7 @@ export interface BundleTrial {
 }
 
 export interface TrialLimits {
-  /** Wall time for one bundle, from its bytes to the last answer, so that an endless rule ends; the start of the worker is not counted. */
+  /** Wall time for one bundle, from its bytes to the last response, so that an endless rule ends; the start of the worker is not counted. */
   readonly timeoutMs: number
   readonly maxHeapMb: number
   /** CPU time of one evaluation: more than while serving, because the code may not be compiled yet. */

@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that this room calls: Node's types leave it to `lib.dom`. Types and one cast only. */
+/** The part of the WebAssembly JavaScript interface that this folder calls: Node's types leave it to `lib.dom`. Types and one cast only. */
 
 /** Opaque: a compiled module. */
 export type WasmModule = object & { readonly wasmModule?: never }

@@ -4,7 +4,7 @@ import type { BundleRule } from '../bundle.ts'
 export interface InspectedRules {
   /** One for each rule that denies with a code, in the order of code, file and line. */
   readonly coded: readonly BundleRule[]
-  /** What an author has to mend, each a sentence beginning with file and line. */
+  /** What an author has to fix, each a sentence beginning with file and line. */
   readonly faults: readonly string[]
 }
 

@@ -36,7 +36,7 @@ export interface Built {
 /** @throws Error with what opa says, or what the entrypoint reads without declaring it, or why no gateway could load the bundle. */
 export async function buildBundle(options: BuildOptions): Promise<Built> {
   const sources = readSources(options.dir)
-  if (sources.length === 0) throw new Error(`there are no policies in ${options.dir}`)
+  if (sources.length === 0) throw new Error(`${options.dir} holds no policies`)
   const work = mkdtempSync(join(tmpdir(), 'toolgate-policy-'))
   try {
     const copy = join(work, 'sources')
@@ -126,7 +126,7 @@ function readsFound(output: string): string[] {
   return [...paths].sort()
 }
 
-/** Decisions are remembered by what is declared: an omission there would serve one caller's decision to another. */
+/** Decisions are cached by what is declared: an omission there would serve one caller's decision to another. */
 function checkReads(
   archive: Buffer,
   found: readonly string[],

@@ -19,7 +19,7 @@ export interface CheckOptions {
 export interface CheckStep {
   readonly name: 'format' | 'lint' | 'check' | 'test' | 'coverage' | 'metadata' | 'reach'
   readonly ok: boolean
-  /** One line when all is well, else what to mend. */
+  /** One line when all is well, else what to fix. */
   readonly detail: string
 }
 
@@ -78,7 +78,7 @@ function tested(ran: Ran): CheckStep {
     `${tests.length} tests passed`,
     failed.length > 0
       ? `${failed.length} of ${tests.length} tests failed:\n${failed.map(one => `  ${one.package}.${one.name}`).join('\n')}`
-      : 'there are no tests',
+      : 'the policies have no tests',
   )
 }
 

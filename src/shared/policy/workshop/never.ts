@@ -33,7 +33,7 @@ const KNOWN_VALUES: Readonly<Record<string, readonly string[]>> = {
   'context.access': ['rest', 'jsonrpc', 'proxy', 'admin', 'control'],
 }
 
-/** Each run of opa reads all sources anew. */
+/** Each run of opa reads all sources again. */
 const PACKAGES_AT_ONCE = 100
 
 /**
@@ -71,11 +71,11 @@ export async function rulesThatNeverMatch(
 interface NamedRule {
   readonly rule: BundleRule
   readonly package: string
-  /** Its own in the copy, so that rules that share a code are told apart. */
+  /** Unique in the copy, so that rules that share a code can be distinguished. */
   readonly code: string
 }
 
-/** Copies the sources, and gives each rule a code of its own. */
+/** Copies the sources, and gives each rule a unique code. */
 function write(dir: string, sources: readonly Source[], coded: readonly BundleRule[]): NamedRule[] {
   const named: NamedRule[] = []
   for (const { path, content } of sources) {

@@ -11,11 +11,13 @@ const NAME = /^[a-z][a-z0-9_]{0,63}$/
  */
 export function writeNewRule(dir: string, name: string): readonly string[] {
   if (!NAME.test(name))
-    throw new Error(`"${name}" is no name of a rule: small letters, digits and _, a letter first`)
+    throw new Error(
+      `"${name}" is not a valid rule name: use lower-case letters, digits and _, and begin with a letter`,
+    )
   const folder = join('toolgate', 'rules', name)
   if (existsSync(join(dir, folder))) throw new Error(`there is a rule "${name}" already, in ${folder}`)
   if (!existsSync(join(dir, 'toolgate')))
-    throw new Error(`${dir} is no folder of policies: it lacks toolgate/; name one with --dir`)
+    throw new Error(`${dir} is not a folder of policies: it lacks toolgate/; name one with --dir`)
   mkdirSync(join(dir, folder), { recursive: true })
   const files = [
     [join(folder, `${name}.rego`), ruleOf(name)],

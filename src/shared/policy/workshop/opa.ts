@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 
-/** One version for everybody: another compiler may make other bytes of the same sources. */
+/** One pinned version: another compiler may produce other bytes from the same sources. */
 export const OPA_VERSION = '1.22.0'
 const OPA_MODULE = 'github.com/open-policy-agent/opa'
 
@@ -65,7 +65,7 @@ export async function findOpa(toolsDir: string, env: Environment): Promise<strin
 
 /**
  * Finds `opa`, or installs the pinned release into the tools folder with Go.
- * @param say told what takes long.
+ * @param say called with a message before a slow step.
  * @throws Error that says what to install.
  */
 export async function requireOpa(
@@ -85,7 +85,7 @@ export async function requireOpa(
     })
   } catch {
     throw new Error(
-      `opa ${OPA_VERSION} is needed, and there is no Go to install it with. Put opa ${OPA_VERSION} or Go 1.26 on the PATH.`,
+      `opa ${OPA_VERSION} is needed, and Go is not installed to build it. Put opa ${OPA_VERSION} or Go 1.26 on the PATH.`,
     )
   }
   const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined

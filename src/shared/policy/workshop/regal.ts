@@ -27,7 +27,7 @@ export function findRegal(toolsDir: string): string | undefined {
 
 /**
  * Finds `regal`, or builds it into the tools folder with Go.
- * @param say told what takes long.
+ * @param say called with a message before a slow step.
  * @throws Error that says what to install.
  */
 export async function requireRegal(
@@ -41,7 +41,7 @@ export async function requireRegal(
   const work = mkdtempSync(join(tmpdir(), 'toolgate-regal-'))
   try {
     mkdirSync(resolve(toolsDir), { recursive: true })
-    // required by a module of its own: so Go fetches exactly this version, and checks it like any dependency
+    // required by a separate module, so that Go fetches exactly this version, and checks it like any dependency
     writeFileSync(
       join(work, 'go.mod'),
       `module tools\n\ngo 1.24\n\nrequire ${REGAL_MODULE} v${REGAL_VERSION}\n`,
@@ -57,7 +57,7 @@ export async function requireRegal(
       })
     } catch {
       throw new Error(
-        `regal ${REGAL_VERSION} is needed, and there is no Go to build it with. Put Go 1.26 on the PATH.`,
+        `regal ${REGAL_VERSION} is needed, and Go is not installed to build it. Put Go 1.26 on the PATH.`,
       )
     }
     if (ran.exitCode !== 0) throw new Error(`regal could not be built: ${ran.stderr.trim().slice(-500)}`)

@@ -1,7 +1,7 @@
 /**
  * The strict listener, on node:http: for platforms without a native build and for networks without a
  * normalizing proxy in front. Same guard and same limits as the fast one; what node's parser refuses is
- * answered here and never repaired.
+ * refused with a response here and never repaired.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -96,7 +96,7 @@ export class NodeListener implements Listener {
     // Node's parser goes on with what was pipelined behind a refused request.
     if (message.socket.destroyed || this.#context.closing.has(message.socket)) return
     const request = new NodeRequest(message)
-    // It also takes HTTP/2.0 for a version it speaks.
+    // It also accepts HTTP/2.0 as a version it supports.
     const verdict =
       message.httpVersionMajor === 1 ? checkHead(request, limits, allowChunkedRequests) : 'malformed'
     if (typeof verdict === 'string') {
@@ -116,9 +116,9 @@ export class NodeListener implements Listener {
     turn.attempt(() => handler(request, new NodeResponse(turn)))
   }
 
-  /** The parser's own refusals: told in one line where no answer is under way, and closed. */
+  /** Refusals of the parser: one line where no response has begun, then the connection is closed. */
   #refuse(code: string, socket: Socket): void {
-    // A reset or a silent connection is nobody's mistake worth counting.
+    // A reset or a silent connection is not an error worth counting.
     if (
       code === 'ECONNRESET' ||
       code === 'EPIPE' ||
@@ -130,7 +130,7 @@ export class NodeListener implements Listener {
     const refusal = PARSER_REFUSALS[code] ?? 'malformed'
     this.#context.onRefused(refusal)
     const status = refusal === 'slow_sender' ? 408 : (statusOf(refusal) ?? 400)
-    // `bytesWritten` would tell of earlier answers too; node marks the socket whose answer has begun.
+    // `bytesWritten` includes earlier responses; node marks the socket whose response has begun.
     const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse }
     if (socket.writable && !current?.headersSent) {
       socket.write(`HTTP/1.1 ${status} ${REASONS[status]}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)

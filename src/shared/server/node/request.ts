@@ -1,5 +1,5 @@
 /**
- * One request of the node:http listener, read from the strict parser. It decides nothing and answers nobody.
+ * One request of the node:http listener, read from the strict parser. It decides nothing and sends no response.
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from '../listener.ts'

@@ -1,5 +1,5 @@
 /**
- * Answers of the node:http listener, with the count of what a client makes us hold. It knows nothing of
+ * Responses of the node:http listener, with the count of what a client makes us hold. It knows nothing of
  * requests.
  */
 import type { ServerResponse } from 'node:http'
@@ -73,7 +73,7 @@ export class NodeResponse implements HttpResponse {
     response.writeHead(status, lines)
   }
 
-  /** True when a large or unfinished body is still to come that nobody will read. */
+  /** True when a large or unfinished body is still to come that will not be read. */
   #mustClose(): boolean {
     const { body, contentLength } = this.#turn
     return (
@@ -82,7 +82,7 @@ export class NodeResponse implements HttpResponse {
   }
 }
 
-/** Node checks values as well, but only some of what we do, and with errors that name no mend. */
+/** Node checks values as well, but only some of what we do, and with errors that name no fix. */
 function linesOf(
   status: number,
   headers: HeaderList,
@@ -99,7 +99,7 @@ class NodeStream implements ResponseStream {
   readonly #turn: NodeTurn
   readonly #response: ServerResponse
   /** What may still be sent of a declared length. */
-  #room: number
+  #leftBytes: number
   readonly #hasBody: boolean
   #heldPieces = 0
   #onDrain: (() => void) | undefined
@@ -107,7 +107,7 @@ class NodeStream implements ResponseStream {
   constructor(turn: NodeTurn, contentLength: number, hasBody: boolean) {
     this.#turn = turn
     this.#response = turn.response
-    this.#room = contentLength < 0 ? Number.POSITIVE_INFINITY : contentLength
+    this.#leftBytes = contentLength < 0 ? Number.POSITIVE_INFINITY : contentLength
     this.#hasBody = hasBody
     turn.response.on('drain', () => {
       turn.unwatchReader()
@@ -128,7 +128,7 @@ class NodeStream implements ResponseStream {
     const turn = this.#turn
     if (turn.closed || !this.#hasBody) return false
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    const fitting = bytes.length > this.#room ? bytes.subarray(0, this.#room) : bytes
+    const fitting = bytes.length > this.#leftBytes ? bytes.subarray(0, this.#leftBytes) : bytes
     if (fitting.length === 0) return true
     const { maxBufferedBytes } = turn.context.limits
     // Node holds small writes back until the end of the tick; what counts is what the system refuses.
@@ -139,17 +139,17 @@ class NodeStream implements ResponseStream {
       turn.cut('slow_reader')
       return false
     }
-    this.#room -= fitting.length
+    this.#leftBytes -= fitting.length
     const isTaken = this.#response.write(fitting)
     if (!isTaken) turn.watchReader()
-    if (this.#room === 0) this.#complete()
+    if (this.#leftBytes === 0) this.#complete()
     return isTaken
   }
 
   end(lastChunk?: string | Uint8Array): void {
     if (lastChunk !== undefined) this.write(lastChunk)
     if (this.#turn.closed || !this.#hasBody) return
-    if (Number.isFinite(this.#room)) this.#turn.destroy()
+    if (Number.isFinite(this.#leftBytes)) this.#turn.destroy()
     else this.#complete()
   }
 

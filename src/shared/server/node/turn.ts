@@ -1,6 +1,6 @@
 /**
- * One request-and-answer turn on a node:http connection: who is still there, whose time is up, and how it ends.
- * It renders no answer but 408 and 500.
+ * One request-response exchange on a node:http connection: who is still there, whose time is up, and how it ends.
+ * It renders no response but 408 and 500.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -14,7 +14,7 @@ export interface NodeContext {
   readonly onHandlerError: (error: unknown) => void
   readonly bodies: Deadlines<NodeTurn>
   /**
-   * Connections that have had their last answer: node's parser goes on with what was pipelined behind it, we do
+   * Connections that have had their last response: node's parser goes on with what was pipelined behind it, we do
    * not.
    */
   readonly closing: WeakSet<Socket>
@@ -28,8 +28,8 @@ const EMPTY_BODY = ['content-length', '0']
  */
 const STALL_MS = 8_000
 /**
- * How long an answered client may go on sending a body that nobody reads, so that a reset does not overtake the
- * answer.
+ * How long a client that has its response may go on sending an unread body, so that a reset does not overtake the
+ * response.
  */
 const LINGER_MS = 2_000
 
@@ -63,12 +63,12 @@ export class NodeTurn implements Watched {
     this.contentLength = contentLength
     this.body = contentLength === 0 ? 'complete' : 'unread'
     response.on('close', () => this.#leave())
-    // A reset while the body streams in is told by `close`.
+    // A reset while the body streams in is reported by `close`.
     message.on('error', () => {})
     response.on('error', () => {})
   }
 
-  /** The handler's part is over: answered, or nobody is there any more. */
+  /** The handler is done: the response is complete, or the client has disconnected. */
   get closed(): boolean {
     return this.#state !== 'open'
   }
@@ -83,7 +83,7 @@ export class NodeTurn implements Watched {
     else if (this.#state === 'open') this.#abortListeners.push(listener)
   }
 
-  /** Runs code of the handler; what it throws is answered 500 and reported. */
+  /** Runs code of the handler; what it throws is given status 500 and reported. */
   attempt(run: () => void): void {
     try {
       run()
@@ -94,7 +94,7 @@ export class NodeTurn implements Watched {
     }
   }
 
-  /** Answers and closes, at the latest when the linger time is over. */
+  /** Sends the response and closes, at the latest when the linger time is over. */
   endAndClose(status: number, headers: readonly string[], body: string | Uint8Array): void {
     this.markResponded()
     const { response, message } = this
@@ -104,7 +104,7 @@ export class NodeTurn implements Watched {
       response.end(body)
       return
     }
-    // The answer is whole on the wire, yet node would close over the unread body as soon as it is ended.
+    // The response is whole on the wire, yet node would close over the unread body as soon as it is ended.
     response.write(body)
     const timer = setTimeout(() => response.end(), LINGER_MS)
     message.on('end', () => response.end())
@@ -117,7 +117,7 @@ export class NodeTurn implements Watched {
     if (this.#isWatched) return
     this.#isWatched = true
     this.response.socket?.setTimeout(STALL_MS)
-    // On the response, not the socket: node itself destroys a socket whose time-out nobody has taken.
+    // On the response, not the socket: node itself destroys a socket without a handler for its time-out.
     this.response.on('timeout', () => this.cut('slow_reader'))
   }
 
@@ -150,7 +150,7 @@ export class NodeTurn implements Watched {
     })
     this.message.on('end', () => {
       this.body = 'complete'
-      this.context.bodies.forget(this)
+      this.context.bodies.unwatch(this)
       if (this.#state === 'open') this.attempt(end)
     })
   }
@@ -159,7 +159,7 @@ export class NodeTurn implements Watched {
   pauseBody(): void {
     if (this.#state === 'gone' || this.body !== 'reading') return
     this.message.pause()
-    this.context.bodies.forget(this)
+    this.context.bodies.unwatch(this)
   }
 
   resumeBody(): void {
@@ -182,7 +182,7 @@ export class NodeTurn implements Watched {
   }
 
   #leave(): void {
-    this.context.bodies.forget(this)
+    this.context.bodies.unwatch(this)
     if (this.#state !== 'open') return
     const listeners = this.#abortListeners
     this.#state = 'gone'

@@ -2,13 +2,13 @@
  * The fast listener, on uWebSockets.js. Who owns which native value, and for how long:
  * - the native request: the parser; it is read by the constructor of `UwsRequest` inside the request callback
  *   and by nothing else;
- * - the native response: one `UwsTurn`, until the answer is complete, the connection is closed or the abort
+ * - the native response: one `UwsTurn`, until the response is complete, the connection is closed or the abort
  *   callback runs;
  * - a body chunk: uWS; `body.ts` copies it before the data callback returns, when it is detached;
  * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`. Node aborts the
  *   whole process when a worker thread ends with either open: a thread that ends by itself closes first, but
- *   `terminate()` leaves it no time, so whoever owns the thread tells it to close before.
- * Known limits of the native parser, which no guard can mend: a head that is not HTTP/1.1 is not answered but
+ *   `terminate()` leaves it no time, so the owner of the thread has to close it before.
+ * Known limits of the native parser, which no guard can fix: a head that is not HTTP/1.1 gets no response but
  * timed out after 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty
  * header name hides the headers behind it; bytes beyond ASCII at the ends of a header value are cut off; a
  * request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.

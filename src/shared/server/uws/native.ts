@@ -15,13 +15,13 @@ export interface NativeRequest {
 }
 
 /**
- * Until the answer is complete, `close` is called or the abort callback has run; any call afterwards throws.
+ * Until the response is complete, `close` is called or the abort callback has run; any call afterwards throws.
  */
 export interface NativeResponse {
   writeStatus(status: string | Uint8Array): NativeResponse
   /** False: the system took less than all of it, and the rest is buffered natively. */
   write(chunk: string | Uint8Array): boolean
-  /** `[everything taken, answer complete]`; what is not taken is not buffered. */
+  /** `[everything taken, response complete]`; what is not taken is not buffered. */
   tryEnd(body: string | Uint8Array, totalBytes?: number): [boolean, boolean]
   end(body?: string | Uint8Array, closeConnection?: boolean): void
   endWithoutBody(): void
@@ -50,7 +50,7 @@ export interface NativeApp {
   patch: NativeRoute
   del: NativeRoute
   options: NativeRoute
-  /** Every method without a route of its own. */
+  /** Every method without a separate route. */
   any: NativeRoute
   listen(host: string, port: number, options: number, done: (socket: unknown) => void): unknown
   /** Closes every connection and listening socket of the app. */
@@ -92,7 +92,7 @@ function load(): Loaded {
   }
   try {
     const native = require(path) as NativeModule
-    // Takes the `uWebSockets` header off every answer.
+    // Takes the `uWebSockets` header off every response.
     native._cfg('silent')
     return { native }
   } catch (error) {

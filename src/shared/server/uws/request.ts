@@ -50,7 +50,7 @@ export class UwsRequest implements HttpRequest {
     return found
   }
 
-  /** Asking the socket costs 0.5 µs, so it is asked when somebody wants to know. */
+  /** Asking the socket costs 0.5 µs, so it is read only when needed. */
   get peerAddress(): string {
     this.#peerAddress ??= plainAddress(this.#turn?.peerAddress() ?? '')
     return this.#peerAddress

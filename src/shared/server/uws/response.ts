@@ -1,5 +1,5 @@
 /**
- * Answers of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds
+ * Responses of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds
  * nothing native; the turn does.
  */
 
@@ -10,23 +10,23 @@ import { UwsStream } from './stream.ts'
 import type { UwsTurn } from './turn.ts'
 
 /**
- * The parser skips an unread body of this size; with a larger one the client is told that the connection ends.
+ * The parser skips an unread body of this size; with a larger one the response announces that the connection ends.
  */
 const SKIPPED_BODY_BYTES = 64 * 1024
 /**
- * An answer without body cannot tell whether the client took the one before it, so whoever pipelines such
+ * A response without body does not show whether the client took the one before it, so a client that pipelines such
  * requests and never reads would grow the native buffer without end. By lot, one in so many closes its
  * connection.
  */
 const BODILESS_PER_CONNECTION = 256
 
 /**
- * Up to this size an answer may go out unasked whether the system takes it; a larger one is always asked for.
+ * Up to this size a response may go out unasked whether the system takes it; a larger one is always asked for.
  */
 const SMALL_BODY_BYTES = 4 * 1024
 /**
- * Asking costs 0.3 µs, so one small answer in so many is asked for, by lot: a client that pipelines and never
- * reads is found out after 8 answers on average, after 64 (256 KiB) in all but one case of 5,000.
+ * Asking costs 0.3 µs, so one small response in so many is asked for, by lot: a client that pipelines and never
+ * reads is found out after 8 responses on average, after 64 (256 KiB) in all but one case of 5,000.
  */
 const UNASKED_ANSWERS = 8
 
@@ -104,8 +104,8 @@ export class UwsResponse implements HttpResponse {
   }
 
   /**
-   * The connection ends by the client's hand when we drain, or when it would have to send a large body nobody
-   * reads.
+   * The connection ends by the client's hand when we drain, or when it would have to send a large body that is
+   * not read.
    */
   #closing(): string {
     const turn = this.#turn

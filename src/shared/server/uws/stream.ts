@@ -1,5 +1,5 @@
 /**
- * A streamed answer of the uWS listener with its own count of what a client makes us hold: natively the first
+ * A streamed response of the uWS listener with its own count of what a client makes us hold: natively the first
  * sign of a client that does not read comes after 4 MB in the kernel, and everything later would be buffered
  * without end.
  */
@@ -28,7 +28,7 @@ export class UwsStream implements ResponseStream {
   #ending = false
   #onDrain: (() => void) | undefined
 
-  /** @param head '' when the answer is complete without a body; nothing written is sent then. */
+  /** @param head '' when the response is complete without a body; nothing written is sent then. */
   constructor(turn: UwsTurn, head: string | Uint8Array, total: number) {
     this.#turn = turn
     this.#total = total
@@ -85,8 +85,8 @@ export class UwsStream implements ResponseStream {
     }
     let at = 0
     while (at < chunk.length && !this.#blocked && !this.#isComplete) {
-      const room = this.#total < 0 ? PIECE_BYTES : Math.min(PIECE_BYTES, this.#total - this.#sentBytes)
-      const piece = chunk.subarray(at, at + room)
+      const pieceBytes = this.#total < 0 ? PIECE_BYTES : Math.min(PIECE_BYTES, this.#total - this.#sentBytes)
+      const piece = chunk.subarray(at, at + pieceBytes)
       at += this.#total < 0 ? this.#offerChunked(native, piece) : this.#offerSized(native, piece)
     }
     if (this.#blocked && at < chunk.length) this.#keep(chunk.subarray(at))
@@ -153,7 +153,7 @@ export class UwsStream implements ResponseStream {
   #finish(): void {
     const turn = this.#turn
     if (this.#total >= 0) {
-      // All that was declared was sent and released long ago, or the answer is short: then it must not look complete.
+      // All that was declared was sent and released long ago, or the response is short: then it must not look complete.
       turn.destroy()
     } else if (turn.body === 'reading') {
       turn.endAndClose('', '')

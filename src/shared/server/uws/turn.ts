@@ -1,8 +1,8 @@
 /**
- * One request-and-answer turn on a uWS connection, and the only holder of its native response. The rule of
- * ownership: the native response is ours from the request callback until the answer is complete, the connection
+ * One request-response exchange on a uWS connection, and the only holder of its native response. The rule of
+ * ownership: the native response is ours from the request callback until the response is complete, the connection
  * is closed or the abort callback runs; `#native` is emptied in that same step, so nothing can touch it
- * afterwards. It decides nothing about a request and renders no answer but 408 and 500.
+ * afterwards. It decides nothing about a request and renders no response but 408 and 500.
  */
 
 import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
@@ -58,7 +58,7 @@ export class UwsTurn implements Watched {
     this.body = contentLength === 0 ? 'complete' : 'unread'
   }
 
-  /** The handler's part is over: answered, or nobody is there any more. */
+  /** The handler is done: the response is complete, or the client has disconnected. */
   get closed(): boolean {
     return this.#state !== 'open'
   }
@@ -73,13 +73,13 @@ export class UwsTurn implements Watched {
   release(): void {
     this.markResponded()
     this.#native = undefined
-    this.context.bodies.forget(this)
+    this.context.bodies.unwatch(this)
   }
 
   onAbort(listener: () => void): void {
     if (this.#state === 'gone') listener()
     else if (this.#state === 'open') {
-      // the literal has room for one; a push into an empty array would make room for seventeen
+      // the literal allocates one element; a push into an empty array would allocate seventeen
       if (this.#abortListeners === undefined) this.#abortListeners = [listener]
       else this.#abortListeners.push(listener)
     }
@@ -94,7 +94,7 @@ export class UwsTurn implements Watched {
   }
 
   /**
-   * Sends a whole small answer without asking whether the system takes it; what it does not take, uWS buffers.
+   * Sends a whole small response without asking whether the system takes it; what it does not take, uWS buffers.
    */
   end(head: string | Uint8Array, body: string | Uint8Array): void {
     const native = this.#native
@@ -113,7 +113,7 @@ export class UwsTurn implements Watched {
   }
 
   /**
-   * Answers and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would
+   * Sends the response and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would
    * still be run, while an unanswered turn makes uWS close on it.
    */
   endAndClose(head: string | Uint8Array, body: string | Uint8Array): void {
@@ -131,7 +131,7 @@ export class UwsTurn implements Watched {
   }
 
   /**
-   * Sends a head that ends with a line break and closes. With the one uWS adds, the answer is whole on the wire
+   * Sends a head that ends with a line break and closes. With the one uWS adds, the response is whole on the wire
    * while uWS takes it for begun, so that no other request is run.
    */
   endBodilessAndClose(head: string | Uint8Array): void {
@@ -179,7 +179,7 @@ export class UwsTurn implements Watched {
   #receive(taker: BodyTaker, chunk: ArrayBuffer, last: boolean): void {
     if (last) {
       this.body = 'complete'
-      this.context.bodies.forget(this)
+      this.context.bodies.unwatch(this)
     }
     if (this.#state !== 'open') return
     this.#inCallback = true
@@ -195,7 +195,7 @@ export class UwsTurn implements Watched {
   pauseBody(): void {
     if (this.#native === undefined || this.body !== 'reading') return
     this.#native.pause()
-    this.context.bodies.forget(this)
+    this.context.bodies.unwatch(this)
   }
 
   resumeBody(): void {
@@ -215,7 +215,7 @@ export class UwsTurn implements Watched {
     } else this.destroy()
   }
 
-  /** Runs code of the handler; what it throws is answered 500 and reported, and never reaches uWS. */
+  /** Runs code of the handler; what it throws is given status 500 and reported, and never reaches uWS. */
   attempt(run: () => void): void {
     try {
       run()
@@ -247,7 +247,7 @@ export class UwsTurn implements Watched {
   }
 
   #leave(): void {
-    this.context.bodies.forget(this)
+    this.context.bodies.unwatch(this)
     if (this.#state !== 'open') return
     const listeners = this.#abortListeners
     this.#state = 'gone'

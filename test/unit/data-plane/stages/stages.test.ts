@@ -28,7 +28,7 @@ import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../..
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
 
 function tokens(reply: Principal | Refusal): TokenVerifier {
-  return { verify: () => reply, ready: true, forget: () => 0, close() {} }
+  return { verify: () => reply, ready: true, clearCache: () => 0, close() {} }
 }
 
 function withCredentials(authorization: string, tenant = '', apiKey = ''): Exchange {

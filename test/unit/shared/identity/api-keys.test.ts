@@ -130,7 +130,7 @@ describe('verifying a key', () => {
     expect(verifier.verify(entry.key, 5000)).toMatchObject({ reason: 'api_key_invalid' })
   })
 
-  it('asks again after five minutes, and at once after forget', () => {
+  it('asks again after five minutes, and at once after clearCache', () => {
     const entry = known()
     const { verifier, table, lookups } = verifierOf(entry)
     verifier.verify(entry.key, 0)
@@ -140,7 +140,7 @@ describe('verifying a key', () => {
     table.set(entry.prefix, entry.record)
     verifier.verify(entry.key, 300_001)
     table.delete(entry.prefix)
-    expect(verifier.forget()).toBe(1)
+    expect(verifier.clearCache()).toBe(1)
     expect(verifier.verify(entry.key, 300_002)).toMatchObject({ reason: 'api_key_invalid' })
     expect(lookups()).toBe(4)
   })
@@ -152,7 +152,7 @@ describe('verifying a key', () => {
     expect(lookups()).toBe(150)
     verifier.verify(entries[149]!.key, 0)
     expect(lookups()).toBe(150)
-    const held = verifier.forget()
+    const held = verifier.clearCache()
     expect(held).toBeLessThanOrEqual(112)
     expect(held).toBeGreaterThan(80)
   })
@@ -184,7 +184,7 @@ describe('verifying a key', () => {
         }),
     })
     const running = verifier.verify(entry.key, 0)
-    verifier.forget()
+    verifier.clearCache()
     respond(undefined)
     expect(await running).toMatchObject({ kind: 'api_key' })
     const next = verifier.verify(entry.key, 1)

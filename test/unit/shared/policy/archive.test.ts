@@ -129,7 +129,7 @@ describe('unpack refuses', () => {
     ['a long name', 'L'],
   ])('%s', (_, type) => {
     const archive = withTar(packed({ a: 'x' }), tar => tar.write(type, 156))
-    expect(() => unpack(archive, LIMITS)).toThrow('no plain file')
+    expect(() => unpack(archive, LIMITS)).toThrow('not a regular file')
   })
 
   it('a name that comes twice', () => {

@@ -129,10 +129,10 @@ describe('the number of remembered decisions', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
     for (let tool = 0; tool < 4; tool++) cache.cache(inputOf(), 'caller', tool, YES)
     cache.cache(inputOf(), 'caller', 0, YES)
-    expect(cache.forget()).toBe(4)
+    expect(cache.clearCache()).toBe(4)
     expect(cache.size).toBe(0)
     expect(cache.find(inputOf(), 'caller', 0)).toBeUndefined()
-    expect(cache.forget()).toBe(0)
+    expect(cache.clearCache()).toBe(0)
   })
 
   it.each(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint', 'title'])(

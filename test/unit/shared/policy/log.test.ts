@@ -125,8 +125,8 @@ describe('the decision log', () => {
   })
 
   it('is missed by name', async () => {
-    await expect(entries(join(dir, 'none'))).rejects.toThrow('there is no decision log at')
-    await expect(entries(dir)).rejects.toThrow('there is no decision log in')
+    await expect(entries(join(dir, 'none'))).rejects.toThrow('no decision log was written there')
+    await expect(entries(dir)).rejects.toThrow('holds no decision log')
   })
 })
 

@@ -194,7 +194,7 @@ describe('many questions at once', () => {
 
 describe('the address of the server', () => {
   it.each(['opa:8181', 'ftp://opa/', 'not an address'])('is refused when it is %j', url => {
-    expect(() => createOpaHttpEngine({ url, egress })).toThrow('is no address of a policy server')
+    expect(() => createOpaHttpEngine({ url, egress })).toThrow('is not the URL of a policy server')
   })
 
   it('keeps its own query', async () => {

@@ -22,8 +22,8 @@ describe('a bundle is refused', () => {
     ['when it is no gzip file', Buffer.from('not a bundle'), /it is not a gzip file/],
     ['when it is truncated', shipped.subarray(0, shipped.length / 2), /it is truncated/],
     ['without a manifest', altered({ '.manifest': undefined }), /"\.manifest" is missing/],
-    ['when its manifest is no JSON', altered({ '.manifest': '{' }), /"\.manifest" is no JSON/],
-    ['when its manifest is a list', altered({ '.manifest': '[]' }), /\.manifest is no object/],
+    ['when its manifest is no JSON', altered({ '.manifest': '{' }), /"\.manifest" is not JSON/],
+    ['when its manifest is a list', altered({ '.manifest': '[]' }), /\.manifest is not an object/],
     ['when it holds no module', altered({ '.manifest': '{"revision":"1"}' }), /names no WebAssembly module/],
     [
       'when its module is missing',
@@ -37,7 +37,7 @@ describe('a bundle is refused', () => {
       altered({ 'policy.wasm': Buffer.from('0061736d01000000', 'hex') }),
       /exports no opa_eval/,
     ],
-    ['when its data is no JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is no JSON/],
+    ['when its data is no JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is not JSON/],
     [
       'when its reads are no list',
       altered({
@@ -51,7 +51,7 @@ describe('a bundle is refused', () => {
           ]
         }),
       }),
-      /custom\.reads of its entrypoint is no list/,
+      /custom\.reads of its entrypoint is not a list/,
     ],
     [
       'when it reads what the input does not have',

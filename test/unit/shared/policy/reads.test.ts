@@ -41,7 +41,7 @@ describe('reads', () => {
   })
 
   it('refuse a path that the input does not have', () => {
-    expect(() => readsOf(['context.weather'])).toThrow('no part of the input; see schemas/input.json')
+    expect(() => readsOf(['context.weather'])).toThrow('not part of the input; see schemas/input.json')
   })
 
   it('find what is read without being declared', () => {

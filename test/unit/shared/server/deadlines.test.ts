@@ -44,8 +44,8 @@ it('fires after the time-out, within half of it more', () => {
 it('never fires for what was forgotten, wherever it stood', () => {
   const items = ['a', 'b', 'c', 'd', 'e'].map(item)
   for (const one of items) deadlines.watch(one)
-  for (const at of [0, 2, 4]) deadlines.forget(items[at]!)
-  deadlines.forget(items[2]!)
+  for (const at of [0, 2, 4]) deadlines.unwatch(items[at]!)
+  deadlines.unwatch(items[2]!)
   vi.advanceTimersByTime(2_000)
   expect(late).toEqual(['b', 'd'])
 })
@@ -62,12 +62,12 @@ it('starts the time anew when an item is watched again', () => {
   expect(late).toEqual(['b', 'a'])
 })
 
-it('lets its callback forget and watch others', () => {
+it('lets its callback unwatch and watch others', () => {
   const [a, b, c] = [item('a'), item('b'), item('c')]
   const chained = new Deadlines<Item>(100, one => {
     late.push(one.name)
     if (one === a) {
-      chained.forget(b)
+      chained.unwatch(b)
       chained.watch(c)
     }
   })
