@@ -210,7 +210,7 @@ describe('a recorded policy', () => {
   ])('decides as the policy does, %s, and tells of it', async (_, decide) => {
     const seen: unknown[] = []
     let closed = false
-    const policy = { ...aPolicy(decide), cached: 3, forget: () => 3, close: () => (closed = true) }
+    const policy = { ...aPolicy(decide), cached: 3, clearCache: () => 3, close: () => (closed = true) }
     const recorded = recordedPolicy(policy as never, {
       decided(input, decision, atMs) {
         seen.push([input.resource.id, decision.allow, atMs])
@@ -221,7 +221,7 @@ describe('a recorded policy', () => {
     expect(decision instanceof Promise).toBe(policy.decide(inputOf(), 'k', 0) instanceof Promise)
     expect(await decision).toMatchObject({ allow: false })
     expect(seen).toEqual([['get_order', false, inputOf().context.time]])
-    expect([recorded.engine, recorded.revision, recorded.cached, recorded.forget()]).toEqual([
+    expect([recorded.engine, recorded.revision, recorded.cached, recorded.clearCache()]).toEqual([
       'opa-wasm',
       'test',
       3,

@@ -171,7 +171,7 @@ describe('a tenant with a bundle of its own', () => {
     const part = (cached: number): PreparedPolicy => ({
       ...says({}),
       cached,
-      forget: () => {
+      clearCache: () => {
         forgotten++
         return cached
       },
@@ -185,7 +185,7 @@ describe('a tenant with a bundle of its own', () => {
       ]),
     )
     expect(policy.cached).toBe(111)
-    expect(policy.forget()).toBe(111)
+    expect(policy.clearCache()).toBe(111)
     expect(forgotten).toBe(3)
   })
 })
