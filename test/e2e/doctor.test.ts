@@ -1,8 +1,8 @@
 /** `toolgate doctor` against a real deployment: healthy as every client, and behind fronts that break one step each. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CLIENT_NAMES } from '../../src/app/cli/doctor/clients.ts'
 import type { ClientReport } from '../../src/app/cli/doctor/examine.ts'
-import { doctor } from '../../src/app/cli/doctor.ts'
+import { runToolgate } from '../fixtures/command.ts'
 import {
   type Corrupt,
   type CorruptingFront,
@@ -32,31 +32,7 @@ beforeEach(() => {
   front.corrupt = undefined
 })
 
-interface Run {
-  readonly code: number
-  readonly out: string
-  readonly error: string
-}
-
-async function run(...args: string[]): Promise<Run> {
-  let out = ''
-  let error = ''
-  const written = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-      out += text
-      return true
-    }),
-    vi.spyOn(process.stderr, 'write').mockImplementation(text => {
-      error += text
-      return true
-    }),
-  ]
-  try {
-    return { code: await doctor(args), out, error }
-  } finally {
-    for (const spy of written) spy.mockRestore()
-  }
-}
+const run = (...args: string[]) => runToolgate(['doctor', ...args])
 
 async function examined(...args: string[]): Promise<{ code: number; clients: ClientReport[] }> {
   const { code, out } = await run('--url', front.url, '--json', ...args)
@@ -319,24 +295,5 @@ describe('a gateway whose front is broken', () => {
     const { code, out } = await run('--url', `http://127.0.0.1:${await freePort()}`, '--client', 'cursor')
     expect(code).toBe(1)
     expect(out).toContain('Cursor fails at: reach')
-  })
-})
-
-describe('the command', () => {
-  it.each([
-    [[], '--url is missing'],
-    [['--url', 'gateway'], 'write it as'],
-    [['--url', 'http://localhost', '--client', 'netscape'], 'claude, cursor, vscode, chatgpt'],
-    [['--unknown'], '--unknown'],
-  ])('refuses %j', async (args, message) => {
-    const { code, error } = await run(...args)
-    expect(code).toBe(64)
-    expect(error).toContain(message)
-  })
-
-  it('explains itself', async () => {
-    const { code, out } = await run('--help')
-    expect(code).toBe(0)
-    expect(out).toContain('Usage: toolgate doctor')
   })
 })
