@@ -104,7 +104,7 @@ const AS = '/.well-known/oauth-authorization-server'
 const PRM = '/.well-known/oauth-protected-resource'
 
 const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, fix: RegExp])[] = [
-  ['reach', 'a page of the proxy', at('/mcp', becomes(200)), /Something else/],
+  ['reach', 'a page of the proxy', at('/mcp', becomes(200)), /Another server/],
   [
     'reach',
     'a redirect',
@@ -128,8 +128,8 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     /GATEWAY_URL/,
   ],
   ['challenge', '403 for 401', onMethod('tools/list', becomes(403)), /401/],
-  ['resource', 'a document that is hidden', at('/.well-known', becomes(404)), /let \/\.well-known through/],
-  ['resource', 'a 5xx', at(PRM, becomes(502)), /gives up/],
+  ['resource', 'a document that is hidden', at('/.well-known', becomes(404)), /forward \/\.well-known/],
+  ['resource', 'a 5xx', at(PRM, becomes(502)), /stop after a 5xx/],
   [
     'resource',
     'another resource',
@@ -158,7 +158,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'server',
     'no registration',
     at(AS, reply => json(reply, document => void delete document.registration_endpoint)),
-    /take registrations/,
+    /enable registration/,
   ],
   [
     'server',
@@ -283,7 +283,7 @@ describe('a gateway whose front is broken', () => {
   it('says what is wrong with a token', async () => {
     const stolen = await examined('--client', 'claude', '--token', 'abc')
     expect(stolen.clients[0]).toMatchObject({ failed: 'list' })
-    expect(stolen.clients[0]!.steps.at(-1)!.fix).toContain('no JWT')
+    expect(stolen.clients[0]!.steps.at(-1)!.fix).toContain('not a JWT')
     const [head, body, signature] = token.split('.')
     const claims = JSON.parse(Buffer.from(body!, 'base64url').toString()) as object
     const late = Buffer.from(JSON.stringify({ ...claims, exp: 1_700_000_000 })).toString('base64url')

@@ -1,4 +1,4 @@
-/** Starts the control plane: database, HTTP, compiler of API documents. It knows gateways only by what they report. */
+/** Starts the control plane: database, HTTP, compiler of API documents. It starts no gateway. */
 
 import { apiTools } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
@@ -13,7 +13,7 @@ import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
 
-/** The tenant and plans of the embedded provider's clients (contract §2). */
+/** The tenant and plans of the embedded provider's clients. */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
   {
     name: 'acme',

@@ -1,4 +1,4 @@
-/** Reads single values out of an environment and gathers every fault. It knows no setting by name. */
+/** Reads single values from an environment and collects the faults. It knows no setting by name. */
 import { readFileSync } from 'node:fs'
 
 export interface SettingFault {
@@ -15,7 +15,7 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
 }
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Milliseconds of a duration such as `500ms`, `30s`, `1m10s`, `24h`; undefined when it is none. */
+/** Milliseconds of a duration such as `500ms`, `30s`, `1m10s`, `24h`; undefined when it is not one. */
 export function parseDurationMs(text: string): number | undefined {
   if (!/^(\d+(ms|s|m|h|d))+$/.test(text)) return undefined
   let totalMs = 0

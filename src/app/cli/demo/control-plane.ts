@@ -148,7 +148,9 @@ class Walk {
     const newKey = text(rotated, 'key')
     const spread = await this.#until(() => call(publicUrl, newKey), 200, MAX_PROPAGATION_MS)
     expectStatus(await call(publicUrl, key), 200)
-    transcript.ok(`the new key works after ${spread.tookMs} ms, the old one remains valid for its grace period`)
+    transcript.ok(
+      `the new key works after ${spread.tookMs} ms, the old one remains valid for its grace period`,
+    )
 
     transcript.step('revoke', 'Revoke it')
     const revoked = await this.#shown('DELETE', keyPath)

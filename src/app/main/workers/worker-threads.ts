@@ -1,6 +1,6 @@
 /**
- * The threads that serve calls, as one data plane: configuration goes to all of them, what they counted comes together here, and one
- * that has crashed is replaced. It serves no call itself.
+ * The worker threads as one data plane: sends configuration to all of them, adds up their usage and replaces a thread that has
+ * crashed. It serves no call itself.
  */
 
 import { join } from 'node:path'
@@ -25,11 +25,11 @@ import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
-/** Compiling a large configuration takes its time. */
+/** Long enough to compile a large configuration. */
 const RESPONSE_MS = 60_000
 const FIRST_RESTART_MS = 100
 const MAX_RESTART_MS = 10_000
-/** Alive so long, a thread counts as well again. */
+/** After this time alive, a thread counts as healthy. */
 const STEADY_MS = 30_000
 const KEYS_EVERY_MS = 60_000
 
@@ -55,7 +55,7 @@ export interface WorkerThreadsOptions {
 
 export interface WorkerThreads extends DataPlane, ThreadReady {}
 
-/** @throws Error when the first of them cannot start, with its reason */
+/** @throws Error with the reason if the first thread cannot start */
 export async function startWorkerThreads(options: WorkerThreadsOptions): Promise<WorkerThreads> {
   const threads = new Threads(options)
   await threads.start()
@@ -69,7 +69,7 @@ class Threads implements WorkerThreads {
   readonly #sessions: { readonly server: SessionThreadServer; keys(): ThreadData['sessionKeys'] } | undefined
   readonly #places: StreamSlotOwner
   #content: SnapshotContent = EMPTY_CONTENT
-  /** '' until the first configuration has come. */
+  /** '' until the first configuration. */
   #version = ''
   #clockOffsetMs = 0
   #stopping = false
@@ -118,7 +118,7 @@ class Threads implements WorkerThreads {
     return { server: new SessionThreadServer(store), keys: () => keysOf(keys) }
   }
 
-  /** The first thread finds the port, the others share it. */
+  /** The first thread chooses the port, the others share it. */
   async start(): Promise<void> {
     this.port = this.#options.context.settings.gateway.port
     await this.#begin(1)
@@ -136,7 +136,7 @@ class Threads implements WorkerThreads {
       const reasons = await Promise.all([...this.#threads.values()].map(({ line }) => applyTo(line, change)))
       const reason = reasons.find(one => one !== undefined)
       if (reason !== undefined) {
-        // some may serve it already: back to what all of them can serve
+        // some threads may already serve it: restore the previous one in all
         if (this.#version !== '' && reasons.some(one => one === undefined)) await this.#applyWhole()
         return reason
       }
@@ -192,7 +192,7 @@ class Threads implements WorkerThreads {
     const { log } = this.#options.context
     const thread = await this.#open(number)
     if (this.#stopping) return
-    // no change is under way while it catches up and joins
+    // no change may be in progress while the thread catches up and joins
     await this.#inTurn(async () => {
       if (this.#version !== '') await applyTo(thread.line, this.#whole())
       this.#threads.set(number, thread)
@@ -202,10 +202,7 @@ class Threads implements WorkerThreads {
       this.#threads.delete(number)
       if (this.#stopping) return
       const waitMs = performance.now() - startedAtMs > STEADY_MS ? FIRST_RESTART_MS : restartMs
-      log.error(
-        { thread: number, restart_ms: waitMs },
-        'a thread that serves calls has ended; another takes its place',
-      )
+      log.error({ thread: number, restart_ms: waitMs }, 'a worker thread has ended and is being replaced')
       this.#restart(number, waitMs)
     })
   }
@@ -215,7 +212,7 @@ class Threads implements WorkerThreads {
       const next = Math.min(2 * waitMs, MAX_RESTART_MS)
       if (!this.#stopping)
         this.#begin(number, next).catch(error => {
-          this.#options.context.log.error({ err: error, thread: number }, 'a thread could not start')
+          this.#options.context.log.error({ err: error, thread: number }, 'a worker thread could not start')
           this.#restart(number, next)
         })
     }, waitMs)
@@ -242,16 +239,16 @@ class Threads implements WorkerThreads {
       workerData: data,
       transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
     })
-    worker.on('error', error => log.error({ err: error, thread: number }, 'a thread has failed'))
+    worker.on('error', error => log.error({ err: error, thread: number }, 'a worker thread has failed'))
     const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
     const line = new PortLine(port1, {}, RESPONSE_MS)
     const thread: Thread = { number, worker, line, ended, status: 'online' }
     const ready = new Promise<ThreadReady>((resolve, reject) => {
       line.serve({
-        ready: (said: ThreadReady) => resolve(said),
+        ready: (message: ThreadReady) => resolve(message),
         failed: (reason: string) => reject(new Error(reason)),
-        news: (news: UsageDelta, status: Status) => {
-          this.#usage.add(news)
+        usage: (usage: UsageDelta, status: Status) => {
+          this.#usage.add(usage)
           thread.status = status
         },
       })
@@ -267,14 +264,14 @@ class Threads implements WorkerThreads {
   }
 
   async #metrics(): Promise<readonly MetricJson[]> {
-    const answers = await Promise.allSettled(
+    const responses = await Promise.allSettled(
       [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
     )
-    return answers.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
+    return responses.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }
 }
 
-/** A thread that has ended meanwhile does not count: the one in its place starts with the whole. */
+/** A thread that has ended is ignored: its replacement starts with the whole configuration. */
 async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
   try {
     return await line.ask<string | undefined>('apply', change)

@@ -37,7 +37,7 @@ export const initialize: Step = {
     demand(
       ready.status >= 200 && ready.status < 300,
       `notifications/initialized: ${describeResponse(ready)}.`,
-      "It must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.",
+      'It must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.',
     )
     const session = visit.sessionId === undefined ? 'without a session' : 'with a session'
     return { facts: [`Protocol version ${version}, ${session}.`] }
@@ -50,8 +50,7 @@ export const stream: Step = {
     if (visit.protocolVersion === undefined) return NEEDS_TOKEN
     const headers = { ...headersOf(visit), accept: 'text/event-stream' }
     const response = await ask(visit.url, { headers, headOnly: true })
-    if (response.status === 405)
-      return { facts: ['No notification stream: the client continues without.'] }
+    if (response.status === 405) return { facts: ['No notification stream: the client continues without.'] }
     if (response.status === 429) {
       throw new Fault(
         `The stream is refused with 429, retry after ${response.headers.get('retry-after') ?? '?'} s.`,

@@ -28,7 +28,9 @@ export const resource: Step = {
     const scopes = Array.isArray(document.scopes_supported) ? document.scopes_supported : []
     if (visit.scope === '') visit.scope = scopes.join(' ')
     const warnings = scopes.includes('offline_access')
-      ? ['scopes_supported lists offline_access; clients that request every scope will get tokens that do not expire.']
+      ? [
+          'scopes_supported lists offline_access; clients that request every scope will get tokens that do not expire.',
+        ]
       : []
     return { facts: [`${named} is protected by ${issuer}.`], warnings }
   },

@@ -93,8 +93,7 @@ function challenged(visit: Visit, response: FetchedResponse): Outcome {
   const warnings: string[] = []
   if (url === undefined)
     warnings.push('The challenge has no resource_metadata; clients try the well-known addresses.')
-  if (visit.scope === '')
-    warnings.push('The challenge names no scope: clients will request every scope.')
+  if (visit.scope === '') warnings.push('The challenge names no scope: clients will request every scope.')
   return {
     facts: [`401 with a challenge${visit.scope === '' ? '' : ` for the scopes ${visit.scope}`}.`],
     warnings,
