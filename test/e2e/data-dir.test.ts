@@ -139,7 +139,7 @@ describe('DATA_DIR', () => {
 
       await call(await serve(dataDir))
       expect(openToOthers(dataDir)).toEqual(['777 .'])
-      expect(output).toMatch(/DATA_DIR can be written by other users/)
+      expect(output).toMatch(/other users can write to DATA_DIR/)
     },
     120_000,
   )

@@ -96,7 +96,7 @@ describe('a gateway that misbehaves', () => {
       },
     }))
     const { text, failure } = await walked(url, url + realm)
-    expect(text).toContain(`ok tokens come from ${url}/token`)
+    expect(text).toContain(`ok the token endpoint is ${url}/token`)
     expect(failure).toMatchObject({
       expected: `status 200 from ${url}/token`,
       got: '401 {"error":"invalid_client"}',
