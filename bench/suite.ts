@@ -10,7 +10,7 @@ export interface BenchCase {
   readonly of?: string
   /** Not timed, before each run: fresh inputs, as a request brings them. */
   prepare?(): void
-  /** Timed. Checks its own answers and throws on a wrong one: a fast wrong answer is no figure. */
+  /** Timed. Checks its own results and throws on a wrong one: a fast wrong response is not a figure. */
   run(): void | Promise<void>
 }
 

@@ -1,16 +1,16 @@
 /**
  * Runs a real Keycloak for the tests, on loopback, with the realm of test/services/keycloak/realm.json.
- * Usage: node scripts/keycloak.mjs fetch          brings the distribution into .tools/ (Maven, once)
+ * Usage: node scripts/keycloak.mjs fetch          downloads the distribution into .tools/ (Maven, once)
  *        node scripts/keycloak.mjs start [PORT]   starts it, prints one JSON line {"ready":true,"url","issuer"} when it is ready,
  *                                                 and stops it on SIGTERM, SIGINT or when standard input ends
  * Needs Java 17 or newer (JAVA_HOME or `java` on the PATH).
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { fail, freePorts, requireJava, runMaven, supervise } from './java-server.mjs'
 
 const VERSION = '26.4.0'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -18,46 +18,16 @@ const tools = join(root, '.tools')
 const distribution = join(tools, `keycloak-${VERSION}`)
 const READY_MS = 300_000
 
-function fail(message, code = 1) {
-  process.stderr.write(`keycloak.mjs: ${message}\n`)
-  process.exit(code)
-}
-
-function requireCommand(command, args, mend) {
-  const { status, error } = spawnSync(command, args, { stdio: 'ignore' })
-  if (error !== undefined || status !== 0) fail(`${command} is missing. ${mend}`)
-}
-
 function fetchDistribution() {
   if (existsSync(join(distribution, 'bin', 'kc.sh'))) return
-  requireCommand('mvn', ['--version'], 'Install Maven, e.g. apt-get install -y maven.')
   mkdirSync(tools, { recursive: true })
-  // Maven notes below its working folder what it has unpacked, and then unpacks it nowhere else: a new folder each time.
+  // a new directory each time: Maven records below its working directory what it has unpacked, and does not unpack it again
   const cwd = mkdtempSync(join(tmpdir(), 'keycloak-fetch-'))
-  const { status } = spawnSync(
-    'mvn',
-    [
-      '--batch-mode',
-      '--quiet',
-      'dependency:unpack',
-      `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`,
-      `-DoutputDirectory=${tools}`,
-    ],
-    { stdio: ['ignore', 'inherit', 'inherit'], cwd },
-  )
+  const artifact = `org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
+  const unpacked = runMaven(cwd, 'dependency:unpack', `-Dartifact=${artifact}`, `-DoutputDirectory=${tools}`)
   rmSync(cwd, { recursive: true, force: true })
-  if (status !== 0 || !existsSync(join(distribution, 'bin', 'kc.sh')))
-    fail('Maven could not bring the distribution.')
-}
-
-function freePort() {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
+  if (!unpacked || !existsSync(join(distribution, 'bin', 'kc.sh')))
+    fail('Maven could not download the distribution.')
 }
 
 async function isReady(issuer) {
@@ -70,12 +40,8 @@ async function isReady(issuer) {
 
 async function start(port) {
   fetchDistribution()
-  requireCommand(
-    'java',
-    ['-version'],
-    'Install a Java 17 or 21 runtime, e.g. apt-get install -y openjdk-17-jre-headless.',
-  )
-  // A home of its own for each run: two runs do not see each other's realm, and nothing stays behind.
+  requireJava()
+  // a copy for each run: two runs do not share a realm, and nothing remains afterwards
   const home = mkdtempSync(join(tmpdir(), 'keycloak-'))
   cpSync(realpathSync(distribution), home, { recursive: true })
   mkdirSync(join(home, 'data', 'import'), { recursive: true })
@@ -103,39 +69,16 @@ async function start(port) {
       env: { ...process.env, JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m' },
     },
   )
-  let log = ''
-  for (const pipe of [server.stdout, server.stderr])
-    pipe.on('data', chunk => {
-      log = (log + chunk).slice(-20_000)
-    })
-  let stopping = false
-  const stop = () => {
-    if (stopping) return
-    stopping = true
-    server.kill('SIGTERM')
-    setTimeout(() => server.kill('SIGKILL'), 10_000).unref()
-  }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
-  process.stdin.on('end', stop).resume()
-  server.once('exit', code => {
-    rmSync(home, { recursive: true, force: true })
-    if (!stopping) fail(`the server ended with ${code}:\n${log}`)
-    process.exit(0)
+  await supervise(server, {
+    isReady: () => isReady(issuer),
+    readyMs: READY_MS,
+    pollMs: 500,
+    readyLine: { url, issuer },
+    cleanUp: () => rmSync(home, { recursive: true, force: true }),
   })
-
-  for (const until = Date.now() + READY_MS; !(await isReady(issuer)); ) {
-    if (stopping) return
-    if (Date.now() > until) {
-      stop()
-      fail(`the server was not ready within ${READY_MS / 1000} s:\n${log}`)
-    }
-    await new Promise(resolve => setTimeout(resolve, 500))
-  }
-  process.stdout.write(`${JSON.stringify({ ready: true, url, issuer })}\n`)
 }
 
 const [command, port] = process.argv.slice(2)
 if (command === 'fetch') fetchDistribution()
-else if (command === 'start') await start(port === undefined ? await freePort() : Number(port))
-else fail('say fetch or start', 64)
+else if (command === 'start') await start(port === undefined ? (await freePorts(1))[0] : Number(port))
+else fail('use fetch or start', 64)

@@ -1,4 +1,4 @@
 /** `npm run policy:build`: the command `toolgate policy build` from the sources, without building TypeScript first. */
-import { policy } from '../src/app/cli/policy.ts'
+import { runCommand } from '../src/app/cli/program.ts'
 
-process.exitCode = await policy(['build', ...process.argv.slice(2)])
+process.exitCode = await runCommand(['policy', 'build', ...process.argv.slice(2)])

@@ -1,4 +1,4 @@
 /** `npm run dev:policy`: the command `toolgate policy watch` from the sources, beside a running gateway. */
-import { policy } from '../src/app/cli/policy.ts'
+import { runCommand } from '../src/app/cli/program.ts'
 
-process.exitCode = await policy(['watch', ...process.argv.slice(2)])
+process.exitCode = await runCommand(['policy', 'watch', ...process.argv.slice(2)])

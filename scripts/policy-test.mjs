@@ -1,4 +1,4 @@
 /** `npm run policy:test`: the command `toolgate policy test` from the sources, without building TypeScript first. */
-import { policy } from '../src/app/cli/policy.ts'
+import { runCommand } from '../src/app/cli/program.ts'
 
-process.exitCode = await policy(['test', ...process.argv.slice(2)])
+process.exitCode = await runCommand(['policy', 'test', ...process.argv.slice(2)])

@@ -1,6 +1,6 @@
 /**
  * Load test of the listeners: a JSON-RPC POST echoed by bare uWS, by our uWS listener and by our node listener,
- * each in a fresh process, in turns, under autocannon. Every answer is checked; a run with one wrong answer
+ * each in a fresh process, in turns, under autocannon. Every response is checked; a run with one wrong response
  * does not count.
  */
 import autocannon from 'autocannon'
@@ -59,7 +59,7 @@ async function loadCase(name: ListenerCase, { seconds, connections }: LoadOption
     const result = await runClosedLoop(seconds)
     const cpuUs = (await server.cpuUs()) - before
     const wrong = result.mismatches + result.non2xx + result.errors + result.timeouts
-    if (wrong > 0) throw new Error(`${name}: ${wrong} wrong answers, the run does not count`)
+    if (wrong > 0) throw new Error(`${name}: ${wrong} wrong responses, the run does not count`)
     return {
       requestsPerSecond: result.requests.average,
       p99Ms: result.latency.p99,

@@ -34,7 +34,7 @@ async function echoCase(name: ListenerCase): Promise<BenchCase> {
 
 interface Client {
   readonly closed: boolean
-  /** Sends so many requests one after the other, checks each answer and resolves behind the last. */
+  /** Sends so many requests one after the other, checks each response and resolves behind the last. */
   send(count: number): Promise<void>
 }
 
@@ -63,7 +63,7 @@ async function openClient(port: number): Promise<Client> {
     response = response.length === 0 ? chunk : Buffer.concat([response, chunk])
     if (!response.subarray(-ECHO.length).equals(ECHO)) return
     if (!response.subarray(0, STATUS.length).equals(STATUS)) {
-      finish.reject(new Error(`a wrong answer: ${response.toString()}`))
+      finish.reject(new Error(`a wrong response: ${response.toString()}`))
       return
     }
     response = Buffer.alloc(0)

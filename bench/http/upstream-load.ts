@@ -1,6 +1,6 @@
 /**
  * Cost of one upstream call in CPU time of this process: own connections, undici's dispatch, and undici's `request`, in turns, against
- * a bare uWS server in a process of its own. Every answer is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
+ * a bare uWS server in a process of its own. Every response is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
  */
 import { Pool } from 'undici'
 import { createEgress } from '../../src/shared/egress/client.ts'
@@ -69,7 +69,7 @@ async function run(carrier: Carrier, calls: number): Promise<number> {
   await Promise.all(
     Array.from({ length: IN_FLIGHT }, async () => {
       while (left-- > 0)
-        if ((await carrier.call()) !== BODY.length) throw new Error(`${carrier.name}: a wrong answer`)
+        if ((await carrier.call()) !== BODY.length) throw new Error(`${carrier.name}: a wrong response`)
     }),
   )
   const { user, system } = process.cpuUsage(before)

@@ -105,7 +105,7 @@ function casesOf(size: number): BenchCase[] {
   const checkSum = (sum: number): void => {
     let wanted = 0
     for (let i = fresh.at; i < fresh.at + BATCH; i++) wanted += FIRST_ID + i + 20 + (i % 50)
-    if (sum !== wanted) throw new Error(`a wrong answer: ${sum} instead of ${wanted}`)
+    if (sum !== wanted) throw new Error(`a wrong response: ${sum} instead of ${wanted}`)
   }
   const parsed = (body: Uint8Array): Message => {
     const message = readMessage(JSON.parse(decoder.decode(body)))

@@ -22,7 +22,7 @@ export default {
     const check = (sum: number): void => {
       let wanted = 0
       for (let i = 0; i < BATCH; i++) wanted += requests[fresh.at + i]!.route
-      if (sum !== wanted) throw new Error(`a wrong answer: ${sum} instead of ${wanted}`)
+      if (sum !== wanted) throw new Error(`a wrong response: ${sum} instead of ${wanted}`)
     }
     const { kernel } = createKernel()
     const { kernel: twin } = createTwin()

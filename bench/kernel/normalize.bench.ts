@@ -29,7 +29,7 @@ function cases(kind: string, paths: readonly (readonly [string, string])[]): Ben
       if (normalize(given) !== canonical) throw new Error(`best-js makes ${normalize(given)} of ${given}`)
     }
   const check = (sum: number, wanted: number): void => {
-    if (sum !== wanted) throw new Error(`a wrong answer: ${sum} instead of ${wanted}`)
+    if (sum !== wanted) throw new Error(`a wrong response: ${sum} instead of ${wanted}`)
   }
   const lengths = (): number => {
     let sum = 0

@@ -17,7 +17,7 @@ function cases(): readonly BenchCase[] {
   const [caching, forgetting] = [verifier(), verifier()]
   const verifyBy = (one: ApiKeyVerifier) => (key: string) => {
     const verified = one.verify(key, NOW_MS)
-    if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong answer')
+    if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong response')
   }
   const inMap = (key: string): void => {
     if (plaintext.get(key)?.tenant !== 'acme') throw new Error('not in the map')

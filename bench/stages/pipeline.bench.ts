@@ -70,7 +70,7 @@ function called(
       for (const init of calls) {
         const final = pipeline(new Exchange(init))
         if (final === undefined || final instanceof Promise || final.kind !== 'reply')
-          throw new Error('a wrong answer')
+          throw new Error('a wrong response')
       }
     },
   }
@@ -105,7 +105,7 @@ function responded(id: string, pipeline: Pipeline, { snapshot }: CallParts, next
     },
     async run() {
       for (const init of calls)
-        if ((await pipeline(new Exchange(init)))?.kind !== 'reply') throw new Error('a wrong answer')
+        if ((await pipeline(new Exchange(init)))?.kind !== 'reply') throw new Error('a wrong response')
     },
   }
 }

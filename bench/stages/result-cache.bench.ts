@@ -81,12 +81,12 @@ async function cases(): Promise<readonly BenchCase[]> {
           outcome.kind !== 'reply' ||
           outcome.result !== RESULT
         )
-          throw new Error('a wrong answer')
+          throw new Error('a wrong response')
       },
       'lru-cache',
     ),
     each('lru-cache', one => {
-      if (lru.get(libraryKey(one)) !== RESULT) throw new Error('a wrong answer')
+      if (lru.get(libraryKey(one)) !== RESULT) throw new Error('a wrong response')
     }),
   ]
 }

@@ -1,4 +1,4 @@
-/** The deployment: what each role starts, in which order, and how it stops. It only wires. */
+/** The deployment: what each role starts, in which order, and how it stops. It connects parts and implements none. */
 
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
@@ -10,7 +10,7 @@ import { openGateway } from './main/gateway.ts'
 import { openIssuer } from './main/identity.ts'
 import type { Settings } from './settings.ts'
 
-/** Fields of the ready line. Addresses of parts that run elsewhere are those of the settings. */
+/** The fields of the ready line. Addresses of other processes come from the settings. */
 export interface Addresses {
   readonly gateway_url: string
   readonly api_url: string
@@ -24,11 +24,11 @@ export interface Running {
   readonly role: Settings['role']
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
-  /** Turns readiness off, ends streams, finishes calls in flight within `DRAIN_TIMEOUT`, then closes everything. Never rejects. */
+  /** Readiness off, streams ended, calls in flight completed within `DRAIN_TIMEOUT`, then everything closed. Never rejects. */
   stop(): Promise<void>
 }
 
-/** @throws Error that names what could not be started and the setting to change; what had been started is closed again. */
+/** @throws Error with the part that could not start and the setting to change; parts already started are closed. */
 export async function start(settings: Settings): Promise<Running> {
   const log = createLogger(settings.logLevel)
   const closers = new Closers(log)
@@ -64,7 +64,7 @@ interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'
 
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
 
-/** The control plane and a gateway that follows it in process. The import keeps the control plane's modules out of other roles. */
+/** The control plane and its first gateway. The import is dynamic: a gateway alone does not load the control plane. */
 async function startBoth(context: AppContext): Promise<Started> {
   const { openApi, startControlPlane } = await import('./main/control-plane.ts')
   const issuer = await openIssuer(context)
@@ -84,7 +84,7 @@ async function startBoth(context: AppContext): Promise<Started> {
   }
 }
 
-/** A gateway whose snapshots come from a control plane elsewhere, or from the disk while that is unavailable. */
+/** A gateway with snapshots from a remote control plane, or from disk while it is unavailable. */
 async function startGateway(context: AppContext): Promise<Started> {
   const issuer = await openIssuer(context)
   const gateway = await openGateway(context, issuer)

@@ -1,4 +1,4 @@
-/** Environment → Settings, once, validated as a whole. The only reader of `process.env`; it starts nothing. */
+/** Environment → Settings, once, validated as a whole. It starts nothing. */
 import { isCidr } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { type MeteringSettings, readMetering } from './settings/metering.ts'
@@ -19,7 +19,7 @@ export interface Settings extends RoleSettings {
   readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly auth: {
-    /** `embedded`: started on `devPort`, for development. `none`: no token is taken. */
+    /** `embedded`: started on `devPort`, for development. `none`: no token is accepted. */
     readonly provider: 'external' | 'embedded' | 'none'
     /** undefined for the embedded provider, the word itself for `none`. */
     readonly issuer: string | undefined
@@ -33,7 +33,7 @@ export interface Settings extends RoleSettings {
   }
   /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
   readonly databaseUrl: string
-  /** Seals secrets in the database; undefined: a key of its own in `dataDir`. */
+  /** Encrypts secrets in the database; undefined: a generated key in `dataDir`. */
   readonly secretsKey: string | undefined
   readonly gatewayName: string
   /** Adds `POST /test/clock` to the API port. */
@@ -92,8 +92,7 @@ export class SettingsError extends Error {
 const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
 /**
- * Reads the settings (contract §1).
- * @throws SettingsError with every fault found, never only the first.
+ * @throws SettingsError with all faults
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
   const read = new Reader(env)

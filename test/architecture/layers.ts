@@ -117,6 +117,7 @@ export const VENDORS: readonly Vendor[] = [
   { package: '@opentelemetry/sdk-trace-base', folders: ['shared/telemetry/'] },
   { package: 'ajv', folders: ['shared/json-schema/'] },
   { package: 'ajv-formats', folders: ['shared/json-schema/'] },
+  { package: 'commander', folders: ['app/cli/'] },
   { package: 'hono', folders: ['control-plane/api/'] },
   { package: 'ioredis', folders: ['shared/redis/'] },
   { package: 'ipaddr.js', folders: ['shared/egress/'] },

@@ -139,7 +139,7 @@ describe('DATA_DIR', () => {
 
       await call(await serve(dataDir))
       expect(openToOthers(dataDir)).toEqual(['777 .'])
-      expect(output).toMatch(/DATA_DIR can be written by other users/)
+      expect(output).toMatch(/other users can write to DATA_DIR/)
     },
     120_000,
   )
@@ -153,7 +153,7 @@ describe('DATA_DIR', () => {
 
     await serve(dataDir)
     expect(openToOthers(dataDir)).toEqual(['777 .', '666 file'])
-    expect(output).toMatch(/DATA_DIR is a folder shared by all users/)
+    expect(output).toMatch(/DATA_DIR is a directory shared by all users/)
   }, 120_000)
 
   const immutable = join(root, 'immutable')
@@ -163,7 +163,7 @@ describe('DATA_DIR', () => {
       execFileSync('chattr', ['+i', immutable])
       try {
         await expect(serve(immutable)).rejects.toThrow(
-          /ended with 78: .*DATA_DIR \(.*immutable\) can be written by every user \(mode 0777\)/s,
+          /ended with 78: .*DATA_DIR \(.*immutable\) is writable by every user \(mode 0777\)/s,
         )
       } finally {
         execFileSync('chattr', ['-i', immutable])

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { policy } from '../../src/app/cli/policy.ts'
 import { lastDecisions } from '../../src/shared/policy/log/tail.ts'
+import { runToolgate } from '../fixtures/command.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'policy-operations-'))
@@ -85,16 +85,7 @@ describe('a denial', () => {
 })
 
 describe('the log of a running gateway', () => {
-  async function command(args: string[]): Promise<{ code: number; out: string }> {
-    let out = ''
-    const written = vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-      out += String(text)
-      return true
-    })
-    const code = await policy([...args, '--log', join(data, 'decisions')])
-    written.mockRestore()
-    return { code, out }
-  }
+  const command = (args: string[]) => runToolgate(['policy', ...args, '--log', join(data, 'decisions')])
 
   it('explains and replays', async () => {
     const { decision_id } = await denied()

@@ -48,7 +48,9 @@ export const FOLDERS = {
     },
     'policy-live': {
       mutate: ['src/shared/policy/live/**/*.ts'],
-      tests: ['test/unit/shared/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts'],
+      tests: [
+        'test/unit/shared/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts',
+      ],
     },
     'policy-log': {
       mutate: ['src/shared/policy/log/**/*.ts'],

@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { metering } from '../../src/app/cli/metering.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEvent } from '../../src/data-plane/metering/event-codec.ts'
 import type { MeteringEvent } from '../../src/link/metering-event.ts'
+import { runToolgate } from '../fixtures/command.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 import { hasKafka, KAFKA_HINT, KafkaServer } from './kafka/kafka-server.ts'
 
@@ -161,11 +161,11 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
         .poll(() => counted(`/apis/${echo.apiId}`), { timeout: 60_000, interval: 250 })
         .toBe(byId.size)
       expect(await counted('')).toBe(byId.size)
-      const out: string[] = []
-      const printed = vi.spyOn(console, 'log').mockImplementation((line: string) => void out.push(line))
-      await metering(['verify', '--json'], { DATA_DIR: planes.gateway.dataDir, KAFKA_BROKERS: kafka.brokers })
-      printed.mockRestore()
-      const verified = JSON.parse(out[0]!)
+      const { out } = await runToolgate(['metering', 'verify', '--json'], {
+        DATA_DIR: planes.gateway.dataDir,
+        KAFKA_BROKERS: kafka.brokers,
+      })
+      const verified = JSON.parse(out)
       expect(verified.writers).toHaveLength(RUN.kills + 1)
       expect(verified).toMatchObject({ damaged: 0, unreadable: 0, foreign: 0 })
       // within a writer nothing is missing; what a kill cost was its end

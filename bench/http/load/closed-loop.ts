@@ -1,5 +1,5 @@
 /**
- * Closed loop, for capacity: as many requests as so many connections carry, one in flight on each, every answer checked. wrk where it is
+ * Closed loop, for capacity: as many requests as so many connections carry, one in flight on each, every response checked. wrk where it is
  * installed (Debian: `apt-get install wrk`), since it costs so little that a bare server is busy all the time; else connections of this
  * process. It starts no server.
  */
@@ -10,7 +10,7 @@ import { hasWrk, runWrk } from './wrk.ts'
 const WRK = hasWrk()
 export const CLOSED_LOOP_TOOL = WRK ? 'wrk' : 'connections of its own'
 
-/** @throws Error when one answer was wrong: a fast wrong answer is no figure */
+/** @throws Error when a response was wrong: a fast wrong response is not a figure */
 export async function runClosedLoop(options: LoopOptions): Promise<LoopResult> {
   if (WRK) return runWrk(options)
   const { latenciesMs, tookMs } = await saturate({

@@ -1,4 +1,4 @@
-/** What a load run sends, and how it knows a right answer. It sends nothing itself. */
+/** What a load run sends, and how it knows a correct response. It sends nothing itself. */
 
 export interface LoadRequest {
   readonly method: 'GET' | 'POST'
@@ -7,7 +7,7 @@ export interface LoadRequest {
   readonly body?: string
   /** 200 when absent. */
   readonly status?: number
-  /** What every answer must hold. */
+  /** What every response must contain. */
   readonly holds: string
 }
 

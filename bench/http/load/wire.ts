@@ -1,8 +1,8 @@
-/** A kept-alive connection that sends prepared bytes and checks each answer: as little work per request as Node's sockets allow. It keeps no time. */
+/** A kept-alive connection that sends prepared bytes and checks each response: as little work per request as Node's sockets allow. It keeps no time. */
 import { connect, type Socket } from 'node:net'
 import type { LoadRequest } from './requests.ts'
 
-/** A request as it goes over the wire, and the right answer to it. */
+/** A request as it goes over the wire, and the correct response to it. */
 export interface Prepared {
   readonly bytes: Buffer
   readonly status: number
@@ -37,7 +37,7 @@ const READ_INTO = Buffer.allocUnsafeSlow(256 * 1024)
 /** Of an answer that is shown when it was wrong. */
 const SHOWN = 400
 
-/** One request at a time. What goes wrong is an error that ends the run: a fast wrong answer is no figure. */
+/** One request at a time. What goes wrong is an error that ends the run: a fast wrong response is not a figure. */
 export class Wire {
   readonly #socket: Socket
   readonly #onFault: (fault: Error) => void

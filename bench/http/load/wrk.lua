@@ -1,4 +1,4 @@
--- What wrk sends and how it checks each answer: status 200 and a text in the body. Arguments: file with the request as JSON-free lines, see wrk.ts.
+-- What wrk sends and how it checks each response: status 200 and a text in the body. Arguments: file with the request as JSON-free lines, see wrk.ts.
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
 

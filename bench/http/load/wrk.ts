@@ -1,4 +1,4 @@
-/** Closed loop with wrk, which checks every answer with a script beside it (`wrk.lua`). It judges no figure. */
+/** Closed loop with wrk, which checks every response with a script beside it (`wrk.lua`). It judges no figure. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ export function hasWrk(): boolean {
   return spawnSync('wrk', ['-v']).error === undefined
 }
 
-/** @throws Error when one answer was wrong */
+/** @throws Error when a response was wrong */
 export async function runWrk({ url, request, connections, seconds, side }: LoopOptions): Promise<LoopResult> {
   const dir = mkdtempSync(join(tmpdir(), 'wrk-'))
   try {
@@ -40,7 +40,7 @@ export async function runWrk({ url, request, connections, seconds, side }: LoopO
     const [right, wrong, failed, tookUs, p50Us, p99Us, p999Us] = figures.slice(1).map(Number) as number[]
     if (wrong! + failed! > 0 || right === 0)
       throw new Error(
-        `${url}${request.path}: ${wrong} wrong answers and ${failed} failures beside ${right} right ones, the run does not count. ${/^SAMPLE .*$/m.exec(said)?.[0] ?? ''}`,
+        `${url}${request.path}: ${wrong} wrong responses and ${failed} failures beside ${right} right ones, the run does not count. ${/^SAMPLE .*$/m.exec(said)?.[0] ?? ''}`,
       )
     return {
       perSecond: right! / (tookUs! / 1e6),

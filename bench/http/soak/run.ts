@@ -1,6 +1,6 @@
 /**
- * `npm run bench:soak -- --minutes 30`: mixed load at 70 % of what the gateway can do, every answer checked. It fails when memory grows by
- * 1 MiB a minute or more, when p99.9 is over 5 times p50 outside garbage collection, or with the first wrong answer.
+ * `npm run bench:soak -- --minutes 30`: mixed load at 70 % of what the gateway can do, every response checked. It fails when memory grows by
+ * 1 MiB a minute or more, when p99.9 is over 5 times p50 outside garbage collection, or with the first wrong response.
  */
 import { parseArgs } from 'node:util'
 import { openResults } from '../../record.ts'

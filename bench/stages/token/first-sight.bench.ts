@@ -43,7 +43,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
       run() {
         for (const token of shown) {
           const verified = verifier.verify(token, NOW_MS)
-          if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong answer')
+          if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong response')
         }
       },
     },
@@ -60,7 +60,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
             clockTolerance: 30,
             requiredClaims: ['exp'],
           })
-          if (payload.tenant_id !== 'acme') throw new Error('a wrong answer')
+          if (payload.tenant_id !== 'acme') throw new Error('a wrong response')
         }
       },
     },
@@ -71,7 +71,7 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
       run() {
         for (const { data, signature } of parts.slice(at, at + SHOWN))
           if (!verify(hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature))
-            throw new Error('a wrong answer')
+            throw new Error('a wrong response')
       },
     },
   ]

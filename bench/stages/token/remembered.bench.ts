@@ -20,7 +20,7 @@ async function cases(): Promise<readonly BenchCase[]> {
   }
   const verify = (token: string): void => {
     const verified = verifier.verify(token, NOW_MS)
-    if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong answer')
+    if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong response')
   }
   const inMap = (token: string): void => {
     if (map.get(token) === undefined) throw new Error('not in the map')

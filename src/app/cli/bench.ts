@@ -1,23 +1,72 @@
-/** `toolgate bench`: finds the measurement that is asked for. It measures nothing itself. */
-import { profile } from './bench/profile.ts'
+/** `toolgate bench`: its subcommands and their options. It measures nothing itself. */
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import type { ProfileOptions } from './bench/profile.ts'
+import { WORK } from './bench/work.ts'
+import { assignment, type CommandContext, footer, integerBetween, numberBetween } from './command.ts'
 
-const EXIT_USAGE = 64
+const MAX_SECONDS = 120
+const MAX_CONNECTIONS = 1000
+/** With shorter intervals the profiler mostly samples itself. */
+const MIN_INTERVAL_US = 100
+const MAX_INTERVAL_US = 100_000
 
-const HELP = `Usage: toolgate bench profile [options]
-
-  profile  load a gateway and show where its CPU time goes: a flame graph and the dearest functions
-
-'toolgate bench profile --help' tells more. Exit codes: 0 done, 1 not measured, 64 usage.
-`
-
-/** @returns the exit code */
-export async function bench([what, ...rest]: string[]): Promise<number> {
-  if (what === 'profile') return profile(rest)
-  if (what === '--help' || what === '-h') {
-    process.stdout.write(HELP)
-    return 0
-  }
-  const fault = what === undefined ? 'what is to be measured?' : `there is no "${what}"`
-  process.stderr.write(`toolgate bench: ${fault}\n\n${HELP}`)
-  return EXIT_USAGE
+export function addBench(program: Command, context: CommandContext): void {
+  const bench = program
+    .command('bench')
+    .summary('profile a gateway under load')
+    .description('Measures a gateway under load.')
+  bench
+    .command('profile')
+    .summary('load a gateway and show which functions use its CPU time')
+    .description(
+      `Starts the example deployment on free ports of this machine (one gateway process; control plane and identity \
+provider in another; a backend on loopback), sends load, samples the gateway process with the V8 profiler and stops \
+everything. Prints the functions with the most self time and writes DIR/profile.cpuprofile, which the Performance \
+panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
+    )
+    .option('--seconds <s>', 'duration of the profile', numberBetween(0.1, MAX_SECONDS), 10)
+    .option('--warm-up <s>', 'load before the profile starts', numberBetween(0, MAX_SECONDS), 3)
+    .addOption(
+      new Option(
+        '--work <kind>',
+        'request: call = tools/call over JSON-RPC, rest = tools/call over REST, list = tools/list, ping, proxy = GET through a proxied API with an API key',
+      )
+        .choices(WORK)
+        .default('call'),
+    )
+    .option('--connections <n>', 'each with one request in flight', integerBetween(1, MAX_CONNECTIONS), 16)
+    .option(
+      '--interval <us>',
+      'microseconds between samples',
+      integerBetween(MIN_INTERVAL_US, MAX_INTERVAL_US),
+      500,
+    )
+    .option('--set <name=value>', 'a setting of the gateway (README.md); may be repeated', assignment)
+    .option('--out <dir>', 'directory of the profile', '.')
+    .option('--data <dir>', 'keep the database of the example here: later runs start sooner')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      footer(
+        [
+          'toolgate bench profile',
+          'toolgate bench profile --work proxy --seconds 5 --out before',
+          'toolgate bench profile --set DECISION_LOG_PERCENT=100 --json',
+        ],
+        '0 measured, 1 not measured, or a response was wrong',
+      ),
+    )
+    .action(async ({ out, data, set = {}, json = false, warmUp, interval, ...rest }) => {
+      const { profile } = await import('./bench/profile.ts')
+      context.exitCode = await profile({
+        ...(rest as Pick<ProfileOptions, 'seconds' | 'work' | 'connections'>),
+        warmUpSeconds: warmUp,
+        intervalUs: interval,
+        settings: set,
+        out: resolve(out),
+        dataDir: data === undefined ? undefined : resolve(data),
+        json,
+      })
+    })
 }

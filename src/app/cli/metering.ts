@@ -1,26 +1,17 @@
-/** `toolgate metering tail|verify`: shows the events of the spool, and whether spool, topic and counters fit together. It changes nothing. */
+/** `toolgate metering tail|verify`: prints the events of the spool, or checks that spool, topic and counters agree. It changes nothing. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openStore } from '../../control-plane/store/open.ts'
-import { EVERY_TENANT } from '../../control-plane/store/store.ts'
-import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
-import { readTopic } from '../../data-plane/metering/kafka/read-topic.ts'
-import { Ledger, type WriterReport } from '../../data-plane/metering/ledger.ts'
-import { SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
+import type { Command } from 'commander'
+import type { Ledger, WriterReport } from '../../data-plane/metering/ledger.ts'
+import type { SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
-import { SILENT } from '../../shared/telemetry/log.ts'
 import { type MeteringSettings, readMetering } from '../settings/metering.ts'
 import { Reader } from '../settings/reader.ts'
+import { SettingsError } from '../settings.ts'
+import { type CommandContext, EXIT, footer, print } from './command.ts'
 
-const USAGE = `Usage: toolgate metering tail [--follow] [--json]
-       toolgate metering verify [--json]
-
-  tail     shows the events that are in the spool, oldest first; --follow waits for more
-  verify   lists gaps and repeats between the spool, the topic (when KAFKA_BROKERS is set) and what the control
-           plane has counted (when its database can be opened); exit code 1 when something is missing
-
-Reads DATA_DIR, KAFKA_BROKERS, METERING_TOPIC and DATABASE_URL.`
+const POLL_MS = 200
 
 interface Places {
   readonly spool: string
@@ -29,21 +20,49 @@ interface Places {
   readonly databaseUrl: string
 }
 
-/** Exit code: 0, 1 (something is missing), 64 (usage), 78 (configuration). */
-export async function metering(
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(USAGE)
-    return 0
-  }
-  const [command, ...options] = args
-  const known = command === 'tail' ? ['--json', '--follow'] : ['--json']
-  if ((command !== 'tail' && command !== 'verify') || options.some(option => !known.includes(option))) {
-    console.error(USAGE)
-    return 64
-  }
+export function addMetering(program: Command, context: CommandContext): void {
+  const metering = program
+    .command('metering')
+    .summary('print metering events, or verify that none is missing')
+    .description('Inspects metering events. Reads DATA_DIR, KAFKA_BROKERS, METERING_TOPIC and DATABASE_URL.')
+  metering
+    .command('tail')
+    .summary('print the events in the spool, oldest first')
+    .description('Prints the events in the spool (DATA_DIR/metering), oldest first.')
+    .option('--follow', 'wait for more events')
+    .option('--json', 'print one JSON object per event')
+    .addHelpText(
+      'after',
+      footer(
+        ['toolgate metering tail --follow', 'toolgate metering tail --json | jq .consumer_id'],
+        '0 printed, 1 some events cannot be read',
+      ),
+    )
+    .action(async ({ json = false, follow = false }) => {
+      context.exitCode = await tail(placesFrom(context.env), json, follow)
+    })
+  metering
+    .command('verify')
+    .summary('list gaps and repetitions')
+    .description(
+      `Lists gaps and repetitions across the spool, the topic (if KAFKA_BROKERS is set) and the counters of the control plane \
+(if its database can be opened).`,
+    )
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      footer(
+        ['toolgate metering verify', 'KAFKA_BROKERS=kafka.example.com:9092 toolgate metering verify --json'],
+        '0 complete, 1 events are missing or unreadable',
+      ),
+    )
+    .action(async ({ json = false }) => {
+      context.exitCode = await verify(placesFrom(context.env), json)
+    })
+}
+
+/** @throws SettingsError */
+function placesFrom(env: CommandContext['env']): Places {
   const read = new Reader(env)
   const dataDir = read.text('DATA_DIR', './data')
   const places: Places = {
@@ -52,24 +71,28 @@ export async function metering(
     metering: readMetering(read),
     databaseUrl: read.text('DATABASE_URL', 'pglite:'),
   }
-  for (const { name, reason, fix } of read.faults) console.error(`${name} ${reason} ${fix}`)
-  if (read.faults.length > 0) return 78
-  const json = options.includes('--json')
-  return command === 'tail' ? tail(places, json, options.includes('--follow')) : verify(places, json)
+  if (read.faults.length > 0) throw new SettingsError(read.faults)
+  return places
+}
+
+async function openSpool(directory: string, purpose: string): Promise<SpoolReader> {
+  const { SpoolReader } = await import('../../data-plane/metering/spool/spool-reader.ts')
+  return new SpoolReader({ directory, purpose, removes: false })
 }
 
 async function tail(places: Places, json: boolean, follow: boolean): Promise<number> {
-  const reader = new SpoolReader({ directory: places.spool, purpose: 'tail', removes: false })
+  const reader = await openSpool(places.spool, 'tail')
   do {
-    readSpool(reader, event => console.log(json ? JSON.stringify(event) : lineOf(event)))
-    if (follow) await sleep(200)
+    await readSpool(reader, event => print(`${json ? JSON.stringify(event) : lineOf(event)}\n`))
+    if (follow) await sleep(POLL_MS)
   } while (follow)
-  if (reader.counts.damaged > 0)
-    console.error(`${reader.counts.damaged} events cannot be read: the spool is damaged.`)
-  return reader.counts.damaged > 0 ? 1 : 0
+  if (reader.counts.damaged === 0) return EXIT.ok
+  process.stderr.write(`${reader.counts.damaged} events cannot be read: the spool is damaged.\n`)
+  return EXIT.failed
 }
 
-function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) => void): void {
+async function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) => void): Promise<void> {
+  const { decodeEvent } = await import('../../data-plane/metering/event-codec.ts')
   for (let events = reader.read(1000); events.length > 0; events = reader.read(1000))
     for (const { bytes } of events) onEvent(decodeEvent(bytes))
 }
@@ -84,13 +107,16 @@ async function verify(
   { spool, metering: settings, dataDir, databaseUrl }: Places,
   json: boolean,
 ): Promise<number> {
+  const { Ledger } = await import('../../data-plane/metering/ledger.ts')
   const ledger = new Ledger()
-  const reader = new SpoolReader({ directory: spool, purpose: 'verify', removes: false })
-  readSpool(reader, event => ledger.see('spool', event))
+  const reader = await openSpool(spool, 'verify')
+  await readSpool(reader, event => ledger.see('spool', event))
   const notes: string[] = []
   let unreadable = 0
   if (settings.brokers.length === 0) notes.push('KAFKA_BROKERS is not set: the topic was not read')
   else {
+    const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
+    const { SILENT } = await import('../../shared/telemetry/log.ts')
     await readTopic({ ...settings, clientId: 'toolgate-verify', log: SILENT }, event => {
       if (event === undefined) unreadable++
       else ledger.see('topic', event)
@@ -104,16 +130,18 @@ async function verify(
     .reduce((sum, [first, last]) => sum + last - first + 1, 0)
   const { damaged } = reader.counts
   if (json)
-    console.log(JSON.stringify({ writers, missing, damaged, unreadable, foreign: ledger.foreign, notes }))
+    print(`${JSON.stringify({ writers, missing, damaged, unreadable, foreign: ledger.foreign, notes })}\n`)
   else show(writers, missing, damaged, unreadable, notes)
-  return missing + damaged + unreadable > 0 ? 1 : 0
+  return missing + damaged + unreadable > 0 ? EXIT.failed : EXIT.ok
 }
 
-/** @returns why the counters were not looked at */
+/** @returns why the counters were not checked */
 async function countersInto(ledger: Ledger, url: string, dataDir: string): Promise<string | undefined> {
   if (url === 'pglite:' && !existsSync(join(dataDir, 'postgres')))
-    return 'there is no database in DATA_DIR: what was counted was not looked at'
+    return 'there is no database in DATA_DIR: counters were not checked'
   try {
+    const { openStore } = await import('../../control-plane/store/open.ts')
+    const { EVERY_TENANT } = await import('../../control-plane/store/store.ts')
     const { store } = await openStore({ url, dataDir, now: Date.now, onFault: () => undefined })
     try {
       for (const { writer, events } of await store.read(EVERY_TENANT, tx => tx.metering.folded()))
@@ -123,7 +151,7 @@ async function countersInto(ledger: Ledger, url: string, dataDir: string): Promi
     }
     return undefined
   } catch (error) {
-    return `what was counted was not looked at: ${error instanceof Error ? error.message : String(error)}`
+    return `the counters were not checked: ${error instanceof Error ? error.message : String(error)}`
   }
 }
 
@@ -135,11 +163,11 @@ function show(
   notes: readonly string[],
 ): void {
   for (const { writer, gateway, first, last, spool, topic, duplicates, counted, gaps } of writers) {
-    console.log(
-      `${writer} of ${gateway}: ${first}–${last}, ${spool} in the spool, ${topic} in the topic (${duplicates} repeated), ${counted ?? 'unknown'} counted`,
+    print(
+      `${writer} of ${gateway}: ${first}–${last}, ${spool} in the spool, ${topic} in the topic (${duplicates} repeated), ${counted ?? 'unknown'} counted\n`,
     )
-    for (const [from, to] of gaps) console.log(`  missing: ${from === to ? from : `${from}–${to}`}`)
+    for (const [from, to] of gaps) print(`  missing: ${from === to ? from : `${from}–${to}`}\n`)
   }
-  for (const note of notes) console.log(`${note}.`)
-  console.log(`${missing} missing, ${damaged} damaged in the spool, ${unreadable} unreadable in the topic.`)
+  for (const note of notes) print(`${note}.\n`)
+  print(`${missing} missing, ${damaged} damaged in the spool, ${unreadable} unreadable in the topic.\n`)
 }

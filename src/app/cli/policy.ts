@@ -1,111 +1,148 @@
-/** `toolgate policy`: reads the arguments and hands them to the subcommand. It does no work itself. */
+/** `toolgate policy`: its subcommands and their options. The work is in `policy/`. */
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import { type CommandContext, CommandFailure, footer, integerBetween } from './command.ts'
+import type { PolicyOptions } from './policy/options.ts'
 
-import { parseArgs } from 'node:util'
-import { diff, evaluate, explainEntry, replayLog } from './policy-ask.ts'
-import type { PolicyOptions } from './policy-options.ts'
-import { newRule, watchPolicies } from './policy-watch.ts'
-import { build, test } from './policy-workshop.ts'
-
-const HELP = `Usage: toolgate policy COMMAND [options]
-
-Commands:
-  new NAME           write a rule and its test to start from
-  watch              test and build at each save, and show which of the last decisions turned
-  build              compile the policies into a bundle, with the real \`opa build -t wasm\`
-  test               opa fmt, regal lint, opa check --strict, opa test with full coverage, METADATA, rules that never deny
-  eval               decide about one input with a built bundle, and say which rules decided
-  explain ID         the same for a decision of the log, by its decision_id
-  replay             ask the bundle again what the log holds; a flip is a fault
-  diff CANDIDATE     what another bundle would decide otherwise than this one, by rule, tool and consumer
-
-Options:
-  --dir DIR       folder of the policies (default: policies)
-  --bundle FILE   the bundle to write or to ask (default: bundle.tar.gz in that folder)
-  --tools DIR     where opa and regal are installed when they are not there (default: .tools/bin)
-  --input FILE    eval: the input in JSON, as schemas/input.json has it; - is standard input (default)
-  --log PATH      explain, replay, diff, watch: a decision log, or its folder (default: data/decisions)
-  --max-flips N   replay, diff: so many flips are no fault (default: 0)
-  --signing-key F build: sign the bundle with this private key (PEM); gateways check it with POLICY_KEY
-  --signing-alg A build: RS256 (default), ES256 and the like, as the key is
-  --json          print JSON
-
-Only build, test and watch need opa. Exit codes: 0 done or allowed, 1 found something wrong or denied, 64 usage.
-`
-
-const EXIT_USAGE = 64
+const OPTIONS = {
+  dir: () => new Option('--dir <dir>', 'directory of the policies').default('policies'),
+  bundle: () => new Option('--bundle <file>', 'the bundle (default: bundle.tar.gz in the directory)'),
+  tools: () =>
+    new Option('--tools <dir>', 'opa and regal are installed here if missing').default('.tools/bin'),
+  input: () =>
+    new Option('--input <file>', 'JSON as in schemas/input.json; - is standard input').default('-'),
+  log: () => new Option('--log <path>', 'a decision log, or its directory').default('data/decisions'),
+  maxFlips: () =>
+    new Option('--max-flips <n>', 'exit with 0 up to this number of flips')
+      .argParser(integerBetween(0, 999_999_999))
+      .default(0),
+  signingKey: () =>
+    new Option('--signing-key <file>', 'sign with this private key (PEM); gateways check with POLICY_KEY'),
+  signingAlg: () => new Option('--signing-alg <alg>', 'algorithm of the key: RS256 (default), ES256, …'),
+  json: () => new Option('--json', 'print JSON'),
+} as const
 
 interface Subcommand {
-  /** What the word behind it is; undefined when there must be none. */
-  readonly operand?: string
-  readonly run: (options: PolicyOptions) => Promise<number>
+  /** With its argument, if it has one. */
+  readonly usage: string
+  readonly summary: string
+  readonly description: string
+  readonly options: readonly (keyof typeof OPTIONS)[]
+  readonly examples: readonly string[]
+  readonly exitCodes: string
+  /** Loads the work only now. @param argument '' for a subcommand without one */
+  run(options: PolicyOptions, argument: string): Promise<number>
 }
 
-const COMMANDS: Readonly<Record<string, Subcommand>> = {
-  new: { operand: 'the name of the rule', run: newRule },
-  watch: { run: watchPolicies },
-  build: { run: build },
-  test: { run: test },
-  eval: { run: evaluate },
-  explain: { operand: 'the id of a decision', run: explainEntry },
-  replay: { run: replayLog },
-  diff: { operand: 'the candidate bundle', run: diff },
-}
+const BUILD_OPTIONS = ['dir', 'bundle', 'tools', 'signingKey', 'signingAlg'] as const
+const REPLAY_OPTIONS = ['dir', 'bundle', 'log', 'maxFlips', 'json'] as const
 
-/** @returns the exit code. */
-export async function policy(args: string[]): Promise<number> {
-  let command: Subcommand
-  let options: PolicyOptions
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        dir: { type: 'string', default: 'policies' },
-        bundle: { type: 'string' },
-        tools: { type: 'string', default: '.tools/bin' },
-        input: { type: 'string', default: '-' },
-        log: { type: 'string', default: 'data/decisions' },
-        'max-flips': { type: 'string', default: '0' },
-        'signing-key': { type: 'string', default: '' },
-        'signing-alg': { type: 'string', default: '' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-    if (values.help) {
-      process.stdout.write(HELP)
-      return 0
-    }
-    const [name, operand = '', more] = positionals
-    command = commandOf(name)
-    if (command.operand !== undefined && operand === '') throw new Error(`${command.operand} is missing`)
-    const surplus = command.operand === undefined ? operand : (more ?? '')
-    if (surplus !== '') throw new Error(`"${surplus}" is one word too many`)
-    if (!/^\d{1,9}$/.test(values['max-flips'])) throw new Error('--max-flips is no number')
-    const bundle = values.bundle ?? `${values.dir}/bundle.tar.gz`
-    options = {
-      ...values,
-      bundle,
-      maxFlips: Number(values['max-flips']),
-      signingKey: values['signing-key'],
-      signingAlg: values['signing-alg'],
-      operand,
-    }
-  } catch (error) {
-    process.stderr.write(`toolgate policy: ${(error as Error).message}.\n\n${HELP}`)
-    return EXIT_USAGE
+const SUBCOMMANDS: readonly Subcommand[] = [
+  {
+    usage: 'new <name>',
+    summary: 'write a rule and its test as a starting point',
+    description: 'Writes a rule, its METADATA and its test as a starting point.',
+    options: ['dir', 'json'],
+    examples: ['toolgate policy new payments'],
+    exitCodes: '0 written, 1 it exists or the name is invalid',
+    run: async (options, name) => (await import('./policy/watch.ts')).newRule(options, name),
+  },
+  {
+    usage: 'watch',
+    summary: 'test and build at each save, and show which recent decisions change',
+    description:
+      'Tests and builds at each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
+    options: [...BUILD_OPTIONS, 'log'],
+    examples: ['toolgate policy watch', 'toolgate policy watch --log /var/lib/toolgate/decisions'],
+    exitCodes: '0 stopped by a signal, 1 failure',
+    run: async options => (await import('./policy/watch.ts')).watchPolicies(options),
+  },
+  {
+    usage: 'build',
+    summary: 'compile the policies into a bundle',
+    description:
+      'Compiles the policies into a bundle with `opa build -t wasm`, and tries it as a gateway would.',
+    options: [...BUILD_OPTIONS, 'json'],
+    examples: [
+      'toolgate policy build',
+      'toolgate policy build --bundle candidate.tar.gz --signing-key key.pem',
+    ],
+    exitCodes: '0 built, 1 not built',
+    run: async options => (await import('./policy/build.ts')).build(options),
+  },
+  {
+    usage: 'test',
+    summary: 'format, lint, type-check and test the policies',
+    description:
+      'Runs opa fmt, regal lint, opa check --strict and opa test with full coverage; checks METADATA and finds rules that never deny.',
+    options: ['dir', 'tools', 'json'],
+    examples: ['toolgate policy test', 'toolgate policy test --json'],
+    exitCodes: '0 everything passed, 1 something failed',
+    run: async options => (await import('./policy/build.ts')).test(options),
+  },
+  {
+    usage: 'eval',
+    summary: 'evaluate one input with a bundle, and show which rules decided',
+    description: 'Evaluates one input with a built bundle, and shows which rules decided.',
+    options: ['dir', 'bundle', 'input', 'json'],
+    examples: ['toolgate policy eval --input input.json', 'toolgate policy eval --json < input.json'],
+    exitCodes: '0 allowed, 1 denied or failed',
+    run: async options => (await import('./policy/evaluate.ts')).evaluate(options),
+  },
+  {
+    usage: 'explain <id>',
+    summary: 'show which rules decided a logged decision',
+    description: 'Evaluates a decision of the log again by its decision_id, and shows which rules decided.',
+    options: ['dir', 'bundle', 'log', 'json'],
+    examples: ['toolgate policy explain 019ad2f0-4a31-7c55-9d2e-0f5f4d2c9b11'],
+    exitCodes: '0 allowed, 1 denied or failed',
+    run: async (options, id) => (await import('./policy/evaluate.ts')).explainEntry(options, id),
+  },
+  {
+    usage: 'replay',
+    summary: 'evaluate the decision log again; a flip is a failure',
+    description:
+      'Evaluates the inputs of a decision log again and compares the decisions; a flip is a failure.',
+    options: REPLAY_OPTIONS,
+    examples: ['toolgate policy replay', 'toolgate policy replay --log decisions.ndjson --json'],
+    exitCodes: '0 at most --max-flips flips, 1 more flips or failed',
+    run: async options => (await import('./policy/evaluate.ts')).replayLog(options),
+  },
+  {
+    usage: 'diff <candidate>',
+    summary: 'list the logged decisions that another bundle would change',
+    description:
+      'Lists the logged decisions that a candidate bundle would change, by rule, tool and consumer.',
+    options: REPLAY_OPTIONS,
+    examples: [
+      'toolgate policy diff candidate.tar.gz',
+      'toolgate policy diff candidate.tar.gz --max-flips 10 --json',
+    ],
+    exitCodes: '0 at most --max-flips flips, 1 more flips or failed',
+    run: async (options, candidate) => (await import('./policy/evaluate.ts')).diff(options, candidate),
+  },
+]
+
+export function addPolicy(program: Command, context: CommandContext): void {
+  const policy = program
+    .command('policy')
+    .summary('build, test and evaluate the policy')
+    .description('Builds, tests and evaluates the policy. Only build, test and watch need opa.')
+  for (const { usage, summary, description, options, examples, exitCodes, run } of SUBCOMMANDS) {
+    const command = policy
+      .command(usage)
+      .summary(summary)
+      .description(description)
+      .addHelpText('after', footer(examples, exitCodes))
+      .action(async () => {
+        const values = command.opts<Partial<PolicyOptions>>()
+        const bundle = values.bundle ?? join(values.dir!, 'bundle.tar.gz')
+        // absent are only the options that this subcommand does not declare
+        const given = { json: false, ...values, bundle } as PolicyOptions
+        context.exitCode = await run(given, command.args[0] ?? '').catch((error: unknown) => {
+          throw new CommandFailure((error as Error).message)
+        })
+      })
+    for (const name of options) command.addOption(OPTIONS[name]())
   }
-  try {
-    return await command.run(options)
-  } catch (error) {
-    process.stderr.write(`toolgate policy: ${(error as Error).message}\n`)
-    return 1
-  }
-}
-
-function commandOf(name: string | undefined): Subcommand {
-  if (name === undefined) throw new Error('a command is missing')
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (command === undefined) throw new Error(`there is no command "${name}"`)
-  return command
 }

@@ -13,7 +13,7 @@ export class BodyTooLarge extends Error {
 
 export interface ResponseBody {
   readonly isStream: boolean
-  /** As far as it was read. */
+  /** The part that was read. */
   readonly text: string
   /** Of an event stream: the response to the request; undefined when there is none, or the body is not JSON. */
   readonly json: unknown
@@ -21,9 +21,9 @@ export interface ResponseBody {
 
 /**
  * A server may respond to a JSON-RPC request with JSON or with an event stream (MCP 2025-06-18, Streamable HTTP, "Sending Messages to the
- * Server"). A stream is read up to the response, behind which it may stay open.
+ * Server"). A stream is read up to the response, after which it may stay open.
  * @param requestId of the JSON-RPC request; undefined for any other request
- * @throws BodyTooLarge, and whatever the connection or the signal of the request fails with
+ * @throws BodyTooLarge; errors of the connection and of the request's signal
  */
 export async function readResponseBody(response: Response, requestId: unknown): Promise<ResponseBody> {
   const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')

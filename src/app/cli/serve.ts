@@ -1,56 +1,54 @@
 /** `toolgate serve`: starts the deployment, prints how to use it and the ready line, and stops it on a signal. */
-import { parseArgs } from 'node:util'
-import { type Running, start } from '../main.ts'
-import { readSettings, type Settings, SettingsError } from '../settings.ts'
+import type { Command } from 'commander'
+import type { Running } from '../main.ts'
+import { readSettings } from '../settings.ts'
+import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import { welcome } from './welcome.ts'
 
-const EXIT_USAGE = 64
-const EXIT_CONFIG = 78
+export function addServe(program: Command, context: CommandContext): void {
+  program
+    .command('serve')
+    .summary('start the gateway, the control plane and, in development, an identity provider and an example')
+    .description(
+      `Starts the gateway and everything it needs. All settings come from the environment; README.md lists them. \
+It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it.`,
+    )
+    .addHelpText(
+      'after',
+      footer(
+        [
+          'toolgate serve',
+          'GATEWAY_PORT=9080 LOG_LEVEL=debug toolgate serve',
+          'ROLE=control-plane GATEWAY_URL=https://gateway.example.com toolgate serve',
+        ],
+        '0 stopped by a signal, 78 wrong configuration',
+      ),
+    )
+    .action(async () => {
+      context.exitCode = await serve(context.env)
+    })
+}
 
-const HELP = `Usage: toolgate serve
-
-Starts the gateway and everything it needs. All settings come from the environment; see README.md for the table.
-It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it.
-`
-
-export async function serve(args: string[]): Promise<number> {
-  try {
-    const { values } = parseArgs({ args, options: { help: { type: 'boolean', short: 'h' } } })
-    if (values.help === true) {
-      process.stdout.write(HELP)
-      return 0
-    }
-  } catch (error) {
-    process.stderr.write(`toolgate serve: ${(error as Error).message}\n\n${HELP}`)
-    return EXIT_USAGE
-  }
-  let settings: Settings
-  try {
-    settings = readSettings()
-  } catch (error) {
-    if (!(error instanceof SettingsError)) throw error
-    process.stderr.write(`toolgate: ${error.message}\n`)
-    return EXIT_CONFIG
-  }
+async function serve(env: CommandContext['env']): Promise<number> {
+  const settings = readSettings(env)
+  const { start } = await import('../main.ts')
   let running: Running
   try {
     running = await start(settings)
   } catch (error) {
-    process.stderr.write(
-      `toolgate: cannot start: ${error instanceof Error ? error.message : String(error)}\n`,
-    )
-    return EXIT_CONFIG
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(`cannot start: ${reason}`, EXIT.config)
   }
-  process.stdout.write(welcome(running))
-  process.stdout.write(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
+  print(welcome(running))
+  print(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
   return new Promise(resolve => {
     let stopping = false
     const stop = (): void => {
-      if (stopping) process.exit(1) // a second signal means: now
+      if (stopping) process.exit(EXIT.failed) // a second signal skips the drain
       stopping = true
       void running.stop().then(() => {
-        resolve(0)
-        process.exit(0)
+        resolve(EXIT.ok)
+        process.exit(EXIT.ok)
       })
     }
     process.on('SIGTERM', stop)

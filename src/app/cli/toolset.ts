@@ -1,132 +1,107 @@
-/** `toolgate toolset lint|render FILE`: shows what a ToolSet or an OpenAPI document becomes, and what agents would stumble over. It serves nothing. */
-import { parseArgs } from 'node:util'
-import { asServed } from '../../catalog/inspect/as-served.ts'
-import { InspectionError, inspectFile } from '../../catalog/inspect/inspect-file.ts'
-import { lintLines, lintToolSet } from '../../catalog/inspect/lint.ts'
+/** `toolgate toolset lint|render FILE`: prints the tools that a ToolSet or an OpenAPI document compiles to, and what agents may misread. It serves nothing. */
+import type { Command } from 'commander'
+import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
+import { assignment, type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 
-const EXIT_FOUND = 1
-const EXIT_USAGE = 64
 const MAX_LINE_CHARS = 120
 
-const HELP = `Usage: toolgate toolset COMMAND FILE [options]
+const FILES = `FILE is a ToolSet resource (YAML or JSON) or an OpenAPI document. A configMapRef or secretRef is read from the directories \
+configmaps/ and secrets/ beside FILE; a document behind a url is not fetched: save it and pass the file.`
 
-Commands:
-  lint FILE      what could be better for agents, and which operations did not become tools
-  render FILE    the tools as clients see them
+interface ToolsetOptions {
+  readonly json?: true
+  readonly apiGroup: string
+  readonly set?: Readonly<Record<string, string>>
+}
 
-FILE is a ToolSet resource (YAML or JSON) or a bare OpenAPI document. configMapRef and secretRef are read from the
-folders configmaps/ and secrets/ beside FILE; a document behind a url is not fetched: save it and give the file.
+export function addToolset(program: Command, context: CommandContext): void {
+  const toolset = program
+    .command('toolset')
+    .summary('lint or render a ToolSet or an OpenAPI document')
+    .description('Shows what a ToolSet or an OpenAPI document compiles to.')
+  toolset
+    .command('lint')
+    .summary('report what agents may misread, and the operations that did not become tools')
+    .addHelpText(
+      'after',
+      footer(
+        ['toolgate toolset lint openapi.yaml', 'toolgate toolset lint toolsets/shop.yaml --json'],
+        '0 no findings, 1 findings, or the file cannot be used',
+      ),
+    )
+    .action(async (file: string, options: ToolsetOptions) => {
+      context.exitCode = await lint(await inspect(file, options), options.json === true)
+    })
+  toolset
+    .command('render')
+    .summary('print the tools as clients see them')
+    .addHelpText(
+      'after',
+      footer(
+        [
+          'toolgate toolset render openapi.yaml',
+          'toolgate toolset render toolsets/shop.yaml --json --set SHOP_URL=https://shop.example.com',
+        ],
+        '0 rendered, 1 the file cannot be used',
+      ),
+    )
+    .action(async (file: string, options: ToolsetOptions) => {
+      await render(await inspect(file, options), options.json === true)
+    })
+  for (const command of toolset.commands)
+    command
+      .description(FILES)
+      .argument('<file>', 'ToolSet resource or OpenAPI document')
+      .option('--json', 'print JSON')
+      .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
+      .option('--set <name=value>', 'value of the placeholder NAME; may be repeated', assignment)
+}
 
-Options:
-  --json             machine-readable output
-  --api-group NAME   group of the resources, default toolgate.dev
-  --set NAME=VALUE   value of a \${NAME} placeholder; may be repeated
-  -h, --help         this text
-
-Exit codes: 0 done, 1 lint found something or the file is not usable, 64 usage.
-`
-
-const OPTIONS = {
-  json: { type: 'boolean' },
-  'api-group': { type: 'string' },
-  set: { type: 'string', multiple: true },
-  help: { type: 'boolean', short: 'h' },
-} as const
-
-/** Resolves to the exit code; everything is printed. */
-export async function toolset(args: string[]): Promise<number> {
-  let parsed: ReturnType<typeof parse>
+async function inspect(file: string, options: ToolsetOptions): Promise<Inspection> {
+  const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')
   try {
-    parsed = parse(args)
+    return await inspectFile(file, { apiGroup: options.apiGroup, variables: options.set ?? {} })
   } catch (error) {
-    return usage((error as Error).message)
-  }
-  const { values, positionals } = parsed
-  // Whoever reads (`| head`) may have seen enough.
-  process.stdout.on('error', error => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
-    process.exit(0)
-  })
-  if (values.help === true) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  const [command, file, ...more] = positionals
-  if (command !== 'lint' && command !== 'render') {
-    return usage(command === undefined ? 'a command is missing' : `there is no command "${command}"`)
-  }
-  if (file === undefined || more.length > 0) return usage('give exactly one FILE')
-  const variables = variablesFrom(values.set ?? [])
-  if (variables === undefined) return usage('--set wants NAME=VALUE')
-  try {
-    const inspected = await inspectFile(file, { apiGroup: values['api-group'] ?? 'toolgate.dev', variables })
-    return command === 'lint'
-      ? lint(inspected, values.json === true)
-      : render(inspected, values.json === true)
-  } catch (error) {
-    if (!(error instanceof InspectionError)) throw error
-    process.stderr.write(`toolgate toolset: ${error.message}\n`)
-    return EXIT_FOUND
+    if (error instanceof InspectionError) throw new CommandFailure(error.message)
+    throw error
   }
 }
 
-type Inspected = Awaited<ReturnType<typeof inspectFile>>
-
-function lint(inspected: Inspected, json: boolean): number {
-  const report = lintToolSet(inspected)
-  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${lintLines(report).join('\n')}\n`)
-  return report.findings.length > 0 ? EXIT_FOUND : 0
+async function lint(inspection: Inspection, json: boolean): Promise<number> {
+  const { lintLines, lintToolSet } = await import('../../catalog/inspect/lint.ts')
+  const report = lintToolSet(inspection)
+  print(json ? `${JSON.stringify(report, null, 2)}\n` : `${lintLines(report).join('\n')}\n`)
+  return report.findings.length > 0 ? EXIT.failed : EXIT.ok
 }
 
-function render({ result }: Inspected, json: boolean): number {
+async function render({ result }: Inspection, json: boolean): Promise<void> {
+  const { asServed } = await import('../../catalog/inspect/as-served.ts')
   const tools = result.tools.map(asServed)
-  if (json) {
-    process.stdout.write(`${JSON.stringify({ tools, skipped: result.skipped }, null, 2)}\n`)
-    return 0
-  }
-  for (const tool of tools) {
-    print(`${tool.name}`, `  ${firstLine(tool.description)}`, ...argumentLines(tool.inputSchema))
-  }
-  for (const { operation, reason } of result.skipped) print(`skipped ${operation}: ${reason}`)
-  print(`${tools.length} tools, ${result.skipped.length} operations skipped`)
-  return 0
+  if (json) return print(`${JSON.stringify({ tools, skipped: result.skipped }, null, 2)}\n`)
+  const lines = [
+    ...tools.flatMap(tool => [
+      tool.name,
+      `  ${firstLine(tool.description)}`,
+      ...argumentLines(tool.inputSchema),
+    ]),
+    ...result.skipped.map(({ operation, reason }) => `skipped ${operation}: ${reason}`),
+    `${tools.length} tools, ${result.skipped.length} operations skipped`,
+  ]
+  print(`${lines.join('\n')}\n`)
 }
 
 function argumentLines({ properties = {}, required = [] }: ObjectSchema): string[] {
   return Object.entries(properties).map(([name, schema]) => {
     const { type, description } = schema as { readonly type?: unknown; readonly description?: unknown }
     const shown = Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'any'
-    const said = typeof description === 'string' ? `  ${firstLine(description)}` : ''
-    return `    ${name}: ${shown}${required.includes(name) ? ', required' : ''}${said}`
+    const text = typeof description === 'string' ? `  ${firstLine(description)}` : ''
+    return `    ${name}: ${shown}${required.includes(name) ? ', required' : ''}${text}`
   })
 }
 
-/** Enough to recognize it by; the whole text is in the JSON. */
+/** Shortened; --json prints the whole text. */
 function firstLine(text: string): string {
   const [line = ''] = text.split('\n', 1)
   return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS - 1)}…` : line
-}
-
-function print(...lines: readonly string[]): void {
-  process.stdout.write(`${lines.join('\n')}\n`)
-}
-
-function parse(args: string[]) {
-  return parseArgs({ args, options: OPTIONS, allowPositionals: true })
-}
-
-function usage(message: string): number {
-  process.stderr.write(`toolgate toolset: ${message}\n\n${HELP}`)
-  return EXIT_USAGE
-}
-
-function variablesFrom(pairs: readonly string[]): { readonly [name: string]: string } | undefined {
-  const entries = pairs.map(pair => {
-    const at = pair.indexOf('=')
-    return at > 0 ? ([pair.slice(0, at), pair.slice(at + 1)] as const) : undefined
-  })
-  return entries.some(entry => entry === undefined)
-    ? undefined
-    : Object.fromEntries(entries as [string, string][])
 }

@@ -1,9 +1,9 @@
-/** What a person sees when the gateway is up: addresses, a token, a call, a client configuration. Text only. */
+/** The text printed when the gateway is ready: addresses, a token, a call, a client configuration. It prints nothing itself. */
 import type { Running } from '../main.ts'
 
-/** No line of it begins with `{`: only the ready line does (contract §1). */
+/** No line begins with `{`: only the ready line does. */
 export function welcome({ addresses, embedded, role }: Running): string {
-  if (role !== 'all') return apart({ addresses, role })
+  if (role !== 'all') return onePlane({ addresses, role })
   const { gateway_url, api_url, auth_url, metrics_url } = addresses
   const { provider: development, exampleUrl } = embedded
   const token = development
@@ -33,13 +33,13 @@ Connect an MCP client:
     "type": "http", "url": "${gateway_url}/mcp/sse",
     "headers": { "Authorization": "Bearer <the token>" } } }
 
-See it work:  npx toolgate demo${gateway_url === 'http://localhost:8080' ? '' : ` --url ${gateway_url}`}
+Run the demo:  npx toolgate demo${gateway_url === 'http://localhost:8080' ? '' : ` --url ${gateway_url}`}
 
 `
 }
 
-/** Of a plane that runs apart: the other one prints the rest. */
-function apart({ addresses, role }: Pick<Running, 'addresses' | 'role'>): string {
+/** For one plane alone; the other one prints the rest. */
+function onePlane({ addresses, role }: Pick<Running, 'addresses' | 'role'>): string {
   const { gateway_url, api_url, auth_url, metrics_url } = addresses
   const own =
     role === 'gateway'

@@ -1,4 +1,4 @@
-/** What every role stands on: settings, log, clock, metrics, the outgoing client and listeners. It knows no plane. */
+/** What every role needs: settings, log, clock, metrics, the outgoing client and listeners. It imports no plane. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { createListener } from '../../shared/server/create.ts'
@@ -33,7 +33,7 @@ export interface Where {
 export interface OpenListener {
   readonly listener: Listener
   readonly port: number
-  /** Requests are answered 503 until there is a handler. */
+  /** Until then requests get 503. */
   handle(handler: HttpHandler): void
 }
 
@@ -54,7 +54,7 @@ export function createContext(settings: Settings, log: Log, closers: Closers): A
   }
 }
 
-/** The port comes first: with port 0 only an open listener knows its own address. */
+/** Opened before the handler exists: with port 0 only an open listener knows its address. */
 export async function openListener(context: AppContext, where: Where): Promise<OpenListener> {
   const { settings, metrics, closers } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])

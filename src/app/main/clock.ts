@@ -1,4 +1,4 @@
-/** The clock of a deployment, which tests may move forward (`TEST_HOOKS`). It never steps back by itself. */
+/** The clock of a deployment, which tests may advance (`TEST_HOOKS`). It schedules nothing. */
 
 export class Clock {
   #offsetMs = 0
@@ -12,7 +12,7 @@ export class Clock {
     for (const listener of this.#listeners) listener(ms)
   }
 
-  /** For parts that keep a time of their own. */
+  /** For parts with a separate clock. */
   onAdvance(listener: (ms: number) => void): void {
     this.#listeners.push(listener)
   }

@@ -1,10 +1,10 @@
-/** What keeps a gateway from being wholly well, by the part that says so. It judges nothing and logs nothing. */
+/** The faults that degrade a gateway, by part. It logs nothing. */
 
 export class Conditions {
   readonly #faults = new Map<string, string>()
   readonly #listeners: ((part: string, fault: string | undefined) => void)[] = []
 
-  /** @param fault for operators, without secrets; undefined = the part is well (again) */
+  /** @param fault for operators, without secrets; undefined: the part works (again) */
   set(part: string, fault: string | undefined): void {
     if (fault === undefined) this.#faults.delete(part)
     else this.#faults.set(part, fault)
@@ -15,7 +15,7 @@ export class Conditions {
     this.#listeners.push(listener)
   }
 
-  /** Faults by the part that has them. */
+  /** Pairs of part and fault. */
   get all(): readonly (readonly [string, string])[] {
     return [...this.#faults]
   }

@@ -1,4 +1,4 @@
-/** Prepares `DATA_DIR` before anything is written there: it is private to this process's user, or the start is refused. */
+/** Creates `DATA_DIR` and makes it private to the user of this process. It writes no data. */
 import { mkdirSync, statSync } from 'node:fs'
 import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -8,41 +8,42 @@ const OTHERS_WRITE = 0o002
 const GROUP_OR_OTHERS_WRITE = 0o022
 
 /**
- * Makes the folder when it is missing, and takes the permissions of group and others off it and what is in it.
- * @throws Error naming DATA_DIR and the fix when it cannot be made, or every user can still write to a folder that is ours
+ * Creates the directory if it is missing, and removes the permissions of group and others from it and its contents.
+ * @throws Error with the fix if it cannot be created, or if every user can still write to a directory that this user owns
  */
 export function prepareDataDir(dataDir: string, log: Log): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new Error(
-      `DATA_DIR (${dataDir}) could not be created: ${(error as Error).message}. Set DATA_DIR to a folder that this user can write to.`,
+      `DATA_DIR (${dataDir}) could not be created: ${(error as Error).message}. Set DATA_DIR to a directory that this user can write to.`,
     )
   }
   const path = dataDir
-  // like /tmp, or a tmpfs of a container: its other files are not ours to change
+  // like /tmp, or a tmpfs of a container: the other files belong to other programs
   if (isShared(statSync(dataDir).mode)) {
-    log.warn({ path }, 'DATA_DIR is a folder shared by all users (sticky bit); use a folder of its own')
+    log.warn({ path }, 'DATA_DIR is a directory shared by all users (sticky bit); use a private directory')
     return
   }
   const { corrected, failures, failed, truncated } = makeTreePrivate(dataDir)
   if (corrected > 0)
-    log.info({ path, corrected }, 'files and folders in DATA_DIR were open to other users; now they are not')
+    log.info({ path, corrected }, 'removed the permissions of other users from files in DATA_DIR')
   if (failed > 0)
     log.warn({ path, failed, failures }, 'permissions of files in DATA_DIR could not be corrected')
-  if (truncated) log.warn({ path }, 'DATA_DIR holds too many files: permissions of some were not checked')
+  if (truncated)
+    log.warn({ path }, 'DATA_DIR contains too many files: the permissions of some were not checked')
   const { uid, mode } = statSync(dataDir)
   if ((mode & GROUP_OR_OTHERS_WRITE) === 0) return
-  // a volume that Kubernetes mounts (emptyDir, fsGroup) belongs to root: only what is inside can be protected
+  // a volume mounted by Kubernetes (emptyDir, fsGroup) belongs to root: only its contents can be protected
   if (uid !== process.geteuid?.() || (mode & OTHERS_WRITE) === 0) {
     log.warn(
       { path, mode: octal(mode), owner: uid },
-      'DATA_DIR can be written by other users and this one cannot change that; its files can be read by this user only',
+      'other users can write to DATA_DIR and this user cannot change that; its files are readable by this user only',
     )
     return
   }
   throw new Error(
-    `DATA_DIR (${dataDir}) can be written by every user (mode ${octal(mode)}), and that could not be changed. Set DATA_DIR to a folder of mode 0700 on a file system that keeps permissions.`,
+    `DATA_DIR (${dataDir}) is writable by every user (mode ${octal(mode)}), and that could not be changed. Set DATA_DIR to a directory of mode 0700 on a file system that keeps permissions.`,
   )
 }
 

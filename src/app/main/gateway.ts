@@ -1,4 +1,4 @@
-/** A gateway in this process: its listener, its data plane and the configuration it serves. It knows no control plane. */
+/** A gateway in this process: listener, data plane and configuration. It connects to no control plane. */
 import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
 import { Configuration } from '../../data-plane/snapshot/configuration.ts'
@@ -16,7 +16,7 @@ export interface Gateway {
   readonly context: AppContext
   readonly plane: DataPlane
   readonly httpServer: ListenerKind
-  /** Serves nothing before the tools and the share of the control plane have arrived. */
+  /** Serves nothing until it has both the tools and the share of the control plane. */
   readonly configuration: Configuration
   readonly gatewayUrl: string
   readonly issuer: string
@@ -65,7 +65,7 @@ async function openHere(context: AppContext, issuer: string): Promise<OpenPlane>
   return { plane, port: server.port, httpServer: server.listener.kind }
 }
 
-/** In worker threads; this thread does everything else. */
+/** In worker threads; the main thread keeps everything else. */
 async function openThreads(context: AppContext, issuer: string): Promise<OpenPlane> {
   const count = threadsOf(context)
   const quota = await openQuota(context, count)

@@ -1,4 +1,4 @@
-/** Who the callers are: the embedded provider where none is named, and a verifier of its tokens. It admits nobody by itself. */
+/** Opens the identity provider (the embedded one without `AUTH_ISSUER`) and the verifier of its tokens. It authorizes no call. */
 import { join } from 'node:path'
 import { startDevProvider } from '../../shared/identity/dev-provider/dev-provider.ts'
 import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
@@ -7,7 +7,7 @@ import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { AppContext } from './app-context.ts'
 
-/** @returns the issuer, started here when `AUTH_ISSUER` is not set */
+/** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
 export async function openIssuer({ settings, log, closers }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startDevProvider({

@@ -1,6 +1,6 @@
 /**
- * Wires the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It moves no event itself.
- * Each thread that serves calls opens a meter of its own, in files of its own; the one delivery of the process reads them all.
+ * Connects the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It moves no event itself.
+ * Each serving thread opens its own meter with its own files; one delivery per process reads them all.
  */
 import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
@@ -20,19 +20,19 @@ const EXPORT_BATCH = 2000
 const FOLD_BATCH = 5000
 const RETENTION_EVERY_MS = 250
 
-/** Whether gateways and control plane meet at the brokers, whatever process each is in. */
+/** Whether events go through Kafka. */
 export function exportsEvents({ metering }: Settings): boolean {
   return metering.enabled && metering.brokers.length > 0
 }
 
-/** Whether the control plane counts usage from events; where they do not reach it, gateways report what they counted. */
+/** Whether the control plane counts usage from events; without them gateways report their counts. */
 export function usageComesFromEvents(settings: Settings): boolean {
   return settings.role === 'all' || exportsEvents(settings)
 }
 
 /**
- * Metrics of the control plane are made of events (contract §7): where those do not reach it, an operator is told once, at the start.
- * @returns what is missing and its mend; undefined when nothing is
+ * The control plane computes metrics from events. If they do not reach it, one warning is logged at the start.
+ * @returns the warning with its fix; undefined if nothing is missing
  */
 export function missingMetrics(settings: Settings): string | undefined {
   if (exportsEvents(settings)) return undefined
@@ -40,7 +40,7 @@ export function missingMetrics(settings: Settings): string | undefined {
   if (settings.role === 'control-plane')
     return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${fix}`
   if (settings.role === 'gateway')
-    return `the control plane is told usage of subscriptions but no metrics (its GET …/metrics stays empty), as metering events stay in this spool: ${fix}`
+    return `the control plane gets the usage of subscriptions but no metrics (GET …/metrics stays empty), because metering events stay in this spool: ${fix}`
   return undefined
 }
 
@@ -57,7 +57,7 @@ function spoolOf({ settings }: AppContext) {
   }
 }
 
-/** Takes over what the process before this one has left; before the first meter opens. @throws Error of the file system */
+/** Adopts the segments of the previous process; call before the first meter opens. @throws Error of the file system */
 export function adoptSpool(context: AppContext): void {
   adoptSegments(spoolOf(context).directory)
 }
@@ -72,7 +72,7 @@ export function openMeter(context: AppContext): SpoolWriter {
     onFault(error) {
       conditions.set('metering spool', error?.message)
       if (error !== undefined) log.error({ err: error }, 'metering events cannot be written')
-      else log.info({}, 'metering events are written again')
+      else log.info({}, 'metering events can be written again')
     },
   })
   closers.add('meter', () => writer.close())
@@ -82,14 +82,14 @@ export function openMeter(context: AppContext): SpoolWriter {
   return writer
 }
 
-/** The gateway's share in the main thread: events go to the brokers, or stay where they are. The control plane of this process takes them itself. */
+/** For a gateway: delivers events to Kafka, if configured. The control plane of this process reads the spool itself. */
 export async function sendEvents(context: AppContext): Promise<void> {
   const { settings } = context
   if (settings.role === 'gateway') warnOfMissingMetrics(context)
   if (exportsEvents(settings) || settings.role === 'gateway') await deliverEvents(context, undefined)
 }
 
-/** The control plane's share: it counts the events of all gateways from the brokers, or those of this process from the spool. */
+/** For a control plane: counts the events of all gateways from Kafka, or those of this process from the spool. */
 export async function receiveEvents(context: AppContext, store: Store): Promise<void> {
   const { settings } = context
   warnOfMissingMetrics(context)
@@ -98,8 +98,8 @@ export async function receiveEvents(context: AppContext, store: Store): Promise<
 }
 
 /**
- * Starts the one reader of the spool: to the brokers when they are set, else to the control plane of this process; without either
- * the events stay. Closed before the meters are: what they still write is delivered by the next process.
+ * Starts the one reader of the spool. It delivers to Kafka if configured, else to the control plane of this process; without both
+ * the events stay. It closes before the meters; the next process delivers what they still write.
  */
 async function deliverEvents(context: AppContext, store: Store | undefined): Promise<void> {
   const { settings, log, closers, metrics } = context
@@ -149,13 +149,13 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
 
 async function toKafka(context: AppContext): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
   const { settings, log, closers } = context
-  // loaded by those who have brokers
+  // loaded only with brokers
   const { KafkaProducer } = await import('../../data-plane/metering/kafka/kafka-producer.ts')
   const producer = new KafkaProducer({
     ...settings.metering,
     clientId: `toolgate-${settings.gatewayName}`,
     log,
-    onUnreadable: () => log.error({}, 'the spool holds something that is no metering event; it is left out'),
+    onUnreadable: () => log.error({}, 'a record in the spool is not a metering event and was skipped'),
   })
   closers.add('connection to Kafka', () => producer.close())
   return events => producer.send(events)
@@ -167,7 +167,7 @@ function toStore(store: Store, log: AppContext['log']): (events: readonly Spoole
       try {
         return [decodeEvent(bytes)]
       } catch {
-        log.error({}, 'the spool holds something that is no metering event; it is left out')
+        log.error({}, 'a record in the spool is not a metering event and was skipped')
         return []
       }
     })

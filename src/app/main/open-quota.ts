@@ -1,4 +1,4 @@
-/** Opens the counters of the quota: one set for all threads of the process, shared with other instances where there is a Redis. It decides nothing. */
+/** Opens the quota counters: one set for all threads of the process, shared with other instances through Redis. It decides nothing. */
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'
@@ -7,18 +7,20 @@ import type { QuotaUsage } from '../../shared/telemetry/metrics.ts'
 import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
 
-const AWAY =
-  'the quota store does not answer: limits are decided on what this instance holds of them, and calls beyond that are refused'
+const UNAVAILABLE =
+  'the quota store is unavailable: calls are admitted up to the leases of this instance and refused beyond them'
 
 /** Quotas that other threads of the process can join. */
 export interface JoinableQuota {
   readonly quota: Quota
-  /** What one more thread is given; each gets its own. */
+  /** The share of one more thread; each thread needs its own. */
   join(): QuotaShare
 }
 
-/** With Redis, resolves once every other instance knows of this one, or after some seconds without Redis. */
-/** @param threads that will join, each with a number from 1 on */
+/**
+ * With Redis, resolves once every other instance knows this one, or after some seconds without Redis.
+ * @param threads that will join, numbered from 1
+ */
 export async function openQuota(context: AppContext, threads = 0): Promise<JoinableQuota> {
   const { clock, metrics, closers } = context
   const joinable = await open(context, threads + 1)
@@ -42,25 +44,25 @@ async function open(
   const onFault = (error: Error): void =>
     log.error(
       { err: error },
-      'quota counters cannot be kept; calls with a daily or monthly limit are refused until they can',
+      'quota counters cannot be saved; calls with a daily or monthly limit are refused until they can be',
     )
   const { redisUrl: url } = settings
   if (url === undefined) {
     const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
     return { quota, join: () => ({ kind: 'journal', dir, share: quota.share }) }
   }
-  conditions.set('quota', AWAY)
+  conditions.set('quota', UNAVAILABLE)
   const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
   const quota = openRedisQuota({
     url,
     dir,
     threads,
-    // told by the condition, not once for every attempt to connect
+    // debug: the condition below reports it once, not at every attempt to connect
     onFault: error => log.debug({ err: error }, 'the quota store'),
     onStore(up) {
-      conditions.set('quota', up ? undefined : AWAY)
-      if (up) log.info({}, 'the quota store answers')
-      else log.warn({}, AWAY)
+      conditions.set('quota', up ? undefined : UNAVAILABLE)
+      if (up) log.info({}, 'the quota store is available')
+      else log.warn({}, UNAVAILABLE)
     },
   })
   await quota.ready

@@ -1,4 +1,4 @@
-/** Owns the candidate bundle that decides beside the live one (`POLICY_SHADOW`), and its promotion. It decides nothing. */
+/** Owns the candidate bundle (`POLICY_SHADOW`), which is compared with the live one, and its promotion. It decides nothing. */
 import { rename, writeFile } from 'node:fs/promises'
 import type { BundleDistribution } from '../../shared/policy/live/distribution.ts'
 import { fileSource } from '../../shared/policy/live/file-source.ts'
@@ -8,8 +8,8 @@ import { joinedStatus, type ShadowStatus } from '../../shared/policy/live/shadow
 import { watchSource } from '../../shared/policy/live/source.ts'
 import type { AppContext } from './app-context.ts'
 
-/** Why nothing can be promoted where no candidate is set. */
-export const NO_CANDIDATE = 'There is no candidate: set POLICY_SHADOW.'
+/** The reason for refusing a promotion without a candidate. */
+export const NO_CANDIDATE = 'No candidate is configured: set POLICY_SHADOW.'
 
 export interface Candidate {
   /** For operators: of all planes and threads together. */
@@ -39,7 +39,7 @@ export function openCandidate({
   let fault: string | undefined
 
   async function take(archive: Uint8Array): Promise<boolean> {
-    // a changed candidate is another one: nothing that was counted before speaks for it
+    // a changed candidate starts from zero: earlier comparisons were made with another bundle
     bundle = undefined
     try {
       if (distribution.isActive(CANDIDATE))
@@ -73,12 +73,12 @@ export function openCandidate({
       const promoted = bundle
       const status = await compared()
       if (promoted === undefined || status === undefined)
-        return `There is no candidate: ${fault ?? 'it is not read yet'}.`
+        return `The candidate cannot be used: ${fault ?? 'it has not been read yet'}.`
       const hindrance = hindranceOf(status, maxFlips)
       if (hindrance !== undefined) return hindrance
       if (/^https?:/.test(liveBundle))
-        return `The live bundle comes from an address; put revision ${status.revision} there.`
-      // the file first: what serves must also serve after a restart
+        return `POLICY_BUNDLE is a URL; publish revision ${status.revision} there.`
+      // the file first: the promoted bundle must survive a restart
       await writeFile(`${liveBundle}.promoted`, promoted)
       await rename(`${liveBundle}.promoted`, liveBundle)
       return (await live.offer(promoted)) === 'rejected' ? live.status.fault : undefined

@@ -1,4 +1,4 @@
-/** What operators are told about the policy of this gateway: its state, and why a decision came out as it did. It changes nothing but by a promotion. */
+/** The policy operations of the admin API: state, explanation of a decision, promotion. It evaluates no call. */
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import type { LivePolicy } from '../../shared/policy/live/live-policy.ts'
 import { explain } from '../../shared/policy/log/explain.ts'
@@ -11,7 +11,7 @@ export interface PolicyOperationsParts {
   readonly context: AppContext
   readonly recorder: DecisionRecorder
   readonly plane: PlanePolicy
-  /** undefined with a policy server: it has its bundles to itself. */
+  /** undefined with a policy server, which keeps its own bundles. */
   readonly live: LivePolicy | undefined
   readonly owner: PolicyOwner | undefined
 }
@@ -47,7 +47,7 @@ export function policyOperations({
           ...reason,
           rules: rules.filter(rule => rule.code === reason.code),
         })),
-        /** The same question now; it may come out otherwise when the policy has changed or arguments were masked. */
+        /** The same input evaluated now; differs if the policy has changed or arguments were masked. */
         now: {
           revision: policy.revision,
           allow: asked.allow,

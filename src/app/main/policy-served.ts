@@ -1,6 +1,6 @@
 /**
- * Owns the bundles of the process: reads and tries each once, has it swapped in all planes and threads together, and retries what
- * was refused. It decides nothing.
+ * Owns the bundles of the process: reads and tries each once, swaps it in all planes and threads together, and retries rejected
+ * ones. It decides nothing.
  */
 import { jwsVerifier } from '../../shared/identity/verify-jws.ts'
 import type { PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
@@ -18,30 +18,30 @@ import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
 import type { AppContext } from './app-context.ts'
 import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
 
-/** What a plane asks, and how it hears of another policy. */
+/** The policy that a plane evaluates, and its changes. */
 export interface PlanePolicy {
   readonly current: () => PreparedPolicy
   onSwap(listener: (policy: PreparedPolicy) => void): void
 }
 
-/** Where a plane gets its bundles: from the owner in its own thread, or through a port. */
+/** The source of a plane's bundles: the owner in the same thread, or behind a port. */
 export interface PolicyOwner {
   join(member: Member): Promise<Joined>
-  /** Where activation may come from another thread: activates what is active in the process already. Called before each request. */
+  /** If another thread may activate a bundle: activates what is already active in the process. Called before each request. */
   readonly sync?: () => void
-  /** For operators: the same whichever thread is asked. */
+  /** For operators; the same in every thread. */
   status(): object | Promise<object>
   /** @returns why the candidate was not promoted; undefined when it now serves */
   promote(): Promise<string | undefined>
 }
 
 export interface OpenPolicyOwner extends PolicyOwner {
-  /** What the control plane decides by. A gateway joins with a policy of its own: the numbers of its resources are others. */
+  /** The policy of the control plane. A gateway joins with a separate one, because its resources have other numbers. */
   readonly plane: PlanePolicy
   /** See `BundleDistribution`. */
   readonly epoch: SharedArrayBuffer
   leave(member: Member): void
-  /** More of what was asked of late: a new bundle has to prove itself on it. */
+  /** Adds recent inputs that a new bundle is tried on. */
   alsoTryOn(recent: () => readonly PolicyInput[]): void
 }
 
@@ -57,13 +57,13 @@ export function policyOwner(context: AppContext): Promise<OpenPolicyOwner> {
   return owner
 }
 
-/** Prepares bundles, or asks the policy server, for one plane. */
+/** Prepares bundles for one plane. */
 export function preparerOf({ log, metrics }: AppContext): Pick<LivePolicyOptions, 'prepare'> {
   const wasm = createOpaWasmEngine({ log, onFailure: failure => metrics.policyFailed(failure) })
   return { prepare: archive => wasm.prepare(archive) }
 }
 
-/** The policy of a server, which has its bundles to itself. */
+/** The policy of a policy server, which keeps its own bundles. */
 export async function openPolicyServer({
   settings,
   egress,
@@ -88,7 +88,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
   const alsoRecent: (() => readonly PolicyInput[])[] = []
   async function recent(): Promise<PolicyInput[]> {
     const inputs = [...distribution.members.map(member => member.recent()), ...alsoRecent.map(ask => ask())]
-    // a thread that has ended was asked nothing
+    // a thread that has ended has no inputs
     return (await Promise.all(inputs.map(async some => some).map(some => some.catch(() => [])))).flat()
   }
   const options: LivePolicyOptions = {
@@ -206,7 +206,7 @@ function verifierOf(key: string): ReturnType<typeof jwsVerifier> {
     return jwsVerifier(key)
   } catch (error) {
     throw new Error(
-      `POLICY_KEY is no public key in PEM (${(error as Error).message}); POLICY_KEY_FILE takes a path`,
+      `POLICY_KEY is not a public key in PEM (${(error as Error).message}); to name a file, set POLICY_KEY_FILE`,
     )
   }
 }

@@ -1,4 +1,4 @@
-/** Wires the policy of one plane: what decides, what keeps the decisions, and what operators may ask of it. It decides nothing. */
+/** Opens the policy of one plane with its decision log and its admin operations. It decides nothing. */
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
@@ -23,13 +23,13 @@ export interface GatewayPolicy extends PlanePolicy {
   readonly operations: PolicyOperations
 }
 
-/** Inputs that a new bundle has to prove itself on. */
+/** Recent inputs that a new bundle is tried on. */
 const TRIED_INPUTS = 64
 
-/** What the gateway of the same process keeps: the control plane must not write over its log. */
+/** The recorder of the gateway in the same process: the control plane must not overwrite its log. */
 const recorderOn = new WeakMap<AppContext, DecisionRecorder>()
 
-/** The policy of the control plane: the owner's own. */
+/** The policy of the control plane, in the owner's thread. */
 export async function openControlPolicy(context: AppContext): Promise<PlanePolicy> {
   const beside = recorderOn.get(context)
   const recorder = beside ?? openRecorder(context)
@@ -48,9 +48,9 @@ export async function openControlPolicy(context: AppContext): Promise<PlanePolic
 }
 
 /**
- * The policy of a data plane, with everything its operators may ask of it.
- * @param owner the one of this thread when absent.
- * @throws Error naming what cannot be opened
+ * The policy of a data plane with its admin operations.
+ * @param owner absent: the owner in this thread
+ * @throws Error with the part that cannot be opened
  */
 export async function openGatewayPolicy(context: AppContext, owner?: PolicyOwner): Promise<GatewayPolicy> {
   let follower: PolicyFollower | undefined
@@ -72,7 +72,7 @@ export async function openGatewayPolicy(context: AppContext, owner?: PolicyOwner
   return { ...plane, decisions: recorder, operations }
 }
 
-/** Joins first and prepares what is active then: no change is missed meanwhile, it waits. */
+/** Joins before it prepares the active bundles, so that a change during the preparation waits and is not missed. */
 async function follow(
   context: AppContext,
   owner: PolicyOwner,

@@ -1,11 +1,11 @@
-/** Shows how many sessions there are. It counts none: the store knows, whichever it is. */
+/** Registers the gauges of sessions. The session store counts them. */
 import type { SessionStatistics, SessionStore } from '../../data-plane/sessions/session-store.ts'
 import type { AppContext } from './app-context.ts'
 
-/** Every thread sees the same sessions, those of the process or of all that share a Redis: none is counted twice. */
+/** Aggregated by maximum: every thread reads the same sessions, those of the process or of all that share a Redis. */
 export function showSessions({ metrics, clock }: AppContext, sessions: SessionStore): void {
   let asked: Promise<SessionStatistics> | undefined
-  // both gauges of a scrape are read from one answer
+  // both gauges of a scrape share one query
   const statistics = (): Promise<SessionStatistics> => {
     asked ??= Promise.resolve(sessions.statistics(clock.now())).finally(() => {
       asked = undefined

@@ -1,4 +1,4 @@
-/** Starts the source of tools, and the example they may call. It serves no tool. */
+/** Starts the source of tools and the example backend. It serves no tool. */
 
 import { createDirectorySource } from '../../catalog/directory/source.ts'
 import type { ToolSource } from '../../catalog/source.ts'
@@ -7,9 +7,9 @@ import type { Tool } from '../../model/tool.ts'
 import type { AppContext } from './app-context.ts'
 
 /**
- * Resolves when every tool-set had its first try.
- * @param publish gets the whole set of tools each time it has changed
- * @returns the address of the example, where it was started
+ * Resolves when every ToolSet has been compiled or has failed once.
+ * @param publish called with all tools after each change
+ * @returns the address of the example, if started
  */
 export async function startTools(
   context: AppContext,
@@ -38,7 +38,7 @@ async function sourceOf(
   if (toolSets.source === 'directory')
     return createDirectorySource({ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log })
   const { kubeconfig, namespace, identity } = toolSets
-  // the client takes 60 MiB of memory by being there
+  // loading the client takes 60 MiB of memory
   const { connectKubernetes } = await import('../../catalog/kubernetes/client.ts')
   const { createKubernetesSource } = await import('../../catalog/kubernetes/source.ts')
   return createKubernetesSource({

@@ -1,4 +1,4 @@
-/** Wires traces where the OTEL_* variables ask for them; the SDK is loaded only then. It makes no span. */
+/** Opens trace export if the OTEL_* variables configure it; the SDK is loaded only then. It creates no span. */
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded, traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
@@ -6,9 +6,9 @@ import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 
 export interface Traces {
-  /** undefined: no spans are made. */
+  /** undefined: no spans are created. */
   readonly stage: Stage | undefined
-  /** Which calls have their stages timed: those that are recorded, and the share that metrics and logs want. */
+  /** Whether the stages of a call are timed: recorded calls, and the sample for metrics and logs. */
   readonly measured: (exchange: Exchange) => boolean
 }
 

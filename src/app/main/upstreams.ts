@@ -1,4 +1,4 @@
-/** The way to upstreams of proxied APIs, and what is measured on it. It decides nothing. */
+/** Opens the client for upstreams of proxied APIs and registers its metrics. It sends nothing itself. */
 import { Upstreams } from '../../shared/egress/upstreams.ts'
 import type { AppContext } from './app-context.ts'
 

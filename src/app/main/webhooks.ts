@@ -1,4 +1,4 @@
-/** Wires the sending of webhooks into the control plane: key, outgoing client, metrics. No rule about deliveries lives here. */
+/** Starts webhook delivery for the control plane: key, outgoing client, metrics. It schedules no delivery. */
 import { join } from 'node:path'
 import { keptKey } from '../../control-plane/store/key-file.ts'
 import { createSealer, type Sealer } from '../../control-plane/store/sealer.ts'
@@ -8,7 +8,7 @@ import { createEgress } from '../../shared/egress/client.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 
-/** Receivers that are called at once are bounded by the dispatcher; what is kept open of them is bounded here. */
+/** The dispatcher limits concurrent deliveries; these limit the connections that stay open. */
 const MAX_ORIGINS = 512
 const MAX_CONNECTIONS_PER_ORIGIN = 64
 
@@ -17,22 +17,22 @@ export function webhooksHttpsOnly({ settings }: AppContext): boolean {
   return settings.nodeEnv === 'production'
 }
 
-/** What keeps secrets unreadable in the database. @throws Error when the key in `DATA_DIR` cannot be read or made */
+/** Encrypts secrets in the database. @throws Error if the key in `DATA_DIR` cannot be read or created */
 export function openSealer({ settings, log }: AppContext): Sealer {
   if (settings.secretsKey !== undefined) return createSealer(settings.secretsKey)
   const { key, fresh } = keptKey(join(settings.dataDir, 'secrets.key'))
   if (fresh && !settings.databaseUrl.startsWith('pglite:')) {
     log.warn(
       {},
-      'SECRETS_KEY is not set: secrets of webhooks are kept under a key in DATA_DIR. Another control plane on this database needs the same one',
+      'SECRETS_KEY is not set: webhook secrets are encrypted with a key in DATA_DIR. Set SECRETS_KEY if another control plane uses this database',
     )
   }
   return createSealer(key)
 }
 
 /**
- * Starts sending, with an outgoing client of its own: receivers that hang take no connection from calls.
- * @throws Error in production when an enabled webhook is over plain HTTP
+ * Starts delivery with a separate outgoing client, so that receivers that hang take no connection from calls.
+ * @throws Error in production if an enabled webhook uses plain HTTP
  */
 export async function sendWebhooks(context: AppContext, store: Store): Promise<Webhooks> {
   const { settings, log, closers, clock, metrics } = context

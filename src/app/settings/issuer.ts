@@ -1,7 +1,7 @@
 /** Reads `AUTH_ISSUER`: an address, nothing for the embedded provider, or the word that says there is none. It asks no provider. */
 import type { Reader } from './reader.ts'
 
-/** No identity provider at all: only API keys are taken, and the documents about the provider are answered 503. */
+/** Without identity provider: only API keys are accepted, and the OAuth documents return 503. */
 export const NO_PROVIDER = 'none'
 
 /** @returns the address, `NO_PROVIDER`, or undefined when it is not set */

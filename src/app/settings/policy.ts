@@ -14,7 +14,7 @@ export interface PolicySettings {
   readonly tenants: string | undefined
   /** A candidate that decides beside the live bundle and only counts. */
   readonly shadow: string | undefined
-  /** So many flips of the candidate are no hindrance to its promotion. */
+  /** Promotion is refused with more flips of the candidate. */
   readonly maxFlips: number
   readonly decisionLog: {
     readonly keep: 'masked' | 'all' | 'none' | 'off'

@@ -1,5 +1,4 @@
-/** Reads single values out of an environment and gathers every fault. It knows no setting by name. */
-
+/** Reads single values from an environment and collects the faults. It knows no setting by name. */
 import { readFileSync } from 'node:fs'
 import { parseDurationMs } from '../../model/duration.ts'
 

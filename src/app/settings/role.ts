@@ -1,4 +1,4 @@
-/** What a process runs as, and where a gateway that runs apart finds its control plane. It connects to nothing. */
+/** The role of a process, and the control plane of a separate gateway. It connects to nothing. */
 import type { Reader } from './reader.ts'
 
 export const ROLES = ['all', 'gateway', 'control-plane'] as const
@@ -19,7 +19,7 @@ export interface RoleSettings {
 
 const OF_A_GATEWAY = ['CONTROL_PLANE_URL', 'GATEWAY_CLIENT_ID', 'GATEWAY_CLIENT_SECRET'] as const
 
-/** @param issuer value of `AUTH_ISSUER`: a gateway that runs apart cannot bring its own */
+/** @param issuer value of `AUTH_ISSUER`: a separate gateway cannot use the embedded provider */
 export function readRole(read: Reader, issuer: string | undefined): RoleSettings {
   const role = read.oneOf('ROLE', ROLES, 'all')
   const url = read.url('CONTROL_PLANE_URL')
@@ -30,7 +30,7 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
       read.fault('CONTROL_PLANE_URL', `is set though ROLE is ${role}.`, 'Set ROLE=gateway, or leave it out.')
     return { role, controlPlane: undefined }
   }
-  // one that is no address has its fault already
+  // an invalid URL already has its fault
   const given = {
     CONTROL_PLANE_URL: read.optional('CONTROL_PLANE_URL'),
     GATEWAY_CLIENT_ID: clientId,

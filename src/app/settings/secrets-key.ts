@@ -1,9 +1,9 @@
-/** The key under which secrets are kept in the database. It opens no file but the one that `SECRETS_KEY_FILE` names. */
+/** The key that encrypts secrets in the database. It opens only the file named by `SECRETS_KEY_FILE`. */
 import type { Reader } from './reader.ts'
 
 const MIN_LENGTH = 32
 
-/** undefined: the control plane makes a key of its own and keeps it in `DATA_DIR`. */
+/** undefined: the control plane generates a key in `DATA_DIR`. */
 export function readSecretsKey(read: Reader): string | undefined {
   const key = read.optional('SECRETS_KEY')
   if (key !== undefined && key.length < MIN_LENGTH) {

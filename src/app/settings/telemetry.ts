@@ -1,4 +1,4 @@
-/** How much is told of calls: log lines, timings of stages, traces. The OTEL_* variables beside these are read by the OpenTelemetry SDK itself. */
+/** Sampling of access logs, stage timings and traces. The OpenTelemetry SDK reads the other OTEL_* variables itself. */
 import type { Reader } from './reader.ts'
 
 export interface TelemetrySettings {

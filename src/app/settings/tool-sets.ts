@@ -1,4 +1,4 @@
-/** Where tool-sets come from: a directory, or a Kubernetes cluster. It connects to nothing. */
+/** The source of ToolSets: a directory or a Kubernetes cluster. It connects to nothing. */
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Reader } from './reader.ts'
@@ -29,11 +29,11 @@ export function readToolSetSettings(read: Reader): ToolSetSettings {
   else if (kubeconfig === undefined && !existsSync(SERVICE_ACCOUNT)) {
     read.fault(
       'TOOLSETS',
-      'is kubernetes: though this is no pod with a service account.',
+      'is kubernetes: but this process has no service account of a pod.',
       'Set KUBECONFIG to the path of a kubeconfig file.',
     )
   }
   if (kubeconfig !== undefined && !existsSync(kubeconfig))
-    read.fault('KUBECONFIG', 'names a file that is not there.', 'Give the path of one kubeconfig file.')
+    read.fault('KUBECONFIG', 'names a file that does not exist.', 'Give the path of one kubeconfig file.')
   return { source: 'kubernetes', kubeconfig, namespace, identity }
 }

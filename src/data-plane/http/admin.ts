@@ -6,7 +6,7 @@ import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
-interface AdminParts {
+export interface AdminParts {
   readonly quota: Quota
   /** Clear the caches; each returns the number of entries evicted. */
   readonly caches: {

@@ -72,7 +72,9 @@ function checkOut(state: ShopState, request: ShopRequest): ShopResponse {
   const address = Object.hasOwn(customer.addresses, label) ? customer.addresses[label] : undefined
   if (address === undefined) {
     const known = Object.keys(customer.addresses).join(', ') || 'none'
-    throw invalid([{ field: '/addressLabel', message: `is no address of ${customer.id}; it has: ${known}` }])
+    throw invalid([
+      { field: '/addressLabel', message: `is not an address of ${customer.id}; known addresses: ${known}` },
+    ])
   }
   const items = [...(state.carts.get(customer.id) ?? [])]
   if (items.length === 0) throw conflict('cart-empty', `The cart of ${customer.id} is empty.`)

@@ -90,7 +90,7 @@ function plant(state: ShopState, parentId: string | undefined, branch: Branch): 
     throw conflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
   if (childrenOf(state, parentId).some(other => other.name === branch.name))
     throw conflict('name-taken', `There is a category ${branch.name} in this place already.`)
-  state.categories.room(sizeOf(branch))
+  state.categories.reserve(sizeOf(branch))
   const add = (parent: string | undefined, { name, children }: Branch): Category => {
     const category = state.categories.add(id => ({ id, name, parentId: parent }))
     for (const child of children) add(category.id, child)

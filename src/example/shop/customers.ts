@@ -1,4 +1,4 @@
-/** Customers and their addresses. Carts and orders have files of their own. */
+/** Customers and their addresses. Carts and orders are in other files. */
 import type { Fields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
 import { pageOf, readPaging } from './paging.ts'

@@ -81,7 +81,7 @@ export class Fields {
 
   dateTime(name: string): string {
     const text = this.text(name, { max: 40, pattern: DATE_TIME, form: 'a time such as 2026-01-31T12:00:00Z' })
-    if (text !== '' && Number.isNaN(Date.parse(text))) this.#fault(name, 'is no time that exists')
+    if (text !== '' && Number.isNaN(Date.parse(text))) this.#fault(name, 'is not a valid time')
     return text
   }
 
@@ -144,14 +144,14 @@ export class Fields {
       if (names.length > max) fields.#fault('', `must have at most ${max} entries`)
       const entries: [string, T][] = []
       for (const entry of names.slice(0, max)) {
-        if (!key.test(entry)) fields.#fault(entry, 'is no name that can be used here')
+        if (!key.test(entry)) fields.#fault(entry, 'is not a valid name')
         entries.push([entry, fields.object(entry, read)])
       }
       return Object.fromEntries(entries)
     })
   }
 
-  /** Notes every field nobody asked for. */
+  /** Reports unknown fields. */
   closed(): void {
     for (const name of Object.keys(this.#value)) {
       if (!this.#known.has(name)) this.#fault(name, 'is not known here')

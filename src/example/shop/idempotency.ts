@@ -1,4 +1,4 @@
-/** Remembers the answers of requests with an Idempotency-Key, so that a repeated one does nothing twice. Bounded; the oldest go first. */
+/** Stores the responses of requests with an Idempotency-Key, so that a retry has no second effect. Bounded; evicts the oldest. */
 import { invalid, Problem } from './problem.ts'
 import type { ShopRequest, ShopResponse } from './request.ts'
 
@@ -6,12 +6,12 @@ const MAX_KEYS = 1000
 const KEY = /^[A-Za-z0-9_-]{8,64}$/
 
 export class Idempotency {
-  readonly #answers = new Map<string, { readonly body: string; readonly response: ShopResponse }>()
+  readonly #responses = new Map<string, { readonly body: string; readonly response: ShopResponse }>()
 
   /**
-   * Runs `act`, or returns what it answered before.
+   * Runs `act`, or returns its stored response.
    * @param scope keeps equal keys of different operations apart.
-   * @throws Problem 422 when the key was used with another body. What `act` throws is not remembered.
+   * @throws Problem 422 when the key was used with another body. Errors thrown by `act` are not stored.
    */
   run(request: ShopRequest, scope: string, act: () => ShopResponse): ShopResponse {
     const key = request.header('idempotency-key')
@@ -23,7 +23,7 @@ export class Idempotency {
     }
     const body = JSON.stringify(request.rawBody ?? null)
     const place = `${scope} ${key}`
-    const before = this.#answers.get(place)
+    const before = this.#responses.get(place)
     if (before === undefined) {
       const response = act()
       this.#cache(place, { body, response })
@@ -37,8 +37,8 @@ export class Idempotency {
   }
 
   #cache(place: string, entry: { readonly body: string; readonly response: ShopResponse }): void {
-    if (this.#answers.size >= MAX_KEYS) this.#answers.delete(this.#answers.keys().next().value!)
-    // a copy: the record in the answer may change later, the answer must not
-    this.#answers.set(place, { ...entry, response: structuredClone(entry.response) })
+    if (this.#responses.size >= MAX_KEYS) this.#responses.delete(this.#responses.keys().next().value!)
+    // a copy: the record in the response may change later
+    this.#responses.set(place, { ...entry, response: structuredClone(entry.response) })
   }
 }

@@ -50,7 +50,7 @@ export function place(state: ShopState, input: OrderInput): Order {
         `Product ${product.id} (${product.name}) has ${product.stock} pieces left; ${quantity} were ordered.`,
       )
   }
-  state.orders.room()
+  state.orders.reserve()
   for (const { product, quantity } of wanted) product.stock -= quantity
   const lines = wanted.map(({ product, quantity, engraving }) => lineOf(product, quantity, engraving))
   const now = new Date().toISOString()

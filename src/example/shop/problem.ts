@@ -50,7 +50,7 @@ export function invalid(faults: readonly FieldFault[]): Problem {
 }
 
 export function notFound(kind: string, id: string): Problem {
-  return new Problem(404, 'not-found', 'There is no such thing.', `There is no ${kind} ${id}.`)
+  return new Problem(404, 'not-found', 'Not found.', `There is no ${kind} with the id ${id}.`)
 }
 
 /** The state of the shop does not allow what was asked. */

@@ -1,4 +1,4 @@
-/** Products and their stock: search, create, replace, change, delete. Reviews and categories have files of their own. */
+/** Products and their stock: search, create, replace, change, delete. Reviews and categories are in other files. */
 import { CATEGORY_ID, categoryWithDescendants } from './categories.ts'
 import type { Fields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -179,7 +179,7 @@ function adjust(product: Product, delta: number): ShopResponse {
       `Product ${product.id} has ${product.stock} pieces; ${-delta} cannot be taken.`,
     )
   if (left > MAX_STOCK)
-    throw conflict('stock-too-high', `The shop has room for ${MAX_STOCK} pieces of a product.`)
+    throw conflict('stock-too-high', `The stock of a product is limited to ${MAX_STOCK} pieces.`)
   return update(product, { stock: left })
 }
 

@@ -1,4 +1,4 @@
-/** The slow sales report, told line by line, and the operation that fails on purpose. Both only read. */
+/** The slow sales report, streamed line by line, and the operation that fails on purpose. Both only read. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from './problem.ts'
 import type { Route } from './router.ts'
@@ -7,7 +7,7 @@ import type { Order, ShopState } from './state.ts'
 const GROUPS = ['category', 'customer', 'month'] as const
 type GroupBy = (typeof GROUPS)[number]
 
-/** How many groups are told one by one; the others are added up in one step, so that the report ends in time. */
+/** Number of groups streamed one by one; the others are added up in one step, so that the report ends in time. */
 const MAX_STEPS = 20
 
 export function reportRoutes(state: ShopState): Route[] {
@@ -39,7 +39,7 @@ interface Group {
   cents: number
 }
 
-/** Yields a line per group and, last, the report itself. Ends early when `signal` says that nobody listens any more. */
+/** Yields a line per group and, last, the report itself. Ends early after `signal`. */
 async function* salesReport(
   state: ShopState,
   groupBy: GroupBy,

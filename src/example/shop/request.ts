@@ -1,4 +1,4 @@
-/** One request as handlers see it, and what they answer. It reads bodies within a bound and routes nothing. */
+/** The request and response types of handlers. It reads bodies up to a limit and routes nothing. */
 import type { IncomingMessage } from 'node:http'
 import { Fields } from './fields.ts'
 import { Problem } from './problem.ts'

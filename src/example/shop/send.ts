@@ -1,10 +1,10 @@
-/** Writes answers and problems to the wire. It decides nothing about them. */
+/** Writes responses and problems to the connection. It decides nothing about them. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Problem } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 
-/** @throws what the source of the lines throws; then the answer is cut, because its head has gone. */
+/** @throws errors of the line source; the response is then truncated, because its head has been sent. */
 export async function send(
   response: ServerResponse,
   reply: ShopResponse,
@@ -25,7 +25,7 @@ export async function send(
   end(response, reply.status, headers, 'application/json', reply.body)
 }
 
-/** Anything that is no Problem is a bug: 500, and the caller is told no more. */
+/** Any error other than a Problem is a bug: 500 without details. */
 export function sendProblem(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy()

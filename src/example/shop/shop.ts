@@ -48,7 +48,7 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
     {
       method: 'GET',
       path: '/openapi.json',
-      // the address under which this shop really answers
+      // the actual address of this shop
       handle: () => ({ status: 200, body: { ...document, servers: [{ url }] } }),
     },
     ...productRoutes(state, idempotency),
@@ -82,7 +82,7 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
   }
 }
 
-/** Nobody can connect to the wildcard address that a container listens on. */
+/** Clients cannot connect to the wildcard address that a container listens on. */
 function addressable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -113,12 +113,7 @@ async function respond(router: Router, message: IncomingMessage, signal: AbortSi
   const path = mark < 0 ? target : target.slice(0, mark)
   const match = router.find(message.method ?? 'GET', path)
   if (match.kind === 'none')
-    throw new Problem(
-      404,
-      'no-route',
-      'There is no such thing.',
-      `There is nothing at ${path.slice(0, 200)}.`,
-    )
+    throw new Problem(404, 'no-route', 'Not found.', `There is nothing at ${path.slice(0, 200)}.`)
   if (match.kind === 'method') {
     const headers = { allow: match.allow.join(', ') }
     const detail = `Use ${match.allow.join(' or ')}.`

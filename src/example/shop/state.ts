@@ -1,4 +1,4 @@
-/** Everything the shop remembers: plain records in bounded maps. It enforces no rule of business and starts from `seed.ts`. */
+/** The state of the shop: records in bounded maps, initialized from `seed.ts`. It enforces no business rule. */
 import { full, notFound, Problem } from './problem.ts'
 
 export interface Versioned {
@@ -97,13 +97,13 @@ export class Collection<T extends { readonly id: string }> {
     return this.#records.size
   }
 
-  /** @throws Problem 507 when there is no room for `count` more. */
-  room(count = 1): void {
+  /** @throws Problem 507 when `count` more records would exceed the limit. */
+  reserve(count = 1): void {
     if (this.#records.size + count > this.#limit) throw full(this.#plural, this.#limit)
   }
 
   add(make: (id: string) => T): T {
-    this.room()
+    this.reserve()
     const record = make(`${this.#prefix}${this.#next++}`)
     this.#records.set(record.id, record)
     return record

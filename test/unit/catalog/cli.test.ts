@@ -100,12 +100,4 @@ describe('toolgate toolset', () => {
     expect(err).toContain('HTML or XML')
     expect((await run('render', join(directory, 'gone.json'))).err).toContain('ENOENT')
   })
-
-  it('exits 64 on wrong usage and 0 on --help', async () => {
-    expect((await run('render')).code).toBe(64)
-    expect((await run('explode', bare)).code).toBe(64)
-    expect((await run('render', bare, '--nope')).code).toBe(64)
-    const help = await run('--help')
-    expect([help.code, help.out.startsWith('Usage: toolgate toolset')]).toEqual([0, true])
-  })
 })

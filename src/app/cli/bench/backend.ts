@@ -1,4 +1,4 @@
-/** The backend of a profiled load, on loopback: answers whatever it is asked with one product, after it has read it. It stores nothing. */
+/** The backend of a profiled load, on loopback: reads each request and responds with the same product. It stores nothing. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -22,7 +22,7 @@ export async function startBackend(): Promise<Backend> {
     request.resume()
     request.once('end', () => response.writeHead(200, HEADERS).end(PRODUCT))
   })
-  // the gateway decides how long a connection lives
+  // no timeout: the gateway decides when a connection closes
   server.keepAliveTimeout = 0
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

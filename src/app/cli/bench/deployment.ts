@@ -1,4 +1,4 @@
-/** The example deployment as a profile needs it: a gateway by itself, control plane and provider beside it, a backend, a token and a key. It sends no load. */
+/** The deployment that is profiled: a gateway process, a process with control plane and identity provider, a backend, a token and a key. It sends no load. */
 import { randomBytes } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBackend } from './backend.ts'
 import { PACKAGE_DIR, type ServedChild, startServed } from './served-child.ts'
-import type { WorkPlace } from './work.ts'
+import type { WorkTarget } from './work.ts'
 
 /** The token is demo-admin's, whose plan has no limits. */
-export interface BenchDeployment extends WorkPlace {
+export interface BenchDeployment extends WorkTarget {
   readonly gateway: ServedChild
   stop(): Promise<void>
 }
@@ -24,12 +24,12 @@ const FREE_PORTS = {
   WORKERS: '1',
 }
 /** A push reaches a gateway within a second; the machine may be busy. */
-const SPREAD_MS = 30_000
+const MAX_PROPAGATION_MS = 30_000
 
 /**
- * @param settings of the gateway, over those of the example
- * @param dataDir keeps the control plane's database; a new one, in memory, when undefined
- * @param progress is told what is being done
+ * @param settings of the gateway; they override those of the example
+ * @param dataDir of the control plane's database; undefined: a new one in memory
+ * @param progress called at the start of each step
  */
 export async function startDeployment(
   settings: Readonly<Record<string, string>>,
@@ -71,7 +71,7 @@ export async function startDeployment(
     const token = await tokenFrom(control.addresses.auth_url)
     const api = await publishApi(control.addresses.api_url, token, backend.url)
     stops.push(() => api.remove())
-    await until(`${gateway.addresses.gateway_url}${api.path}/`, { 'x-api-key': api.key })
+    await waitUntilServed(`${gateway.addresses.gateway_url}${api.path}/`, { 'x-api-key': api.key })
     return { gateway, token, apiPath: api.path, apiKey: api.key, stop }
   } catch (error) {
     await stop()
@@ -79,12 +79,12 @@ export async function startDeployment(
   }
 }
 
-/** The example's tool-sets, calling the given backend. @returns their folder */
+/** Copies the ToolSets of the example, with the given backend. @returns their directory */
 function toolSetsFor(backendUrl: string, dir: string): string {
   const folder = join(dir, 'toolsets')
   cpSync(join(PACKAGE_DIR, 'toolsets'), folder, { recursive: true })
   const shop = join(folder, 'shop.yaml')
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the tool-set's own placeholder
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the ToolSet
   writeFileSync(shop, readFileSync(shop, 'utf8').replaceAll('${EXAMPLE_URL}', backendUrl))
   return folder
 }
@@ -95,13 +95,13 @@ async function tokenFrom(authUrl: string): Promise<string> {
     client_id: 'demo-admin',
     client_secret: 'demo-admin-secret',
   })
-  return textOf(
-    await asked(`${authUrl}/protocol/openid-connect/token`, { method: 'POST', body }),
+  return stringField(
+    await fetchJson(`${authUrl}/protocol/openid-connect/token`, { method: 'POST', body }),
     'access_token',
   )
 }
 
-/** Publishes an API that leads to the backend, and subscribes to it. */
+/** Publishes an API with the backend as upstream, and subscribes to it. */
 async function publishApi(
   apiUrl: string,
   token: string,
@@ -112,20 +112,20 @@ async function publishApi(
     'content-type': 'application/json',
     'x-tenant-id': 'acme',
   }
-  const ask = (method: string, path: string, body?: object): Promise<unknown> =>
-    asked(`${apiUrl}/v1${path}`, {
+  const call = (method: string, path: string, body?: object): Promise<unknown> =>
+    fetchJson(`${apiUrl}/v1${path}`, {
       method,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-  const { items } = (await ask('GET', '/tenants')) as { items: { id: string; name: string }[] }
+  const { items } = (await call('GET', '/tenants')) as { items: { id: string; name: string }[] }
   const acme = items.find(({ name }) => name === 'acme')
   if (acme === undefined) throw new Error('the example deployment has no tenant "acme"')
   const tenant = `/tenants/${acme.id}`
-  // a run before may have been killed before it could remove its own
+  // unique: a previous run may have been killed before it deleted its API
   const path = `/bench-${randomBytes(4).toString('hex')}`
-  const api = textOf(
-    await ask('POST', `${tenant}/apis`, {
+  const api = stringField(
+    await call('POST', `${tenant}/apis`, {
       name: 'Bench',
       upstream_url: backendUrl,
       path,
@@ -134,22 +134,22 @@ async function publishApi(
     }),
     'id',
   )
-  const subscription = textOf(
-    await ask('POST', `${tenant}/subscriptions`, { api_id: api, plan: 'enterprise', application: 'bench' }),
+  const subscription = stringField(
+    await call('POST', `${tenant}/subscriptions`, { api_id: api, plan: 'enterprise', application: 'bench' }),
     'id',
   )
-  const approved = await ask('POST', `${tenant}/subscriptions/${subscription}/approve`, {})
+  const approved = await call('POST', `${tenant}/subscriptions/${subscription}/approve`, {})
   return {
     path: `/t/acme${path}`,
-    key: textOf(approved, 'api_key'),
+    key: stringField(approved, 'api_key'),
     async remove() {
-      await ask('DELETE', `${tenant}/subscriptions/${subscription}`)
-      await ask('DELETE', `${tenant}/apis/${api}`)
+      await call('DELETE', `${tenant}/subscriptions/${subscription}`)
+      await call('DELETE', `${tenant}/apis/${api}`)
     },
   }
 }
 
-async function asked(url: string, init: RequestInit): Promise<unknown> {
+async function fetchJson(url: string, init: RequestInit): Promise<unknown> {
   const response = await fetch(url, init)
   const text = await response.text()
   if (!response.ok)
@@ -157,14 +157,14 @@ async function asked(url: string, init: RequestInit): Promise<unknown> {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-function textOf(response: unknown, name: string): string {
+function stringField(response: unknown, name: string): string {
   const value = (response as Record<string, unknown>)[name]
-  if (typeof value !== 'string') throw new Error(`an answer without ${name}: ${JSON.stringify(response)}`)
+  if (typeof value !== 'string') throw new Error(`a response without ${name}: ${JSON.stringify(response)}`)
   return value
 }
 
-async function until(url: string, headers: Record<string, string>): Promise<void> {
-  const endsAt = performance.now() + SPREAD_MS
+async function waitUntilServed(url: string, headers: Record<string, string>): Promise<void> {
+  const endsAt = performance.now() + MAX_PROPAGATION_MS
   let status = 0
   while (performance.now() < endsAt) {
     const response = await fetch(url, { headers })
@@ -173,5 +173,5 @@ async function until(url: string, headers: Record<string, string>): Promise<void
     if (status === 200) return
     await sleep(50)
   }
-  throw new Error(`${url} answers ${status} after ${SPREAD_MS / 1000} s; 200 was expected`)
+  throw new Error(`${url} responds with ${status} after ${MAX_PROPAGATION_MS / 1000} s; 200 was expected`)
 }

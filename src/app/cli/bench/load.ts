@@ -1,4 +1,4 @@
-/** Sends one request over and over on kept-alive connections and checks every answer. It starts no server and keeps no answer. */
+/** Repeats one request on kept-alive connections and checks every response. It starts no server and keeps no response. */
 import { connect } from 'node:net'
 import type { ResponseHead } from '../../../shared/egress/http1/response-head.ts'
 import { ResponseParser } from '../../../shared/egress/http1/response-parser.ts'
@@ -12,19 +12,19 @@ export interface LoadOptions {
 
 /** A running load. */
 export interface Load {
-  /** Right answers so far. */
-  answers(): number
-  /** Rejects at the first wrong answer; resolves after `stop`. */
+  /** Correct responses so far. */
+  responses(): number
+  /** Rejects at the first wrong response; resolves after `stop`. */
   readonly ended: Promise<void>
   stop(): void
 }
 
-/** One request in flight on each connection, the next when the answer is complete (closed loop). */
+/** One request in flight on each connection, the next one when the response is complete (closed loop). */
 export function startLoad({ url, request, connections }: LoadOptions): Load {
   const { hostname, port, host } = new URL(url)
-  const bytes = Buffer.from(written(request, host))
+  const bytes = Buffer.from(serialize(request, host))
   const sockets = new Set<ReturnType<typeof connect>>()
-  let answers = 0
+  let responses = 0
   let stopped = false
   let fail: (error: Error) => void = () => {}
   let resolve: () => void = () => {}
@@ -32,16 +32,16 @@ export function startLoad({ url, request, connections }: LoadOptions): Load {
     resolve = done
     fail = failed
   })
-  // nobody may be waiting at the moment
+  // the caller may not be awaiting it yet
   ended.catch(() => {})
   const stop = (): void => {
     stopped = true
     for (const socket of sockets) socket.destroy()
     resolve()
   }
-  const give = (why: string): void => {
+  const abort = (reason: string): void => {
     if (stopped) return
-    fail(new Error(`${request.method} ${request.path}: ${why}`))
+    fail(new Error(`${request.method} ${request.path}: ${reason}`))
     stop()
   }
 
@@ -60,42 +60,44 @@ export function startLoad({ url, request, connections }: LoadOptions): Load {
     })
     const socket = connect({ host: hostname, port: Number(port), noDelay: true })
     sockets.add(socket)
-    const ask = (): void => {
+    const send = (): void => {
       body = []
       parser.begin(request.method)
       socket.write(bytes)
     }
-    socket.on('connect', ask)
-    socket.on('error', error => give(error.message))
+    socket.on('connect', send)
+    socket.on('error', error => abort(error.message))
     socket.on('close', () => {
       sockets.delete(socket)
-      if (!stopped && keepAlive) give('the gateway closed the connection')
+      if (!stopped && keepAlive) abort('the gateway closed the connection')
     })
     socket.on('data', chunk => {
       try {
         parser.feed(chunk, chunk.length)
       } catch (error) {
-        return give((error as Error).message)
+        return abort((error as Error).message)
       }
       if (!parser.done) return
-      const whole =
+      const payload =
         body.length === 1
           ? Buffer.from(body[0]!.buffer, body[0]!.byteOffset, body[0]!.length)
           : Buffer.concat(body)
-      if (status !== 200 || !whole.includes(request.holds))
-        return give(`expected 200 with ${request.holds}, got ${status} ${whole.toString().slice(0, 500)}`)
-      answers++
-      if (keepAlive) return ask()
+      if (status !== 200 || !payload.includes(request.expectedText))
+        return abort(
+          `expected 200 with ${request.expectedText}, got ${status} ${payload.toString().slice(0, 500)}`,
+        )
+      responses++
+      if (keepAlive) return send()
       socket.destroy()
       open()
     })
   }
 
   for (let opened = 0; opened < connections; opened++) open()
-  return { answers: () => answers, ended, stop }
+  return { responses: () => responses, ended, stop }
 }
 
-function written({ method, path, headers, body }: WorkRequest, host: string): string {
+function serialize({ method, path, headers, body }: WorkRequest, host: string): string {
   const lines = Object.entries({
     host,
     ...headers,

@@ -1,30 +1,28 @@
-/** What a profile found, as text for people and as JSON. It measures nothing. */
-import type { Origin } from './call-tree.ts'
+/** The result of a profile as text and as JSON. It measures nothing. */
+import type { Origin } from './hot-functions.ts'
 import type { Work } from './work.ts'
 
 export interface ProfileReport {
   readonly work: Work
   readonly connections: number
-  /** Right answers while the profiler ran. */
+  /** Correct responses during the profile. */
   readonly requests: number
   readonly requestsPerSecond: number
-  /** User and system time of the whole process, by the kernel's accounting; the profiler's own cost is in it. */
+  /** User and system time of the whole process, profiler included, as counted by the operating system. */
   readonly cpuUsPerRequest: number
-  /** Share of the time in which the thread that serves was not idle, 0 to 1; waiting for a processor is in it. */
+  /** Share of the time in which the serving thread was not idle, 0 to 1; includes waiting for a processor. */
   readonly busyShare: number
-  /** Most time of their own first; shares are of the busy time, 0 to 1. */
+  /** By self time in descending order; shares are of the busy time, 0 to 1. */
   readonly functions: readonly {
     readonly name: string
     readonly place: string
     readonly origin: Origin
     readonly selfShare: number
     readonly totalShare: number
-    /** Its share of the CPU time: samples are taken by the clock, and on a busy machine the clock runs on without the process. */
+    /** Its share of the CPU time. Sample times are wall-clock times: on a busy machine they exceed the CPU time. */
     readonly cpuUsPerRequest: number
   }[]
   readonly profileFile: string
-  readonly htmlFile: string
-  readonly htmlUrl: string
   readonly version: string
   readonly node: string
 }
@@ -43,13 +41,13 @@ export function textReport(report: ProfileReport): string {
   ])
   return [
     `toolgate ${report.version}, Node ${report.node}, work "${report.work}", ${report.connections} connections`,
-    `${report.requests} requests, ${Math.round(report.requestsPerSecond)} a second`,
-    `${report.cpuUsPerRequest.toFixed(1)} µs of CPU time per request; the thread that serves was busy for ${percent(report.busyShare)} of the time`,
+    `${report.requests} requests, ${Math.round(report.requestsPerSecond)} per second`,
+    `${report.cpuUsPerRequest.toFixed(1)} µs of CPU time per request; the serving thread was busy for ${percent(report.busyShare)} of the time`,
     '',
     ...table([['self', 'total', 'µs/req', 'function', 'where'], ...rows]),
     '',
-    `flame graph  ${report.htmlUrl}`,
-    `profile      ${report.profileFile}`,
+    `profile: ${report.profileFile}`,
+    'Open it as a flame graph in the Performance panel of Chrome DevTools, in VS Code, or in speedscope.',
     '',
   ].join('\n')
 }

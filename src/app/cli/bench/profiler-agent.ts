@@ -1,4 +1,4 @@
-/** Loaded into a process that is to be profiled, before its own code: starts and stops the V8 profiler when its parent says so. It changes nothing else. */
+/** Preloaded into a process that is profiled: starts and stops the V8 profiler on messages of its parent. It changes nothing else. */
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { isMainThread } from 'node:worker_threads'
@@ -9,7 +9,7 @@ export type ProfilerOrder =
   /** `file` takes the profile in the format of the DevTools protocol (`Profiler.Profile`, as JSON). */
   | { readonly order: 'stop'; readonly file: string }
 
-/** To the parent: the order is carried out, or why it is not. */
+/** To the parent: the order was carried out, or `fault` says why not. */
 export interface ProfilerResponse {
   readonly done: ProfilerOrder['order']
   /** User and system time of the process so far, µs. */
@@ -41,7 +41,7 @@ if (isMainThread && process.send !== undefined) {
 
   process.on('message', (message: ProfilerOrder) => {
     let fault: string | undefined
-    // what the profiler itself costs at its start and end is no part of the load
+    // excludes the cost of starting and stopping the profiler
     let spentUs = cpuUs()
     try {
       if (message.order === 'start') start(message.intervalUs)
@@ -57,7 +57,7 @@ if (isMainThread && process.send !== undefined) {
     }
     process.send!(response)
   })
-  // nobody is left who could stop it
+  // the parent is gone and cannot stop this process any more
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.channel?.unref()
 }

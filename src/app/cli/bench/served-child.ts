@@ -1,4 +1,4 @@
-/** Starts `toolgate serve` of the same build in a process of its own, waits until it is ready, and can profile it. It sends no request. */
+/** Starts `toolgate serve` of the same build as a child process, waits until it is ready, and starts and stops its profiler. It sends no request. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -14,10 +14,10 @@ export interface ServedChild {
   stop(): Promise<void>
 }
 
-/** The folder of the package: policies, tool-sets and plans are found from there. */
+/** The directory of the package, which contains policies, ToolSets and plans. */
 export const PACKAGE_DIR = fileURLToPath(new URL('../../../../', import.meta.url))
 
-/** A build has plain JavaScript. */
+/** Of this file's siblings: .ts in the sources, .js in a build. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 const ENTRY = fileURLToPath(new URL(`../index.${EXTENSION}`, import.meta.url))
 
@@ -25,32 +25,32 @@ const READY_MS = 90_000
 const RESPONSE_MS = 60_000
 /** Longer than a drain takes. */
 const STOP_MS = 20_000
-/** What it said last is shown when it does not start. */
-const KEPT_LINES = 20
+/** The last lines of output are part of the error when the child does not start. */
+const MAX_KEPT_LINES = 20
 
-/** @throws Error when it ends, or is not ready, before READY_MS; with what it said last */
+/** @throws Error with the last lines of output if it ends, or is not ready within READY_MS */
 export async function startServed(name: string, env: Readonly<Record<string, string>>): Promise<ServedChild> {
   const child = spawn(process.execPath, [...nodeOptions(), ENTRY, 'serve'], {
     cwd: PACKAGE_DIR,
-    // no setting of the caller's reaches it: a profile must not write to a production database
-    env: { ...machine(), ...env },
+    // without the settings of the caller: a profile must not write to a production database
+    env: { ...systemEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
-  const said: string[] = []
+  const output: string[] = []
   const keep = (line: string): void => {
-    said.push(line)
-    if (said.length > KEPT_LINES) said.shift()
+    output.push(line)
+    if (output.length > MAX_KEPT_LINES) output.shift()
   }
   const lines = createInterface({ input: child.stdout! }).on('line', keep)
   createInterface({ input: child.stderr! }).on('line', keep)
-  const failed = (why: string): Error => new Error(`the ${name} ${why}\n${said.join('\n')}`)
+  const failure = (why: string): Error => new Error(`the ${name} ${why}\n${output.join('\n')}`)
   try {
     const ready = await within(
       READY_MS,
-      () => failed(`is not ready after ${READY_MS / 1000} s`),
+      () => failure(`is not ready after ${READY_MS / 1000} s`),
       (resolve: (line: string) => void, reject) => {
         child.once('error', reject)
-        child.once('exit', code => reject(failed(`ended with ${code} before it was ready`)))
+        child.once('exit', code => reject(failure(`ended with ${code} before it was ready`)))
         lines.on('line', line => {
           if (line.startsWith('{"ready":true')) resolve(line)
         })
@@ -68,14 +68,14 @@ export async function startServed(name: string, env: Readonly<Record<string, str
   }
 }
 
-/** As this process was started, the loader of TypeScript included where it runs from sources; a debugger is left to this one. */
+/** The options of this process, the TypeScript loader included when it runs from sources; without those of a debugger. */
 function nodeOptions(): string[] {
   const inherited = process.execArgv.filter(option => !option.startsWith('--inspect'))
   return [...inherited, '--import', new URL(`./profiler-agent.${EXTENSION}`, import.meta.url).href]
 }
 
-/** What any process needs and no setting of ours. */
-function machine(): Record<string, string> {
+/** The variables that every process needs; none is a setting of Toolgate. */
+function systemEnv(): Record<string, string> {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'SystemRoot']
   return Object.fromEntries(
     kept.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]!]])),

@@ -1,4 +1,4 @@
-/** The kinds of work a gateway can be profiled with, and how a right answer is known. It sends nothing. */
+/** The requests a gateway can be profiled with, and the text that each correct response contains. It sends nothing. */
 
 export const WORK = ['call', 'rest', 'list', 'ping', 'proxy'] as const
 export type Work = (typeof WORK)[number]
@@ -8,24 +8,24 @@ export interface WorkRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** What every answer must hold. */
-  readonly holds: string
+  /** Every response must contain it. */
+  readonly expectedText: string
 }
 
 const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 
-/** What the requests need of the deployment they are sent to. */
-export interface WorkPlace {
-  /** Of a caller without limits. */
+/** Credentials and paths of the deployment that the requests are sent to. */
+export interface WorkTarget {
+  /** Of a consumer without limits. */
   readonly token: string
-  /** Path below the gateway of the API that is proxied. */
+  /** Path of the proxied API on the gateway. */
   readonly apiPath: string
-  /** Of a subscription to it without limits. */
+  /** Of a subscription to that API without limits. */
   readonly apiKey: string
 }
 
-export function requestOf(work: Work, { token, apiPath, apiKey }: WorkPlace): WorkRequest {
-  const post = (path: string, body: object, holds: string): WorkRequest => ({
+export function requestOf(work: Work, { token, apiPath, apiKey }: WorkTarget): WorkRequest {
+  const post = (path: string, body: object, expectedText: string): WorkRequest => ({
     method: 'POST',
     path,
     headers: {
@@ -34,7 +34,7 @@ export function requestOf(work: Work, { token, apiPath, apiKey }: WorkPlace): Wo
       accept: 'application/json, text/event-stream',
     },
     body: JSON.stringify(body),
-    holds,
+    expectedText,
   })
   const rpc = (method: string, params?: object): object => ({ jsonrpc: '2.0', id: 1, method, params })
   switch (work) {
@@ -52,7 +52,7 @@ export function requestOf(work: Work, { token, apiPath, apiKey }: WorkPlace): Wo
         path: `${apiPath}/products/P-1001`,
         headers: { 'x-api-key': apiKey },
         body: '',
-        holds: 'P-1001',
+        expectedText: 'P-1001',
       }
   }
 }

@@ -1,4 +1,4 @@
-/** The steps of `demo --control-plane`: from a new tenant to a revoked key, each with what it demands. It leaves nothing behind. */
+/** The steps of `demo --control-plane`, from a new tenant to a revoked key, each with its checks. It deletes what it creates. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DemoFailure } from './demo-failure.ts'
@@ -12,25 +12,25 @@ import { startUpstream } from './upstream.ts'
 export interface ControlPlaneDemoOptions extends DemoOptions {
   /** Of the control plane, without `/v1`. */
   readonly apiUrl: string
-  /** undefined: a backend of the demo's own. */
+  /** undefined: a backend started by the demo. */
   readonly upstreamUrl: string | undefined
 }
 
 /** A push reaches every gateway within a second; a poll within five. */
-const SPREAD_MS = 10_000
+const MAX_PROPAGATION_MS = 10_000
 /** Gateways report every 5 s. */
-const REPORTED_MS = 20_000
-const ASK_EVERY_MS = 10
+const MAX_REPORT_DELAY_MS = 20_000
+const POLL_MS = 10
 const CALLS = 5
 
-/** @throws DemoFailure at the first answer that is not as it must be. */
+/** @throws DemoFailure at the first unexpected response. */
 export async function walkControlPlane(
   options: ControlPlaneDemoOptions,
   transcript: Transcript,
 ): Promise<void> {
   const upstream = options.upstreamUrl === undefined ? await startUpstream() : undefined
   try {
-    transcript.step('token', 'Get a token as demo-admin, who runs the platform')
+    transcript.step('token', 'Get a token as demo-admin, the administrator')
     const endpoint = await findTokenEndpoint(options.url, options.authUrl, transcript)
     const token = await getToken(endpoint, 'demo-admin', transcript)
     transcript.ok('a signed JWT')
@@ -44,7 +44,7 @@ class Walk {
   readonly #apiUrl: string
   readonly #token: string
   readonly #transcript: Transcript
-  /** What was made, to be deleted in reverse. */
+  /** Paths of the created resources, deleted in reverse order. */
   readonly #made: string[] = []
 
   constructor(apiUrl: string, token: string, transcript: Transcript) {
@@ -75,19 +75,19 @@ class Walk {
     const base = `/tenants/${text(tenant, 'id')}`
     transcript.ok(`${name} is ${text(tenant, 'status')} at ${text(tenant, 'gateway_url')}`)
 
-    transcript.step('api', 'Publish an API that asks for a key')
+    transcript.step('api', 'Publish an API that requires a key')
     const api = await this.#create(`${base}/apis`, {
       name: 'Greeter',
-      description: 'Says who asked for what',
+      description: 'Echoes the request',
       upstream_url: upstreamUrl,
       path: '/greeter',
       version: '1',
       auth_required: true,
     })
     const publicUrl = text(api, 'public_url')
-    const guarded = await this.#until(() => call(publicUrl), 401, SPREAD_MS)
+    const guarded = await this.#until(() => call(publicUrl), 401, MAX_PROPAGATION_MS)
     transcript.show(guarded.last)
-    transcript.ok(`the gateway guards it ${guarded.tookMs} ms later`)
+    transcript.ok(`the gateway serves and protects it ${guarded.tookMs} ms later`)
 
     transcript.step('plan', 'Offer a plan')
     const plan = await this.#create('/plans', {
@@ -113,16 +113,16 @@ class Walk {
       subscription.response,
     )
     const subscriptionPath = `${base}/subscriptions/${text(subscription, 'id')}`
-    transcript.ok('it waits for approval, and there is no key yet')
+    transcript.ok('pending approval, without a key')
 
     transcript.step('approve', 'Approve it')
     const approved = await this.#shown('POST', `${subscriptionPath}/approve`, {})
     expectStatus(approved, 200)
     const key = text(approved, 'api_key')
-    transcript.ok('approved; the key is shown this one time')
+    transcript.ok('approved; the key is shown only once')
 
     transcript.step('call', `Call the API ${CALLS} times with the key`)
-    const admitted = await this.#until(() => call(publicUrl, key), 200, SPREAD_MS)
+    const admitted = await this.#until(() => call(publicUrl, key), 200, MAX_PROPAGATION_MS)
     transcript.show(admitted.last)
     expect(field(admitted.last, 'saw_a_key') !== true, 'no key at the upstream', admitted.last.response)
     let calls = 1
@@ -132,11 +132,11 @@ class Walk {
     }
     transcript.ok(`the key works ${admitted.tookMs} ms after the approval`)
 
-    transcript.step('usage', 'Read what the subscription has used')
+    transcript.step('usage', 'Read the usage of the subscription')
     const used = await this.#until(
       () => this.#ask('GET', `${subscriptionPath}/usage`),
       responded => Number(field(responded, 'requests')) >= CALLS,
-      REPORTED_MS,
+      MAX_REPORT_DELAY_MS,
     )
     transcript.show(used.last)
     transcript.ok(`${field(used.last, 'requests')} requests are counted`)
@@ -146,17 +146,19 @@ class Walk {
     const keyPath = `${base}/apikeys/${firstId(keys)}`
     const rotated = await this.#shown('POST', `${keyPath}/rotate`, { grace_period_hours: 1 })
     const newKey = text(rotated, 'key')
-    const spread = await this.#until(() => call(publicUrl, newKey), 200, SPREAD_MS)
+    const spread = await this.#until(() => call(publicUrl, newKey), 200, MAX_PROPAGATION_MS)
     expectStatus(await call(publicUrl, key), 200)
-    transcript.ok(`the new key works after ${spread.tookMs} ms, the old one goes on within its grace period`)
+    transcript.ok(
+      `the new key works after ${spread.tookMs} ms, the old one remains valid for its grace period`,
+    )
 
     transcript.step('revoke', 'Revoke it')
     const revoked = await this.#shown('DELETE', keyPath)
     expectStatus(revoked, 204)
-    const refused = await this.#until(() => call(publicUrl, newKey), 401, SPREAD_MS)
+    const refused = await this.#until(() => call(publicUrl, newKey), 401, MAX_PROPAGATION_MS)
     transcript.show(refused.last)
     expectStatus(await call(publicUrl, key), 401)
-    transcript.ok(`both keys are refused ${refused.tookMs} ms after the revocation`)
+    transcript.ok(`both keys are rejected ${refused.tookMs} ms after the revocation`)
   }
 
   async #create(path: string, body: object): Promise<Exchange> {
@@ -181,7 +183,7 @@ class Walk {
     })
   }
 
-  /** Asks until the answer is the one wanted. @throws DemoFailure after `withinMs` */
+  /** Repeats a request until the response is as wanted. @throws DemoFailure after `withinMs` */
   async #until(
     ask: () => Promise<Exchange>,
     wanted: number | ((responded: Exchange) => boolean),
@@ -193,13 +195,13 @@ class Walk {
       const tookMs = Math.round(performance.now() - startedAt)
       if (typeof wanted === 'number' ? last.status === wanted : wanted(last)) return { last, tookMs }
       if (tookMs > withinMs) {
-        const what = typeof wanted === 'number' ? `status ${wanted}` : 'an answer that shows it'
+        const what = typeof wanted === 'number' ? `status ${wanted}` : 'a response that shows the change'
         throw new DemoFailure(
           `${what} from ${last.url} within ${withinMs} ms`,
           `${last.status} ${JSON.stringify(last.response)}`,
         )
       }
-      await sleep(ASK_EVERY_MS)
+      await sleep(POLL_MS)
     }
   }
 }
@@ -214,7 +216,7 @@ function call(url: string, key?: string): Promise<Exchange> {
 
 function text(found: Exchange, name: string): string {
   const value = field(found, name)
-  expect(typeof value === 'string', `${name} in the answer of ${found.url}`, found.response)
+  expect(typeof value === 'string', `${name} in the response of ${found.url}`, found.response)
   return value
 }
 

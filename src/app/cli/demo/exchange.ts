@@ -1,4 +1,4 @@
-/** One HTTP request and its answer, as plain data that can be shown. It checks nothing and shows nothing. */
+/** One HTTP request and its response, as plain data for the transcript. It checks and prints nothing. */
 import { BodyTooLarge, type ResponseBody, readResponseBody, requestIdOf } from '../response-body.ts'
 import { DemoFailure } from './demo-failure.ts'
 
@@ -16,12 +16,12 @@ export interface Exchange extends Asked {
   readonly status: number
   readonly statusText: string
   readonly responseHeaders: { readonly [name: string]: string }
-  /** JSON where the response is JSON or holds the JSON-RPC response on an event stream, else text. */
+  /** JSON, the JSON-RPC response of an event stream, or text. */
   readonly response: unknown
   readonly tookMs: number
 }
 
-/** @throws DemoFailure when nobody answers. */
+/** @throws DemoFailure without a response. */
 export async function exchange(asked: Asked): Promise<Exchange> {
   const { method, url, body } = asked
   const form = body instanceof URLSearchParams
@@ -49,7 +49,7 @@ export async function exchange(asked: Asked): Promise<Exchange> {
   } catch (error) {
     if (error instanceof BodyTooLarge) throw new DemoFailure(`a smaller response from ${url}`, error.message)
     throw new DemoFailure(
-      `an answer from ${url}`,
+      `a response from ${url}`,
       `${causeOf(error)}. Is the gateway running there? 'npm start' starts it.`,
     )
   }

@@ -1,4 +1,4 @@
-/** What the demo demands of an answer: a failed demand ends it and says what was expected and what came. */
+/** The checks of the demo: a failed check ends the demo with the expected and the actual value. */
 import { DemoFailure } from './demo-failure.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -7,7 +7,7 @@ export function expect(holds: boolean, expected: string, got: unknown): asserts 
   if (!holds) throw new DemoFailure(expected, typeof got === 'string' ? got : shortJson(got))
 }
 
-/** @throws DemoFailure unless the status is the one wanted */
+/** @throws DemoFailure unless the response has this status */
 export function expectStatus(found: Exchange, status: number): void {
   if (found.status !== status)
     throw new DemoFailure(

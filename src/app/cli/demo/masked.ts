@@ -1,6 +1,6 @@
-/** Makes tokens and keys unusable before they are shown. It knows nothing of where they stand. */
+/** Masks tokens and API keys in a text before it is printed. It parses no JSON. */
 
-/** Of a token `eyJ…` and the last eight characters, of a key its public part: enough to tell two apart, useless as a credential. */
+/** Keeps the last eight characters of a token and the public part of a key: enough to distinguish two, useless as a credential. */
 export function masked(text: string): string {
   return text
     .replace(/eyJ[A-Za-z0-9_.-]{16,}/g, token => `eyJ…${token.slice(-8)}`)

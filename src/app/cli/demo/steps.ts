@@ -1,4 +1,4 @@
-/** The steps of the demo in their order, each with what it demands. They know the example shop and the seeded clients. */
+/** The steps of the demo in order, each with its checks. They depend on the example shop and the seeded clients. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Exchange, exchange } from './exchange.ts'
@@ -11,17 +11,17 @@ export interface DemoOptions {
   readonly authUrl: string
 }
 
-/** More at once than the plan of `demo-agent` (5 per second) lets through. */
+/** More than the plan of `demo-agent` (5 per second) admits at once. */
 const BURST = 8
 const MIN_TOOLS = 12
 const MAX_WAIT_SECS = 61
 const PROTOCOL_VERSION = '2025-06-18'
 
-/** @throws DemoFailure at the first answer that is not as it must be. */
+/** @throws DemoFailure at the first unexpected response. */
 export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript): Promise<void> {
-  transcript.step('discover', 'Find out where tokens come from')
+  transcript.step('discover', 'Discover the token endpoint')
   const endpoint = await findTokenEndpoint(url, authUrl, transcript)
-  transcript.ok(`tokens come from ${endpoint}`)
+  transcript.ok(`the token endpoint is ${endpoint}`)
 
   transcript.step('token', 'Get a token as demo-agent, who may read and execute')
   const agent = await getToken(endpoint, 'demo-agent', transcript)
@@ -34,7 +34,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   const order = orderArguments()
   const placed = await admitted(() => callOverRest(url, agent, 'shop_placeOrder', order), transcript)
   const orderId = orderIdOf(placed, placed.response)
-  transcript.ok(`the shop took order ${orderId}`)
+  transcript.ok(`the shop accepted order ${orderId}`)
 
   transcript.step('call-jsonrpc', 'Make the same call over JSON-RPC, as MCP clients do')
   await callOverJsonRpc(url, agent, order, orderId, transcript)
@@ -45,17 +45,17 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   transcript.step('quota', `Call ${BURST} times at once, on a plan of 5 per second`)
   const waitSecs = await exceedQuota(url, agent, orderId, transcript)
 
-  transcript.step('recovered', `Wait ${waitSecs} s as told, then cancel the order`)
+  transcript.step('recovered', `Wait ${waitSecs} s (Retry-After), then cancel the order`)
   await sleep(waitSecs * 1000)
   const cancelled = await admitted(
     () => callOverRest(url, agent, 'shop_cancelOrder', { orderId, reason: 'The demo is over.' }),
     transcript,
   )
   orderIdOf(cancelled, cancelled.response)
-  transcript.ok('let in again; the shop is as before')
+  transcript.ok('admitted again; the order is canceled')
 }
 
-/** The Idempotency-Key makes a repeated call return the order that was placed already. */
+/** With the same Idempotency-Key, a repeated call returns the first order. */
 function orderArguments(): { readonly [name: string]: unknown } {
   return {
     'Idempotency-Key': `demo-${randomUUID()}`,
@@ -87,7 +87,7 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
     expect(names.includes(name), `the tool ${name}`, names)
   expect(!names.includes('shop_deleteOrder'), 'no tool that the agent may not call', names)
   transcript.note(names.join(', ').replace(/(.{80,110}), /g, '$1,\n   '))
-  transcript.ok(`${tools.length} tools, and none that needs more than the agent may do`)
+  transcript.ok(`${tools.length} tools, and none that the agent may not call`)
 }
 
 async function callOverJsonRpc(
@@ -126,7 +126,7 @@ async function beDenied(url: string, token: string, order: object, transcript: T
   const reasons = field(denied, 'reasons')
   expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.response)
   expect(typeof field(denied, 'decision_id') === 'string', 'a decision_id', denied.response)
-  transcript.ok('refused, with the reasons of the policy')
+  transcript.ok('denied, with the reasons of the policy')
 }
 
 /** @returns seconds to wait before calling again */
@@ -148,9 +148,9 @@ async function exceedQuota(
     expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.responseHeaders)
     expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.response)
   }
-  transcript.note('One of the refusals in full:')
+  transcript.note('One of the rejections:')
   transcript.show(refused[0]!)
-  transcript.ok(`${BURST - refused.length} let in, ${refused.length} told to wait`)
+  transcript.ok(`${BURST - refused.length} admitted, ${refused.length} rejected with Retry-After`)
   return Math.min(MAX_WAIT_SECS, Math.max(...refused.map(retryAfterSecs)))
 }
 
@@ -159,13 +159,13 @@ function callOverRest(url: string, token: string, name: string, args: object): P
   return exchange({ method: 'POST', url: `${url}/mcp/tools/call`, headers: bearer(token), body })
 }
 
-/** Waits once when an earlier run has used up the window, so that the demo can be repeated. */
+/** Waits once if an earlier run has used the quota, so that the demo can be repeated. */
 async function admitted(call: () => Promise<Exchange>, transcript: Transcript): Promise<Exchange> {
   let responded = await call()
   const waitSecs = retryAfterSecs(responded)
-  // over JSON-RPC a refused call is a result with HTTP 200, and the header is what both have in common
+  // over JSON-RPC a rejected call is a result with HTTP 200; both transports send the header
   if (waitSecs > 0 && waitSecs <= MAX_WAIT_SECS) {
-    transcript.note(`The quota is used up for the moment; waiting ${waitSecs} s.`)
+    transcript.note(`The quota is used up; waiting ${waitSecs} s.`)
     await sleep(waitSecs * 1000)
     responded = await call()
   }

@@ -1,4 +1,4 @@
-/** Finds the token endpoint from the gateway's address alone, and gets tokens there. It keeps none. */
+/** Discovers the token endpoint from the gateway's address and requests tokens there. It stores none. */
 import { isObject } from '../../../model/is-object.ts'
 import { type Exchange, exchange } from './exchange.ts'
 import { expect, expectStatus } from './expect.ts'
@@ -15,7 +15,7 @@ export async function findTokenEndpoint(
 ): Promise<string> {
   const resource = await read(`${url}/.well-known/oauth-protected-resource`, transcript)
   if (resource.status === NOT_FOUND) {
-    transcript.note(`The gateway does not name its authorization server; asking ${authUrl}.`)
+    transcript.note(`The gateway does not name its authorization server: trying ${authUrl}.`)
     return tokenEndpointOf(await read(`${authUrl}/.well-known/openid-configuration`, transcript), authUrl)
   }
   expectStatus(resource, OK)
@@ -43,7 +43,7 @@ async function read(url: string, transcript: Transcript): Promise<Exchange> {
 
 function tokenEndpointOf(document: Exchange, issuer: string): string {
   expectStatus(document, OK)
-  // RFC 8414 §3.3: a document of another issuer is not to be used
+  // RFC 8414 §3.3: a document of another issuer must not be used
   expect(field(document, 'issuer') === issuer, `issuer to be ${issuer}`, field(document, 'issuer'))
   const endpoint = field(document, 'token_endpoint')
   expect(typeof endpoint === 'string' && URL.canParse(endpoint), 'a token_endpoint', document.response)
@@ -71,7 +71,7 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
   return token
 }
 
-/** A member of the answer's body; undefined when there is none. */
+/** A member of the response body; undefined when absent. */
 export function field(found: Exchange, name: string): unknown {
   const { response } = found
   return isObject(response) ? response[name] : undefined

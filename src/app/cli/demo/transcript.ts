@@ -1,16 +1,16 @@
-/** Shows the walk to a person, or to a program as one JSON object per step. Credentials are masked here, and nowhere is one written whole. */
+/** Prints the demo as text, or as one JSON object per step, with masked credentials. It checks nothing. */
 import { STATUS_CODES } from 'node:http'
 import type { Exchange } from './exchange.ts'
 import { masked } from './masked.ts'
 
 export interface Transcript {
-  /** Begins a step; the one before has behaved. */
+  /** Begins a step; the previous one has passed. */
   step(id: string, title: string): void
   show(exchange: Exchange): void
-  /** Several alike: one line for each. */
+  /** Several similar exchanges, one line each. */
   showMany(exchanges: readonly Exchange[]): void
   note(text: string): void
-  /** Something that was checked and held. */
+  /** A check that passed. */
   ok(text: string): void
   fail(expected: string, got: string): void
   end(): void
@@ -33,7 +33,7 @@ function bodyOf(exchange: Exchange): unknown {
   return exchange.body instanceof URLSearchParams ? exchange.body.toString() : exchange.body
 }
 
-/** Long texts and lists are cut, saying how much was left out. */
+/** Truncates long texts and lists and adds how much is missing. */
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') {
     const text = masked(value)
@@ -50,16 +50,16 @@ function shortened(value: unknown): unknown {
 
 export class TextTranscript implements Transcript {
   readonly #write: (text: string) => void
-  readonly #colour: boolean
+  readonly #color: boolean
   #steps = 0
 
-  constructor(write: (text: string) => void, colour: boolean) {
+  constructor(write: (text: string) => void, color: boolean) {
     this.#write = write
-    this.#colour = colour
+    this.#color = color
   }
 
   #paint(code: number, text: string): string {
-    return this.#colour ? `\u001b[${code}m${text}\u001b[0m` : text
+    return this.#color ? `\u001b[${code}m${text}\u001b[0m` : text
   }
 
   #line(text: string): void {
@@ -119,7 +119,7 @@ export class TextTranscript implements Transcript {
   }
 
   end(): void {
-    this.#line(`\n${this.#paint(32, `All ${this.#steps} steps behaved.`)}\n`)
+    this.#line(`\n${this.#paint(32, `All ${this.#steps} steps passed.`)}\n`)
   }
 }
 

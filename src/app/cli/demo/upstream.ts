@@ -1,4 +1,4 @@
-/** A backend of the demo's own, on loopback, that says what it was asked. It stores nothing. */
+/** The backend of the demo, on loopback, which echoes the request. It stores nothing. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -16,7 +16,7 @@ export async function startUpstream(): Promise<Upstream> {
         hello: 'from the upstream',
         method: request.method,
         path: request.url,
-        // the gateway keeps the caller's credentials to itself
+        // the gateway must not forward the caller's credentials
         saw_a_key: request.headers['x-api-key'] !== undefined || request.headers.authorization !== undefined,
       }),
     )

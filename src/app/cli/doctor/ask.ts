@@ -1,4 +1,4 @@
-/** One HTTP request as a careful client sends it: bounded in time and size, redirects shown and not followed. It judges no answer. */
+/** One HTTP request, bounded in time and size; redirects are returned, not followed. It does not judge the response. */
 import { isObject } from '../../../model/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'
@@ -12,7 +12,7 @@ export interface FetchedResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** undefined when the body is no JSON. */
+  /** undefined when the body is not JSON. */
   readonly json: unknown
 }
 
@@ -21,11 +21,11 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
   /** An object is sent as JSON, URLSearchParams as a form. */
   readonly body?: object
-  /** Only the head is wanted: an event stream has no end. */
+  /** Reads only the head: an event stream does not end. */
   readonly headOnly?: boolean
 }
 
-/** @throws Fault when nobody answers. */
+/** @throws Fault without a response. */
 export async function ask(url: string, question: Question = {}): Promise<FetchedResponse> {
   const { method = question.body === undefined ? 'GET' : 'POST', body, headOnly = false } = question
   const isForm = body instanceof URLSearchParams
@@ -56,11 +56,11 @@ export async function ask(url: string, question: Question = {}): Promise<Fetched
     if (error instanceof BodyTooLarge)
       throw new Fault(error.message, 'Serve fewer tools, or shorten their descriptions and schemas.')
     const reason = controller.signal.aborted
-      ? `did not answer within ${TIMEOUT_MS / 1000} s`
+      ? `did not respond within ${TIMEOUT_MS / 1000} s`
       : `cannot be reached: ${causeOf(error)}`
     throw new Fault(
       `${method} ${url} ${reason}.`,
-      'Check that the gateway runs, that the address is the one it is reachable under, and that no proxy or firewall is in between.',
+      'Check that the gateway runs, that the address is correct, and that no proxy or firewall blocks it.',
     )
   } finally {
     clearTimeout(timer)
@@ -76,14 +76,14 @@ function causeOf(error: unknown): string {
   return first?.message || cause.message || error.message
 }
 
-/** The answer in a few words, for a person. */
+/** A one-line summary of the response. */
 export function describeResponse({ method, url, status, headers, text }: FetchedResponse): string {
   const start = text.replace(/\s+/g, ' ').trim().slice(0, 160)
   const type = (headers.get('content-type') ?? 'no content type').split(';')[0]
-  return `${method} ${url} answered ${status} (${type})${start === '' ? '' : `: ${start}`}`
+  return `${method} ${url} returned ${status} (${type})${start === '' ? '' : `: ${start}`}`
 }
 
-/** The body as a JSON object; undefined when it is none. */
+/** The body as a JSON object; undefined when it is not one. */
 export function objectOf(response: FetchedResponse): Readonly<Record<string, unknown>> | undefined {
   const { json } = response
   return isObject(json) ? json : undefined

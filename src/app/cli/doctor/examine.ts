@@ -1,4 +1,4 @@
-/** One walk as one client: step by step, up to the first that fails. It prints nothing. */
+/** Takes the steps of one client up to the first that fails. It prints nothing. */
 import { ask } from './ask.ts'
 import type { ClientProfile } from './clients.ts'
 import { Fault } from './fault.ts'
@@ -28,7 +28,6 @@ const STEPS: readonly Step[] = [
 export interface StepReport {
   readonly step: string
   readonly status: 'ok' | 'failed' | 'skipped'
-  /** What was found. */
   readonly found: string
   readonly warnings: readonly string[]
   /** Of a step that failed. */
@@ -49,7 +48,7 @@ export interface Examined {
   readonly serverName: string
 }
 
-/** @param onStep told of each step as it ends. Never rejects for what a server does. */
+/** @param onStep called at the end of each step. Never rejects because of the server. */
 export async function examine(
   { url, token, serverName }: Examined,
   client: ClientProfile,
@@ -73,7 +72,7 @@ export async function examine(
   const steps: StepReport[] = []
   for (const step of STEPS) {
     const report = await reportOf(step, visit)
-    // once the token endpoint was asked, the registration has served
+    // the registration is not needed after the token endpoint
     const left = step === tokenEndpoint || report.status === 'failed' ? await takeBack(visit) : undefined
     const whole = left === undefined ? report : { ...report, warnings: [...report.warnings, left] }
     steps.push(whole)

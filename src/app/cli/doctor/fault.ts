@@ -1,4 +1,4 @@
-/** What stops a client: what was found, and what mends it. */
+/** The reason why a client cannot connect, and its fix. */
 
 export class Fault extends Error {
   readonly found: string

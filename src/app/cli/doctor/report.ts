@@ -1,19 +1,19 @@
-/** A report for a person, line by line as it comes, or for a program as one JSON object. It decides nothing. */
+/** Prints the reports as text, line by line, or as one JSON object. It decides nothing. */
 import { masked } from '../demo/masked.ts'
 import type { ClientProfile } from './clients.ts'
 import type { ClientReport, StepReport } from './examine.ts'
 
 const WIDTH = 14
-const COLOURS = { ok: 32, failed: 31, skipped: 2, warning: 33 } as const
+const COLORS = { ok: 32, failed: 31, skipped: 2, warning: 33 } as const
 const WORDS = { ok: 'ok  ', failed: 'FAIL', skipped: 'skip' } as const
 
 export class TextReport {
   readonly #write: (text: string) => void
-  readonly #colour: boolean
+  readonly #color: boolean
 
-  constructor(write: (text: string) => void, colour: boolean) {
+  constructor(write: (text: string) => void, color: boolean) {
     this.#write = write
-    this.#colour = colour
+    this.#color = color
   }
 
   begin(url: string, client: ClientProfile): void {
@@ -22,7 +22,7 @@ export class TextReport {
 
   step({ step, status, found, warnings, fix }: StepReport): void {
     this.#line(`  ${this.#paint(status, WORDS[status])}  ${step.padEnd(WIDTH)}${found}`)
-    if (fix !== undefined) this.#line(`        ${''.padEnd(WIDTH)}mend: ${fix}`)
+    if (fix !== undefined) this.#line(`        ${''.padEnd(WIDTH)}fix: ${fix}`)
     for (const warning of warnings)
       this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${warning}`)
   }
@@ -45,8 +45,8 @@ export class TextReport {
     this.#write(`${masked(text)}\n`)
   }
 
-  #paint(kind: keyof typeof COLOURS, text: string): string {
-    return this.#colour ? `\u001b[${COLOURS[kind]}m${text}\u001b[0m` : text
+  #paint(kind: keyof typeof COLORS, text: string): string {
+    return this.#color ? `\u001b[${COLORS[kind]}m${text}\u001b[0m` : text
   }
 }
 

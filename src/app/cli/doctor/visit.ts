@@ -1,7 +1,7 @@
-/** What one walk as one client knows so far. Each step reads what those before it have found. */
+/** The state of one client's steps. Each step reads the findings of those before it. */
 import type { ClientProfile } from './clients.ts'
 
-/** RFC 8414 §2, as far as clients read it. */
+/** The fields of RFC 8414 §2 that clients read. */
 export interface AuthorizationServer {
   readonly issuer: string
   readonly authorizationEndpoint: string
@@ -11,7 +11,7 @@ export interface AuthorizationServer {
 
 export interface Registered {
   readonly clientId: string
-  /** RFC 7592: takes the registration back; undefined when the server gave no handle. */
+  /** RFC 7592: deletes the registration; undefined when the server returned no handle. */
   readonly handle: { readonly uri: string; readonly token: string } | undefined
 }
 
@@ -25,7 +25,7 @@ export interface Visit {
   readonly client: ClientProfile
   /** Name the user gives the server in the client. */
   readonly serverName: string
-  /** Access token the user has given. */
+  /** Access token given by the user. */
   readonly token: string | undefined
   /** False once the server has served a list without a token. */
   guarded: boolean
@@ -40,10 +40,10 @@ export interface Visit {
   tools: readonly ListedTool[]
 }
 
-/** What a step has to tell when it passes. */
+/** The result of a step that passed. */
 export interface Finding {
   readonly facts: readonly string[]
-  /** What works but should not stay. */
+  /** What works but should be changed. */
   readonly warnings?: readonly string[]
 }
 

@@ -1,13 +1,13 @@
-/** The owner of the policy bundles as threads reach it: both ends of the line between them. It prepares and decides nothing. */
+/** Both ends of the port between worker threads and the owner of the policy bundles. It prepares and decides nothing. */
 
 import type { Joined, Member } from '../../../shared/policy/live/distribution.ts'
 import type { BundleChange } from '../../../shared/policy/live/follower.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { OpenPolicyOwner, PolicyOwner } from '../policy-served.ts'
 
-/** In the thread of the owner: the thread at the other end joins when it asks to, and leaves when it ends. */
+/** In the owner's thread: lets the thread at the other end join, and removes it when it ends. */
 export function servePolicy(line: PortLine, owner: OpenPolicyOwner): void {
-  // one that has ended does not count: the thread in its place begins with what is active
+  // a thread that has ended is ignored: its replacement starts with the active bundles
   const unlessEnded = async (asked: Promise<unknown>): Promise<void> => {
     try {
       await asked

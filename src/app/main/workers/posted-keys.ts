@@ -1,4 +1,4 @@
-/** The signing keys of the process as its other threads know them: given at the start, and again when they have changed. It makes none. */
+/** The signing keys in a worker thread: received at the start and after each change. It creates none. */
 import type { KeyRing, RingKey } from '../../../data-plane/sessions/key-ring.ts'
 
 export class PostedKeys implements KeyRing {

@@ -1,4 +1,4 @@
-/** Counts the event streams of all threads of the process, and gives back what a thread held when it ends. It opens none. */
+/** Counts the event streams of all threads, and releases those of a thread that ends. It opens none. */
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 

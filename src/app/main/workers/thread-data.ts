@@ -1,4 +1,4 @@
-/** What a thread that serves calls is given at its start: plain data and ports. It does nothing. */
+/** The data and ports a worker thread starts with. Types only. */
 import type { MessagePort } from 'node:worker_threads'
 import type { SharedQuota } from '../../../data-plane/quota/memory/kernel.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
@@ -14,21 +14,21 @@ export interface ThreadData {
   readonly issuer: string
   /** From 1. */
   readonly thread: number
-  /** 0 in the first thread, when it is to find a free one. */
+  /** 0 in the first thread if it must choose a free port. */
   readonly port: number
   readonly quota: QuotaShare
-  /** For everything else that is asked and told, see `thread.ts` and `worker-threads.ts`. */
+  /** For all other messages, see `thread.ts` and `worker-threads.ts`. */
   readonly line: MessagePort
   /** See `BundleDistribution`; undefined where no bundles are served. */
   readonly policyEpoch: SharedArrayBuffer | undefined
   readonly sessionKeys: readonly RingKey[]
-  /** Faults of the process, by the part that has them. */
+  /** Faults of the process, by part. */
   readonly conditions: readonly (readonly [string, string])[]
-  /** How far tests have moved the clock, ms. */
+  /** How far tests have advanced the clock. */
   readonly clockOffsetMs: number
 }
 
-/** What the thread says once it listens. */
+/** Sent by the thread once it listens. */
 export interface ThreadReady {
   readonly port: number
   readonly httpServer: 'uws' | 'node'

@@ -1,4 +1,4 @@
-/** A thread that serves calls: a data plane whose counters, sessions and configuration belong to the first thread. It wires, like `main.ts`. */
+/** The entry point of a worker thread: a data plane that shares counters, sessions and configuration with the main thread. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
@@ -12,14 +12,15 @@ import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type AppContext, createContext, openListener } from '../app-context.ts'
-import { type DataPlane, type OpenSessions, startDataPlane } from '../data-plane.ts'
+import type { OpenSessions } from '../data-plane/parts.ts'
+import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
 import { policyInMainThread } from './policy-in-main-thread.ts'
 import { PostedKeys } from './posted-keys.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
-/** How often what was counted is handed over. */
-const NEWS_EVERY_MS = 200
+/** Interval of usage reports to the main thread. */
+const REPORT_INTERVAL_MS = 200
 
 const data = workerData as ThreadData
 const line = new PortLine(data.line, {}, 60_000)
@@ -66,7 +67,10 @@ async function serve(): Promise<void> {
 async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
   const { thread, quota: at } = data
   const onFault = (error: Error): void =>
-    log.error({ err: error }, 'quota counters cannot be kept; calls with a limit are refused until they can')
+    log.error(
+      { err: error },
+      'quota counters cannot be saved; calls with a limit are refused until they can be',
+    )
   let quota: Quota
   if (at.kind === 'journal') {
     quota = joinJournalQuota({ dir: at.dir, share: at.share, thread, onFault, unixMs: clock.now })
@@ -78,7 +82,7 @@ async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
   return quota
 }
 
-/** With Redis every thread is an instance of its own; without, the sessions are the first thread's. */
+/** With Redis every thread connects as a separate instance; without, the main thread keeps the sessions. */
 async function joinSessions(context: AppContext): Promise<OpenSessions> {
   const { settings, log, clock } = context
   if (settings.redisUrl !== undefined)
@@ -107,11 +111,11 @@ function slotsInMainThread(): StreamSlots {
 
 function respond(context: AppContext, plane: DataPlane): void {
   const { closers, metrics, clock, conditions } = context
-  const news = (): void => line.notify('news', plane.takeUsage(), plane.status())
-  const timer = setInterval(news, NEWS_EVERY_MS)
-  closers.add('news', () => {
+  const report = (): void => line.notify('usage', plane.takeUsage(), plane.status())
+  const timer = setInterval(report, REPORT_INTERVAL_MS)
+  closers.add('usage report', () => {
     clearInterval(timer)
-    news()
+    report()
   })
   // a copy of what the first thread serves: it posts changes, because the whole can be large
   let content: SnapshotContent = EMPTY_CONTENT
@@ -128,7 +132,7 @@ function respond(context: AppContext, plane: DataPlane): void {
     async end(untilMs: number) {
       await plane.drain(untilMs)
       await closers.close()
-      // the answer leaves first
+      // after the response has been sent
       setImmediate(() => process.exit(0))
     },
   })

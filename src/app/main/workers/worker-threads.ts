@@ -1,6 +1,6 @@
 /**
- * The threads that serve calls, as one data plane: configuration goes to all of them, what they counted comes together here, and one
- * that has crashed is replaced. It serves no call itself.
+ * The worker threads as one data plane: sends configuration to all of them, adds up their usage and replaces a thread that has
+ * crashed. It serves no call itself.
  */
 
 import { join } from 'node:path'
@@ -26,10 +26,10 @@ import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
-/** Compiling a large configuration takes its time. */
+/** Long enough to compile a large configuration. */
 const RESPONSE_MS = 60_000
 const RESTART_BACKOFF = { firstMs: 100, maxMs: 10_000 }
-/** Alive so long, a thread counts as well again. */
+/** After this time alive, a thread counts as healthy. */
 const STEADY_MS = 30_000
 const KEYS_EVERY_MS = 60_000
 
@@ -55,7 +55,7 @@ export interface WorkerThreadsOptions {
 
 export interface WorkerThreads extends DataPlane, ThreadReady {}
 
-/** @throws Error when the first of them cannot start, with its reason */
+/** @throws Error with the reason if the first thread cannot start */
 export async function startWorkerThreads(options: WorkerThreadsOptions): Promise<WorkerThreads> {
   const threads = new Threads(options)
   await threads.start()
@@ -117,7 +117,7 @@ class Threads implements WorkerThreads {
     return { server: new SessionThreadServer(store), keys: () => keysOf(keys) }
   }
 
-  /** The first thread finds the port, the others share it. */
+  /** The first thread chooses the port, the others share it. */
   async start(): Promise<void> {
     this.port = this.#options.context.settings.gateway.port
     await this.#begin(1)
@@ -186,10 +186,7 @@ class Threads implements WorkerThreads {
       if (this.#stopping) return
       if (performance.now() - startedAtMs > STEADY_MS) backoff.reset()
       const waitMs = backoff.nextMs()
-      log.error(
-        { thread: number, restart_ms: waitMs },
-        'a thread that serves calls has ended; another takes its place',
-      )
+      log.error({ thread: number, restart_ms: waitMs }, 'a worker thread has ended and is being replaced')
       this.#restart(number, waitMs, backoff)
     })
   }
@@ -198,7 +195,7 @@ class Threads implements WorkerThreads {
     setTimeout(() => {
       if (!this.#stopping)
         this.#begin(number, backoff).catch(error => {
-          this.#options.context.log.error({ err: error, thread: number }, 'a thread could not start')
+          this.#options.context.log.error({ err: error, thread: number }, 'a worker thread could not start')
           this.#restart(number, backoff.nextMs(), backoff)
         })
     }, waitMs)
@@ -225,16 +222,16 @@ class Threads implements WorkerThreads {
       workerData: data,
       transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
     })
-    worker.on('error', error => log.error({ err: error, thread: number }, 'a thread has failed'))
+    worker.on('error', error => log.error({ err: error, thread: number }, 'a worker thread has failed'))
     const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
     const line = new PortLine(port1, {}, RESPONSE_MS)
     const thread: Thread = { number, worker, line, ended, status: 'online' }
     const ready = new Promise<ThreadReady>((resolve, reject) => {
       line.serve({
-        ready: (said: ThreadReady) => resolve(said),
+        ready: (message: ThreadReady) => resolve(message),
         failed: (reason: string) => reject(new Error(reason)),
-        news: (news: UsageDelta, status: Status) => {
-          this.#usage.add(news)
+        usage: (usage: UsageDelta, status: Status) => {
+          this.#usage.add(usage)
           thread.status = status
         },
       })
@@ -250,14 +247,14 @@ class Threads implements WorkerThreads {
   }
 
   async #metrics(): Promise<readonly MetricJson[]> {
-    const answers = await Promise.allSettled(
+    const responses = await Promise.allSettled(
       [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
     )
-    return answers.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
+    return responses.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }
 }
 
-/** A thread that has ended meanwhile does not count: the one in its place starts with the whole. */
+/** A thread that has ended is ignored: its replacement starts with the whole configuration. */
 async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
   try {
     return await line.ask<string | undefined>('apply', change)

@@ -6,7 +6,7 @@ import { DemoFailure } from '../../../../src/app/cli/demo/demo-failure.ts'
 import { masked } from '../../../../src/app/cli/demo/masked.ts'
 import { walk } from '../../../../src/app/cli/demo/steps.ts'
 import { JsonTranscript, TextTranscript } from '../../../../src/app/cli/demo/transcript.ts'
-import { demo } from '../../../../src/app/cli/demo.ts'
+import { runToolgate } from '../../../fixtures/command.ts'
 
 const TOKEN = `eyJhbGciOiJSUzI1NiJ9.${'a'.repeat(40)}.${'b'.repeat(40)}`
 let server: Server | undefined
@@ -96,7 +96,7 @@ describe('a gateway that misbehaves', () => {
       },
     }))
     const { text, failure } = await walked(url, url + realm)
-    expect(text).toContain(`ok tokens come from ${url}/token`)
+    expect(text).toContain(`ok the token endpoint is ${url}/token`)
     expect(failure).toMatchObject({
       expected: `status 200 from ${url}/token`,
       got: '401 {"error":"invalid_client"}',
@@ -140,23 +140,15 @@ describe('what is shown', () => {
 })
 
 describe('the command', () => {
-  it('exits 64 for what it does not know, naming it, and 0 for --help', async () => {
-    const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
-    const err = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-    expect(await demo(['--fast'])).toBe(64)
-    expect(await demo(['--url', 'localhost:8080'])).toBe(64)
-    expect(err.mock.calls.map(([text]) => String(text)).join('')).toMatch(
-      /--fast[\s\S]*--url is "localhost:8080"/,
-    )
-    expect(await demo(['--help'])).toBe(0)
-    expect(String(out.mock.calls[0]![0])).toContain('Usage: toolgate demo')
+  it('exits with 1 when a step fails, and writes no colors into a pipe', async () => {
+    const { code, out } = await runToolgate(['demo', '--url', 'http://127.0.0.1:1'])
+    expect(code).toBe(1)
+    expect(out).toContain('FAILED')
+    expect(out).not.toContain('\u001b')
   })
 
-  it('exits 1 when something did not behave, and writes no colours into a pipe', async () => {
-    const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
-    expect(await demo(['--url', 'http://127.0.0.1:1'])).toBe(1)
-    const shown = out.mock.calls.map(([text]) => String(text)).join('')
-    expect(shown).toContain('FAILED')
-    expect(shown).not.toContain('\u001b')
+  it('refuses a default from the environment that is not a URL', async () => {
+    const { code, err } = await runToolgate(['demo'], { GATEWAY_URL: 'localhost:8080' })
+    expect([code, err]).toEqual([64, expect.stringContaining('GATEWAY_URL is invalid')])
   })
 })

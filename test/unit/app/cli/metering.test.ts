@@ -1,20 +1,12 @@
-/** `toolgate metering`: what is in the spool, and what is missing from it. The topic's part is in test/services. */
+/** `toolgate metering`: the events in the spool, and those missing from it. The topic is tested in test/services. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { metering } from '../../../../src/app/cli/metering.ts'
+import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../../../src/data-plane/metering/ledger.ts'
+import { runToolgate } from '../../../fixtures/command.ts'
 import { aCall, anOrigin, aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
 
-let out: string[]
-let complaints: string[]
-beforeEach(() => {
-  out = []
-  complaints = []
-  vi.spyOn(console, 'log').mockImplementation((line: string) => void out.push(line))
-  vi.spyOn(console, 'error').mockImplementation((line: string) => void complaints.push(line))
-})
-afterEach(() => vi.restoreAllMocks())
+const metering = (env: Record<string, string>, ...args: string[]) => runToolgate(['metering', ...args], env)
 
 /** A DATA_DIR with a spool of this many events. */
 function spooled(count: number): { dataDir: string; segment: string } {
@@ -28,21 +20,25 @@ function spooled(count: number): { dataDir: string; segment: string } {
 }
 
 describe('toolgate metering', () => {
-  it('tails the spool, for people and for programs', async () => {
+  it('prints the spool as text and as JSON', async () => {
     const { dataDir } = spooled(3)
-    expect(await metering(['tail'], { DATA_DIR: dataDir })).toBe(0)
-    expect(out[0]).toMatch(
+    const text = await metering({ DATA_DIR: dataDir }, 'tail')
+    expect(text.code).toBe(0)
+    expect(text.out.split('\n')[0]).toMatch(
       /^2023-11-14T22:13:20.123Z {2}demo-agent {2}jsonrpc {2}get_order {2}success 200 {2}1.2 ms$/,
     )
-    out = []
-    expect(await metering(['tail', '--json'], { DATA_DIR: dataDir })).toBe(0)
-    expect(out.map(line => JSON.parse(line).request_id)).toEqual(['req-1', 'req-2', 'req-3'])
+    const { code, out } = await metering({ DATA_DIR: dataDir }, 'tail', '--json')
+    expect(code).toBe(0)
+    const lines = out.trim().split('\n')
+    expect(lines.map(line => JSON.parse(line).request_id)).toEqual(['req-1', 'req-2', 'req-3'])
   })
 
   it('verifies a whole spool, and finds what is missing in a damaged one', async () => {
     const { dataDir, segment } = spooled(10)
-    expect(await metering(['verify', '--json'], { DATA_DIR: dataDir })).toBe(0)
-    expect(JSON.parse(out[0]!)).toMatchObject({
+    const verify = (...options: string[]) => metering({ DATA_DIR: dataDir }, 'verify', ...options)
+    const complete = await verify('--json')
+    expect(complete.code).toBe(0)
+    expect(JSON.parse(complete.out)).toMatchObject({
       missing: 0,
       damaged: 0,
       writers: [{ first: 1, last: 10, spool: 10 }],
@@ -51,21 +47,21 @@ describe('toolgate metering', () => {
     const middle = Math.floor(bytes.length / 2)
     bytes[middle] = bytes[middle]! ^ 1
     writeFileSync(segment, bytes)
-    out = []
-    expect(await metering(['verify', '--json'], { DATA_DIR: dataDir })).toBe(1)
-    const report = JSON.parse(out[0]!)
+    const { code, out } = await verify('--json')
+    expect(code).toBe(1)
+    const report = JSON.parse(out)
     expect(report).toMatchObject({ missing: 1, damaged: 1 })
     expect(report.writers[0].gaps).toEqual([[expect.any(Number), report.writers[0].gaps[0][0]]])
-    expect(await metering(['verify'], { DATA_DIR: dataDir })).toBe(1)
-    expect(out.join('\n')).toMatch(/ {2}missing: \d+\n/)
+    const text = await verify()
+    expect(text.code).toBe(1)
+    expect(text.out).toMatch(/ {2}missing: \d+\n/)
   })
 
-  it('says how it is used, and what is wrong with a setting', async () => {
-    expect(await metering(['look'], {})).toBe(64)
-    expect(await metering(['tail', '--all'], {})).toBe(64)
-    expect(await metering(['verify'], { KAFKA_BROKERS: 'nowhere' })).toBe(78)
-    expect(complaints.join('\n')).toMatch(/KAFKA_BROKERS holds "nowhere"/)
-    expect(await metering(['--help'], {})).toBe(0)
+  it('refuses unknown commands, unknown options and invalid settings', async () => {
+    expect((await metering({}, 'look')).code).toBe(64)
+    expect((await metering({}, 'tail', '--all')).code).toBe(64)
+    const { code, err } = await metering({ KAFKA_BROKERS: 'nowhere' }, 'verify')
+    expect([code, err]).toEqual([78, expect.stringMatching(/KAFKA_BROKERS: .*"nowhere"/)])
   })
 })
 

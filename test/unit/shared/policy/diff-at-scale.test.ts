@@ -3,13 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, it, vi } from 'vitest'
-import { policy } from '../../../../src/app/cli/policy.ts'
+import { afterAll, expect, it } from 'vitest'
 import { readBundle } from '../../../../src/shared/policy/bundle.ts'
 import type { Flip } from '../../../../src/shared/policy/log/flips.ts'
 import { DecisionRecorder } from '../../../../src/shared/policy/log/recorder.ts'
 import { createDecisionLog } from '../../../../src/shared/policy/log/writer.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
+import { runToolgate } from '../../../fixtures/command.ts'
 import { altered, inputOf, SHIPPED } from '../../../fixtures/policy/inputs.ts'
 
 const DECISIONS = 100_000
@@ -60,15 +60,12 @@ it('names them, no more and no less', { timeout: 120_000 }, async () => {
     altered({ 'data.json': JSON.stringify({ toolgate: { ...data.toolgate, roles } }) }),
   )
 
-  let out = ''
-  const written = vi.spyOn(process.stdout, 'write').mockImplementation(text => {
-    out += String(text)
-    return true
-  })
   const startedAt = performance.now()
-  const code = await policy(['diff', candidate, '--bundle', fileURLToPath(SHIPPED), '--log', dir, '--json'])
+  const shipped = fileURLToPath(SHIPPED)
+  const { code, out } = await runToolgate([
+    ...['policy', 'diff', candidate, '--bundle', shipped, '--log', dir, '--json'],
+  ])
   const tookMs = performance.now() - startedAt
-  written.mockRestore()
   if (process.env.SOAK === '1') console.log(`${DECISIONS} decisions in ${(tookMs / 1000).toFixed(2)} s`)
   expect(tookMs).toBeLessThan(20_000)
   expect(code).toBe(1)

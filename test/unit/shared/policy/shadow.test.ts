@@ -50,7 +50,13 @@ describe('a candidate', () => {
   })
 
   it('in several threads has one status: the sums, and the flips of one kind together', () => {
-    const flip = { action: 'tools.call', direction: 'allow→deny', rule: 'new', resource: 'closed', consumer: 'app' } as const
+    const flip = {
+      action: 'tools.call',
+      direction: 'allow→deny',
+      rule: 'new',
+      resource: 'closed',
+      consumer: 'app',
+    } as const
     const status = (count: number, resource = 'closed') => ({
       revision: 'next',
       compared: 10,

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { policy } from '../../../../src/app/cli/policy.ts'
-import { followChanges } from '../../../../src/app/cli/policy-watch.ts'
+import { followChanges } from '../../../../src/app/cli/policy/watch.ts'
+import { runCommand } from '../../../../src/app/cli/program.ts'
 import { readBundle } from '../../../../src/shared/policy/bundle.ts'
 import { createDecisionLog } from '../../../../src/shared/policy/log/writer.ts'
 import { OPA_VERSION } from '../../../../src/shared/policy/workshop/opa.ts'
@@ -33,13 +33,13 @@ describe.skipIf(missing)(
     })
 
     it('a new rule passes every check, and is refused a second time', async () => {
-      expect(await policy(['new', 'payments', '--dir', author.dir])).toBe(0)
+      expect(await runCommand(['policy', 'new', 'payments', '--dir', author.dir])).toBe(0)
       expect(out).toContain('toolgate/rules/payments/payments_test.rego')
       expect(await author.faults()).toEqual([])
       expect((await author.build()).cacheable).toBe(true)
       vi.spyOn(process.stderr, 'write').mockImplementation(() => true)
-      expect(await policy(['new', 'payments', '--dir', author.dir])).toBe(1)
-      expect(await policy(['new', '../evil', '--dir', author.dir])).toBe(1)
+      expect(await runCommand(['policy', 'new', 'payments', '--dir', author.dir])).toBe(1)
+      expect(await runCommand(['policy', 'new', '../evil', '--dir', author.dir])).toBe(1)
     })
 
     it('each save is tested, built and compared with the last decisions; what fails is not built', async () => {
@@ -64,18 +64,15 @@ describe.skipIf(missing)(
         log,
         maxFlips: 0,
         json: false,
-        signingKey: '',
-        signingAlg: '',
-        operand: '',
       }
       const following = followChanges(options, stop.signal)
       const { revision } = readBundle(readFileSync(bundle))
-      await vi.waitFor(() => expect(out).toContain(`ok, revision ${revision} as before`), 60_000)
+      await vi.waitFor(() => expect(out).toContain(`ok, revision ${revision} is unchanged`), 60_000)
 
       author.edit('toolgate/roles/data.yaml', 'viewer: [read]', 'viewer: [read, execute]')
       await vi.waitFor(() => expect(out).toContain('toolgate.granted_test.test_both_together'), 60_000)
       await vi.waitFor(
-        () => expect(out).toContain('not built: the gateway goes on with the bundle before'),
+        () => expect(out).toContain('not built: the gateway keeps the previous bundle'),
         60_000,
       )
       expect(readBundle(readFileSync(bundle)).revision).toBe(revision)
@@ -88,7 +85,7 @@ describe.skipIf(missing)(
           '{"read", "execute", "audit"} with input as _caller(["viewer"]',
         ),
       )
-      await vi.waitFor(() => expect(out).toContain('3 of the last 3 decisions turned'), 60_000)
+      await vi.waitFor(() => expect(out).toContain('3 of the last 3 decisions changed'), 60_000)
       expect(out).toMatch(/deny→allow +3 × insufficient_scope tools\.call get_order by demo-viewer/)
       expect(readBundle(readFileSync(bundle)).revision).not.toBe(revision)
       stop.abort()

@@ -1,12 +1,12 @@
-/** The authorization request as far as it goes without a person, and the token endpoint asked with a code that nobody gave. */
+/** The authorization request up to the login page, and a token request with an invalid code. It logs nobody in. */
 import { createHash, randomBytes } from 'node:crypto'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'
 
 const MAX_HOPS = 8
-const OPEN = { skipped: 'The server asks for no token.' }
-/** OpenID Connect Core §3.1.2.6: all is well but the person. */
+const OPEN = { skipped: 'The server requires no token.' }
+/** OpenID Connect Core §3.1.2.6: only the user's interaction is missing. */
 const NEEDS_A_PERSON = [
   'login_required',
   'interaction_required',
@@ -29,7 +29,7 @@ export const authorization: Step = {
       code_challenge: createHash('sha256').update(randomBytes(32).toString('base64url')).digest('base64url'),
       code_challenge_method: 'S256',
       resource: visit.url,
-      // the provider says at once that somebody has to log in, in the form in which it will send the code later
+      // with prompt=none the provider redirects with login_required, as it will later redirect with the code
       prompt: 'none',
     }
     for (const [name, value] of Object.entries(parameters))
@@ -69,8 +69,8 @@ function page(response: FetchedResponse) {
     response.status === 200,
     `${describeResponse(response)}.`,
     response.status >= 500
-      ? 'The identity provider is not well; its log says why.'
-      : 'The identity provider does not take the request of the registered client: its log says which parameter it refuses.',
+      ? 'The identity provider has failed; see its log.'
+      : 'The identity provider rejects the request of the registered client; its log names the parameter.',
   )
   return { facts: ['The login page opens.'] }
 }
@@ -82,13 +82,13 @@ function responded(visit: Visit, landed: URL) {
     error === null || NEEDS_A_PERSON.includes(error),
     `The identity provider sends the client back with ${error}${detail === '' ? '' : `: ${detail}`}.`,
     error === 'invalid_scope'
-      ? `Define the scopes "${visit.scope}" at the identity provider and let new clients have them.`
-      : 'The log of the identity provider says which parameter it refuses.',
+      ? `Define the scopes "${visit.scope}" at the identity provider and allow them for new clients.`
+      : 'The log of the identity provider names the rejected parameter.',
   )
   const issuer = landed.searchParams.get('iss')
   demand(
     issuer === null || issuer === visit.issuer,
-    `The identity provider adds iss=${issuer} to its answer; the client knows ${visit.issuer} as issuer.`,
+    `The identity provider adds iss=${issuer} to its response; the client knows ${visit.issuer} as issuer.`,
     'Newer clients refuse this (RFC 9207). In Keycloak, clients need the attribute exclude.issuer.from.auth.response: set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, and the gateway sets it.',
   )
   return { facts: ['The identity provider knows the client and asks for a login.'] }
@@ -115,18 +115,18 @@ export const token: Step = {
       `${describeResponse(response)}.`,
       response.status >= 500
         ? 'The gateway cannot reach the token endpoint of the identity provider: check AUTH_ISSUER and the network.'
-        : 'The token endpoint must answer faults with the JSON of RFC 6749 §5.2; check what the proxy in front does.',
+        : 'The token endpoint must return errors as the JSON of RFC 6749 §5.2; check the proxy in front.',
     )
     demand(
       error !== 'invalid_client' && error !== 'unauthorized_client',
-      `The token endpoint answers ${error} to the registered client.`,
-      'The client was not made public: set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, and give that client the right to manage clients.',
+      `The token endpoint returns ${error} to the registered client.`,
+      'The client was not made public: set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, and allow that client to manage clients.',
     )
     demand(
       error === 'invalid_grant',
-      `The token endpoint answers ${error} to a code that does not exist, not invalid_grant.`,
-      'It must pass the form on unchanged; check what the proxy in front does.',
+      `The token endpoint returns ${error} for a code that does not exist, not invalid_grant.`,
+      'A proxy must forward the form unchanged; check the proxy in front.',
     )
-    return { facts: ['The token endpoint takes the public client and looks at its code.'] }
+    return { facts: ['The token endpoint accepts the public client and checks its code.'] }
   },
 }

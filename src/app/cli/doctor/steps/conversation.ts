@@ -1,11 +1,11 @@
-/** The conversation after the login: initialize, the stream for notifications, the list. Without a token as far as a server lets anybody. */
+/** The MCP requests after the login: initialize, the notification stream, tools/list. Without a token it sends those that the server allows. */
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { headersOf, send, initialize as sendInitialize } from '../rpc.ts'
 import type { ListedTool, Step } from '../visit.ts'
 import { fixOfToken } from './token-fault.ts'
 
-const NEEDS_TOKEN = { skipped: 'Needs a token: give one with --token.' }
+const NEEDS_TOKEN = { skipped: 'Needs a token: pass one with --token.' }
 const KNOWN_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const MAX_PAGES = 100
 
@@ -23,13 +23,13 @@ export const initialize: Step = {
     demand(
       response.status === 200 && result !== undefined,
       `${describeResponse(response)}.`,
-      'initialize must be answered 200 with a result; the log of the gateway says what went wrong.',
+      'initialize must return 200 with a result; see the log of the gateway.',
     )
     const version = result.protocolVersion
     demand(
       typeof version === 'string' && KNOWN_VERSIONS.includes(version),
-      `The server answers with protocol version ${JSON.stringify(version)}.`,
-      `${visit.client.title} knows ${KNOWN_VERSIONS.join(', ')}; serve one of them (MCP_VERSIONS).`,
+      `The server responds with protocol version ${JSON.stringify(version)}.`,
+      `${visit.client.title} supports ${KNOWN_VERSIONS.join(', ')}; serve one of them (MCP_VERSIONS).`,
     )
     visit.protocolVersion = version
     visit.sessionId = response.headers.get('mcp-session-id') ?? undefined
@@ -37,7 +37,7 @@ export const initialize: Step = {
     demand(
       ready.status >= 200 && ready.status < 300,
       `notifications/initialized: ${describeResponse(ready)}.`,
-      "It must be answered 202. Behind a load balancer, all instances need the same REDIS_URL to know each other's sessions.",
+      'It must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.',
     )
     const session = visit.sessionId === undefined ? 'without a session' : 'with a session'
     return { facts: [`Protocol version ${version}, ${session}.`] }
@@ -50,25 +50,24 @@ export const stream: Step = {
     if (visit.protocolVersion === undefined) return NEEDS_TOKEN
     const headers = { ...headersOf(visit), accept: 'text/event-stream' }
     const response = await ask(visit.url, { headers, headOnly: true })
-    if (response.status === 405)
-      return { facts: ['No stream for notifications: the client goes on without.'] }
+    if (response.status === 405) return { facts: ['No notification stream: the client continues without.'] }
     if (response.status === 429) {
       throw new Fault(
-        `The stream is refused with 429, to be tried again after ${response.headers.get('retry-after') ?? '?'} s.`,
+        `The stream is refused with 429, retry after ${response.headers.get('retry-after') ?? '?'} s.`,
         'Too many streams from this address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN; behind a proxy, list it in SSE_TRUSTED_PROXIES.',
       )
     }
     demand(
       response.status !== 401 || visit.token !== undefined,
       'The stream without a token is refused with 401.',
-      'Answer 405: with a 401 on this request clients begin a second login.',
+      'Return 405: after a 401 on this request clients begin a second login.',
     )
     demand(
       response.status === 200 && (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),
       `${describeResponse(response)}.`,
-      'GET must be answered with an event stream or 405; with anything else clients come back every second. The proxy in front must not buffer event streams.',
+      'GET must return an event stream or 405; after anything else clients retry every second. The proxy in front must not buffer event streams.',
     )
-    return { facts: ['The stream for notifications opens.'] }
+    return { facts: ['The notification stream opens.'] }
   },
 }
 
@@ -89,13 +88,13 @@ export const list: Step = {
       demand(
         response.status !== 429 && error?.code !== 429,
         `${describeResponse(response)}.`,
-        'The quota of this consumer is used up: wait for Retry-After, or give it a larger plan.',
+        'The quota of this consumer is used up: wait for Retry-After, or use a larger plan.',
       )
       const result = objectOf(response)?.result as { tools?: unknown; nextCursor?: unknown } | undefined
       demand(
         response.status === 200 && Array.isArray(result?.tools),
         `${describeResponse(response)}.`,
-        'tools/list must be answered with a list; the log of the gateway says what went wrong.',
+        'tools/list must return a list; see the log of the gateway.',
       )
       for (const tool of result!.tools as unknown[]) tools.push(usable(tool))
       cursor = result!.nextCursor
@@ -116,22 +115,22 @@ function usable(tool: unknown): ListedTool {
   demand(
     typeof name === 'string' && name !== '',
     'A tool has no name.',
-    'Give it one; clients drop the whole list.',
+    'Add one; clients drop the whole list without it.',
   )
   demand(
     (inputSchema as { type?: unknown } | undefined)?.type === 'object',
     `The inputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list for it: mend the schema in the OpenAPI document.',
+    'Clients drop the whole list because of it: fix the schema in the OpenAPI document.',
   )
   demand(
     outputSchema === undefined || (outputSchema as { type?: unknown }).type === 'object',
     `The outputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list for it: leave outputSchema out, or wrap the result in an object.',
+    'Clients drop the whole list because of it: omit outputSchema, or wrap the result in an object.',
   )
   demand(
     typeof description === 'string' && description.trim() !== '',
     `${name} has no description.`,
-    'Write a summary or description at the operation: models choose by it.',
+    'Add a summary or description to the operation: models choose tools by it.',
   )
   return { name }
 }

@@ -4,7 +4,7 @@ import { demand, Fault } from '../fault.ts'
 import { isLocal, type Step, type Visit } from '../visit.ts'
 
 const ACCEPT = { headers: { accept: 'application/json', 'mcp-protocol-version': '2025-06-18' } }
-const OPEN = { skipped: 'The server asks for no token.' }
+const OPEN = { skipped: 'The server requires no token.' }
 
 export const resource: Step = {
   id: 'resource',
@@ -28,13 +28,15 @@ export const resource: Step = {
     const scopes = Array.isArray(document.scopes_supported) ? document.scopes_supported : []
     if (visit.scope === '') visit.scope = scopes.join(' ')
     const warnings = scopes.includes('offline_access')
-      ? ['scopes_supported lists offline_access; clients that ask for everything will hold tokens for good.']
+      ? [
+          'scopes_supported lists offline_access; clients that request every scope will get tokens that do not expire.',
+        ]
       : []
-    return { facts: [`${named} is guarded by ${issuer}.`], warnings }
+    return { facts: [`${named} is protected by ${issuer}.`], warnings }
   },
 }
 
-/** The address of the challenge alone, where there is one; else the path variant, else the root. */
+/** The address in the challenge, if any; else the path variant, then the root. */
 function resourceAddresses(visit: Visit): readonly string[] {
   if (visit.resourceMetadataUrl !== undefined) return [visit.resourceMetadataUrl]
   const { origin, pathname } = new URL(visit.url)
@@ -42,7 +44,7 @@ function resourceAddresses(visit: Visit): readonly string[] {
   return [`${root}${pathname.replace(/\/$/, '')}`, root]
 }
 
-/** The rule of the official clients: same origin, and the path of the resource begins the path of the endpoint. */
+/** The rule of the official clients: same origin, and the path of the resource is a prefix of the endpoint's. */
 function covers(named: string, url: string): boolean {
   const [one, other] = [new URL(named), new URL(url)]
   const path = one.pathname.endsWith('/') ? one.pathname : `${one.pathname}/`
@@ -66,13 +68,13 @@ export const server: Step = {
         typeof value === 'string' && URL.canParse(value),
         `The document at ${found.url} has no ${name}.`,
         name === 'registration_endpoint'
-          ? 'Without it every client needs an id made by hand: let the identity provider take registrations and name the endpoint.'
-          : 'Add it; clients cannot log in without.',
+          ? 'Without it every client needs a client id created by hand: enable registration at the identity provider and name the endpoint.'
+          : 'Add it; clients cannot log in without it.',
       )
       demand(
         new URL(value).protocol === 'https:' || isLocal(value),
         `${name} is ${value}.`,
-        'Clients send codes and tokens over https only, except to this machine: set GATEWAY_URL and AUTH_ISSUER to https addresses.',
+        'Clients send codes and tokens over https only, except on this machine: set GATEWAY_URL and AUTH_ISSUER to https addresses.',
       )
       return value
     }
@@ -107,7 +109,7 @@ function serverAddresses(issuer: string): readonly string[] {
     : [`${oauth}${path}`, `${openid}${path}`, `${origin}${path}/.well-known/openid-configuration`]
 }
 
-/** The first that is not a 4xx. @throws Fault on a 5xx, as clients do not go on then, and when there is none */
+/** The first response that is not a 4xx. @throws Fault on a 5xx, after which clients stop, and when all are 4xx */
 async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
   let last: FetchedResponse | undefined
   for (const address of addresses) {
@@ -118,8 +120,8 @@ async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
   throw new Fault(
     `${describeResponse(last!)}.`,
     last!.status >= 500
-      ? 'A client that gets a 5xx here gives up: the document must be served although the identity provider is away.'
-      : `None of ${addresses.join(', ')} is there; the proxy in front must let /.well-known through to the gateway.`,
+      ? 'Clients stop after a 5xx here: the document must be served even if the identity provider is unavailable.'
+      : `None of ${addresses.join(', ')} exists; the proxy in front must forward /.well-known to the gateway.`,
   )
 }
 
@@ -128,7 +130,7 @@ function documentOf(response: FetchedResponse, what: string): Readonly<Record<st
   demand(
     document !== undefined,
     `${describeResponse(response)}, which is not ${what}.`,
-    'The proxy in front must let /.well-known through to the gateway, without a redirect or a page of its own.',
+    'The proxy in front must forward /.well-known to the gateway, without a redirect or its own page.',
   )
   return document
 }

@@ -1,4 +1,4 @@
-/** Names as the client counts them, with the prefix it puts before: too long or unusual ones are dropped without a word. */
+/** Checks the names with the prefix that the client adds: clients silently drop names that are too long or contain other characters. */
 import { Fault } from '../fault.ts'
 import type { Step } from '../visit.ts'
 
@@ -7,12 +7,12 @@ const SHOWN = 5
 export const names: Step = {
   id: 'names',
   async run({ client, serverName, tools }) {
-    if (tools.length === 0) return { skipped: 'There is no tool to look at.' }
+    if (tools.length === 0) return { skipped: 'The list has no tools.' }
     const counted = (tool: string): string => client.nameAsCounted(serverName, tool)
     const odd = tools.map(tool => tool.name).filter(name => !client.nameCharacters.test(name))
     if (odd.length > 0) {
       throw new Fault(
-        `${odd.length} of ${tools.length} names hold characters ${client.title} does not take: ${shown(odd)}.`,
+        `${odd.length} of ${tools.length} names contain characters that ${client.title} does not accept: ${shown(odd)}.`,
         'Use letters, digits, _ and - only: set spec.naming, or another operationId.',
       )
     }
@@ -22,14 +22,14 @@ export const names: Step = {
       throw new Fault(
         `${long.length} of ${tools.length} names are too long for ${client.title}, such as ${counted(first!)} ` +
           `(${counted(first!).length} characters, at most ${client.maxNameLength}): ${shown(long)}.`,
-        'Shorten spec.naming.prefix or the operationIds, or give the server a shorter name in the client.',
+        'Shorten spec.naming.prefix or the operationIds, or shorten the name of the server in the client.',
       )
     }
     const twice = tools.map(tool => tool.name).filter((name, at, all) => all.indexOf(name) !== at)
     if (twice.length > 0)
       throw new Fault(
-        `Names that stand twice: ${shown(twice)}.`,
-        'Set spec.naming.prefix to keep tool-sets apart.',
+        `Duplicate names: ${shown(twice)}.`,
+        'Set spec.naming.prefix to distinguish the ToolSets.',
       )
     const longest = Math.max(...tools.map(tool => counted(tool.name).length))
     const warnings =

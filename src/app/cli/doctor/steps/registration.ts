@@ -1,4 +1,4 @@
-/** Dynamic client registration (RFC 7591) with the client's own redirect addresses, and how it is taken back (RFC 7592). */
+/** Dynamic client registration (RFC 7591) with the client's own redirect addresses, and its deletion (RFC 7592). */
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'
@@ -6,7 +6,7 @@ import type { Step, Visit } from '../visit.ts'
 export const registration: Step = {
   id: 'registration',
   async run(visit) {
-    if (visit.server === undefined) return { skipped: 'The server asks for no token.' }
+    if (visit.server === undefined) return { skipped: 'The server requires no token.' }
     const { client, server } = visit
     const response = await ask(server.registrationEndpoint, {
       headers: { accept: 'application/json' },
@@ -26,7 +26,7 @@ export const registration: Step = {
     demand(
       typeof id === 'string' && id !== '',
       `${describeResponse(response)}, without a client_id.`,
-      'The registration endpoint must answer as RFC 7591 §3.2.1 says.',
+      'The registration endpoint must respond as defined in RFC 7591 §3.2.1.',
     )
     const { registration_client_uri: uri, registration_access_token: token } = body!
     visit.registered = {
@@ -38,13 +38,13 @@ export const registration: Step = {
     }
     demand(
       Array.isArray(body!.redirect_uris) && body!.redirect_uris.includes(client.redirectUris[0]),
-      `The answer to the registration has redirect_uris ${JSON.stringify(body!.redirect_uris)}.`,
+      `The registration response has redirect_uris ${JSON.stringify(body!.redirect_uris)}.`,
       'It must repeat redirect_uris: the official clients refuse a registration without them.',
     )
     const warnings =
       body!.client_secret === undefined
         ? []
-        : ['The answer holds a client_secret although the client is public; clients will send it.']
+        : ['The response contains a client_secret although the client is public; clients will send it.']
     return { facts: [`Registered with ${client.redirectUris.join(', ')}.`], warnings }
   },
 }
@@ -55,22 +55,22 @@ function fixOf(status: number, error: unknown, { client }: Visit): string {
     .map(uri => (uri.protocol.startsWith('http') ? uri.host : uri.protocol))
   if (error === 'invalid_redirect_uri' || status === 403) {
     return (
-      `Let the identity provider take registrations with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
+      `Allow registrations at the identity provider with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
       'in Keycloak: Clients, Client registration, Anonymous access policies, Trusted hosts.'
     )
   }
   if (status === 429) return 'Registrations are limited at the identity provider: wait, or raise the limit.'
   if (status >= 500)
     return 'The identity provider cannot be reached from the gateway, or the new client could not be set up: check AUTH_ISSUER, AUTH_ADMIN_CLIENT_ID and its rights, and the log of the gateway.'
-  return 'The identity provider refuses what the client sends; its log says which field.'
+  return 'The identity provider rejects the registration; its log names the field.'
 }
 
-/** Leaves no client behind where the server lets it be removed. @returns what became of it */
+/** Deletes the registered client where the server allows it. @returns the outcome */
 export async function takeBack(visit: Visit): Promise<string | undefined> {
   const { registered } = visit
   if (registered === undefined) return undefined
   visit.registered = undefined
-  const left = `The registration ${registered.clientId} stays; remove it at the identity provider when it is in the way.`
+  const left = `The registration ${registered.clientId} remains; delete it at the identity provider.`
   if (registered.handle === undefined) return left
   try {
     const { uri, token } = registered.handle

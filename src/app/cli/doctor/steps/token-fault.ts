@@ -1,4 +1,4 @@
-/** Why a token was refused, from what it says itself: expired, for somebody else, not yet valid. It verifies nothing and shows no token. */
+/** Explains a rejected token by its claims: expired, wrong issuer or audience. It verifies nothing and shows no token. */
 import { isObject } from '../../../../model/is-object.ts'
 
 /** @param challenge the WWW-Authenticate header of the 401 */
@@ -6,14 +6,14 @@ export function fixOfToken(token: string, challenge: string): string {
   const description = /error_description="([^"]*)"/.exec(challenge)?.[1]
   const claims = claimsOf(token)
   if (claims === undefined)
-    return 'The token is no JWT: give the access_token of the identity provider, whole and without "Bearer".'
+    return 'The token is not a JWT: pass the complete access_token of the identity provider, without "Bearer".'
   const nowSecs = Date.now() / 1000
   if (typeof claims.exp === 'number' && claims.exp < nowSecs)
     return `The token expired ${Math.ceil((nowSecs - claims.exp) / 60)} min ago: get a new one.`
   const audience = JSON.stringify(claims.aud ?? null)
   return (
     `${description === undefined ? '' : `The gateway says: ${description} `}` +
-    `The token is of issuer ${JSON.stringify(claims.iss ?? null)} for audience ${audience}: the first must be AUTH_ISSUER, ` +
+    `The token has issuer ${JSON.stringify(claims.iss ?? null)} for audience ${audience}: the first must be AUTH_ISSUER, ` +
     'the second must name one of ALLOWED_AUDIENCES or the address of the gateway.'
   )
 }

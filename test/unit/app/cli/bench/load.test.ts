@@ -43,7 +43,7 @@ it('sends the whole request over and over, one at a time on each connection', as
       response.end('"P-1001"}')
     })
   })
-  await vi.waitUntil(() => running.answers() > 50, { timeout: 20_000 })
+  await vi.waitUntil(() => running.responses() > 50, { timeout: 20_000 })
   expect([...bodies]).toEqual([`POST /mcp Bearer t0ken ${REQUEST.body}`])
   expect([inFlight.size, max]).toEqual([4, 1])
   running.stop()
@@ -55,7 +55,7 @@ it('goes on where a server closes after each answer', async () => {
     request.resume()
     response.writeHead(200, { connection: 'close' }).end('P-1001')
   }, 1)
-  await vi.waitUntil(() => running.answers() > 3, { timeout: 20_000 })
+  await vi.waitUntil(() => running.responses() > 3, { timeout: 20_000 })
 })
 
 it.each([
@@ -73,7 +73,7 @@ it.each([
     response.writeHead(code).end(body)
   })
   await expect(running.ended).rejects.toThrow(message)
-  expect(running.answers()).toBe(0)
+  expect(running.responses()).toBe(0)
 })
 
 it('ends when the server hangs up', async () => {

@@ -1,12 +1,7 @@
-/** A CPU profile as a tree of calls: small ones by hand, and one that V8 has just made. */
+/** The hot functions of CPU profiles: small ones written by hand, and one that V8 has just recorded. */
 import { Session } from 'node:inspector'
 import { expect, it } from 'vitest'
-import {
-  type CallNode,
-  type CpuProfile,
-  callTree,
-  hotFunctions,
-} from '../../../../../src/app/cli/bench/call-tree.ts'
+import { type CpuProfile, hotFunctions } from '../../../../../src/app/cli/bench/hot-functions.ts'
 
 const frame = (functionName: string, url = '', lineNumber = -1) => ({
   functionName,
@@ -17,7 +12,7 @@ const frame = (functionName: string, url = '', lineNumber = -1) => ({
 const PACKAGE = '/home/ann/toolgate/'
 const own = (path: string) => `file://${PACKAGE}dist/${path}`
 
-/** root → a → b → a; idle and program beside. */
+/** root → a → b → a, with the siblings idle and program. */
 const PROFILE: CpuProfile = {
   nodes: [
     { id: 1, callFrame: frame('(root)'), children: [2, 3, 6] },
@@ -31,20 +26,20 @@ const PROFILE: CpuProfile = {
   timeDeltas: [999, 100, 10, 20, 30, 40],
 }
 
-it('gives the time until the next sample to the call a sample fell on, and leaves idle time out', () => {
-  const root = callTree(PROFILE, PACKAGE)
-  expect(root.totalUs).toBe(10 + 20 + 30 + 40)
-  expect(root.children.map(({ name, totalUs }) => [name, totalUs])).toEqual([
-    ['a', 60],
-    ['(program)', 40],
-  ])
+it('counts a sample until the next one, and leaves idle time out', () => {
+  const { busyUs, functions } = hotFunctions(PROFILE, PACKAGE)
+  expect(busyUs).toBe(10 + 20 + 30 + 40)
+  expect(functions.map(({ name }) => name)).not.toContain('(idle)')
 })
 
-it('names places short, and whose code it is', () => {
-  const [a, program] = callTree(PROFILE, PACKAGE).children
-  expect([a!.place, a!.origin]).toEqual(['gateway/rest.js:41', 'gateway'])
-  expect([program!.place, program!.origin]).toEqual(['', 'native'])
-  expect([a!.children[0]!.place, a!.children[0]!.origin]).toEqual(['re2js/build/index.js:1', 'dependency'])
+it('shortens places and names the origin', () => {
+  const places = (profile: CpuProfile) =>
+    hotFunctions(profile, PACKAGE).functions.map(({ name, place, origin }) => [name, place, origin])
+  expect(places(PROFILE)).toEqual([
+    ['a', 'gateway/rest.js:41', 'gateway'],
+    ['(program)', '', 'native'],
+    ['b', 're2js/build/index.js:1', 'dependency'],
+  ])
   const others: CpuProfile = {
     nodes: [
       { id: 1, callFrame: frame('(root)'), children: [2, 3, 4] },
@@ -55,16 +50,16 @@ it('names places short, and whose code it is', () => {
     samples: [2, 3, 4, 1],
     timeDeltas: [0, 3, 2, 1],
   }
-  expect(callTree(others, PACKAGE).children.map(({ name, place, origin }) => [name, place, origin])).toEqual([
+  expect(places(others)).toEqual([
     ['(anonymous)', 'node:net:12', 'node'],
     ['admit', 'wasm', 'wasm'],
     ['f', '/elsewhere/stage.js:2', 'gateway'],
   ])
 })
 
-it('counts a function once, also where it calls itself', () => {
-  const found = hotFunctions(callTree(PROFILE, PACKAGE))
-  expect(found.map(({ name, selfUs, totalUs }) => [name, selfUs, totalUs])).toEqual([
+it('counts the time of a recursive function once', () => {
+  const { functions } = hotFunctions(PROFILE, PACKAGE)
+  expect(functions.map(({ name, selfUs, totalUs }) => [name, selfUs, totalUs])).toEqual([
     ['a', 40, 60],
     ['(program)', 40, 40],
     ['b', 20, 50],
@@ -89,11 +84,10 @@ it('finds the busy function in a profile of this process', () => {
     profile = made.profile as unknown as CpuProfile
   })
   session.disconnect()
-  const tree = callTree(profile!, PACKAGE)
-  const spun = hotFunctions(tree).find(({ name }) => name === 'spinInTheTest')
-  expect(spun?.place).toContain('call-tree.test.ts')
-  expect(spun!.totalUs / tree.totalUs).toBeGreaterThan(0.5)
-  const sum = ({ selfUs, children }: CallNode): number =>
-    children.reduce((total, child) => total + sum(child), selfUs)
-  expect(Math.abs(sum(tree) - tree.totalUs)).toBeLessThan(1)
+  const { busyUs, functions } = hotFunctions(profile!, PACKAGE)
+  const spun = functions.find(({ name }) => name === 'spinInTheTest')
+  expect(spun?.place).toContain('hot-functions.test.ts')
+  expect(spun!.totalUs / busyUs).toBeGreaterThan(0.5)
+  const sum = functions.reduce((total, { selfUs }) => total + selfUs, 0)
+  expect(Math.abs(sum - busyUs)).toBeLessThan(1000)
 })

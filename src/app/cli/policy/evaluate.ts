@@ -1,22 +1,23 @@
-/** `toolgate policy eval|explain|replay|diff`: what asks built bundles. It prints; the work is done in `policy/`. */
+/** `toolgate policy eval|explain|replay|diff`: evaluates built bundles and prints the decisions. It builds none. */
 import { readFileSync } from 'node:fs'
-import { readBundle } from '../../shared/policy/bundle.ts'
-import type { PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
-import { type Explanation, explain } from '../../shared/policy/log/explain.ts'
-import type { Flip } from '../../shared/policy/log/flips.ts'
-import { readDecisionLog } from '../../shared/policy/log/reader.ts'
-import { type Replay, replay } from '../../shared/policy/log/replay.ts'
-import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
-import type { PolicyOptions } from './policy-options.ts'
+import { readBundle } from '../../../shared/policy/bundle.ts'
+import type { PolicyInput, PreparedPolicy } from '../../../shared/policy/engine.ts'
+import { type Explanation, explain } from '../../../shared/policy/log/explain.ts'
+import type { Flip } from '../../../shared/policy/log/flips.ts'
+import { readDecisionLog } from '../../../shared/policy/log/reader.ts'
+import { type Replay, replay } from '../../../shared/policy/log/replay.ts'
+import { createOpaWasmEngine } from '../../../shared/policy/opa-wasm/engine.ts'
+import { EXIT, print, printProgress } from '../command.ts'
+import type { PolicyOptions } from './options.ts'
 
-/** At the desk nobody waits: a slow machine must not turn an answer into a denial. */
+/** Longer than in a gateway: no caller waits, and a slow machine must not turn a decision into a denial. */
 const MAX_EVALUATION_MS = 1000
 const SHOWN_FLIPS = 50
 
-/** A bundle made ready for the desk. */
-export function prepared(bundle: Uint8Array): Promise<PreparedPolicy> {
+/** @returns the bundle as a policy; its evaluation failures go to stderr */
+export function preparePolicy(bundle: Uint8Array): Promise<PreparedPolicy> {
   const onFailure = (failure: string, detail: string) =>
-    process.stderr.write(`the policy could not decide: ${failure}: ${detail}\n`)
+    printProgress(`the policy could not decide: ${failure}: ${detail}`)
   return createOpaWasmEngine({ maxEvaluationMs: MAX_EVALUATION_MS, onFailure }).prepare(bundle)
 }
 
@@ -25,9 +26,9 @@ export async function evaluate(options: PolicyOptions): Promise<number> {
   return printExplanation(options, input, {})
 }
 
-export async function explainEntry(options: PolicyOptions): Promise<number> {
+export async function explainEntry(options: PolicyOptions, decisionId: string): Promise<number> {
   for await (const entry of readDecisionLog(options.log, warnDamaged)) {
-    if (entry.id !== options.operand) continue
+    if (entry.id !== decisionId) continue
     const { id, at, revision, allow, masked = false, input } = entry
     return printExplanation(options, input, {
       id,
@@ -38,31 +39,29 @@ export async function explainEntry(options: PolicyOptions): Promise<number> {
       input,
     })
   }
-  throw new Error(`${options.log} holds no decision "${options.operand}"`)
+  throw new Error(`${options.log} has no decision "${decisionId}"`)
 }
 
-/** @param recorded what the log says of the decision; {} when it comes from no log. */
+/** @param recorded the log entry of the decision; {} without a log */
 async function printExplanation(
   options: PolicyOptions,
   input: PolicyInput,
   recorded: object,
 ): Promise<number> {
   const bundle = readFileSync(options.bundle)
-  const policy = await prepared(bundle)
+  const policy = await preparePolicy(bundle)
   const explanation = await explain(policy, readBundle(bundle).rules, input)
   policy.close()
   if (options.json) {
     const logged = Object.keys(recorded).length === 0 ? {} : { recorded }
-    process.stdout.write(
-      `${JSON.stringify({ ...explanation, revision: policy.revision, ...logged }, undefined, 2)}\n`,
-    )
+    print(`${JSON.stringify({ ...explanation, revision: policy.revision, ...logged }, undefined, 2)}\n`)
   } else {
     for (const [name, value] of Object.entries(recorded)) {
-      process.stdout.write(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}\n`)
+      print(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}\n`)
     }
-    process.stdout.write(textOf(explanation, policy.revision))
+    print(textOf(explanation, policy.revision))
   }
-  return explanation.allow ? 0 : 1
+  return explanation.allow ? EXIT.ok : EXIT.failed
 }
 
 function textOf({ allow, reasons, obligations, missingScopes }: Explanation, revision: string): string {
@@ -76,60 +75,57 @@ function textOf({ allow, reasons, obligations, missingScopes }: Explanation, rev
   }
   if (!allow && missingScopes !== undefined)
     lines.push(`  allowed with the scopes: ${missingScopes.join(' ')}`)
-  if (!allow && missingScopes === undefined) lines.push('  no scope would change that')
+  if (!allow && missingScopes === undefined) lines.push('  no additional scope would allow it')
   return `${lines.join('\n')}\n`
 }
 
 export async function replayLog(options: PolicyOptions): Promise<number> {
-  const policy = await prepared(readFileSync(options.bundle))
+  const policy = await preparePolicy(readFileSync(options.bundle))
   const found = await replay(readDecisionLog(options.log, warnDamaged), policy)
   policy.close()
-  return printReplay(options, found, 'than the log says')
+  return printReplay(options, found, 'from the log')
 }
 
-export async function diff(options: PolicyOptions): Promise<number> {
-  const before = await prepared(readFileSync(options.bundle))
-  const after = await prepared(readFileSync(options.operand))
+export async function diff(options: PolicyOptions, candidate: string): Promise<number> {
+  const before = await preparePolicy(readFileSync(options.bundle))
+  const after = await preparePolicy(readFileSync(candidate))
   const found = await replay(readDecisionLog(options.log, warnDamaged), after, before)
   before.close()
   after.close()
-  return printReplay(options, found, `by ${after.revision} than by ${before.revision}`)
+  return printReplay(options, found, `between revision ${before.revision} and ${after.revision}`)
 }
 
 function printReplay(options: PolicyOptions, found: Replay, compared: string): number {
-  if (options.json) process.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`)
+  if (options.json) print(`${JSON.stringify(found, undefined, 2)}\n`)
   else {
     const { total, flipped, skipped, masked, flips } = found
-    process.stdout.write(`${flipped} of ${total} decisions come out otherwise ${compared}\n`)
-    if (skipped > 0)
-      process.stdout.write(`${skipped} were left out: no policy could decide them at the time\n`)
+    print(`${flipped} of ${total} decisions differ ${compared}\n`)
+    if (skipped > 0) print(`${skipped} were skipped: the policy was unavailable when they were made\n`)
     if (masked > 0)
-      process.stdout.write(
-        `${masked} have masked arguments: rules that read those may decide otherwise here\n`,
-      )
-    for (const flip of flips.slice(0, SHOWN_FLIPS)) process.stdout.write(lineOf(flip))
+      print(`${masked} have masked arguments: rules that read arguments may decide differently here\n`)
+    for (const flip of flips.slice(0, SHOWN_FLIPS)) print(lineOf(flip))
     if (flips.length > SHOWN_FLIPS)
-      process.stdout.write(`  and ${flips.length - SHOWN_FLIPS} more kinds; --json shows all\n`)
+      print(`  and ${flips.length - SHOWN_FLIPS} more kinds; --json prints all\n`)
   }
-  return found.flipped > options.maxFlips ? 1 : 0
+  return found.flipped > options.maxFlips ? EXIT.failed : EXIT.ok
 }
 
-/** One kind of flips. */
+/** The line of one kind of flip. */
 export function lineOf({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
   return `  ${direction} ${String(count).padStart(6)} × ${rule} ${action} ${resource} by ${consumer} (${examples.join(', ')})\n`
 }
 
 function warnDamaged(file: string, line: number): void {
-  process.stderr.write(`${file}:${line} is no entry and was left out\n`)
+  printProgress(`${file}:${line} is not a log entry and was skipped`)
 }
 
-/** @throws Error unless the parts are there; what is missing within them the rules may judge. */
+/** @throws Error if one of the objects is missing; fields within them are left to the rules */
 function parsedInput(text: string): PolicyInput {
   let input: unknown
   try {
     input = JSON.parse(text)
   } catch (error) {
-    throw new Error(`the input is no JSON (${(error as Error).message})`)
+    throw new Error(`the input is not JSON (${(error as Error).message})`)
   }
   for (const path of [
     'subject',

@@ -1,0 +1,72 @@
+/** The command line of `toolgate`: its commands, and the exit code of one run. It loads the work of a command only when that command runs. */
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { VERSION } from '../../shared/version.ts'
+import { SettingsError } from '../settings.ts'
+import { addBench } from './bench.ts'
+import { type CommandContext, CommandFailure, EXIT } from './command.ts'
+import { addDb } from './db.ts'
+import { addDemo } from './demo.ts'
+import { addDoctor } from './doctor.ts'
+import { addMetering } from './metering.ts'
+import { addPolicy } from './policy.ts'
+import { addServe } from './serve.ts'
+import { addToolset } from './toolset.ts'
+
+export interface Hooks {
+  /** Before the work of a command. @param name of the top-level command */
+  beforeAction?(name: string): void
+}
+
+/**
+ * Runs one command line; prints everything.
+ * @param args without `node` and the script
+ * @returns the exit code
+ */
+export async function runCommand(
+  args: readonly string[],
+  env: CommandContext['env'] = process.env,
+  { beforeAction }: Hooks = {},
+): Promise<number> {
+  const context: CommandContext = { env, exitCode: EXIT.ok }
+  try {
+    await createProgram(context)
+      .hook('preAction', (_, command) => beforeAction?.(topLevelName(command)))
+      .parseAsync(args, { from: 'user' })
+    return context.exitCode
+  } catch (error) {
+    return exitCodeOf(error)
+  }
+}
+
+function createProgram(context: CommandContext): Command {
+  const program = new Command('toolgate')
+    .description('A gateway that turns OpenAPI documents into MCP tools.')
+    .version(VERSION)
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'toolgate:')) })
+    .showHelpAfterError('Add --help to the command for its usage.')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',
+    )
+  for (const add of [addServe, addDemo, addDoctor, addToolset, addDb, addMetering, addPolicy, addBench])
+    add(program, context)
+  return program
+}
+
+function topLevelName(command: Command): string {
+  const { parent } = command
+  return parent?.parent == null ? command.name() : topLevelName(parent)
+}
+
+/** Prints what commander has not printed yet. */
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandFailure || error instanceof SettingsError) {
+    process.stderr.write(`toolgate: ${error.message}\n`)
+    return error instanceof SettingsError ? EXIT.config : error.exitCode
+  }
+  if (!(error instanceof CommanderError)) throw error
+  if (error instanceof InvalidArgumentError) process.stderr.write(`toolgate: ${error.message}\n`)
+  // commander ends with 0 after --help and --version
+  return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+}

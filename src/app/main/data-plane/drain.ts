@@ -1,0 +1,30 @@
+/** The end of one data plane: readiness off, no new connection, streams ended, calls in flight completed. It closes no adapter. */
+import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
+import type { DataPlaneParts } from './parts.ts'
+import type { OpenPipeline } from './pipeline.ts'
+
+const POLL_MS = 20
+
+export interface DrainedParts
+  extends Pick<OpenPipeline, 'admission'>,
+    Pick<DataPlaneParts, 'context' | 'server'> {
+  readonly mcp: McpEndpoint
+}
+
+export class Drain {
+  #started = false
+
+  get started(): boolean {
+    return this.#started
+  }
+
+  /** Resolves when no call is in flight, or at `untilMs` (Unix ms). */
+  async run({ context, server, admission, mcp }: DrainedParts, untilMs: number): Promise<void> {
+    this.#started = true
+    context.log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
+    server.listener.stopAccepting()
+    mcp.close()
+    while (admission.inFlight() > 0 && Date.now() < untilMs)
+      await new Promise(resolve => setTimeout(resolve, POLL_MS))
+  }
+}

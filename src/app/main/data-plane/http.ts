@@ -1,0 +1,93 @@
+/** The HTTP routes of one data plane: MCP, REST, administration, OAuth and proxied APIs. It opens no port. */
+import { Admin, type AdminParts } from '../../../data-plane/http/admin.ts'
+import { PolicyAdmin } from '../../../data-plane/http/admin-policy.ts'
+import { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
+import { clientAddresses, trustOf } from '../../../data-plane/http/client-address.ts'
+import { Cors } from '../../../data-plane/http/cors.ts'
+import type { GatewayParts } from '../../../data-plane/http/gateway.ts'
+import { kernelRoutes } from '../../../data-plane/http/kernel-routes.ts'
+import { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
+import { createOAuthFront } from '../../../data-plane/http/oauth/front.ts'
+import { providerAdminOf } from '../../../data-plane/http/oauth/provider-admin.ts'
+import { ApiProxy } from '../../../data-plane/http/proxy.ts'
+import { RestTools } from '../../../data-plane/http/rest.ts'
+import { createRouter, type Router } from '../../../data-plane/http/router.ts'
+import { CallReader } from '../../../data-plane/kernel/envelope.ts'
+import type { Kernel } from '../../../data-plane/kernel/kernel.ts'
+import type { AppContext } from '../app-context.ts'
+import type { GatewayPolicy } from '../policy.ts'
+import { openUpstreams } from '../upstreams.ts'
+import type { DataPlaneParts } from './parts.ts'
+
+const HEARTBEAT_MS = 15_000
+
+export interface HttpParts {
+  readonly plane: DataPlaneParts
+  readonly gateway: GatewayParts
+  readonly policy: GatewayPolicy
+  readonly caches: AdminParts['caches']
+  /** Of this thread. */
+  readonly kernel: Kernel
+}
+
+export interface OpenHttp {
+  readonly router: Router
+  readonly mcp: McpEndpoint
+}
+
+export function openHttp({ plane, gateway, policy, caches, kernel }: HttpParts): OpenHttp {
+  const { context, gatewayUrl, quota } = plane
+  const { settings, clock } = context
+  const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
+  const mcp = openMcp(plane, gateway, cors, new CallReader(kernel.envelope))
+  const rest = new RestTools(gateway)
+  const router = createRouter({
+    gateway,
+    cors,
+    rest,
+    mcp,
+    admin: new Admin(gateway, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    policy: new PolicyAdmin(gateway, policy.operations, rest),
+    oauth: openOAuth(plane),
+    proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
+    matcher: kernelRoutes(kernel, clock.now),
+  })
+  return { router, mcp }
+}
+
+/** Counts failed attempts per client address in the kernel of this thread. */
+export function openAttemptLimit({ settings, clock }: AppContext, kernel: Kernel): AttemptLimit {
+  return new AttemptLimit({
+    buckets: kernel,
+    perMinute: settings.preAuthRatePerMin,
+    clientAddress: clientAddresses(settings.sse.trustedProxies),
+    trusted: settings.sse.trustedProxies,
+    nowMs: clock.now,
+  })
+}
+
+function openMcp(plane: DataPlaneParts, gateway: GatewayParts, cors: Cors, calls: CallReader): McpEndpoint {
+  const { settings, metrics } = plane.context
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
+  return new McpEndpoint(gateway, cors, {
+    keys: plane.sessions.keys,
+    calls,
+    limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
+    ...(plane.places === undefined ? {} : { places: plane.places }),
+    streams: { ...settings.sse, heartbeatMs: HEARTBEAT_MS },
+    clientAddress: call => addressOf(call.request),
+    onStreamRefused: reason => metrics.streamRefused(reason),
+    onStreamEnded: why => metrics.streamEnded(why),
+  })
+}
+
+function openOAuth({ context, gatewayUrl, issuer }: DataPlaneParts): ReturnType<typeof createOAuthFront> {
+  const { settings, egress, clock, log } = context
+  return createOAuthFront({
+    gatewayUrl,
+    issuer: settings.auth.provider === 'none' ? undefined : issuer,
+    egress,
+    admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
+    log,
+  })
+}

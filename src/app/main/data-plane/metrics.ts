@@ -1,0 +1,28 @@
+/** Connects the metrics of one data plane to the parts that hold their values. It counts nothing itself. */
+import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
+import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
+import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
+import type { AppContext } from '../app-context.ts'
+import type { PlanePolicy } from '../policy-served.ts'
+import type { OpenPipeline } from './pipeline.ts'
+
+export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission'> {
+  readonly snapshot: SnapshotHolder
+  readonly policy: PlanePolicy
+  readonly mcp: McpEndpoint
+  readonly attempts: AttemptLimit
+}
+
+export function registerMetrics(
+  { metrics }: AppContext,
+  { snapshot, results, policy, mcp, admission, attempts }: MeasuredParts,
+): void {
+  metrics.read('platform_tools', () => snapshot.current?.toolCount ?? 0)
+  metrics.read('platform_result_cache_hits_total', () => results.counts.hits)
+  metrics.read('platform_result_cache_misses_total', () => results.counts.misses)
+  metrics.read('platform_results_remembered', () => results.size)
+  metrics.read('platform_decisions_remembered', () => policy.current().cached)
+  metrics.read('platform_attempts_refused_total', () => attempts.refused)
+  metrics.read('platform_streams', () => mcp.openStreams)
+  metrics.read('platform_calls_in_flight', () => admission.inFlight())
+}

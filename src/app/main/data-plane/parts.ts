@@ -1,0 +1,32 @@
+/** What a data plane is started with: its context, listener, addresses and the adapters chosen for it. Types only. */
+import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
+import type { Meter } from '../../../data-plane/metering/meter.ts'
+import type { Quota } from '../../../data-plane/quota/quota.ts'
+import type { KeyRing } from '../../../data-plane/sessions/key-ring.ts'
+import type { SessionStore } from '../../../data-plane/sessions/session-store.ts'
+import type { AppContext, OpenListener } from '../app-context.ts'
+import type { PolicyOwner } from '../policy-served.ts'
+
+/** The keys also sign request states. */
+export interface OpenSessions {
+  readonly sessions: SessionStore
+  readonly keys: KeyRing
+}
+
+export interface DataPlaneParts {
+  readonly context: AppContext
+  /** Already open: with port 0 the gateway's address depends on it. */
+  readonly server: OpenListener
+  /** Public address without trailing slash. */
+  readonly gatewayUrl: string
+  readonly issuer: string
+  /** One set of counters for all threads of the process. */
+  readonly quota: Quota
+  readonly sessions: OpenSessions
+  /** Slots for event streams, counted by another thread; counted here when absent. */
+  readonly places?: StreamSlots
+  /** Owner of the policy bundles; absent: the owner in this thread. */
+  readonly policyOwner?: PolicyOwner
+  /** Of this thread. */
+  readonly meter: Meter
+}

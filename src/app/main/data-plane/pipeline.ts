@@ -1,0 +1,60 @@
+/** The pipeline of one data plane: the stages with the adapters of this deployment. It runs no call. */
+import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
+import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
+import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
+import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts'
+import { stages } from '../../../data-plane/stages/index.ts'
+import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { usageComesFromEvents } from '../metering.ts'
+import type { GatewayPolicy } from '../policy.ts'
+import type { Traces } from '../traces.ts'
+import type { DataPlaneParts } from './parts.ts'
+
+const MAX_BACKEND_RESPONSE_BYTES = 8 * 1024 * 1024
+
+export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter'> {
+  readonly tokens: TokenVerifier
+  readonly apiKeys: ApiKeyVerifier
+  readonly policy: GatewayPolicy
+  readonly traces: Traces
+}
+
+/** With the parts that are counted, cleared and drained. */
+export interface OpenPipeline {
+  readonly pipeline: Pipeline
+  readonly admission: Admission
+  readonly results: ResultCache
+  readonly usage: UsageCounter
+}
+
+export function openPipeline(parts: PipelineParts): OpenPipeline {
+  const { context, tokens, apiKeys, quota, meter, policy, traces } = parts
+  const { settings, log, metrics, egress } = context
+  const results = new ResultCache()
+  const usage = new UsageCounter(!usageComesFromEvents(settings))
+  const admission = admitWithinBounds(settings.maxInFlight)
+  const pipeline = compose(
+    stages({
+      admission,
+      tokens,
+      apiKeys,
+      quota,
+      egress,
+      maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
+      results,
+      usage: usage.stage,
+      meter,
+      decisions: policy.decisions,
+      metrics,
+      accessLog: { wanted: log.isLevelEnabled('info'), write: record => log.info(record, 'call') },
+      accessLogSample: settings.telemetry.accessLogSample,
+      ...(traces.stage === undefined ? {} : { traces: traces.stage }),
+    }),
+    (error, stage, exchange) => {
+      metrics.bug(stage.id)
+      log.error({ stage: stage.id, request_id: exchange.requestId, err: error }, 'a stage threw')
+    },
+    traces.measured,
+  )
+  return { pipeline, admission, results, usage }
+}
