@@ -8,7 +8,7 @@ export interface RatioBudget {
   readonly case: string
   readonly of: string
   readonly max: number
-  /** What `npm run bench:gate` allows of it, with room for a loaded machine; absent: the gate leaves it out. */
+  /** What `npm run bench:gate` allows of it, with a margin for a loaded machine; absent: the gate leaves it out. */
   readonly gateMax?: number
   /** What the limit stands for. */
   readonly why: string

@@ -36,7 +36,7 @@ export function place(): Place {
   }
 }
 
-/** @returns what it said; '' when there is no repository, or no git */
+/** @returns what it said; '' without a repository or git */
 function git(...args: string[]): string {
   try {
     return execFileSync('git', args, {

@@ -41,7 +41,7 @@ export interface ResultLine extends Place {
   /** Of latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
   readonly percentiles?: Readonly<Record<string, number>>
   readonly reference?: ReferenceRatio
-  /** Row of `targets.json` that this line answers; the writer finds it by case and metric. */
+  /** Row of `targets.json` that this line fills; the writer finds it by case and metric. */
   readonly target?: string
   /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
   readonly setup?: Readonly<Record<string, string | number | boolean>>
@@ -114,5 +114,5 @@ const figuresOf = ({ median, min, max }: Spread): Spread => ({
   max: rounded(max),
 })
 
-/** Five digits: more than any clock here can tell. */
+/** Five digits: more than any clock here can report. */
 const rounded = (value: number): number => Number(value.toPrecision(5))

@@ -8,7 +8,7 @@ export interface Spread {
 
 /** @throws RangeError without a sample */
 export function spread(samples: readonly number[]): Spread {
-  if (samples.length === 0) throw new RangeError('no sample: a median of nothing is no figure')
+  if (samples.length === 0) throw new RangeError('no sample: a median of nothing is not a figure')
   const sorted = [...samples].sort((a, b) => a - b)
   const upper = sorted.length >> 1
   const median = sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2

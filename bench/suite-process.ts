@@ -22,7 +22,7 @@ export interface SuiteRun {
 }
 
 /**
- * Paths below `folder`, in order; with a filter that names a room or a file, only those that can hold such a case.
+ * Paths below `folder`, in order; with a filter that names a folder or a file, only those that can hold such a case.
  * @param folder of benches, as bench/
  */
 export function suiteFiles(folder: string, filter: string): string[] {

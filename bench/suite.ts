@@ -24,13 +24,13 @@ export interface Suite {
    * first ratio in `budgets.json` names the reference.
    */
   readonly reference?: string
-  /** Called once, in a process of its own. */
+  /** Called once, in its own process. */
   cases(): readonly BenchCase[] | Promise<readonly BenchCase[]>
-  /** What is no time per operation, such as memory; asked for after `cases`, before any is timed. */
+  /** What is not a time per operation, such as memory; asked for after `cases`, before any is timed. */
   facts?(): readonly Fact[]
 }
 
-/** What is no time per operation; one line below the table. */
+/** What is not a time per operation; one line below the table. */
 export interface Fact {
   /** Behind the suite's id, like a case's. */
   readonly id: string

@@ -20,7 +20,7 @@ export interface Target {
   readonly group: 'stages' | 'gateway'
   /** For people. */
   readonly what: string
-  /** `suite/case` of the line that answers it. */
+  /** `suite/case` of the line that fills it. */
   readonly case: string
   readonly metric: string
   readonly unit: string
@@ -40,7 +40,7 @@ export function readTargets(file: URL = new URL('targets.json', import.meta.url)
   return (JSON.parse(readFileSync(file, 'utf8')) as { rows: Target[] }).rows
 }
 
-/** The row that a case answers in this metric. */
+/** The row that a case fills in this metric. */
 export function targetOf(targets: readonly Target[], caseId: string, metric: string): Target | undefined {
   return targets.find(target => target.case === caseId && target.metric === metric)
 }

@@ -88,7 +88,7 @@ want_inspector() {
 
 want_python_mcp() {
   .tools/python/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON'" 2>/dev/null && return
-  # Debian has venv's pip in a package of its own
+  # Debian has venv's pip in its own package
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
   steps+=(fetch_python_mcp)
 }
@@ -107,7 +107,7 @@ want_go_mcp() {
 
 hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
 
-# an environment of its own: its libraries and those of the MCP client need not agree
+# its own environment: its libraries and those of the MCP client need not agree
 want_schemathesis() {
   .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
@@ -164,7 +164,7 @@ build_go_mcp() {
   hash_go_mcp >.tools/go-mcp/sources.sha256
 }
 
-# The packages would start a server of their own on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
+# The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
   if [[ $(id -u) != 0 ]]; then
     printf 'Missing: %s. Run as root: apt-get install -y --no-install-recommends %s\n' "$*" "$*" >&2

@@ -10,7 +10,7 @@ const DEMO_MS = 150_000
 const STOP_MS = 20_000
 const PORTS = ['GATEWAY_PORT', 'API_PORT', 'AUTH_PORT', 'METRICS_PORT', 'EXAMPLE_PORT']
 
-/** A group of its own, so that all that npm starts can be ended together. */
+/** Its own group, so that all that npm starts can be ended together. */
 function run(command, args, env = {}) {
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
@@ -47,7 +47,7 @@ async function readyLine(child) {
 
 async function expectHealthy(url) {
   const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(5000) })
-  if (response.status !== 200) throw new Error(`GET ${url}/health answered ${response.status}, not 200`)
+  if (response.status !== 200) throw new Error(`GET ${url}/health responded ${response.status}, not 200`)
 }
 
 const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-smoke-'))

@@ -14,7 +14,7 @@ export interface Welch {
   readonly p: number
 }
 
-/** @throws RangeError with fewer than two samples on a side: they tell nothing about the variance */
+/** @throws RangeError with fewer than two samples on a side: they say nothing about the variance */
 export function welch(first: readonly number[], second: readonly number[], confidence = 0.95): Welch {
   const [a, b] = [moments(first), moments(second)]
   const difference = b.mean - a.mean

@@ -1,5 +1,5 @@
 /**
- * Starts the echo servers of the listener benches in processes of their own, and holds the request both benches
+ * Starts the echo servers of the listener benches in their own processes, and holds the request both benches
  * send. It measures nothing.
  */
 import { fork } from 'node:child_process'

@@ -1,5 +1,5 @@
 /**
- * One echo server in a process of its own, for the listener bench: bare uWS or one of our listeners. It
+ * One echo server in its own process, for the listener bench: bare uWS or one of our listeners. It
  * measures nothing but its CPU.
  */
 import { createListener } from '../../src/shared/server/create.ts'
@@ -18,7 +18,7 @@ export interface Cpu {
 
 const JSON_HEADERS = ['content-type', 'application/json']
 
-/** The reference: reads the body, checks nothing, answers it. */
+/** The reference: reads the body, checks nothing, returns it. */
 function bare(): number {
   const loaded = loadNative()
   if (!('native' in loaded)) throw new Error(loaded.reason)

@@ -1,6 +1,6 @@
 /**
  * Cost of one upstream call in CPU time of this process: own connections, undici's dispatch, and undici's `request`, in turns, against
- * a bare uWS server in a process of its own. Every response is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
+ * a bare uWS server in its own process. Every response is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
  */
 import { Pool } from 'undici'
 import { createEgress } from '../../src/shared/egress/client.ts'
@@ -19,7 +19,7 @@ const HEADERS = [
 
 interface Carrier {
   readonly name: string
-  /** @returns bytes of the answer */
+  /** @returns bytes of the response */
   call(): Promise<number>
   close(): Promise<void>
 }

@@ -44,7 +44,7 @@ function bodyOf(size: number, i: number): string {
   return body('n'.repeat(size - body('').length))
 }
 
-/** Bodies nobody has seen, side by side in slabs as the listener copies them. */
+/** Bodies no one has seen, side by side in slabs as the listener copies them. */
 class FreshBodies {
   readonly batch: Uint8Array[] = []
   /** Index of the batch's first body among all. */

@@ -7,7 +7,7 @@ import { BestJsBuckets, BestJsRouter, normalize } from './best-js.ts'
 import { BATCH, FreshPaths, requestsFor, restRoutes } from './requests.ts'
 
 const NOW_MS = Date.now()
-/** Never empty: every answer is a row. */
+/** Never empty: every response is a row. */
 const PLENTY = { tokens: 1_000_000_000, periodMs: 1, burst: 2_000_000_000 }
 
 export default {

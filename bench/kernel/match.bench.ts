@@ -9,7 +9,7 @@ import { BATCH, FreshPaths, requestsFor, restRoutes } from './requests.ts'
 
 const NOW_MS = Date.now()
 
-/** One for all tables, as a thread has one: several would make every call of it a call of nobody in particular. */
+/** One for all tables, as a thread has one: several would make its call sites megamorphic. */
 const { kernel } = createKernel({ routeTableBytes: 32 << 20 })
 const { kernel: twin } = createTwin()
 

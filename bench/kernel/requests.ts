@@ -33,7 +33,7 @@ export function requestsFor(routes: readonly RouteDefinition[], count = 4096): R
   })
 }
 
-/** The same paths as strings nobody has seen: flat, one byte per character, never hashed. */
+/** The same paths as strings no one has seen: flat, one byte per character, never hashed. */
 export class FreshPaths {
   readonly batch: string[] = []
   /** Index of the batch's first path among all. */

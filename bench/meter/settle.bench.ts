@@ -20,7 +20,7 @@ import type { BenchCase, Suite } from '../suite.ts'
 const PER_RUN = 256
 const SEGMENT_BYTES = 8 * 1024 * 1024
 
-/** The queue of the spool without the file behind it: a full one begins anew. */
+/** The queue of the spool without the file behind it: a full one begins again. */
 class Queue implements Meter {
   readonly ready = true
   readonly buffer = Buffer.alloc(1024 * 1024)

@@ -1,4 +1,4 @@
-/** A decision: remembered, evaluated, and evaluated by opa-wasm as it comes. It sets no budget. */
+/** A decision: cached, evaluated, and evaluated by opa-wasm as it comes. It sets no budget. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { principal } from '../../src/model/principal.ts'
@@ -95,7 +95,7 @@ function evaluated(id: string, policy: PreparedPolicy, caller: Caller, allow: bo
   return {
     id,
     perRun: TOOLS,
-    // what is remembered would not be evaluated
+    // what is cached would not be evaluated
     prepare: () => void policy.clearCache(),
     run() {
       for (let tool = 0; tool < TOOLS; tool++)

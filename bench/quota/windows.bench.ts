@@ -10,7 +10,7 @@ const CONSUMERS = 100_000
 const PER_RUN = 1_000
 /** Callers in turn: those of the last moments are the ones that call again. */
 const ACTIVE = 1_000
-/** So high that nobody is refused while the bench runs. */
+/** So high that no one is refused while the bench runs. */
 const LIMITS = {
   perSecond: 1_000_000,
   perMinute: 5_000_000,
@@ -72,7 +72,7 @@ function kernelCases(): BenchCase[] {
       0,
       0,
     )
-    if (status !== 0) throw new Error(`take answered ${status}`)
+    if (status !== 0) throw new Error(`take responded ${status}`)
     kernel.quotaRelease(table.out[0]!)
   }
   for (const [at, name] of NAMES.entries()) {

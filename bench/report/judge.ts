@@ -17,7 +17,7 @@ export interface JudgedBound {
 
 export interface JudgedRow {
   readonly target: Target
-  /** Undefined when nothing answers it. */
+  /** Undefined when nothing fills it. */
   readonly line: ResultLine | undefined
   readonly bounds: readonly JudgedBound[]
   /** A row is met when every bound is; it is unmeasured when one has no figure and none was missed. */

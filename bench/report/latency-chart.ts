@@ -10,7 +10,7 @@ export interface LatencyCurve {
 
 const SIZE = { width: 640, height: 300 }
 const PLOT = { left: 64, right: 620, top: 14, bottom: 262 }
-/** Below what clocks of load generators can tell. */
+/** Below what clocks of load generators can report. */
 const LEAST_MS = 0.001
 
 /** How many nines: 50 → 0.3, 99 → 2, 99.9 → 3. */

@@ -97,7 +97,7 @@ function latency(lines: readonly ResultLine[]): string {
   )
   return section(
     'Latency',
-    'Open loop: requests leave on time whatever the answers do, and waiting counts. Each step to the right is one answer in ten of the step before.',
+    'Open loop: requests leave on time, independent of the responses, and waiting counts. Each step to the right is one response in ten of the step before.',
     charts.length === 0 ? absent('http/load/latency') : tag('div', { class: 'pair' }, ...charts),
   )
 }

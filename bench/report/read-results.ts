@@ -13,7 +13,7 @@ export interface Results {
   beside(line: ResultLine, caseId: string): ResultLine | undefined
 }
 
-/** @throws Error naming file and line of what is no result line */
+/** @throws Error naming file and line of what is not a result line */
 export function readLines(files: readonly string[]): ResultLine[] {
   return files.flatMap(file =>
     readFileSync(file, 'utf8')

@@ -1,4 +1,4 @@
-/** An API key remembered and at first sight, 4,096 in use, beside a bare Map of plaintext keys. It sets no budget. */
+/** An API key cached and at first sight, 4,096 in use, beside a bare Map of plaintext keys. It sets no budget. */
 import { generateApiKey } from '../../src/shared/identity/api-key-format.ts'
 import { type ApiKeyRecord, createApiKeyVerifier } from '../../src/shared/identity/api-keys.ts'
 import type { ApiKeyVerifier } from '../../src/shared/identity/verifier.ts'
@@ -14,7 +14,7 @@ function cases(): readonly BenchCase[] {
   const table = new Map(made.map(({ digest }) => [digest.prefix, recordOf(digest)]))
   const plaintext = new Map(made.map(({ key, digest }) => [key, recordOf(digest)]))
   const verifier = (): ApiKeyVerifier => createApiKeyVerifier({ lookup: prefix => table.get(prefix) })
-  const [caching, forgetting] = [verifier(), verifier()]
+  const [caching, clearing] = [verifier(), verifier()]
   const verifyBy = (one: ApiKeyVerifier) => (key: string) => {
     const verified = one.verify(key, NOW_MS)
     if (!('tenant' in verified) || verified.tenant !== 'acme') throw new Error('a wrong response')
@@ -42,7 +42,7 @@ function cases(): readonly BenchCase[] {
   }
   return [
     each('remembered', verifyBy(caching)),
-    each('first-sight', verifyBy(forgetting), () => void forgetting.clearCache()),
+    each('first-sight', verifyBy(clearing), () => void clearing.clearCache()),
     each('map', inMap),
   ]
 }

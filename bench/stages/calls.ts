@@ -23,12 +23,12 @@ import { aTool } from '../../test/fixtures/exchange.ts'
 import { freshStrings } from './token/signed-tokens.ts'
 
 export interface CallParts {
-  /** With the backend answering at once. */
+  /** With the backend responding at once. */
   readonly stages: readonly Stage[]
   readonly snapshot: Snapshot
 }
 
-/** @param cache of the one tool; absent: its results are not remembered */
+/** @param cache of the one tool; absent: its results are not cached */
 export async function callParts(
   tokens: StartedTokenVerifier,
   cache?: { readonly ttlMs: number },
@@ -98,7 +98,7 @@ export function freshCalls(
   }))
 }
 
-/** The queue of the spool without the file behind it: a full one begins anew. */
+/** The queue of the spool without the file behind it: a full one begins again. */
 class Queue implements Meter {
   readonly ready = true
   readonly #buffer = Buffer.alloc(1024 * 1024)

@@ -1,4 +1,4 @@
-/** The whole pipeline: warm without the backend call, stage by stage, with a backend that answers at once, and cold. It sets no budget. */
+/** The whole pipeline: warm without the backend call, stage by stage, with a backend that responds at once, and cold. It sets no budget. */
 import { compose, type Pipeline } from '../../src/data-plane/pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
@@ -94,7 +94,7 @@ function listed(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: (
   }
 }
 
-/** With the request made, promises of the backend awaited, and its answer turned into a result. */
+/** With the request made, promises of the backend awaited, and its response turned into a result. */
 function responded(id: string, pipeline: Pipeline, { snapshot }: CallParts, next: () => string[]): BenchCase {
   let calls: ExchangeInit[] = []
   return {
@@ -192,6 +192,6 @@ function rethrow(error: unknown): never {
 export default {
   id: 'stages/pipeline',
   title:
-    'One call of a tool through all stages (remembered token, quota, decision, arguments, event, metrics), the backend apart; then each stage alone',
+    'One call of a tool through all stages (cached token, quota, decision, arguments, event, metrics), the backend apart; then each stage alone',
   cases,
 } satisfies Suite

@@ -1,4 +1,4 @@
-/** A remembered result, its canonical key included, beside lru-cache with a key of JSON.stringify. It sets no budget. */
+/** A cached result, its canonical key included, beside lru-cache with a key of JSON.stringify. It sets no budget. */
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../src/data-plane/pipeline/exchange.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
@@ -94,6 +94,6 @@ async function cases(): Promise<readonly BenchCase[]> {
 export default {
   id: 'stages/result-cache',
   title:
-    'A remembered result by its canonical key; the library by JSON.stringify, which tells orders of members apart and leaves defaults out',
+    'A cached result by its canonical key; the library by JSON.stringify, which distinguishes orders of members and leaves defaults out',
   cases,
 } satisfies Suite

@@ -35,7 +35,7 @@ export interface NewEvent {
 }
 
 export interface DomainEvent extends Omit<NewEvent, 'once'> {
-  /** Unique for ever; what receivers deduplicate by. */
+  /** Unique; receivers deduplicate by it. */
   readonly id: string
   /** Position in the order of commits, without gaps: a reader that has seen n has seen everything up to n. */
   readonly seq: number

@@ -173,7 +173,7 @@ interface Wire {
 function readWire(request: BackendRequest, template: string, baseUrl: string): Wire | undefined {
   const [whole = '', search = ''] = request.url.slice(baseUrl.length).split('?')
   const query = search === '' ? [] : search.split('&').map(readPair)
-  // `/search?q={term}`: a path parameter that travels in the query.
+  // `/search?q={term}`: a path parameter that is sent in the query.
   const inQuery = [...(template.split('?')[1] ?? '').matchAll(/([^=&]*)=\{([^{}]+)\}/g)].flatMap(
     ([, key, name]) => {
       const value = query.find(pair => pair[0] === key)?.[1]

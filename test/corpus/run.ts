@@ -69,7 +69,7 @@ async function runOne(
   const bytes = readFileSync(path)
   score.documents++
   await new Promise(setImmediate)
-  // The compiler takes the bytes it is given away.
+  // The compiler transfers the bytes it is given.
   const document = new Uint8Array(bytes)
   const delay = monitorEventLoopDelay({ resolution: 2 })
   delay.enable()

@@ -291,7 +291,7 @@ describe('a gateway whose front is broken', () => {
     expect(expired.clients[0]!.steps.at(-1)!.fix).toContain('expired')
   })
 
-  it('is away', async () => {
+  it('is unavailable', async () => {
     const { code, out } = await run('--url', `http://127.0.0.1:${await freePort()}`, '--client', 'cursor')
     expect(code).toBe(1)
     expect(out).toContain('Cursor fails at: reach')

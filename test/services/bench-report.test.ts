@@ -40,7 +40,7 @@ function measure(): void {
   results.write({ ...time, case: 'stage/<limit>', samples: [222] })
 }
 
-/** Opens a page at an address of its own; gives what it drew, what the console said, what was asked of the server and of others. */
+/** Opens a page at its own address; gives what it drew, what the console said, what was asked of the server and of others. */
 async function open(page: string, name: string) {
   const asked: string[] = []
   const server: Server = createServer((request, response) => {

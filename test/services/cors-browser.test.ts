@@ -27,7 +27,7 @@ async function callOverRest({ url, token, call }: Target & { readonly call: obje
   return { status: response.status, text: await response.text() }
 }
 
-async function speakMcp({ url, token }: Target) {
+async function useMcp({ url, token }: Target) {
   const common = { Authorization: `Bearer ${token}` }
   const post = (message: object, headers: Record<string, string>) =>
     fetch(`${url}/mcp`, {
@@ -151,7 +151,7 @@ describe.skipIf(missing)(`pages that call from a browser${hint}`, () => {
       })
 
       it('lets it use MCP: session, list, event stream', async () => {
-        expect(await allowed.run(speakMcp, gateway)).toEqual({
+        expect(await allowed.run(useMcp, gateway)).toEqual({
           initialized: 200,
           sessionId: expect.stringMatching(/.{16}/),
           tools: expect.any(Number),

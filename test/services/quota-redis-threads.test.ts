@@ -7,7 +7,7 @@ import { CountingThread } from '../contract/quota/thread-pool.ts'
 import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
-const LONGEST_MS = 50
+const MAX_MS = 50
 
 describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
   let server: RedisServer
@@ -61,7 +61,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
       )
       expect(mostSurelyInside(grants, 1000)).toBeLessThanOrEqual(200)
       const lagMs = Math.max(...reports.map(report => report.lagMs))
-      for (const { longestMs } of reports) expect(longestMs).toBeLessThanOrEqual(LONGEST_MS + lagMs)
+      for (const { longestMs } of reports) expect(longestMs).toBeLessThanOrEqual(MAX_MS + lagMs)
       const used = grants.length / (200 * seconds)
       if (tries > 1 && (used < 0.97 || alone < 0.85)) continue
       expect(used).toBeGreaterThanOrEqual(0.97)
@@ -109,7 +109,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
     const reports = await inThreads(job)
     const lagMs = Math.max(...reports.map(report => report.lagMs))
     expect(mostSurelyInside(granted(reports), 1000)).toBeLessThanOrEqual(100)
-    for (const { longestMs } of reports) expect(longestMs).toBeLessThanOrEqual(LONGEST_MS + lagMs)
+    for (const { longestMs } of reports) expect(longestMs).toBeLessThanOrEqual(MAX_MS + lagMs)
     await server.start()
     await expect
       .poll(async () => granted(await inThreads({ ...job, seconds: 0.2 })).length, { timeout: 10_000 })

@@ -1,4 +1,4 @@
-/** The upstream of every load run, in the process of the load: it answers whatever it is asked with one product. It checks and measures nothing. */
+/** The upstream of every load run, in the process of the load: it responds to every request with one product. It checks and measures nothing. */
 import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
 import { PRODUCT } from './requests.ts'
 
@@ -20,7 +20,7 @@ export function listen(app: NativeApp, port = 0, shared = false): number {
   return native().us_socket_local_port(socket)
 }
 
-/** Reads what comes, discards it, answers. It is the reference of calls without backend as well. */
+/** Reads what comes, discards it, responds. It is the reference of calls without backend as well. */
 export function productApp(product: string | Uint8Array = PRODUCT): NativeApp {
   const app = native().App()
   for (const method of ['get', 'post'] as const)

@@ -25,7 +25,7 @@ export interface Case {
   readonly request: LoadRequest
   /** Id of the case it is compared with. */
   readonly of?: string
-  /** Answers that one request holds; 1 when absent. */
+  /** Responses per request; 1 when absent. */
   readonly calls?: number
 }
 
@@ -83,7 +83,7 @@ export async function startCases(
         },
         {
           id: 'bare/uws-list',
-          name: `bare uWS, POST, answer of ${Math.round(listBytes / 1024)} KiB`,
+          name: `bare uWS, POST, response of ${Math.round(listBytes / 1024)} KiB`,
           server: long,
           url: `http://127.0.0.1:${long.said}`,
           request: LIST,
@@ -112,7 +112,7 @@ export async function startCases(
   }
 }
 
-/** How long the answer to tools/list is: what a bare server with an answer of that size costs is part of the truth about ours. */
+/** How long the response to tools/list is: what a bare server with a response of that size costs is part of the truth about ours. */
 async function bytesOfList({ url, token }: Toolgate): Promise<number> {
   const { path, headers, body } = over(LIST, { authorization: `Bearer ${token}` })
   const response = await fetch(`${url}${path}`, { method: 'POST', headers: { ...headers }, body: body ?? '' })
@@ -137,7 +137,7 @@ async function fastify(peer: Peer): Promise<readonly Case[]> {
 function proxies(server: (Child & { readonly port: number }) | undefined): readonly Case[] {
   if (server === undefined) return []
   const at = { server, url: `http://127.0.0.1:${server.port}` }
-  const caller = { authorization: 'Bearer of-nobody' }
+  const caller = { authorization: 'Bearer of-no-one' }
   return [
     { id: 'nginx/post', name: 'nginx proxy_pass, POST, no check', ...at, request: FORWARDED },
     { id: 'nginx/get', name: 'nginx proxy_pass, GET, no check', ...at, request: FORWARDED_GET },

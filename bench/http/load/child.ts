@@ -1,4 +1,4 @@
-/** Starts the processes of a load run, each on a processor of its own choice, and reads what they cost. It sends no request. */
+/** Starts the processes of a load run, each on a chosen processor, and reads what they cost. It sends no request. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 
 /**
  * Server under test on the first processor; backend and load on the second, where there is one. `any`: the system decides.
- * `spare`: wherever nobody else wants to run (sched(7), SCHED_IDLE), for what is needed and not measured.
+ * `spare`: on idle processors only (sched(7), SCHED_IDLE), for what is needed and not measured.
  */
 export type Side = 'server' | 'load' | 'any' | 'spare'
 
@@ -20,7 +20,7 @@ export interface Child {
   cpuUs(): number
   /** Resident memory, MiB. */
   rssMiB(): number
-  /** What `inside.mjs` answers; only where it was loaded. */
+  /** What `inside.mjs` reports; only where it was loaded. */
   ask(question: string, about?: string): Promise<unknown>
   stop(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface ChildOptions {
 
 const START_MS = 60_000
 
-/** A run that is broken off leaves nobody behind. */
+/** A run that is interrupted leaves no process behind. */
 const started = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of started) child.kill('SIGKILL')

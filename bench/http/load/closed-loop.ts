@@ -8,7 +8,7 @@ import { type Prepared, prepare, Wire } from './wire.ts'
 import { hasWrk, runWrk } from './wrk.ts'
 
 const WRK = hasWrk()
-export const CLOSED_LOOP_TOOL = WRK ? 'wrk' : 'connections of its own'
+export const CLOSED_LOOP_TOOL = WRK ? 'wrk' : 'its own connections'
 
 /** @throws Error when a response was wrong: a fast wrong response is not a figure */
 export async function runClosedLoop(options: LoopOptions): Promise<LoopResult> {

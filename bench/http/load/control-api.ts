@@ -84,7 +84,7 @@ export class ControlApi {
       headers: {
         authorization: `Bearer ${this.#token}`,
         'content-type': 'application/json',
-        // a global plan is nobody's
+        // a global plan belongs to no tenant
         ...(path.startsWith('/plans') ? {} : { 'x-tenant-id': 'acme' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

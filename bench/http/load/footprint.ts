@@ -1,4 +1,4 @@
-/** Part `start`: how long the built program takes until it is ready, and what it holds in memory when nobody calls. It sends no load. */
+/** Part `start`: how long the built program takes until it is ready, and what it holds in memory when no one calls. It sends no load. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * Loaded into a gateway that is measured (`node --import`): responds to its parent's questions about what only the process itself can tell.
+ * Loaded into a gateway that is measured (`node --import`): responds to its parent's questions about what only the process itself can report.
  * It changes nothing of the gateway, and watches nothing before it is asked to.
  */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'

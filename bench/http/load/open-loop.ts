@@ -1,5 +1,5 @@
 /**
- * Open loop, for latency: requests become due at a fixed rate whatever the answers do, and a latency counts from the moment a request was
+ * Open loop, for latency: requests become due at a fixed rate, independent of the responses, and a latency counts from the moment a request was
  * DUE, so that what waited behind a slow response is counted too (the correction for coordinated omission, as in wrk2). Own code, because:
  * wrk2 is in no package, and like autocannon it sleeps between requests on a timer of a millisecond, ten times what is measured here.
  * This one never sleeps: it turns with the event loop it shares with the backend, so neither waits for the other to be scheduled.
@@ -22,10 +22,10 @@ export interface OpenLoopOptions {
 
 /** How long a turn lasts at least: each leaves garbage, and a collection of the load would be counted as a latency. */
 const TURN_MS = 0.005
-/** Answers that are still out when time is up are waited for so long. */
-const LAST_ANSWERS_MS = 10_000
+/** Responses that are still out when time is up are waited for this long. */
+const LAST_RESPONSES_MS = 10_000
 
-/** Resolves when the last answer has come. @throws Error when one was wrong or did not come */
+/** Resolves when the last response has come. @throws Error when one was wrong or did not come */
 export async function openLoop(options: OpenLoopOptions): Promise<void> {
   let failed: Error | undefined
   const fail = (fault: Error): void => {
@@ -62,12 +62,12 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
       if (failed !== undefined) return reject(failed)
       const stopped = options.signal?.aborted === true || dueMs >= untilMs
       if (stopped && idle.length === all.length) return resolve()
-      if (nowMs > untilMs + LAST_ANSWERS_MS)
+      if (nowMs > untilMs + LAST_RESPONSES_MS)
         return reject(
           new Error(
             dueMs < untilMs
               ? `${perSecond} requests a second could not be held: the load was ${Math.round(nowMs - dueMs)} ms late at the end`
-              : `${all.length - idle.length} requests without an answer ${LAST_ANSWERS_MS} ms after the last was sent`,
+              : `${all.length - idle.length} requests without a response ${LAST_RESPONSES_MS} ms after the last was sent`,
           ),
         )
       const restsUntilMs = Math.min(nowMs + TURN_MS, dueMs)

@@ -1,10 +1,10 @@
 /** Runs a load program again with a V8 that collects seldom, and without threads that would have to share the load's processor. It measures nothing. */
 import { spawn } from 'node:child_process'
 
-/** Room for the young (MiB): the load's own collections would be counted as latencies of the server. */
+/** Size of the young generation (MiB): the load's own collections would be counted as latencies of the server. */
 const FLAGS = ['--single-threaded-gc', '--min-semi-space-size=64', '--max-semi-space-size=64']
 
-/** @returns what the program answered there, or undefined: this is the process that has the flags, and `main` has to be run in it */
+/** @returns what the program responded there, or undefined: this is the process that has the flags, and `main` has to be run in it */
 export function elsewhere(): Promise<number> | undefined {
   if (process.execArgv.includes(FLAGS[0]!)) return undefined
   const [, file, ...args] = process.argv

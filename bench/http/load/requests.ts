@@ -11,7 +11,7 @@ export interface LoadRequest {
   readonly holds: string
 }
 
-/** What the backend answers. */
+/** The response of the backend. */
 export const PRODUCT = JSON.stringify({
   id: 'P-1001',
   name: 'Espresso beans, 1 kg',

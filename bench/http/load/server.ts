@@ -29,7 +29,7 @@ function echo(port: string): number {
   return listen(productApp(), Number(port || 0), port !== '')
 }
 
-/** As `echo`, with an answer of so many bytes that were at hand. */
+/** As `echo`, with a response of so many bytes that were at hand. */
 function long(bytes: string): number {
   const reply = Buffer.from('{"tools":"shop_getProduct"}'.padEnd(Number(bytes)))
   return listen(productApp(reply))
@@ -57,7 +57,7 @@ async function listenerAlone(): Promise<number> {
   return (await listener.listen()).port
 }
 
-/** Event streams without anything around them: POST /tell writes one event to each, one after the other. */
+/** Event streams without anything around them: POST /report writes one event to each, one after the other. */
 function streams(): number {
   const app = native().App()
   const open = new Set<NativeResponse>()
@@ -117,7 +117,7 @@ async function fastifyProxy(upstream: string): Promise<number> {
   return (app.server.address() as AddressInfo).port
 }
 
-/** One tool that calls the backend, stateless, answers as JSON: the leanest form the official package has. */
+/** One tool that calls the backend, stateless, responses as JSON: the smallest form the official package has. */
 async function mcpSdk(upstream: string): Promise<number> {
   const app = express()
   app.use(express.json())

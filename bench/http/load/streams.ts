@@ -1,5 +1,5 @@
 /**
- * Part `streams`: what an idle session and an idle event stream cost a gateway in memory, and what it costs to tell 5,000 streams that
+ * Part `streams`: what an idle session and an idle event stream cost a gateway in memory, and what it costs to notify 5,000 streams that
  * the list of tools has changed, beside a bare uWS that writes to as many one after the other.
  */
 import { request } from 'node:http'
@@ -14,7 +14,7 @@ const COUNT = 5000
 const WARM = 200
 const AT_ONCE = 50
 const ARRIVE_MS = 30_000
-/** The bare server is quick for the kernel's clock: it tells so often in one round. */
+/** The bare server is quick for the kernel's clock: it notifies this often in one round. */
 const BARE_TELLS = 10
 const MANY = '1000000'
 const UNLIMITED = { MAX_PER_IP: MANY, MAX_PER_TENANT: MANY, MAX_TOTAL: MANY, RATE_LIMIT_PER_MIN: MANY }
@@ -48,7 +48,7 @@ export async function measureStreams(part: Part): Promise<void> {
     const stream = await costOf(gateway, () => streams.add(COUNT, at => headersOf(gateway, ids[at]!)))
     const reported: (Loop & { readonly spreadMs: number })[] = []
     for (let round = 1; round <= part.rounds; round++) {
-      part.progress(`streams: telling them all, round ${round} of ${part.rounds}`)
+      part.progress(`streams: notifying them all, round ${round} of ${part.rounds}`)
       reported.push(await reportAll(gateway, streams))
     }
     streams.close()
@@ -59,7 +59,7 @@ export async function measureStreams(part: Part): Promise<void> {
   }
 }
 
-/** The name may mean ::1 first, where nobody listens. */
+/** The name may mean ::1 first, where no one listens. */
 const local = (url: string): string => url.replace('localhost', '127.0.0.1')
 
 const INITIALIZE = JSON.stringify({
@@ -85,7 +85,7 @@ function openSession({ url, token }: Toolgate): Promise<string> {
         response.resume()
         const id = response.headers['mcp-session-id']
         if (typeof id === 'string') resolve(id)
-        else reject(new Error(`initialize was answered ${response.statusCode}, without a session`))
+        else reject(new Error(`initialize got response ${response.statusCode}, without a session`))
       },
     )
     asked.on('error', reject)
@@ -121,7 +121,7 @@ async function warmUp(gateway: Toolgate): Promise<void> {
 
 const loopOf = async (gateway: Toolgate): Promise<Loop> => (await gateway.ask('loop')) as Loop
 
-/** What the change of the list costs when nobody is told of it. */
+/** What the change of the list costs when no one is notified of it. */
 async function reloadAlone(gateway: Toolgate, rounds: number): Promise<readonly Loop[]> {
   const tools = async (): Promise<string | undefined> =>
     /^platform_tools (\d+)$/m.exec(await (await fetch(`${gateway.metrics_url}/metrics`)).text())?.[1]
@@ -227,14 +227,14 @@ function report(part: Part, { session, stream, reported, reloads, bareUs }: Foun
     return [name, `${median.toFixed(1)} ${unit}`, `${min.toFixed(1)}–${max.toFixed(1)}`]
   }
   part.show(
-    `Sessions and event streams, ${COUNT} of each; a change of the list of tools is told to all`,
+    `Sessions and event streams, ${COUNT} of each; all are notified of a change of the list of tools`,
     ['what', 'median', 'least–most'],
     [
       row('idle session, heap', 'KiB', [session.heapKiB]),
       row('idle session, resident', 'KiB', [session.rssKiB]),
       row('idle stream, heap', 'KiB', [stream.heapKiB]),
       row('idle stream, resident', 'KiB', [stream.rssKiB]),
-      row('event loop for each stream told', 'µs', perStreamUs),
+      row('event loop for each stream notified', 'µs', perStreamUs),
       row('the same of bare uWS, one after the other', 'µs', bareUs),
       row(
         'event loop held at most',

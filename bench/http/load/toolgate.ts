@@ -28,7 +28,7 @@ export interface Toolgate extends Served {
   readonly token: string
   /** Of a subscription without limits to the API at `/t/acme/bench`. */
   readonly apiKey: string
-  /** Other tools: whoever listens is told. Twice is back. */
+  /** Changes the tools, so that listeners are notified; a second call restores them. */
   changeTools(): void
 }
 
@@ -55,7 +55,7 @@ export async function serve(
   return { ...child, ...(JSON.parse(child.said) as Addresses) }
 }
 
-/** Idle but for what its gateways ask and tell; beside the load it would hold that up for milliseconds at a time. */
+/** Idle except for the requests of its gateways; beside the load it would hold that up for milliseconds at a time. */
 export async function startControlPlane(dir: string): Promise<ControlPlane> {
   const served = await serve('spare', {
     LOG_LEVEL: 'error',

@@ -7,7 +7,7 @@ export interface Prepared {
   readonly bytes: Buffer
   readonly status: number
   readonly holds: Buffer
-  /** Another answer that is right as well, for limits that are tried. */
+  /** Another response that is right as well, for limits that are tried. */
   readonly refusal?: { readonly status: number; readonly holds: Buffer }
 }
 
@@ -30,11 +30,11 @@ const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const LENGTH = Buffer.from('content-length:')
 const CHUNKED = /\r\ntransfer-encoding: *chunked/i
 /**
- * Where all connections read to, one after the other: with a buffer for each answer the load would collect garbage many times a second,
+ * Where all connections read to, one after the other: with a buffer for each response the load would collect garbage many times a second,
  * and what waits for that would be counted as a latency.
  */
 const READ_INTO = Buffer.allocUnsafeSlow(256 * 1024)
-/** Of an answer that is shown when it was wrong. */
+/** Of a response that is shown when it was wrong. */
 const SHOWN = 400
 
 /** One request at a time. What goes wrong is an error that ends the run: a fast wrong response is not a figure. */
@@ -66,7 +66,7 @@ export class Wire {
     socket.on('close', () => this.#fail('the server closed the connection'))
   }
 
-  /** @throws Error when there is no connection */
+  /** @throws Error without a connection */
   static open(url: string, onFault: (fault: Error) => void): Promise<Wire> {
     return new Promise((resolve, reject) => {
       let open = false
@@ -82,7 +82,7 @@ export class Wire {
     return this.#awaited === undefined
   }
 
-  /** @param done called behind the whole right answer, and only then */
+  /** @param done called after the complete, correct response, and only then */
   send(request: Prepared, done: (status: number) => void): void {
     this.#awaited = request
     this.#done = done
@@ -98,7 +98,7 @@ export class Wire {
   #take(chunk: Buffer): void {
     const response = this.#early === undefined ? chunk : Buffer.concat([this.#early, chunk])
     const awaited = this.#awaited
-    if (awaited === undefined) return this.#fail(`an answer nobody asked for: ${shown(response)}`)
+    if (awaited === undefined) return this.#fail(`an unexpected response: ${shown(response)}`)
     const headEnd = response.indexOf(HEAD_END)
     if (headEnd < 0 || !isWhole(response, headEnd)) {
       this.#early = response === chunk ? Buffer.from(chunk) : response
@@ -109,7 +109,7 @@ export class Wire {
     const right = status === awaited.refusal?.status ? awaited.refusal : awaited
     if (status !== right.status || !response.includes(right.holds, headEnd))
       return this.#fail(
-        `expected ${awaited.status} with ${awaited.holds}: ${shown(awaited.bytes)} was answered ${shown(response)}`,
+        `expected ${awaited.status} with ${awaited.holds}: ${shown(awaited.bytes)}, got ${shown(response)}`,
       )
     const done = this.#done!
     this.#awaited = undefined
@@ -130,7 +130,7 @@ function isWhole(response: Buffer, headEnd: number): boolean {
   return CHUNKED.test(head) ? response.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) : true
 }
 
-/** Without a string, as it is asked of every answer. @returns -1 when the head has none */
+/** Without a string, as it is asked of every response. @returns -1 when the head has none */
 function contentLength(response: Buffer, headEnd: number): number {
   for (let at = response.indexOf(10) + 1; at > 0 && at < headEnd; at = response.indexOf(10, at) + 1) {
     let same = 0

@@ -65,7 +65,7 @@ export async function measureWorkers(part: Part): Promise<void> {
   }
 }
 
-/** Processes that share a port: uWS has no threads of its own. */
+/** Processes that share a port: uWS has no threads. */
 async function bare(count: number, running: Child[]): Promise<Variant> {
   const file = new URL('./server.ts', import.meta.url).pathname
   const port = String(await freePort())

@@ -36,7 +36,7 @@ export async function runWrk({ url, request, connections, seconds, side }: LoopO
       ]),
     )
     const figures = FIGURES.exec(said)
-    if (figures === null) throw new Error(`wrk did not tell its figures: ${said}`)
+    if (figures === null) throw new Error(`wrk did not report its figures: ${said}`)
     const [right, wrong, failed, tookUs, p50Us, p99Us, p999Us] = figures.slice(1).map(Number) as number[]
     if (wrong! + failed! > 0 || right === 0)
       throw new Error(

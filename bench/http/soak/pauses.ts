@@ -1,5 +1,5 @@
 /**
- * Tells which requests met a garbage collection, of the gateway or of the load itself, or a while in which the machine gave its processors
+ * Reports which requests met a garbage collection, of the gateway or of the load itself, or a while in which the machine gave its processors
  * to others, and which met neither. It measures no request.
  */
 import { readFileSync } from 'node:fs'
@@ -55,7 +55,7 @@ export class StolenTime {
   }
 }
 
-/** Of all processors; 0 where the system does not tell. */
+/** Of all processors; 0 where the system does not report. */
 function stolenTicks(): number {
   try {
     return Number(readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/\s+/)[8] ?? 0)

@@ -46,7 +46,7 @@ const CAPACITY_SECONDS = 8
 const REFERENCE_SECONDS = 60
 /** A gateway busier than this works nothing off. */
 const MAX_BUSY = 0.95
-/** Sessions that nobody ends are gone within the warm-up: what stays behind it is a leak. */
+/** Sessions that are not ended expire within the warm-up: what remains is a leak. */
 const MANY = '1000000'
 const ENV = {
   SESSION_TTL: '20s',
@@ -202,12 +202,12 @@ class Watch {
     const nowMs = performance.now()
     const cpuUs = this.#gateway.cpuUs()
     const warm = nowMs - this.#startMs > this.#warmMs
-    const news = [...pauses, ...this.#own.take()]
-    // a request that came due before the last look may be answered behind it
+    const latestPauses = [...pauses, ...this.#own.take()]
+    // a request that came due before the last look may get its response after it
     const busy = (cpuUs - this.#cpuUs) / 1000 / (nowMs - this.#lookedAtMs)
     const share = Math.min(MAX_BUSY, Math.max(Number(options.share), busy))
-    const windows = windowsOf([...this.#pausesBefore, ...news], share)
-    this.#pausesBefore = news
+    const windows = windowsOf([...this.#pausesBefore, ...latestPauses], share)
+    this.#pausesBefore = latestPauses
     const thefts = this.#stolen.take()
     const stolen = windowsOf([...this.#stolenBefore, ...thefts], share)
     this.#stolenBefore = thefts

@@ -59,7 +59,7 @@ export class Visitors {
     void visit.finally(() => this.#staying.delete(visit))
   }
 
-  /** @param polite ends its session; else it only hangs up, and the gateway has to forget it */
+  /** @param polite ends its session; else it only hangs up, and the gateway has to expire it */
   async #visit(polite: boolean): Promise<void> {
     const opened = await this.#ask('POST', INITIALIZE)
     const id = opened.headers['mcp-session-id']
@@ -90,7 +90,7 @@ export class Visitors {
         response => {
           let leaving = false
           if (response.statusCode !== 200)
-            return reject(new Error(`a stream was answered ${response.statusCode}`))
+            return reject(new Error(`a stream got response ${response.statusCode}`))
           response.resume()
           response.on('error', () => {})
           response.on('close', () => {
@@ -141,4 +141,4 @@ export class Visitors {
 }
 
 const wrong = (what: string, { status, text }: McpResponse): Error =>
-  new Error(`${what} was answered ${status} ${text.slice(0, 300)}`)
+  new Error(`${what} got response ${status} ${text.slice(0, 300)}`)

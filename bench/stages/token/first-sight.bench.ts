@@ -79,7 +79,6 @@ async function casesOf(alg: (typeof ALGORITHMS)[number]): Promise<BenchCase[]> {
 
 export default {
   id: 'stages/token/first-sight',
-  title:
-    'A bearer token of 1 KB seen for the first time: signature, claims, principal, and what is remembered',
+  title: 'A bearer token of 1 KB seen for the first time: signature, claims, principal, and what is cached',
   cases,
 } satisfies Suite

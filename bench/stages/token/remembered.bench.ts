@@ -5,7 +5,7 @@ import { freshStrings, signTokens, verifierOf } from './signed-tokens.ts'
 
 const NOW_MS = Date.now()
 const IN_USE = 4096
-/** Tokens for one run. A request's own header is still in the processor's cache when it is looked up; what is remembered need not be. */
+/** Tokens for one run. A request's own header is still in the processor's cache when it is looked up; what is cached need not be. */
 const SHOWN = 64
 
 async function cases(): Promise<readonly BenchCase[]> {
@@ -48,7 +48,7 @@ async function cases(): Promise<readonly BenchCase[]> {
     // a few callers that call often
     each('active', SHOWN, verify, 'active/map'),
     each('active/map', SHOWN, inMap),
-    // all of them in turn: what is remembered has left the processor's cache
+    // all of them in turn: what is cached has left the processor's cache
     each('4096', IN_USE, verify, '4096/map'),
     each('4096/map', IN_USE, inMap),
     each('4096/lru-cache', IN_USE, inLru),

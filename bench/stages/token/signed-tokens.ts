@@ -24,7 +24,7 @@ export async function signTokens(alg: string, count: number): Promise<SignedToke
       realm_access: { roles: ['offline_access', 'uma_authorization', 'default-roles-platform', 'devops'] },
       session_state: '4f1cc4a2-7c69-4a0c-9d11-2f2e7a2a9e55',
       allowed_origins: ['https://console.acme.example', 'https://portal.acme.example'],
-      name: 'Somebody With A Name',
+      name: 'Someone With A Name',
       email: 'somebody@acme.example',
     }
     tokens.push(
@@ -41,7 +41,7 @@ export async function signTokens(alg: string, count: number): Promise<SignedToke
   return { jwk, tokens }
 }
 
-/** New strings as a listener makes them: slices of a header, whose hash nobody has computed yet. */
+/** New strings as a listener makes them: slices of a header, whose hash no one has computed yet. */
 export function freshStrings(texts: readonly string[]): string[] {
   return texts.map(text => Buffer.from(`Bearer ${text}`, 'latin1').toString('latin1').slice(7))
 }

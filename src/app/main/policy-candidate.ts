@@ -74,8 +74,8 @@ export function openCandidate({
       const status = await compared()
       if (promoted === undefined || status === undefined)
         return `The candidate cannot be used: ${fault ?? 'it has not been read yet'}.`
-      const hindrance = hindranceOf(status, maxFlips)
-      if (hindrance !== undefined) return hindrance
+      const obstacle = obstacleOf(status, maxFlips)
+      if (obstacle !== undefined) return obstacle
       if (/^https?:/.test(liveBundle))
         return `POLICY_BUNDLE is a URL; publish revision ${status.revision} there.`
       // the file first: the promoted bundle must survive a restart
@@ -86,7 +86,7 @@ export function openCandidate({
   }
 }
 
-function hindranceOf({ compared, flipped, failed }: ShadowStatus, maxFlips: number): string | undefined {
+function obstacleOf({ compared, flipped, failed }: ShadowStatus, maxFlips: number): string | undefined {
   if (compared === 0) return 'The candidate has not been compared with a single decision yet.'
   if (failed > 0) return `The candidate could not make ${failed} decisions.`
   if (flipped > maxFlips)

@@ -4,7 +4,7 @@ import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
 import type { ServerTiming } from './server-timing.ts'
-import { readTraceparent, type TraceTexts, travellingHeaders } from './trace-context.ts'
+import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 
 export const JSON_TYPE = 'application/json'
 
@@ -62,10 +62,10 @@ export class Call {
     const { request } = this
     const baggage = request.header('baggage')
     if (this.#traceTexts !== undefined)
-      return travellingHeaders(baggage === '' ? this.#traceTexts : { ...this.#traceTexts, baggage })
+      return propagatedHeaders(baggage === '' ? this.#traceTexts : { ...this.#traceTexts, baggage })
     const traceparent = request.header('traceparent')
     if (traceparent === '' && baggage === '') return []
-    return travellingHeaders({ traceparent, tracestate: request.header('tracestate'), baggage })
+    return propagatedHeaders({ traceparent, tracestate: request.header('tracestate'), baggage })
   }
 
   /** @param body an object is sent as JSON */

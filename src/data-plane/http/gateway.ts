@@ -52,7 +52,7 @@ export function run(
     traceId: call.traceId,
     parentSpanId: call.parentSpanId,
     traceFlags: call.traceFlags,
-    travelling: call,
+    propagation: call,
     access,
     snapshot,
     operation,

@@ -89,8 +89,8 @@ export interface TraceTexts {
   readonly baggage: string
 }
 
-/** Headers that travel on with the trace, flat. `tracestate` means nothing without a valid `traceparent` (§4.3). */
-export function travellingHeaders({ traceparent, tracestate, baggage }: TraceTexts): readonly string[] {
+/** Headers that are propagated with the trace, flat. `tracestate` means nothing without a valid `traceparent` (§4.3). */
+export function propagatedHeaders({ traceparent, tracestate, baggage }: TraceTexts): readonly string[] {
   const state = readTraceparent(traceparent) === undefined ? '' : readTracestate(tracestate)
   const luggage = readBaggage(baggage)
   return [...(state === '' ? [] : ['tracestate', state]), ...(luggage === '' ? [] : ['baggage', luggage])]

@@ -43,10 +43,10 @@ type Members = { readonly [name: string]: unknown }
 
 const QUOTE = 0x22
 /** Characters; longer names are not cached. */
-const LONGEST_NAME = 128
-const LONGEST_META = 1024
+const MAX_NAME = 128
+const MAX_META = 1024
 /** Bytes. In a longer body objects and lists among the arguments are left to `JSON.parse`: scanning them twice costs more than it saves. */
-const LONGEST_NESTED = 512
+const MAX_NESTED = 512
 const ID = CALL_ID / 4
 const NAME = CALL_NAME / 4
 const ARGUMENTS = CALL_ARGUMENTS / 4
@@ -71,7 +71,7 @@ export class CallReader {
    */
   read(body: Uint8Array): CallEnvelope | undefined {
     const reader = this.#reader
-    if (!reader.read(body, body.byteLength <= LONGEST_NESTED)) return undefined
+    if (!reader.read(body, body.byteLength <= MAX_NESTED)) return undefined
     const { parts } = reader
     // one string for all: cutting a part out costs a sixth of making it from bytes. Characters are bytes in it, so that
     // places agree; what is not ASCII can only be in the objects.
@@ -111,7 +111,7 @@ export class CallReader {
     const { parts } = this.#reader
     const from = parts[META]!
     const to = parts[META + 1]!
-    if (parts[FOREIGN] !== 0 || to - from > LONGEST_META) return this.#object(text, META)
+    if (parts[FOREIGN] !== 0 || to - from > MAX_META) return this.#object(text, META)
     return this.#metas.recall(text, from, to)
   }
 
@@ -164,7 +164,7 @@ class NameMemory {
     const known = this.#names[place]!
     if (known.length === length && text.startsWith(known, from)) return known
     const name = copyOf(text, from, to)
-    if (length <= LONGEST_NAME) this.#names[place] = name
+    if (length <= MAX_NAME) this.#names[place] = name
     return name
   }
 }

@@ -18,7 +18,7 @@ export interface ExchangeInit {
   /** W3C trace flags as two hex digits, the caller's or `01`. */
   readonly traceFlags?: string
   /** `tracestate` and `baggage` as a flat list of valid headers; read by the stages that call a backend. */
-  readonly travelling?: { readonly traceHeaders: readonly string[] }
+  readonly propagation?: { readonly traceHeaders: readonly string[] }
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -36,7 +36,7 @@ export class Exchange {
   readonly traceId: string
   readonly parentSpanId: string | undefined
   readonly traceFlags: string
-  readonly travelling: ExchangeInit['travelling']
+  readonly propagation: ExchangeInit['propagation']
   readonly access: ExchangeInit['access']
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -85,7 +85,7 @@ export class Exchange {
     this.traceId = init.traceId
     this.parentSpanId = init.parentSpanId
     this.traceFlags = init.traceFlags ?? '01'
-    this.travelling = init.travelling
+    this.propagation = init.propagation
     this.access = init.access
     this.snapshot = init.snapshot
     this.operation = init.operation

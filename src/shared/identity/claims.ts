@@ -41,7 +41,7 @@ function isMeantFor(aud: unknown, audiences: ReadonlySet<string>): boolean {
   return Array.isArray(aud) && aud.some(one => typeof one === 'string' && audiences.has(one))
 }
 
-/** RFC 7519 §4.1.4 to 4.1.6. A token without `exp` would live for ever, so it is refused. */
+/** RFC 7519 §4.1.4 to 4.1.6. A token without `exp` would never expire, so it is refused. */
 function refusedByTime(claims: Claims, skewMs: number, nowMs: number): Refusal | undefined {
   const { exp, nbf, iat } = claims
   if (!isDate(exp) || (nbf !== undefined && !isDate(nbf)) || (iat !== undefined && !isDate(iat)))

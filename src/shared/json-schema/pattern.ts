@@ -12,7 +12,7 @@ const cached = new Map<string, string | undefined>()
 /**
  * The pattern as a validator may use it, undefined when it must be left out: not ECMAScript with the `u` flag
  * (JSON Schema 2020-12 §6.4) even after needless escapes are taken out, or not possible in linear time
- * (look-around, back references), so that a hostile argument could keep the thread busy for ever.
+ * (look-around, back references), so that a hostile argument could keep the thread busy indefinitely.
  */
 export function usablePattern(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined

@@ -51,7 +51,7 @@ function ajvWith(options: Options): Ajv2020 {
   return ajv
 }
 
-/** Ajv keeps what it compiled for ever, so an instance serves this many schemas; it goes when the last of their tools goes. */
+/** Ajv never releases compiled schemas, so an instance serves this many schemas; it goes when the last of their tools goes. */
 const SCHEMAS_PER_AJV = 50
 
 class SchemaCompiler {

@@ -48,7 +48,7 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
   }
 }
 
-/** Lists that could change behind our back are not compared by reference. A principal's are frozen. */
+/** Lists that could change without notice are not compared by reference. A principal's are frozen. */
 function lasting({ properties }: PolicyInput['subject']): boolean {
   return Object.isFrozen(properties.roles) && Object.isFrozen(properties.scopes)
 }

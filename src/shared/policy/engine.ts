@@ -35,7 +35,7 @@ export interface PolicyInput {
     readonly plan: string | null
     /** The call's arguments; absent while a tool is only being listed (unknown, not empty). */
     readonly arguments?: { readonly [name: string]: unknown }
-    /** What the client answered to the obligation `ask`, by the question's name; absent before the first answer. */
+    /** Results of the client for the obligation `ask`, by the question's name; absent before the first result. */
     readonly answers?: { readonly [name: string]: unknown }
   }
 }

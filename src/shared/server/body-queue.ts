@@ -34,7 +34,7 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
     })
   }
 
-  /** True until the first piece is given away: until then it can be read from its beginning. */
+  /** True until the first piece is handed over: until then it can be read from its beginning. */
   get unread(): boolean {
     return !this.#read
   }

@@ -46,7 +46,7 @@ export interface RequestHead {
 
 /**
  * Refusals whose head is sound but too big: they may get a response (414, 431); for all others the connection is
- * closed unanswered.
+ * closed without a response.
  */
 export function statusOf(refusal: ListenerRefusal): number | undefined {
   if (refusal === 'url_too_long') return 414

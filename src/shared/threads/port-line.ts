@@ -15,7 +15,7 @@ interface Waiting {
   readonly timer: NodeJS.Timeout
 }
 
-/** More unanswered questions than that: the other thread hangs, and asking on would only fill the memory. */
+/** With more pending requests than this, the other thread hangs, and further requests would only fill the memory. */
 const MAX_WAITING = 50_000
 
 export class PortLine {

@@ -33,7 +33,7 @@ export const CALLERS = {
     scopes: ['read', 'write', 'execute', 'audit', 'deploy'],
   },
   auditor: { roles: [], tenant: 'acme', scopes: ['audit'] },
-  nobody: { roles: [], tenant: 'acme', scopes: [] },
+  unprivileged: { roles: [], tenant: 'acme', scopes: [] },
   stranger: { roles: ['tenant-admin'], tenant: 'globex', scopes: [] },
   gateway: { roles: [], tenant: undefined, scopes: ['deploy'] },
   /** Of a tenant on the free tier. */

@@ -1,4 +1,4 @@
-/** What our own connections must never do: mix up answers, wait for ever, or be used for what they were not made for. */
+/** What our own connections must never do: mix up responses, wait indefinitely, or be used for what they were not made for. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -46,7 +46,7 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(1)
   })
 
-  it('give a second, unasked answer to nobody', async () => {
+  it('give a second, unrequested response to no call', async () => {
     const backend = keep(
       await rawBackend(
         (socket, received) => void socket.write(responseOf(pathOf(received)) + responseOf('stolen')),
@@ -57,7 +57,7 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(5)
   })
 
-  it('give bytes that come while nothing is asked to nobody', async () => {
+  it('give no call the bytes that arrive between calls', async () => {
     const sockets: Socket[] = []
     const backend = keep(
       await rawBackend((socket, received) => {
@@ -75,7 +75,7 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(2)
   })
 
-  it('are not used again after an answer that came before the request was taken', async () => {
+  it('are not used again after a response that came before the request was taken', async () => {
     const backend = keep(
       await rawBackend((socket, received) => {
         socket.write(responseOf(pathOf(received)))
@@ -138,7 +138,7 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(1)
   })
 
-  it('leave what is not ordinary to the library, and what could split a request to nobody', async () => {
+  it('leave what is not ordinary to the library, and send nothing that could split a request', async () => {
     const backend = keep(await httpBackend((request, response) => void response.end(request.headers.host)))
     const egress = client()
     expect(await bodyOf(egress, ask(backend, '/', { headers: ['host', 'shop.example'] }))).toBe(

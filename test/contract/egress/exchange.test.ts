@@ -72,7 +72,7 @@ overBoth('an exchange', () => {
     const backend = keep(await httpBackend((_, response) => response.end('ok')))
     const egress = client()
     for (let i = 0; i < 20; i++) expect(await egress.request(get(backend))).toMatchObject({ status: 200 })
-    // Two: undici frees a connection a tick after the answer, so back-to-back calls alternate.
+    // Two: undici frees a connection a tick after the response, so back-to-back calls alternate.
     expect(backend.connections()).toBeLessThanOrEqual(2)
   })
 
@@ -89,7 +89,7 @@ overBoth('an exchange', () => {
     expect(await egress.request(get(backend, { url: `${backend.url}/304` }))).toMatchObject({ status: 304 })
   })
 
-  it('skips informational answers before the real one', async () => {
+  it('skips informational responses before the real one', async () => {
     const backend = keep(
       await httpBackend((_, response) => {
         response.writeEarlyHints({ link: '</style.css>; rel=preload' }, () => response.end('real'))
@@ -99,7 +99,7 @@ overBoth('an exchange', () => {
     expect(reply.kind === 'response' && text(reply.body)).toBe('real')
   })
 
-  it('tells the observer the head first and each piece as it arrives', async () => {
+  it('passes the observer the head first and each piece as it arrives', async () => {
     const backend = keep(
       await httpBackend(async (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -161,7 +161,7 @@ overBoth('content encodings', () => {
     })
   }
 
-  it('refuses a body that is not what its encoding says, and an encoding nobody knows', async () => {
+  it('refuses a body that is not what its encoding says, and an encoding no one knows', async () => {
     const backend = keep(
       await httpBackend((request, response) =>
         response.writeHead(200, { 'content-encoding': request.url!.slice(1) }).end('not compressed at all'),
@@ -234,7 +234,7 @@ overBoth('bounds', () => {
     expect(sentBytes).toBeLessThan(64 << 20)
   })
 
-  it('refuses calls beyond the waiting room at once', async () => {
+  it('refuses calls beyond the queue at once', async () => {
     const backend = keep(await httpBackend(() => {}))
     const egress = client({ maxConnectionsPerOrigin: 1, maxWaitingPerOrigin: 2 })
     const cancellation = new Cancellation()
@@ -256,21 +256,22 @@ overBoth('bounds', () => {
 overBoth('backends that misbehave', () => {
   const broken: Record<string, string> = {
     'garbage instead of a status line': 'SSH-2.0-OpenSSH_9.2\r\n\r\n',
-    'a chunk size that is no number': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n',
+    'a chunk size that is not a number':
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n',
     'chunk data longer than its size':
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n',
     'two lengths that differ': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!',
-    'a length that is no number': 'HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello',
+    'a length that is not a number': 'HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello',
     'length and chunked at once':
       'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
     'a header line without colon': 'HTTP/1.1 200 OK\r\nBroken\r\nContent-Length: 0\r\n\r\n',
     'a NUL in a header': 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n',
     'headers without end': `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}\r\n`,
-    'an upgrade nobody asked for':
+    'an upgrade no one asked for':
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
   }
   for (const [name, bytes] of Object.entries(broken)) {
-    it(`answers ${name} with a failure, and the next call still works`, async () => {
+    it(`responds to ${name} with a failure, and the next call still works`, async () => {
       let bad = true
       const backend = keep(
         await rawBackend(socket => {
@@ -286,12 +287,12 @@ overBoth('backends that misbehave', () => {
     })
   }
 
-  it('says unreachable when the connection is reset before an answer', async () => {
+  it('says unreachable when the connection is reset before a response', async () => {
     const backend = keep(await rawBackend(socket => socket.resetAndDestroy()))
     expect(await client().request(get(backend))).toMatchObject({ reason: 'unreachable', sent: true })
   })
 
-  it('says protocol when the answer breaks off, whichever way its length was given', async () => {
+  it('says protocol when the response breaks off, whichever way its length was given', async () => {
     for (const head of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
       const backend = keep(
         await rawBackend(socket => {
@@ -303,7 +304,7 @@ overBoth('backends that misbehave', () => {
     }
   })
 
-  it('says unreachable and not sent when nobody listens', async () => {
+  it('says unreachable and not sent when no one listens', async () => {
     const backend = await httpBackend(() => {})
     await backend.close()
     const reply = await client().request(get(backend))
@@ -311,7 +312,7 @@ overBoth('backends that misbehave', () => {
     expect(reply.kind === 'failure' && reply.message).toContain('ECONNREFUSED')
   })
 
-  it('does not read bytes smuggled behind an answer as the answer to the next call', async () => {
+  it('does not read bytes smuggled behind a response as the response to the next call', async () => {
     let served = 0
     const backend = keep(
       await rawBackend(socket => {
@@ -381,7 +382,7 @@ overBoth('requests that must not leave', () => {
     'a line break in the path': { url: 'http://127.0.0.1/a\r\nX: y' },
     'a line break in a header value': { headers: ['x', 'a\r\ny: b'] },
     'a line break in a header name': { headers: ['x\r\ny', 'b'] },
-    'a method that is no token': { method: 'GET /\r\n' },
+    'a method that is not a token': { method: 'GET /\r\n' },
     'a port out of range': { url: 'http://127.0.0.1:99999/' },
   }
   for (const [name, part] of Object.entries(bad)) {
@@ -397,7 +398,7 @@ overBoth('requests that must not leave', () => {
     })
   }
 
-  it('answers after close with a failure', async () => {
+  it('responds after close with a failure', async () => {
     const backend = keep(await httpBackend((_, response) => response.end()))
     const egress = client()
     await egress.close()

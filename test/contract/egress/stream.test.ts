@@ -133,9 +133,9 @@ overBoth('a streamed exchange', () => {
       await httpBackend((_, response) => {
         const chunk = Buffer.alloc(64 * 1024)
         const pump = (): void => {
-          let room = true
-          while (room && written < 64 << 20) {
-            room = response.write(chunk)
+          let writable = true
+          while (writable && written < 64 << 20) {
+            writable = response.write(chunk)
             written += chunk.length
           }
           if (written < 64 << 20) response.once('drain', pump)
@@ -160,7 +160,7 @@ overBoth('a streamed exchange', () => {
 })
 
 overBoth('a stream that ends early', () => {
-  /** Answers for ever, and tells when its connection closed. */
+  /** Responds indefinitely, and reports when its connection closed. */
   async function endless() {
     const closed = deferred<void>()
     const backend = keep(
@@ -192,7 +192,7 @@ overBoth('a stream that ends early', () => {
     expect((await reading).length).toBeGreaterThanOrEqual(0)
   })
 
-  it('closes it when the call is cancelled, and tells the reader', async () => {
+  it('closes it when the call is cancelled, and notifies the reader', async () => {
     const { backend, closed } = await endless()
     const cancellation = new Cancellation()
     const { body } = await open(client(), to(backend, { cancellation }))
@@ -202,14 +202,14 @@ overBoth('a stream that ends early', () => {
     await closed
   })
 
-  it('closes it at the timeout of the whole exchange, though nobody reads', async () => {
+  it('closes it at the timeout of the whole exchange, though no one reads', async () => {
     const { backend, closed } = await endless()
     const { body } = await open(client(), to(backend, { timeoutMs: 150 }))
     await closed
     await expect(drain(body)).rejects.toThrow(/within 150 ms/)
   })
 
-  it('tells the reader when the backend breaks off, after all that had arrived', async () => {
+  it('notifies the reader when the backend breaks off, after all that had arrived', async () => {
     const backend = keep(
       await rawBackend(socket => {
         socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')
@@ -229,7 +229,7 @@ overBoth('a stream that ends early', () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from('begin')
       await sleep(10)
-      throw new Error('the sender went away')
+      throw new Error('the sender disconnected')
     }
     const reply = await client().stream(to(backend, { method: 'POST', body: broken(), timeoutMs: 1000 }))
     if (reply.kind === 'response') await expect(drain(reply.body)).rejects.toThrow()

@@ -29,7 +29,7 @@ async function listen(server: Server | SocketServer, port = 0): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-/** Of a server that has gone: nobody listens there. */
+/** Of a server that has gone: no one listens there. */
 async function deadPort(): Promise<number> {
   const server = createServer()
   const port = await listen(server)
@@ -59,7 +59,7 @@ function request(port: number, more: Partial<UpstreamRequest> = {}, host = '127.
   }
 }
 
-/** What came, with an answer's body read to its end. */
+/** What came, with a response's body read to its end. */
 async function outcome(upstreams: Upstreams, asked: UpstreamRequest): Promise<string> {
   const response = await upstreams.stream(asked)
   if (response.kind === 'circuit_open') return `open ${response.retryAfterSecs}`
@@ -92,7 +92,7 @@ describe('a request that never reached the upstream', () => {
         allowLoopback: true,
         resolveHost: (_, done) => {
           asked++
-          // an address where nobody listens, as while a replica is replaced
+          // an address where no one listens, as while a replica is replaced
           done(null, [{ address: asked === 1 ? '127.0.0.9' : '127.0.0.1', family: 4 }])
         },
       }),
@@ -128,7 +128,7 @@ describe('a request that may have reached the upstream', () => {
     expect([arrived, counts.retries]).toEqual([1, 0])
   })
 
-  it('is never repeated: half an answer, garbage, or none in time', async () => {
+  it('is never repeated: half a response, garbage, or none in time', async () => {
     for (const [says, expected] of [
       ['HTTP/1.1 200 OK\r\ncontent-le', 'protocol'],
       ['SSH-2.0-OpenSSH\r\n\r\n', 'protocol'],
@@ -179,7 +179,7 @@ describe('the circuit of an upstream', () => {
     expect(answers.filter(response => response.startsWith('open'))).toHaveLength(19)
   })
 
-  it('stays closed for errors that are answers, and for callers that went away', async () => {
+  it('stays closed for errors that are responses, and for callers that disconnected', async () => {
     const port = await listen(
       createServer((asked, response) => {
         if (asked.url === '/x') response.writeHead(503).end()

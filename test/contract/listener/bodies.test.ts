@@ -49,7 +49,7 @@ onEachListener('request bodies', kind => {
     expect(await (await fetch(url, { method: 'POST' })).text()).toBe('read 0 of 0')
   })
 
-  it('keeps a body valid after the answer and after later requests', async () => {
+  it('keeps a body valid after the response and after later requests', async () => {
     const kept: Uint8Array[] = []
     const { url } = await openListener(kind, (request, response) => {
       request.readBody(
@@ -130,7 +130,7 @@ onEachListener('request bodies', kind => {
     expect(tooLarge).toBe(1)
   })
 
-  it('cuts a sender whose body does not arrive in time, with 408 where nothing was answered', async () => {
+  it('cuts a sender whose body does not arrive in time, with 408 without a response', async () => {
     let aborted = 0
     const { port, refused } = await openListener(
       kind,
@@ -152,12 +152,12 @@ onEachListener('request bodies', kind => {
     expect(aborted).toBe(1)
   })
 
-  it('delivers nothing and tells onAbort once when the client goes away in the middle of its body', async () => {
+  it('delivers nothing and calls onAbort once when the client disconnects in the middle of its body', async () => {
     const calls: string[] = []
     const { port } = await openListener(kind, (request, response) => {
       response.onAbort(() => {
         calls.push('aborted')
-        response.send(200, [], 'to nobody')
+        response.send(200, [], 'unread')
         response.destroy()
       })
       request.readBody(
@@ -174,7 +174,7 @@ onEachListener('request bodies', kind => {
     expect(calls).toEqual(['aborted'])
   })
 
-  it('goes on with the connection after an answer given before a small body was read', async () => {
+  it('goes on with the connection after a response given before a small body was read', async () => {
     const { port } = await openListener(kind, (_request, response) => response.send(401, [], 'who are you'))
     const client = new RawClient(port)
     client.send(head('POST /1 HTTP/1.1', 'Content-Length: 5'), 'first')

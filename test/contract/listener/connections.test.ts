@@ -9,7 +9,7 @@ import type { HttpResponse } from '../../../src/shared/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 onEachListener('connections', kind => {
-  it('answers pipelined requests in order', async () => {
+  it('responds to pipelined requests in order', async () => {
     const { port } = await openListener(kind, (request, response) => {
       request.readBody(
         100,
@@ -30,7 +30,7 @@ onEachListener('connections', kind => {
     expect(client.text.match(/<[^>]*>/g)).toEqual(['</1 >', '</2 two>', '</3 >', '</4 four>'])
   })
 
-  it('closes or keeps order when a request is pipelined behind one answered later', async () => {
+  it('closes or keeps order when a request is pipelined after one with a later response', async () => {
     const { port } = await openListener(kind, (request, response) => {
       if (request.path === '/later') setTimeout(() => response.send(200, [], 'later;'), 30)
       else response.send(200, [], 'sooner;')
@@ -107,7 +107,7 @@ onEachListener('connections', kind => {
         let bytes = 0
         const onData = (chunk: Buffer): void => {
           bytes += chunk.length
-          // Each answer is its 1,000 bytes and a head of the same length for all.
+          // Each response is its 1,000 bytes and a head of the same length for all.
           if (chunk[chunk.length - 1] !== 0x78 || bytes < 1000) return
           bytes = 0
           responded++
@@ -240,7 +240,7 @@ onEachListener('connections', kind => {
     expect(await new RawClient(port).send(head('GET / HTTP/1.1')).untilClosed()).toBe('')
   })
 
-  it('drains: takes no new connection, finishes what runs, tells clients to close, and ends the rest', async () => {
+  it('drains: takes no new connection, finishes what runs, asks clients to close, and ends the rest', async () => {
     const pending: HttpResponse[] = []
     const aborted: string[] = []
     const { port, listener } = await openListener(kind, (request, response) => {

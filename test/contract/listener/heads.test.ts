@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { COMPLIANCE, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
 import { onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
-/** Long enough for an answer, far below the 10 s after which a silent connection ends. */
+/** Long enough for a response, far below the 10 s after which a silent connection ends. */
 const SILENCE_MS = 150
 const PATIENCE_MS = 4_000
 

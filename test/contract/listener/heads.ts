@@ -4,9 +4,9 @@
  */
 
 /**
- * - `runs`: the handler runs and its answer is sent
- * - `closed`: the connection is closed without an answer
- * - `silent`: no answer; the connection times out (the native parser takes it for an unfinished head)
+ * - `runs`: the handler runs and its response is sent
+ * - `closed`: the connection is closed without a response
+ * - `silent`: no response; the connection times out (the native parser takes it for an unfinished head)
  * - a number: refused with this status, and closed
  */
 export type Outcome = 'runs' | 'closed' | 'silent' | number
@@ -86,7 +86,7 @@ export const COMPLIANCE: readonly HeadCase[] = [
   { name: 'a list of Hosts', bytes: get('Host: a, b\r\n'), uws: 'closed', node: 'closed' },
   { name: 'a Host with a broken port', bytes: get('Host: a:b\r\n'), uws: 'closed', node: 'closed' },
   { name: 'an unknown method', bytes: get(H, 'BREW / HTTP/1.1'), uws: 'closed', node: 400 },
-  { name: 'a method nobody serves', bytes: get(H, 'PROPFIND / HTTP/1.1'), uws: 'closed', node: 'closed' },
+  { name: 'a method no one serves', bytes: get(H, 'PROPFIND / HTTP/1.1'), uws: 'closed', node: 'closed' },
   { name: 'a method in lower case', bytes: get(H, 'get / HTTP/1.1'), uws: 'closed', node: 400 },
   { name: 'TRACE', bytes: get(H, 'TRACE / HTTP/1.1'), uws: 'closed', node: 'closed' },
   { name: 'CONNECT', bytes: get(H, 'CONNECT a:1 HTTP/1.1'), uws: 'silent', node: 'closed' },
@@ -245,7 +245,7 @@ export const SMUGGLING: readonly HeadCase[] = [
     allowChunked: true,
   },
   {
-    name: 'a chunk size that is no number',
+    name: 'a chunk size that is not a number',
     bytes: post('Transfer-Encoding: chunked\r\n', `zz\r\nabc\r\n0\r\n\r\n${EVIL}`),
     uws: 'closed',
     node: 400,

@@ -130,7 +130,7 @@ export async function waitFor(
 ): Promise<void> {
   const end = performance.now() + timeoutMs
   while (!isTrue()) {
-    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for ${what()}`)
+    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms without success for ${what()}`)
     await pause(5)
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Sizes of URL and headers: what fits is served, what is too big is told so where that is safe, and nothing
+ * Sizes of URL and headers: what fits is served, what is too big is rejected where that is safe, and nothing
  * behind it is run.
  */
 import { expect, it } from 'vitest'
 import { head, onEachListener, openListener, pause, RawClient } from './kit.ts'
 
 onEachListener('limits of a head', kind => {
-  it('takes a URL of 8 KiB and answers 414 to a longer one', async () => {
+  it('takes a URL of 8 KiB and responds 414 to a longer one', async () => {
     const { port, refused } = await openListener(kind, (request, response) =>
       response.send(200, [], `${request.path.length + request.query.length}`),
     )
@@ -18,14 +18,16 @@ onEachListener('limits of a head', kind => {
     expect(refused).toEqual(['url_too_long'])
   })
 
-  it('takes headers of 16 KiB and answers 431 to more', async () => {
+  it('takes headers of 16 KiB and responds 431 to more', async () => {
     const { port, refused } = await openListener(kind, (request, response) =>
       response.send(200, [], `${request.header('x').length}`),
     )
-    const room = 16 * 1024 - 'hosttest.examplex'.length
-    await new RawClient(port).send(head('GET / HTTP/1.1', `X: ${'a'.repeat(room)}`)).until(`\r\n\r\n${room}`)
+    const spaceBytes = 16 * 1024 - 'hosttest.examplex'.length
+    await new RawClient(port)
+      .send(head('GET / HTTP/1.1', `X: ${'a'.repeat(spaceBytes)}`))
+      .until(`\r\n\r\n${spaceBytes}`)
     const text = await new RawClient(port)
-      .send(head('GET / HTTP/1.1', `X: ${'a'.repeat(room + 1)}`))
+      .send(head('GET / HTTP/1.1', `X: ${'a'.repeat(spaceBytes + 1)}`))
       .untilClosed()
     expect(text).toMatch(/^HTTP\/1\.1 431 /)
     expect(refused).toEqual(['headers_too_large'])

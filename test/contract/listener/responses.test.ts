@@ -1,5 +1,5 @@
 /**
- * Answers in one piece, as every listener must send them: framed exactly, without injected headers, never after
+ * Responses in one piece, as every listener must send them: framed exactly, without injected headers, never after
  * the end.
  */
 import { get, type IncomingMessage } from 'node:http'
@@ -70,8 +70,8 @@ onEachListener('answers', kind => {
     ['a character beyond ISO 8859-1', ['x-a', '€']],
     ['a name with a line break', ['x-a\r\nx-evil', '1']],
     ['an upper-case name', ['X-A', '1']],
-    ['a length of its own', ['content-length', '3']],
-    ['a transfer coding of its own', ['transfer-encoding', 'chunked']],
+    ['its own length', ['content-length', '3']],
+    ['its own transfer coding', ['transfer-encoding', 'chunked']],
     ['a connection header', ['connection', 'keep-alive']],
     ['a name without value', ['x-a']],
   ])('throws for a header with %s, and sends nothing of it', async (_what, headers) => {
@@ -140,7 +140,7 @@ onEachListener('answers', kind => {
     })
   })
 
-  it('answers later as well as at once, and ignores everything after the answer', async () => {
+  it('responds later as well as at once, and ignores everything after the response', async () => {
     let aborted = 0
     let kept: HttpResponse | undefined
     const { url } = await openListener(kind, (_request, response) => {
@@ -161,7 +161,7 @@ onEachListener('answers', kind => {
     expect(aborted).toBe(0)
   })
 
-  it('answers 500 when the handler throws, reports the error and lives on', async () => {
+  it('responds with 500 when the handler throws, reports the error and lives on', async () => {
     const { url, errors } = await openListener(kind, (request, response) => {
       if (request.path === '/body') {
         request.readBody(
@@ -191,7 +191,7 @@ onEachListener('answers', kind => {
     await client.until(new RegExp(`content-length: ${rest.length + 4}`, 'i'))
     client.send(head('GET / HTTP/1.1').repeat(2))
     await waitFor(() => client.receivedBytes > 2 * rest.length)
-    // the request's body is left unread: the connection ends with the answer
+    // the request's body is left unread: the connection ends with the response
     const posted = new RawClient(port).send(head('POST / HTTP/1.1', 'Content-Length: 1000000'), 'x')
     await waitFor(() => posted.receivedBytes > rest.length)
   })
@@ -237,7 +237,7 @@ onEachListener('answers', kind => {
     await client.until(new RegExp(`content-length: ${body.length}`, 'i'))
   })
 
-  it('lets a client that reads nothing hold at most one answer', async () => {
+  it('lets a client that reads nothing hold at most one response', async () => {
     let responded = 0
     const body = Buffer.alloc(64 << 10)
     const { port } = await openListener(kind, (_request, response) => {
@@ -255,12 +255,12 @@ onEachListener('answers', kind => {
     await pause(100)
     client.send(request.repeat(10))
     await pause(100)
-    // What was answered fits what the two kernels hold; after that no further request is run.
+    // The responses fit what the two kernels hold; after that no further request is run.
     expect(responded * body.length).toBe(inKernel)
     expect(inKernel).toBeLessThan(16 << 20)
   })
 
-  it('lets a client that reads nothing pipeline answers without body only so long', async () => {
+  it('lets a client that reads nothing pipeline responses without body only so long', async () => {
     let responded = 0
     const { port } = await openListener(kind, (_request, response) => {
       responded++
@@ -274,7 +274,7 @@ onEachListener('answers', kind => {
       await pause(10)
       if (client.socket.destroyed) break
     }
-    // 200,000 requests were offered; 100 bytes of answer each, 4 MB of kernel buffer and 256 KiB of ours.
+    // 200,000 requests were offered; 100 bytes of response each, 4 MB of kernel buffer and 256 KiB of ours.
     expect(responded).toBeLessThan(150_000)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * A worker thread that listens on a shared port, answers with its id, and closes or throws when told to.
+ * A worker thread that listens on a shared port, responds with its id, and closes or throws when instructed to.
  * JavaScript, because a thread does not inherit the loader of the tests.
  */
 import { parentPort, threadId, workerData } from 'node:worker_threads'

@@ -1,5 +1,5 @@
 /**
- * Streamed answers, as every listener must send them: in order, held back with the client, bounded when it does
+ * Streamed responses, as every listener must send them: in order, held back with the client, bounded when it does
  * not read.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -71,7 +71,7 @@ onEachListener('streams', kind => {
     }
   })
 
-  it('breaks the connection when another answer follows a begun one', async () => {
+  it('breaks the connection when another response follows a begun one', async () => {
     const { port } = await openListener(kind, (_request, response) => {
       response.stream(200, []).write('half')
       setTimeout(() => response.send(500, [], 'whole'), 20)
@@ -217,18 +217,18 @@ onEachListener('streams', kind => {
         stream.write(': open\n\n')
         streams.push(stream)
       } else {
-        for (const stream of streams) stream.write('data: news\n\n')
-        response.send(200, [], 'told')
+        for (const stream of streams) stream.write('data: change\n\n')
+        response.send(200, [], 'late')
         for (const stream of streams) stream.end('data: end\n\n')
       }
     })
     const listeners = [1, 2, 3].map(() => new RawClient(port).send(head('GET /listen HTTP/1.1')))
     for (const client of listeners) await client.until(': open')
-    await new RawClient(port).send(head('GET /tell HTTP/1.1')).until('told')
-    for (const client of listeners) expect(await client.until('0\r\n\r\n')).toMatch(/news[\s\S]*end/)
+    await new RawClient(port).send(head('GET /late HTTP/1.1')).until('late')
+    for (const client of listeners) expect(await client.until('0\r\n\r\n')).toMatch(/change[\s\S]*end/)
   })
 
-  it('stops and tells onAbort once when the client goes away while it is sent', async () => {
+  it('stops and calls onAbort once when the client disconnects while it is sent', async () => {
     let aborted = 0
     let wrote = true
     const { port } = await openListener(kind, (_request, response) => {

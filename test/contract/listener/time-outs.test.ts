@@ -42,7 +42,7 @@ onEachListener('time-outs', kind => {
       await trickle.untilClosed(20_000)
       expect(refused).toContain('slow_sender')
     }
-    // An answer already given is no longer the handler's to abort; a stream is.
+    // A response already given is no longer the handler's to abort; a stream is.
     expect(aborted.sort()).toEqual(trickle === undefined ? ['/stream'] : ['/stream', '/trickle'])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * A web-standard handler on every listener: the same requests in, the same answers out, bounded and cancelled
+ * A web-standard handler on every listener: the same requests in, the same responses out, bounded and cancelled
  * alike.
  */
 import { expect, it } from 'vitest'
@@ -43,7 +43,7 @@ onEachListener('web handlers', kind => {
     })
   })
 
-  it('sends status, repeated cookies and an answer without body', async () => {
+  it('sends status, repeated cookies and a response without body', async () => {
     const { url } = await mount(() => {
       const headers = new Headers({ 'x-a': 'b' })
       headers.append('set-cookie', 'a=1')
@@ -56,7 +56,7 @@ onEachListener('web handlers', kind => {
     expect(response.headers.get('x-a')).toBe('b')
   })
 
-  it('answers HEAD with the head alone', async () => {
+  it('responds to HEAD with the head alone', async () => {
     const { port } = await mount(() => new Response('text', { headers: { 'content-length': '4' } }))
     const text = await new RawClient(port).send(head('HEAD / HTTP/1.1')).until('\r\n\r\n')
     expect(text.toLowerCase()).toContain('content-length: 4')
@@ -78,7 +78,7 @@ onEachListener('web handlers', kind => {
     expect(called).toBe(0)
   })
 
-  it('answers 500 when the handler throws and tells why only the operator', async () => {
+  it('responds with 500 when the handler throws and reports the reason to the operator only', async () => {
     failures.length = 0
     const { url } = await mount(() => {
       throw new Error('the secret reason')
@@ -89,7 +89,7 @@ onEachListener('web handlers', kind => {
     expect(String(failures)).toContain('the secret reason')
   })
 
-  it('streams an answer piece by piece while it is made', async () => {
+  it('streams a response piece by piece while it is made', async () => {
     let step: (() => void) | undefined
     const { port } = await mount(() => {
       const body = new ReadableStream({
@@ -114,7 +114,7 @@ onEachListener('web handlers', kind => {
     await client.until('0\r\n\r\n')
   })
 
-  it('asks the handler for no more than the client reads, and cancels it when the client goes away', async () => {
+  it('asks the handler for no more than the client reads, and cancels it when the client disconnects', async () => {
     let made = 0
     let cancelled = false
     let signalled = false

@@ -165,7 +165,7 @@ export function policyContract({ policy, stride }: ContractSubject): void {
     expect(asked).toBeGreaterThan(30_000 / stride)
   })
 
-  it('gives the same answers when asked again', async () => {
+  it('gives the same responses when asked again', async () => {
     let at = 0
     for (const { input, subjectKey, resourceKey } of cases()) {
       if (at++ % (stride * 37) !== 0) continue

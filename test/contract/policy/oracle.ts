@@ -1,4 +1,4 @@
-/** What the contract's table (§2, "Scope needed") says, written anew from that table: it shares nothing with the policies. */
+/** What the contract's table (§2, "Scope needed") says, written again from that table: it shares nothing with the policies. */
 import type { PolicyInput } from '../../../src/shared/policy/engine.ts'
 
 /** Specification, Authentication 6: role or group → scopes. */

@@ -74,7 +74,7 @@ describe('the result format', () => {
     expect(() => readLines([file('spoiled.ndjson')])).toThrow(why)
   })
 
-  it('finds no file where there is no folder', () => expect(resultFiles(file('none'))).toEqual([]))
+  it('finds no file without a folder', () => expect(resultFiles(file('none'))).toEqual([]))
 })
 
 describe('the verdict', () => {

@@ -1,4 +1,4 @@
-/** The example shop as a server: catalog, document, errors, streaming, shutdown. Every answer is checked against the document. */
+/** The example shop as a server: catalog, document, errors, streaming, shutdown. Every response is checked against the document. */
 import { request } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ShopClient } from './shop-client.ts'
@@ -29,7 +29,7 @@ describe('the document', () => {
     }
   })
 
-  it('has at least 16 operations of all five methods, each with an id of its own', () => {
+  it('has at least 16 operations of all five methods, each with its own id', () => {
     const operations = Object.values(client.document.paths).flatMap(item =>
       METHODS.flatMap(method => (item[method] === undefined ? [] : [{ method, ...item[method] }])),
     )
@@ -144,7 +144,7 @@ describe('the sales report', () => {
     expect(arrivals.at(-1)! - arrivals[0]!).toBeGreaterThan(100)
   })
 
-  it('stops when the caller goes away, and the shop lives on', async () => {
+  it('stops when the caller disconnects, and the shop lives on', async () => {
     const leaving = new AbortController()
     const response = await fetch(`${client.shop.url}/reports/sales?stepMs=50`, { signal: leaving.signal })
     await response.body!.getReader().read()
@@ -154,7 +154,7 @@ describe('the sales report', () => {
 })
 
 describe('errors', () => {
-  it('are problem documents that tell what to do', async () => {
+  it('are problem documents that say what to do', async () => {
     const failure = await client.ask('GET /diagnostics/failure')
     expect(failure.status).toBe(500)
     expect(failure.headers.get('content-type')).toBe('application/problem+json')
@@ -187,7 +187,7 @@ describe('errors', () => {
 })
 
 describe('stopping', () => {
-  it('cuts open requests, and a shop started anew is as at first', async () => {
+  it('cuts open requests, and a shop started again is as at first', async () => {
     await client.ask('POST /orders/O-5006/cancel')
     const open = fetch(`${client.shop.url}/reports/sales?stepMs=2000`).then(response => response.text())
     await Promise.all([expect(open).rejects.toThrow(), client.shop.close()])

@@ -1,4 +1,4 @@
-/** Talks to a running shop in tests and checks every answer against the shop's own OpenAPI document. */
+/** Talks to a running shop in tests and checks every response against the shop's own OpenAPI document. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type Shop, startShop } from '../../../src/example/shop/shop.ts'

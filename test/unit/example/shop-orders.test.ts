@@ -1,4 +1,4 @@
-/** What customers do in the example shop: carts, orders, reviews. Every answer is checked against the document. */
+/** What customers do in the example shop: carts, orders, reviews. Every response is checked against the document. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ShopClient } from './shop-client.ts'
 
@@ -34,7 +34,7 @@ describe('placing an order', () => {
     expect((await client.ask(`GET /orders/${body.id}`)).body.totalCents).toBe(5600)
   })
 
-  it('answers a repeated Idempotency-Key with the first order and takes the stock once', async () => {
+  it('responds to a repeated Idempotency-Key with the first order and takes the stock once', async () => {
     const headers = { 'idempotency-key': 'order-0001' }
     const first = await client.ask('POST /orders', { body: ORDER, headers })
     await client.ask(`POST /orders/${first.body.id}/ship`, { body: { carrier: 'post' } })
@@ -170,7 +170,7 @@ describe('reviews', () => {
 })
 
 describe('customers', () => {
-  it('are created with addresses, changed field by field, and have e-mail addresses of their own', async () => {
+  it('are created with addresses, changed field by field, and have unique e-mail addresses', async () => {
     const body = {
       name: 'Li Wen',
       email: 'li@example.com',

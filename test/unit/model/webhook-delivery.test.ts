@@ -14,7 +14,7 @@ const bad: AttemptOutcome = {
   delivered: false,
   statusCode: 500,
   responseBody: 'no',
-  error: 'the receiver answered 500',
+  error: 'the receiver responded 500',
   durationMs: 5,
 }
 const good: AttemptOutcome = { ...bad, delivered: true, statusCode: 204, error: null }
@@ -72,7 +72,7 @@ describe('a message', () => {
     )
   })
 
-  it('tells its moment with six digits', () => {
+  it('gives its time with six digits', () => {
     expect(isoMicroseconds(0)).toBe('1970-01-01T00:00:00.000000Z')
     expect(isoMicroseconds(Date.parse('2026-03-01T10:20:30.123Z') * 1000 + 45)).toBe(
       '2026-03-01T10:20:30.123045Z',

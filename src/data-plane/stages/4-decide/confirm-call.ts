@@ -1,4 +1,4 @@
-/** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question travels is not its business. */
+/** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question is sent is not its business. */
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

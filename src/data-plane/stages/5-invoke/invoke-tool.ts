@@ -63,8 +63,8 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
 
 function headersOf(own: readonly string[], exchange: Exchange): readonly string[] {
   const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
-  const travelling = exchange.travelling?.traceHeaders
-  if (travelling !== undefined && travelling.length > 0) headers.push(...travelling)
+  const propagation = exchange.propagation?.traceHeaders
+  if (propagation !== undefined && propagation.length > 0) headers.push(...propagation)
   return headers
 }
 

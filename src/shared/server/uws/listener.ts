@@ -11,7 +11,7 @@
  * Known limits of the native parser, which no guard can fix: a head that is not HTTP/1.1 gets no response but
  * timed out after 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty
  * header name hides the headers behind it; bytes beyond ASCII at the ends of a header value are cut off; a
- * request pipelined behind an unanswered one closes the connection; a sender below 16 KB/s is cut after 10 s.
+ * request pipelined behind one without a response closes the connection; a sender below 16 KB/s is cut after 10 s.
  */
 import { isMainThread } from 'node:worker_threads'
 import { Deadlines } from '../deadlines.ts'

@@ -114,7 +114,7 @@ export class UwsTurn implements Watched {
 
   /**
    * Sends the response and closes. Done outside the parser's callbacks: inside, a request pipelined behind this one would
-   * still be run, while an unanswered turn makes uWS close on it.
+   * still be run, while a turn without a response makes uWS close on it.
    */
   endAndClose(head: string | Uint8Array, body: string | Uint8Array): void {
     this.markResponded()

@@ -18,11 +18,11 @@ afterEach(() => {
   server = undefined
 })
 
-type Answers = { readonly [path: string]: (status: { code: number }) => object }
+type Responses = { readonly [path: string]: (status: { code: number }) => object }
 
-/** A server that answers each path from a table. */
-async function serving(answers: (url: string) => Answers): Promise<string> {
-  let table: Answers = {}
+/** A server that responds to each path from a table. */
+async function serving(responses: (url: string) => Responses): Promise<string> {
+  let table: Responses = {}
   const listener: RequestListener = (request, response) => {
     const status = { code: 200 }
     const body = table[request.url!]?.(status)
@@ -32,11 +32,11 @@ async function serving(answers: (url: string) => Answers): Promise<string> {
   server = createServer(listener)
   await new Promise<void>(resolve => server!.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  table = answers(url)
+  table = responses(url)
   return url
 }
 
-function discovery(url: string): Answers {
+function discovery(url: string): Responses {
   return {
     '/.well-known/oauth-protected-resource': () => ({ resource: url, authorization_servers: [url] }),
     '/.well-known/oauth-authorization-server': () => ({ issuer: url, token_endpoint: `${url}/oauth/token` }),
@@ -54,7 +54,7 @@ async function walked(url: string, authUrl = url): Promise<{ text: string; failu
 }
 
 describe('a gateway that misbehaves', () => {
-  it('is reported when nobody answers, with how to start it', async () => {
+  it('is reported when nothing responds, with how to start it', async () => {
     const { failure } = await walked('http://127.0.0.1:1')
     expect(failure).toBeInstanceOf(DemoFailure)
     expect((failure as DemoFailure).got).toContain('npm start')

@@ -1,4 +1,4 @@
-/** Who is told that a control plane gets no metrics, and who has no reason to be. */
+/** Which deployments log that a control plane gets no metrics, and which do not. */
 import { expect, it } from 'vitest'
 import { missingMetrics } from '../../../../src/app/main/metering.ts'
 import { readSettings } from '../../../../src/app/settings.ts'
@@ -18,7 +18,7 @@ it.each([
   ['a gateway apart from its control plane', LINK],
   ['a control plane apart from its gateways', CONTROL],
   ['brokers that are named and not used', { ...LINK, KAFKA_BROKERS: BROKERS.KAFKA_BROKERS }],
-])('%s: the settings that mend it are named', (_, env) => {
+])('%s: the settings that fix it are named', (_, env) => {
   expect(missingMetrics(readSettings(env))).toMatch(/no metrics.*METERING_ENABLED=true and KAFKA_BROKERS/)
 })
 

@@ -36,7 +36,7 @@ it('is made once, readable by its owner alone, and read from then on', () => {
   expect(readFileSync(path, 'utf8')).toBe(made.key)
 })
 
-it('is not replaced when what is there is no key', () => {
+it('is not replaced when what is there is not a key', () => {
   const path = join(directory, 'damaged.key')
   writeFileSync(path, 'cut')
   expect(() => keptKey(path)).toThrow(/damaged\.key contains no key.*SECRETS_KEY/)

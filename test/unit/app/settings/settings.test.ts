@@ -25,7 +25,7 @@ describe('settings', () => {
     expect(settings.nodeEnv).toBe('development')
   })
 
-  it('reports every fault together, each with its name, reason and mend', () => {
+  it('reports every fault together, each with its name, reason and fix', () => {
     const env = { GATEWAY_PORT: '99999', LOG_LEVEL: 'loud', DRAIN_TIMEOUT: 'soon', GATEWAY_URL: 'nowhere' }
     expect(faultsOf(env).sort()).toEqual(['DRAIN_TIMEOUT', 'GATEWAY_PORT', 'GATEWAY_URL', 'LOG_LEVEL'])
     expect(() => readSettings(env)).toThrow(/GATEWAY_PORT: is "99999"\. Use a whole number from 0 to 65535\./)
@@ -47,7 +47,7 @@ describe('settings', () => {
     ).toEqual([])
   })
 
-  it('asks of a gateway that runs apart where its control plane is and who it is, and of nobody else', () => {
+  it('asks of a gateway that runs apart where its control plane is and who it is, and of no one else', () => {
     expect(readSettings({})).toMatchObject({ role: 'all', controlPlane: undefined })
     expect(faultsOf({ ROLE: 'gateway', CONTROL_PLANE_URL: 'nowhere' }).sort()).toEqual([
       'AUTH_ISSUER',

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Call } from '../../../../src/data-plane/http/call.ts'
 import {
+  propagatedHeaders,
   readBaggage,
   readTraceparent,
   readTracestate,
   traceTextsOf,
-  travellingHeaders,
 } from '../../../../src/data-plane/http/trace-context.ts'
 import type { HttpRequest, HttpResponse } from '../../../../src/shared/server/listener.ts'
 
@@ -110,7 +110,7 @@ it('never forwards characters that could end a header', () => {
   )
   fc.assert(
     fc.property(anything, anything, (tracestate, baggage) => {
-      const headers = travellingHeaders({ traceparent: VALID, tracestate, baggage })
+      const headers = propagatedHeaders({ traceparent: VALID, tracestate, baggage })
       for (const value of headers) expect(value).toMatch(/^[\x20-\x7e\t]+$/)
     }),
     { numRuns: 2000 },
@@ -119,8 +119,8 @@ it('never forwards characters that could end a header', () => {
 
 it('takes no state along without a valid parent', () => {
   const texts = { tracestate: 'a=1', baggage: 'b=2' }
-  expect(travellingHeaders({ traceparent: VALID, ...texts })).toEqual(['tracestate', 'a=1', 'baggage', 'b=2'])
-  expect(travellingHeaders({ traceparent: 'nonsense', ...texts })).toEqual(['baggage', 'b=2'])
+  expect(propagatedHeaders({ traceparent: VALID, ...texts })).toEqual(['tracestate', 'a=1', 'baggage', 'b=2'])
+  expect(propagatedHeaders({ traceparent: 'nonsense', ...texts })).toEqual(['baggage', 'b=2'])
 })
 
 describe('a call', () => {

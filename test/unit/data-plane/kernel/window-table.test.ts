@@ -113,7 +113,7 @@ describe('a full table', () => {
     expect(take('c3', 30_000, NOON, MINUTE)).toBe(TAKE_GRANTED)
   })
 
-  test('gives away the slots of the idle only: nothing in flight, no open window, no count of a limit in force', () => {
+  test('reuses the slots of the idle only: nothing in flight, no open window, no count of a limit in force', () => {
     const { take, table, kernel, out } = smallTable({ consumers: 4 })
     expect(take('in-flight', 1000, NOON, { minute: 5 })).toBe(TAKE_GRANTED)
     expect(take('daily', 1000, NOON, { day: 5 })).toBe(TAKE_GRANTED)

@@ -165,7 +165,7 @@ describe('event.proto', () => {
     )
   })
 
-  it('keeps the numbers of its fields for ever', () => {
+  it('never changes the numbers of its fields', () => {
     const proto = readFileSync('src/data-plane/metering/event.proto', 'utf8')
     const fields = [...proto.matchAll(/^ {2}(?:optional )?[\w.]+ (\w+) = (\d+);/gm)].map(
       ([, name, n]) => `${n} ${name}`,

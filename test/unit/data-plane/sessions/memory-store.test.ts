@@ -148,7 +148,7 @@ describe('the keys that sign ids', () => {
     expect(Buffer.from(again.find(keys[5]!.id)!.secret)).toEqual(Buffer.from(keys[5]!.secret))
   })
 
-  it('are made anew where the file is damaged', () => {
+  it('are made again where the file is damaged', () => {
     const file = join(dir, 'damaged.json')
     writeFileSync(file, '[{"id":')
     expect(fileKeyRing(file, () => T0).current().createdAtMs).toBe(T0)

@@ -47,8 +47,8 @@ function control(tenants: readonly TenantShare[], plans: readonly Plan[] = []) {
 }
 
 function compiler(): (content: Partial<SnapshotContent>) => ReturnType<SnapshotCompiler['compile']> {
-  const remembering = new SnapshotCompiler(prepare)
-  return content => remembering.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
+  const caching = new SnapshotCompiler(prepare)
+  return content => caching.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
 }
 const snapshotOf = (fields: Partial<TenantShare> = {}) => compiler()({ control: control([tenant(fields)]) })
 
@@ -270,12 +270,12 @@ describe('tools', () => {
 
   it('that stay are not prepared again, and their lists are the same', () => {
     const prepared: string[] = []
-    const remembering = new SnapshotCompiler(tool => {
+    const caching = new SnapshotCompiler(tool => {
       prepared.push(tool.name)
       return prepare()
     })
     const serve = (content: Partial<SnapshotContent>) =>
-      remembering.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
+      caching.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
     const tools = [alpha!, beta!]
     const first = serve({ tools })
     expect(serve({ tools, plans: [plan('gold', 1)] }).toolsOf('acme')).toBe(first.toolsOf('acme'))

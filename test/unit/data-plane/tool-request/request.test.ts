@@ -157,7 +157,7 @@ describe('other bodies', () => {
     expect(request(tool, { body: '<a/>' }).body).toBe('<a/>')
   })
 
-  it('bytes travel as base64', () => {
+  it('bytes are sent as base64', () => {
     const tool = onlyTool(withBody({ type: 'string', format: 'binary' }, {}, 'application/pdf'))
     expect(Buffer.from(request(tool, { body: 'AAEC' }).body as Uint8Array)).toEqual(Buffer.from([0, 1, 2]))
   })

@@ -22,7 +22,7 @@ describe('a circuit', () => {
     expect(breaker.open).toBe(1)
   })
 
-  it('lets one probe through at a time, and closes when it is answered', () => {
+  it('lets one probe through at a time, and closes when it gets a response', () => {
     const breaker = new CircuitBreaker(OPTIONS)
     failing(breaker, 3, 0)
     const probe = breaker.admit(A, 1_000)
@@ -61,7 +61,7 @@ describe('a circuit', () => {
     expect(breaker.admit(A, 1_000).state).toBe('probe')
   })
 
-  it('is of one upstream alone, and only so many are remembered', () => {
+  it('is of one upstream alone, and only so many are cached', () => {
     const breaker = new CircuitBreaker(OPTIONS)
     for (const origin of ['http://b', 'http://c', A]) failing(breaker, 3, 0, origin)
     expect(['http://b', 'http://c', A].map(origin => breaker.admit(origin, 0).state)).toEqual([

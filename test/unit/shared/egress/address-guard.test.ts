@@ -69,7 +69,7 @@ describe('the address guard', () => {
     )
   })
 
-  it('refuses text that is no address, whatever it is', () => {
+  it('refuses any text that is not an address', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         const refusal = closed.refusal(text, 'x')

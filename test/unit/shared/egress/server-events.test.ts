@@ -48,7 +48,7 @@ describe.each([
   })
 })
 
-it('refuses an event without an end, and counts each event anew', async () => {
+it('refuses an event without an end, and counts each event again', async () => {
   const short = `data: ${'x'.repeat(80)}\n\n`
   expect(await eventsOf(short.repeat(50), 64, 100)).toHaveLength(50)
   await expect(eventsOf(`data: ${'x'.repeat(200)}`, 64, 100)).rejects.toThrow(/longer than 100/)

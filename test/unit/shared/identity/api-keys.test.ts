@@ -1,4 +1,4 @@
-/** Which API keys are let in, how long one is remembered, and what its text looks like. */
+/** Which API keys are let in, how long one is cached, and what its text looks like. */
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -81,7 +81,7 @@ describe('verifying a key', () => {
     expect(lookups()).toBe(1)
   })
 
-  it('refuses every other secret behind a known prefix, remembered or not', () => {
+  it('refuses every other secret behind a known prefix, cached or not', () => {
     const entry = known()
     const { verifier } = verifierOf(entry)
     const flip = (at: number): string => {
@@ -145,7 +145,7 @@ describe('verifying a key', () => {
     expect(lookups()).toBe(4)
   })
 
-  it('remembers no more than its capacity', () => {
+  it('caches no more than its capacity', () => {
     const entries = Array.from({ length: 150 }, () => known())
     const { verifier, lookups } = verifierOf(...entries)
     for (const entry of entries) verifier.verify(entry.key, 0)
@@ -163,17 +163,19 @@ describe('verifying a key', () => {
       lookup: async prefix => (prefix === entry.prefix ? entry.record : undefined),
     })
     expect(await later.verify(entry.key, 0)).toMatchObject({ kind: 'api_key' })
-    const rejecting = createApiKeyVerifier({ lookup: () => Promise.reject(new Error('store is away')) })
+    const rejecting = createApiKeyVerifier({
+      lookup: () => Promise.reject(new Error('store is unavailable')),
+    })
     expect(await rejecting.verify(entry.key, 0)).toMatchObject({ reason: 'api_key_invalid' })
     const throwing = createApiKeyVerifier({
       lookup: () => {
-        throw new Error('store is away')
+        throw new Error('store is unavailable')
       },
     })
     expect(throwing.verify(entry.key, 0)).toMatchObject({ reason: 'api_key_invalid' })
   })
 
-  it('does not bring back a key that was forgotten while its lookup ran', async () => {
+  it('does not bring back a key that was evicted while its lookup ran', async () => {
     const entry = known()
     let respond: (record: ApiKeyRecord | undefined) => void = () => {}
     const answers: (ApiKeyRecord | undefined)[] = [entry.record, undefined]
@@ -192,7 +194,7 @@ describe('verifying a key', () => {
     expect(await next).toMatchObject({ reason: 'api_key_invalid' })
   })
 
-  it('answers any text with a refusal and never throws', () => {
+  it('responds to any text with a refusal and never throws', () => {
     const { verifier, lookups } = verifierOf(known())
     fc.assert(
       fc.property(

@@ -36,7 +36,7 @@ describe('the mapping', () => {
     expect(map({ sub: undefined, azp: 'a' })).toMatchObject({ consumer: 'a', subject: 'a' })
   })
 
-  it('names the tenant by tenant_id, else tenant, and refuses one that is no text', () => {
+  it('names the tenant by tenant_id, else tenant, and refuses one that is not text', () => {
     expect(map({ tenant_id: 't', tenant: 'u' })).toMatchObject({ tenant: 't' })
     expect(map({ tenant: 'u' })).toMatchObject({ tenant: 'u' })
     expect(map({ tenant_id: '' })).toMatchObject({ tenant: undefined })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type Principal, principal } from '../../../../src/model/principal.ts'
 import { CredentialMemory } from '../../../../src/shared/identity/credential-cache.ts'
 
-const somebody = (subject: string): Principal =>
+const principalOf = (subject: string): Principal =>
   principal({
     kind: 'token',
     subject,
@@ -20,7 +20,7 @@ const memoryOf = (capacity: number) => new CredentialMemory({ capacity, tailChar
 
 describe('the credential memory', () => {
   it('gives back exactly what was put in, never anything for another text', () => {
-    // Many texts with the same tail, so that the fingerprint alone cannot tell them apart.
+    // Many texts with the same tail, so that the fingerprint alone cannot distinguish them.
     const text = fc
       .tuple(fc.string({ maxLength: 4 }), fc.constantFrom('', 'sametail-sametail'))
       .map(([head, tail]) => head + tail)
@@ -29,7 +29,7 @@ describe('the credential memory', () => {
         const memory = memoryOf(16)
         const model = new Map<string, { principal: Principal; untilMs: number }>()
         for (const [token, untilMs] of puts) {
-          const who = somebody(token)
+          const who = principalOf(token)
           memory.set(token, who, untilMs, -1)
           model.set(token, { principal: who, untilMs })
         }
@@ -50,7 +50,7 @@ describe('the credential memory', () => {
   it('holds 4,096 tokens in use nearly all at once', () => {
     const memory = memoryOf(8192)
     const tokens = Array.from({ length: 4096 }, (_, at) => `${'h'.repeat(20)}.${at}.${hash(at)}`)
-    for (const token of tokens) memory.set(token, somebody(token), 1000, 0)
+    for (const token of tokens) memory.set(token, principalOf(token), 1000, 0)
     const held = tokens.filter(token => memory.get(token, 1)?.subject === token)
     expect(held.length).toBeGreaterThan(4070)
     expect(memory.size).toBe(held.length)
@@ -60,15 +60,15 @@ describe('the credential memory', () => {
 
   it('takes nothing that is over already', () => {
     const memory = memoryOf(16)
-    memory.set('abcdefg', somebody('a'), 5, 5)
-    memory.set('short', somebody('a'), 10, 5)
+    memory.set('abcdefg', principalOf('a'), 5, 5)
+    memory.set('short', principalOf('a'), 10, 5)
     expect(memory.size).toBe(0)
   })
 
   it('stays within its bound under a flood of colliding tails and still serves the newest', () => {
     const memory = memoryOf(64)
     for (let at = 0; at < 10_000; at++)
-      memory.set(`${at}-the-very-same-tail`, somebody(String(at)), 1000 + at, 0)
+      memory.set(`${at}-the-very-same-tail`, principalOf(String(at)), 1000 + at, 0)
     expect(memory.size).toBeLessThanOrEqual(64)
     expect(memory.get('9999-the-very-same-tail', 1)?.subject).toBe('9999')
   })

@@ -64,7 +64,7 @@ describe('good tokens', () => {
     expect(verifier.verify(`${token}`, Date.now())).toBe(first)
   })
 
-  it('answers a token at first sight without waiting when the keys are at hand', async () => {
+  it('verifies a new token without waiting when the keys are at hand', async () => {
     expect(verifier.verify(await sign(rs256, claims()), Date.now())).not.toBeInstanceOf(Promise)
   })
 
@@ -104,7 +104,7 @@ describe('tokens that are refused', () => {
       'invalid_audience',
       () => sign(rs256, { ...claims(), aud: `${AUDIENCE}x` }),
     ],
-    'with an audience that is no text': [
+    'with an audience that is not text': [
       'invalid_audience',
       () => sign(rs256, { ...claims(), aud: { 0: AUDIENCE } as never }),
     ],
@@ -125,14 +125,14 @@ describe('tokens that are refused', () => {
       'token_claims',
       () => sign(rs256, { ...claims(), tenant_id: ['a', 'b'] }),
     ],
-    'without anybody': ['token_claims', () => sign(rs256, without('sub', 'azp'))],
+    'without a subject': ['token_claims', () => sign(rs256, without('sub', 'azp'))],
     'alg none': ['token_algorithm', () => new UnsecuredJWT(claims()).encode()],
     'alg None with a signature': ['token_algorithm', () => `${b64({ alg: 'None' })}.${b64(claims())}.AAAA`],
     'alg of an object prototype': [
       'token_algorithm',
       () => `${b64({ alg: 'constructor' })}.${b64(claims())}.AAAA`,
     ],
-    'alg that is no text': ['token_malformed', () => `${b64({ alg: ['RS256'] })}.${b64(claims())}.AAAA`],
+    'alg that is not text': ['token_malformed', () => `${b64({ alg: ['RS256'] })}.${b64(claims())}.AAAA`],
     'HS256 signed with the public key': ['token_algorithm', signedWithPublicKey],
     'HS256 under the kid of an RSA key': [
       'token_algorithm',
@@ -190,7 +190,7 @@ describe('tokens that are refused', () => {
       () => `${b64({ alg: 'RS256', kid: rs256.kid, b64: false })}.${b64(claims())}.AAAA`,
     ],
     'a logout token': ['token_malformed', () => sign(rs256, claims(), { typ: 'logout+jwt' })],
-    'kid that is no text': [
+    'kid that is not text': [
       'token_malformed',
       () => `${b64({ alg: 'RS256', kid: 1 })}.${b64(claims())}.AAAA`,
     ],
@@ -226,7 +226,7 @@ describe('tokens that are refused', () => {
   function without(...names: string[]) {
     return Object.fromEntries(Object.entries(claims()).filter(([name]) => !names.includes(name)))
   }
-  /** The classic confusion: the public key, which everybody knows, used as the secret of an HMAC. */
+  /** The classic confusion: the public key, which everyone knows, used as the secret of an HMAC. */
   function signedWithPublicKey(): string {
     const pem = createPublicKey({ key: rs256.jwk as never, format: 'jwk' }).export({
       type: 'spki',

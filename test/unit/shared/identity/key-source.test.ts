@@ -1,4 +1,4 @@
-/** What happens to tokens while the provider is slow, broken, away, or changes its keys; against a real HTTP key set. */
+/** What happens to tokens while the provider is slow, broken, unavailable, or changes its keys; against a real HTTP key set. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { goodClaims, makeKey, sign, startProvider, type TestProvider, verifierFor } from './provider.ts'
 
@@ -37,7 +37,7 @@ describe('before the first keys', () => {
     expect(await outcome(using, token)).toBe('accepted')
   })
 
-  it('says keys_unavailable at once, without a fetch per token, when nobody listens', async () => {
+  it('says keys_unavailable at once, without a fetch per token, when no one listens', async () => {
     const { started, keys } = await provider('a')
     const token = await sign(keys[0]!, goodClaims(started))
     await started.close()
@@ -91,7 +91,7 @@ describe('an unknown kid', () => {
   })
 })
 
-describe('while the provider is away', () => {
+describe('while the provider is unavailable', () => {
   it('goes on with the keys it has, although they are stale, and says so for a key it does not know', async () => {
     const { started, keys } = await provider('a', 'b')
     started.keys = [keys[0]!.jwk]
@@ -111,7 +111,7 @@ describe('while the provider is away', () => {
     expect(await outcome(using, await sign(keys[1]!, goodClaims(started)))).toBe('accepted')
   })
 
-  it('keeps the old keys when the answer is no key set', async () => {
+  it('keeps the old keys when the response is not a key set', async () => {
     const { started, keys } = await provider('a')
     const using = verifier(started, { refreshMs: 20, cooldownMs: 20 })
     using.start()
@@ -129,7 +129,7 @@ describe('while the provider is away', () => {
 })
 
 describe('a published key that is withdrawn', () => {
-  it('takes the tokens it signed along, remembered ones too', async () => {
+  it('takes the tokens it signed along, cached ones too', async () => {
     const { started, keys } = await provider('a', 'b')
     const using = verifier(started, { refreshMs: 30 })
     using.start()

@@ -23,13 +23,13 @@ export async function makeKey(alg: string, kid = `${alg}-1`): Promise<TestKey> {
 
 export interface TestProvider {
   readonly issuer: string
-  /** What the key set answers with; changed by tests. */
+  /** What the key set responds with; changed by tests. */
   keys: JWK[]
-  /** Status of every answer, 200 unless a test breaks it. */
+  /** Status of every response, 200 unless a test breaks it. */
   status: number
   /** Raw body instead of the key set. */
   body: string | undefined
-  /** Milliseconds before each answer. */
+  /** Milliseconds before each response. */
   delayMs: number
   /** Requests for the key set. */
   fetches: number

@@ -123,12 +123,12 @@ describe('uniqueItems', () => {
     expect(typed({ tags: ['a', 'b'] })).toEqual([])
   })
 
-  it('is not asserted when it is false, nor of what is no array', () => {
+  it('is not asserted when it is false, nor of what is not an array', () => {
     expect(compileValidator({ uniqueItems: false })([1, 1])).toEqual([])
     expect(compileValidator({ uniqueItems: true })('aa')).toEqual([])
   })
 
-  it('judges the same array anew after it was changed', () => {
+  it('judges the same array again after it was changed', () => {
     const list: unknown[] = [{ a: 1 }, { a: 2 }]
     expect(validate(list)).toEqual([])
     list[1] = { a: 1 }

@@ -44,7 +44,7 @@ describe('a validator', () => {
 })
 
 describe('hostile input', () => {
-  it('a pattern that would blow up answers at once', () => {
+  it('a pattern with exponential backtracking ends at once', () => {
     const validate = compileValidator({ type: 'string', pattern: '^(a|a)*$|^(a+)+$' })
     const before = performance.now()
     expect(validate(`${'a'.repeat(50_000)}!`)).toHaveLength(1)

@@ -90,7 +90,7 @@ describe('toolgate policy with a decision log', () => {
     return dir
   }
 
-  /** The shipped policy with `tools.call` for nobody but admins. */
+  /** The shipped policy with `tools.call` for admins only. */
   function stricter(): string {
     const { data } = readBundle(readFileSync(SHIPPED)) as { data: { toolgate: { operations: object } } }
     const operations = { ...data.toolgate.operations, 'tools.call': { all: ['admin'] } }

@@ -1,4 +1,4 @@
-/** Remembered decisions: found again for the same facts, for no other, and never more than allowed. */
+/** Cached decisions: found again for the same facts, for no other, and never more than allowed. */
 import { describe, expect, it } from 'vitest'
 import { unavailable } from '../../../../src/shared/policy/decision.ts'
 import { DecisionCache } from '../../../../src/shared/policy/decision-cache.ts'
@@ -21,14 +21,14 @@ const ALL_BUT_THE_CHANGING = INPUT_PATHS.filter(
   path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
 )
 
-/** Remembers for the first input, asks for the second under the same keys. */
+/** Caches for the first input, asks for the second under the same keys. */
 function foundFor(reads: readonly string[], cached: InputParts, asked: InputParts): boolean {
   const cache = new DecisionCache(readsOf(reads), 100)
   cache.cache(inputOf(cached), 'caller', 7, YES)
   return cache.find(inputOf(asked), 'caller', 7) === YES
 }
 
-describe('a remembered decision', () => {
+describe('a cached decision', () => {
   it('is found by the same keys and facts', () => {
     expect(foundFor(SHIPPED_READS, {}, {})).toBe(true)
   })
@@ -88,7 +88,7 @@ describe('a remembered decision', () => {
   })
 })
 
-describe('nothing is remembered', () => {
+describe('nothing is cached', () => {
   it.each(['context.time', 'context.arguments.amount', ''])('when rules read %j', path => {
     expect(foundFor([path], {}, {})).toBe(false)
   })
@@ -99,13 +99,13 @@ describe('nothing is remembered', () => {
     expect(cache.size).toBe(0)
   })
 
-  it('about a tool with a hint that nobody compares', () => {
+  it('about a tool with a hint that no one compares', () => {
     const parts = { resource: { annotations: { readOnlyHint: true, myOwnHint: 1 } } }
     expect(foundFor(SHIPPED_READS, parts, parts)).toBe(false)
   })
 })
 
-describe('the number of remembered decisions', () => {
+describe('the number of cached decisions', () => {
   it('stays within its bound, and the oldest caller’s go first', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
     for (let caller = 0; caller < 7; caller++) {
@@ -125,7 +125,7 @@ describe('the number of remembered decisions', () => {
     }
   })
 
-  it('is told when they are forgotten, and then there are none', () => {
+  it('is reported when they are cleared, and is then 0', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 10)
     for (let tool = 0; tool < 4; tool++) cache.cache(inputOf(), 'caller', tool, YES)
     cache.cache(inputOf(), 'caller', 0, YES)

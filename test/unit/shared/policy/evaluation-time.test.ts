@@ -25,7 +25,7 @@ describe('an evaluation that the machine interrupts', () => {
   ])('%s is a decision all the same', async (_, readings, pauseMs) => {
     const failures: string[] = []
     const engine = createOpaWasmEngine({
-      // a busy test machine adds pauses of its own
+      // a busy test machine adds its own pauses
       maxEvaluationMs: 15,
       onFailure: (failure, detail) => failures.push(`${failure}: ${detail}`),
     })

@@ -36,10 +36,10 @@ describe('a follower', () => {
     expect(follower.shadow).toBeUndefined()
   })
 
-  it('decides by what is prepared when it is activated, and tells its listeners', async () => {
+  it('decides by what is prepared when it is activated, and notifies its listeners', async () => {
     await open()
-    const told: string[] = []
-    follower.onSwap(policy => told.push((policy.decide(inputOf(), 'acme', 0) as Decision).revision))
+    const seen: string[] = []
+    follower.onSwap(policy => seen.push((policy.decide(inputOf(), 'acme', 0) as Decision).revision))
     for (const change of [
       { slot: PLATFORM, bundle: costly({}, 'p2') },
       { slot: ACME, bundle: costly({}, 'a1') },
@@ -52,7 +52,7 @@ describe('a follower', () => {
       follower.activate()
       follower.activate()
     }
-    expect(told).toEqual(['p2', 'p2+a1', 'p2+a2', 'p2'])
+    expect(seen).toEqual(['p2', 'p2+a1', 'p2+a2', 'p2'])
     await follower.prepare({ slot: ACME, bundle: null })
     follower.activate()
     expect(decide()).toMatchObject({ allow: false, unavailable: true })
@@ -97,7 +97,7 @@ describe('a follower', () => {
     expect(decide().revision).toBe('p2')
   })
 
-  it('shows a candidate what the policy decides, and forgets its counts when it is replaced', async () => {
+  it('shows a candidate what the policy decides, and resets its counts when it is replaced', async () => {
     await open()
     const candidate = async (revision: string | undefined) => {
       const bundle = revision === undefined ? undefined : costly({}, revision)

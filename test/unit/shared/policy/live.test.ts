@@ -32,7 +32,7 @@ function named(revision: string): Buffer {
 }
 
 describe('a live policy', () => {
-  it('serves another bundle once it is prepared, and tells of it', async () => {
+  it('serves another bundle once it is prepared, and notifies of it', async () => {
     const policy = await open()
     const before = policy.current
     const reported: string[] = []
@@ -66,8 +66,8 @@ describe('a live policy', () => {
     expect(policy.status).toMatchObject({ revision, swaps: 0, rejected: 1 })
     expect(policy.status.fault).toMatch(/truncated.*Build it with/)
     expect(policy.current.policy.decide(inputOf(), 'k', 0)).toMatchObject({ allow: true, revision })
-    policy.unreachable('the disk is away')
-    expect(policy.status.fault).toBe('the disk is away')
+    policy.unreachable('the disk is unavailable')
+    expect(policy.status.fault).toBe('the disk is unavailable')
     await policy.offer(named('third'))
     expect(policy.status).toMatchObject({ revision: 'third', fault: undefined })
   })
@@ -129,7 +129,7 @@ describe('a live policy', () => {
     expect(policy.status.fault).toBe('the host is down')
   })
 
-  it('tries the first bundle only when told to', async () => {
+  it('tries the first bundle only when requested', async () => {
     const trial = () => Promise.reject(new Error('it took too long'))
     await (await open({ trial })).close()
     await expect(open({ trial, trialFirst: true })).rejects.toThrow('it took too long')

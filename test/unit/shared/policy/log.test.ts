@@ -144,7 +144,7 @@ describe('arguments in the log', () => {
     return entryOf('id', AT, inputOf({ context: { arguments: given } }), ALLOWED, keep)
   }
 
-  it('are masked where their names tell, or they are long', () => {
+  it('are masked where their names require it, or they are long', () => {
     const entry = logged('masked')
     expect(entry.masked).toBe(true)
     expect(entry.input.context.arguments).toEqual({

@@ -59,7 +59,7 @@ function prepared(
 }
 
 describe('asked in OPA’s form', () => {
-  it('sends the whole input and asks which revision answers', async () => {
+  it('sends the whole input and asks which revision decides', async () => {
     const policy = await prepared()
     reply = {
       body: JSON.stringify({
@@ -103,12 +103,12 @@ describe('asked in AuthZEN’s form', () => {
 describe('a server that does not give a decision denies', () => {
   it.each<[string, OpaResponse, PolicyFailure]>([
     ['when it has none', { body: '{}' }, 'undefined'],
-    ['when it answers no JSON', { body: 'allow' }, 'malformed'],
-    ['when allow is no boolean', { body: '{"result":{"allow":"true"}}' }, 'malformed'],
-    ['when it answers a bare true', { body: '{"result":true}' }, 'malformed'],
+    ['when the response is not JSON', { body: 'allow' }, 'malformed'],
+    ['when allow is not a boolean', { body: '{"result":{"allow":"true"}}' }, 'malformed'],
+    ['when the response is a bare true', { body: '{"result":true}' }, 'malformed'],
     ['when it fails', { status: 500, body: '{"result":{"allow":true}}' }, 'unreachable'],
     ['when it sends elsewhere', { status: 302, body: '' }, 'unreachable'],
-    ['when it answers too much', { body: `"${'x'.repeat(1_100_000)}"` }, 'too_large'],
+    ['when the response is too large', { body: `"${'x'.repeat(1_100_000)}"` }, 'too_large'],
   ])('%s', async (_, given, failure) => {
     reply = given
     const decision = await (await prepared()).decide(inputOf(), 'caller', 1)
@@ -127,7 +127,7 @@ describe('a server that does not give a decision denies', () => {
     expect(failures).toEqual(['overtime'])
   })
 
-  it('when nobody listens', async () => {
+  it('when no one listens', async () => {
     const policy = await prepared(undefined, { url: 'http://127.0.0.1:1/v1/data/x' })
     expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
     expect(failures).toEqual(['unreachable'])
@@ -142,7 +142,7 @@ describe('a server that does not give a decision denies', () => {
 })
 
 describe('a server that keeps failing', () => {
-  it('is left alone for a while, then tried once, and asked again when it answers', async () => {
+  it('is left alone for a while, then tried once, and asked again when it responds', async () => {
     let nowMs = 0
     const policy = await prepared(undefined, { now: () => nowMs })
     const ask = async () => (await policy.decide(inputOf(), 'caller', 1)).allow
@@ -165,7 +165,7 @@ describe('a server that keeps failing', () => {
 })
 
 describe('many questions at once', () => {
-  it('are all answered, no more than allowed on their way together', async () => {
+  it('all get a response, no more than allowed in flight', async () => {
     let inside = 0
     let max = 0
     server.on('request', (_, response) => {

@@ -19,10 +19,10 @@ describe('a bundle is refused', () => {
   const shipped = readFileSync(SHIPPED)
 
   it.each<[string, Uint8Array, RegExp]>([
-    ['when it is no gzip file', Buffer.from('not a bundle'), /it is not a gzip file/],
+    ['when it is not a gzip file', Buffer.from('not a bundle'), /it is not a gzip file/],
     ['when it is truncated', shipped.subarray(0, shipped.length / 2), /it is truncated/],
     ['without a manifest', altered({ '.manifest': undefined }), /"\.manifest" is missing/],
-    ['when its manifest is no JSON', altered({ '.manifest': '{' }), /"\.manifest" is not JSON/],
+    ['when its manifest is not JSON', altered({ '.manifest': '{' }), /"\.manifest" is not JSON/],
     ['when its manifest is a list', altered({ '.manifest': '[]' }), /\.manifest is not an object/],
     ['when it holds no module', altered({ '.manifest': '{"revision":"1"}' }), /names no WebAssembly module/],
     [
@@ -33,13 +33,13 @@ describe('a bundle is refused', () => {
     ['when its module is damaged', altered({ 'policy.wasm': '\0asm nonsense' }), /its module is damaged/],
     // the smallest module there is: magic and version
     [
-      'when its module is no policy',
+      'when its module is not a policy',
       altered({ 'policy.wasm': Buffer.from('0061736d01000000', 'hex') }),
       /exports no opa_eval/,
     ],
-    ['when its data is no JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is not JSON/],
+    ['when its data is not JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is not JSON/],
     [
-      'when its reads are no list',
+      'when its reads are not a list',
       altered({
         '.manifest': manifestWith(manifest => {
           manifest.wasm = [
@@ -110,7 +110,7 @@ describe('a bundle without what policy:build adds', () => {
     expect(policy.cached).toBe(1)
   })
 
-  it('remembers nothing when it does not declare what it reads', async () => {
+  it('caches nothing when it does not declare what it reads', async () => {
     const undeclared = altered({
       '.manifest': manifestWith(manifest => {
         manifest.wasm = [{ entrypoint: 'toolgate/decision', module: 'policy.wasm' }]
@@ -137,14 +137,14 @@ describe('a policy that misbehaves', () => {
 
   it.each<[string, string, PolicyFailure]>([
     ['is undefined', 'nothing', 'undefined'],
-    ['answers a text for allow', 'not_boolean', 'malformed'],
-    ['answers a number for allow', 'number', 'malformed'],
-    ['answers a bare true', 'bare', 'malformed'],
-    ['answers reasons of another shape', 'malformed_reason', 'malformed'],
-    ['answers obligations of another shape', 'malformed_obligations', 'malformed'],
+    ['returns a text for allow', 'not_boolean', 'malformed'],
+    ['returns a number for allow', 'number', 'malformed'],
+    ['returns a bare true', 'bare', 'malformed'],
+    ['returns reasons of another shape', 'malformed_reason', 'malformed'],
+    ['returns obligations of another shape', 'malformed_obligations', 'malformed'],
     ['contradicts itself', 'conflict', 'trap'],
     ['takes more memory than it may', 'much_memory', 'trap'],
-    ['answers more than can be read', 'huge_answer', 'too_large'],
+    ['returns more than can be read', 'huge_answer', 'too_large'],
   ])('and %s denies', async (_, action, failure) => {
     const { decision, failures } = await asked(action, { maxEvaluationMs: 2000 })
     expect(decision).toMatchObject({ allow: false, unavailable: true })

@@ -30,9 +30,9 @@ describe('reads', () => {
     ['context.arguments.amount'],
     ['context'],
     [''],
-  ])('of %j are not remembered', path => expect(readsOf([path]).cacheable).toBe(false))
+  ])('of %j are not cached', path => expect(readsOf([path]).cacheable).toBe(false))
 
-  it('of everything else are remembered', () => {
+  it('of everything else are cached', () => {
     const paths = INPUT_PATHS.filter(
       path => !['context.time', 'context.arguments', 'context.answers'].includes(path),
     )

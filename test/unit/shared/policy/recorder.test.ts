@@ -53,19 +53,19 @@ describe('what is kept', () => {
     expect([true, {}, false, undefined].map(obliged)).toEqual([true, true, false, false])
   })
 
-  it('is told to the other observer whether it is kept or not', () => {
-    const told: boolean[] = []
-    const both = recorder({ also: (_, decision) => told.push(decision.allow) })
+  it('reaches the other observer whether it is kept or not', () => {
+    const seen: boolean[] = []
+    const both = recorder({ also: (_, decision) => seen.push(decision.allow) })
     both.decided(inputOf(), ALLOWED, 1)
     both.decided(inputOf(), DENIED, 1)
-    expect(told).toEqual([true, false])
+    expect(seen).toEqual([true, false])
   })
 
   it.each<[KeepArguments, unknown, unknown, boolean | undefined]>([
     ['all', { n: LONG }, { sure: 'yes' }, undefined],
     ['masked', { n: '[masked]' }, undefined, true],
     ['none', undefined, undefined, true],
-  ])('of arguments and answers with %s', (keep, args, answers, masked) => {
+  ])('of arguments and client results %s', (keep, args, answers, masked) => {
     const context = { arguments: { n: LONG }, answers: { sure: 'yes' } } as never
     const entry = entryOf('i', 1, inputOf({ context }), DENIED, keep)
     expect([entry.input.context.arguments, entry.input.context.answers, entry.masked]).toEqual([
@@ -186,9 +186,9 @@ describe('what was kept', () => {
   })
 
   it('is in files that are named as such, or in none', () => {
-    expect(() => filesOf(join(dir, 'none'))).toThrow(/no decision log at/)
+    expect(() => filesOf(join(dir, 'none'))).toThrow(/no decision log was written there/)
     writeFileSync(join(dir, 'other.ndjson'), '')
-    expect(() => filesOf(dir)).toThrow(/no decision log in/)
+    expect(() => filesOf(dir)).toThrow(/holds no decision log/)
     expect(filesOf(join(dir, 'other.ndjson'))).toEqual([join(dir, 'other.ndjson')])
     for (const name of [
       'decisions.ndjson',
@@ -207,7 +207,7 @@ describe('a recorded policy', () => {
   it.each([
     ['at once', () => ({ allow: false })],
     ['later', async () => ({ allow: false })],
-  ])('decides as the policy does, %s, and tells of it', async (_, decide) => {
+  ])('decides as the policy does, %s, and reports it', async (_, decide) => {
     const seen: unknown[] = []
     let closed = false
     const policy = { ...aPolicy(decide), cached: 3, clearCache: () => 3, close: () => (closed = true) }

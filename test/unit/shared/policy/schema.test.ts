@@ -1,4 +1,4 @@
-/** What rego authors are told of the input (schemas/input.json) is what TypeScript sends. */
+/** What rego authors read about the input (schemas/input.json) is what TypeScript sends. */
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ const schema = JSON.parse(
 ) as Schema
 const validate = new Ajv({ allErrors: true }).compile(schema)
 
-/** Paths of what has no parts of its own, except that hints and arguments are one path each. */
+/** Paths of what has no parts, except that hints and arguments are one path each. */
 function leaves(of: Schema, path: string): string[] {
   if (of.properties === undefined || path.endsWith('.annotations')) return [path]
   return Object.entries(of.properties).flatMap(([name, part]) =>

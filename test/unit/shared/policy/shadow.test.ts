@@ -1,4 +1,4 @@
-/** A candidate in the shadow: it counts what would flip, in the background, and stands in nobody's way. */
+/** A candidate in the shadow: it counts what would flip, in the background, and delays no call. */
 import { describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
 import { joinedStatus, ShadowPolicy } from '../../../../src/shared/policy/live/shadow.ts'

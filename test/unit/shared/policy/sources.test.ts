@@ -117,7 +117,7 @@ describe('a source that is watched', () => {
 
   it('offers nothing that was read while it was being stopped', async () => {
     const taken: unknown[] = []
-    let answer: (bundle: Uint8Array) => void = () => {}
+    let respond: (bundle: Uint8Array) => void = () => {}
     const reading = new Promise<void>(resolve => {
       watching = watchSource(
         {
@@ -125,7 +125,7 @@ describe('a source that is watched', () => {
           read() {
             resolve()
             return new Promise<Uint8Array>(done => {
-              answer = done
+              respond = done
             })
           },
         },
@@ -136,7 +136,7 @@ describe('a source that is watched', () => {
     })
     await reading
     const stopped = watching.stop()
-    answer(Buffer.from('late'))
+    respond(Buffer.from('late'))
     await stopped
     expect(taken).toEqual([])
   })

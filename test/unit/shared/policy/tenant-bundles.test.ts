@@ -90,7 +90,7 @@ describe('bundles of tenants', () => {
     expect(bundles.status).toEqual([{ tenant: 'acme', revision: 'a1' }])
   })
 
-  it('that cannot replace a good one leave it serving; another file begins to count anew', async () => {
+  it('that cannot replace a good one leave it serving; another file begins to count again', async () => {
     put('acme.tar.gz', costly({}, 'a1'))
     put('globex.tar.gz', 'bad')
     await bundles.refresh()

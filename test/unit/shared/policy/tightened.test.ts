@@ -24,7 +24,7 @@ function decide(
   ) as Decision
 }
 
-describe('a tenant with a bundle of its own', () => {
+describe('a tenant with its own bundle', () => {
   it('is none of it where there are no such bundles', () => {
     const platform = says({})
     expect(tightened(platform, new Map())).toBe(platform)
@@ -149,7 +149,7 @@ describe('a tenant with a bundle of its own', () => {
     expect(policy.decide(inputOf(), 'k', 0)).toBe(policy.decide(inputOf(), 'k', 1))
   })
 
-  it('waits for an engine that answers later', async () => {
+  it('waits for an engine that responds later', async () => {
     const later = aPolicy(async () => denies('later'))
     const policy = tightened(
       aPolicy(async () => ({})),
@@ -166,13 +166,13 @@ describe('a tenant with a bundle of its own', () => {
     expect(decide({}, { acme: {} }, same).revision).toBe('platform+acme')
   })
 
-  it('counts and forgets what all its parts remember', () => {
-    let forgotten = 0
+  it('counts and clears what all its parts cache', () => {
+    let cleared = 0
     const part = (cached: number): PreparedPolicy => ({
       ...says({}),
       cached,
       clearCache: () => {
-        forgotten++
+        cleared++
         return cached
       },
     })
@@ -186,6 +186,6 @@ describe('a tenant with a bundle of its own', () => {
     )
     expect(policy.cached).toBe(111)
     expect(policy.clearCache()).toBe(111)
-    expect(forgotten).toBe(3)
+    expect(cleared).toBe(3)
   })
 })

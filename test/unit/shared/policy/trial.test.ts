@@ -1,4 +1,4 @@
-/** A bundle is tried where it can do no harm: what never ends, breaks, or answers too much is told, and the next one is tried all the same. */
+/** A bundle is tried where it can do no harm: what never ends, breaks, or returns too much is reported, and the next one is tried nevertheless. */
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createBundleTrial } from '../../../../src/shared/policy/opa-wasm/trial.ts'
@@ -32,7 +32,7 @@ describe('the trial of a bundle', { timeout: 120_000 }, () => {
     ['huge_answer', /cannot decide about huge_answer get_order \((too_large|overtime): /],
     ['nothing_of_the_kind', /cannot decide about nothing_of_the_kind get_order \(undefined: /],
     ['not_boolean', /cannot decide about not_boolean get_order \(malformed: /],
-  ])('tells of what fails on a question that was asked of late: %s', async (action, reason) => {
+  ])('reports what fails on a recent question: %s', async (action, reason) => {
     await expect(trial.run(misbehaving, asks(action))).rejects.toThrow(reason)
   })
 

@@ -1,5 +1,5 @@
 /**
- * The common timer: nothing is late before its time, nothing is forgotten, and what was forgotten never fires.
+ * The common timer: nothing is late before its time, nothing is removed, and what was removed never fires.
  */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Deadlines, NOT_WATCHED, type Watched } from '../../../../src/shared/server/deadlines.ts'
@@ -41,7 +41,7 @@ it('fires after the time-out, within half of it more', () => {
   expect(late).toHaveLength(3)
 })
 
-it('never fires for what was forgotten, wherever it stood', () => {
+it('never fires for what was removed, wherever it stood', () => {
   const items = ['a', 'b', 'c', 'd', 'e'].map(item)
   for (const one of items) deadlines.watch(one)
   for (const at of [0, 2, 4]) deadlines.unwatch(items[at]!)
@@ -50,7 +50,7 @@ it('never fires for what was forgotten, wherever it stood', () => {
   expect(late).toEqual(['b', 'd'])
 })
 
-it('starts the time anew when an item is watched again', () => {
+it('starts the time again when an item is watched again', () => {
   const [a, b] = [item('a'), item('b')]
   deadlines.watch(a)
   deadlines.watch(b)

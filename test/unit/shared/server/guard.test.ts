@@ -53,7 +53,7 @@ describe('checkHead', () => {
     'é',
   ])('refuses the host %j', host => expect(check(request({ rawHeaders: ['host', host] }))).toBe('host'))
 
-  it('remembers a sound host without taking an unsound one for it', () => {
+  it('caches a sound host without taking an unsound one for it', () => {
     expect(check(request({ rawHeaders: ['host', 'again'] }))).toBe(0)
     expect(check(request({ rawHeaders: ['host', 'again'] }))).toBe(0)
     expect(check(request({ rawHeaders: ['host', 'again '] }))).toBe('host')
@@ -134,7 +134,7 @@ describe('checkHead', () => {
     )
   })
 
-  it('has an answer only for what was too big', () => {
+  it('responds only to what was too big', () => {
     expect(statusOf('url_too_long')).toBe(414)
     expect(statusOf('headers_too_large')).toBe(431)
     for (const refusal of ['host', 'content_length', 'transfer_encoding', 'method', 'url'] as const) {

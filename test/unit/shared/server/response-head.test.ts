@@ -1,4 +1,4 @@
-/** Heads of answers: rendered exactly, and never with a line that the handler did not mean. */
+/** Heads of responses: rendered exactly, and never with a line that the handler did not mean. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { checkHeaders, isBodiless, renderHead } from '../../../../src/shared/server/response-head.ts'
@@ -42,12 +42,12 @@ it('names what is wrong', () => {
   expect(() => renderHead(Number.NaN, [])).toThrow(/status NaN/)
 })
 
-it('goes on checking names when it has seen more than it remembers', () => {
+it('goes on checking names when it has seen more than it caches', () => {
   for (let n = 0; n < 2_000; n++) renderHead(200, [`x-${n}`, ''])
   expect(() => renderHead(200, ['x-\n', ''])).toThrow(/token/)
   expect(renderHead(200, ['x-1999', 'b'])).toBe('200 OK\r\nx-1999: b')
 })
 
-it('knows the answers that have no body', () => {
+it('knows the responses that have no body', () => {
   expect([200, 202, 204, 205, 304, 404].filter(isBodiless)).toEqual([204, 304])
 })

@@ -40,7 +40,7 @@ function notify(metrics: CallMetrics, all: readonly Finding[]): void {
   }
 }
 
-/** Lines of the metrics that both have; which series comes first is nobody's promise. */
+/** Lines of the metrics that both have; the order of series is not defined. */
 function linesOf(text: string): string[] {
   const names =
     /platform_(requests|outcomes|rate_limited|quota_exceeded)_total|platform_(request|backend|stage)_duration/
@@ -59,7 +59,7 @@ it('says what the library says, line by line, whatever was counted', async () =>
       notify(library, all)
       const text = await ours.registry.metrics()
       expect(linesOf(text)).toEqual(linesOf(await library.registry.metrics()))
-      // a scrape counts nothing and forgets nothing
+      // a scrape counts nothing and resets nothing
       expect(await ours.registry.metrics()).toBe(text)
     }),
     { numRuns: 60 },
@@ -92,7 +92,7 @@ it('merges threads as the library does, also when what they say was posted', asy
   )
 })
 
-it('gives so many consumers a label of their own, and one to all others', async () => {
+it('gives that many consumers a label, and one to all others', async () => {
   const metrics = new Metrics(3)
   for (let index = 0; index < 1000; index++)
     metrics.call(`consumer-${index}`, 200, 'success', 'tools.call', 0.001, -1)

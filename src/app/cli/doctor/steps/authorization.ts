@@ -1,4 +1,4 @@
-/** The authorization request up to the login page, and a token request with an invalid code. It logs nobody in. */
+/** The authorization request up to the login page, and a token request with an invalid code. It completes no login. */
 import { createHash, randomBytes } from 'node:crypto'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'

@@ -1,4 +1,4 @@
-/** The load of a profile against servers that answer rightly, wrongly and not at all. */
+/** The load of a profile against servers that respond correctly, wrongly and not at all. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it, vi } from 'vitest'
@@ -38,7 +38,7 @@ it('sends the whole request over and over, one at a time on each connection', as
     request.on('end', () => {
       bodies.add(`${request.method} ${request.url} ${request.headers.authorization} ${body}`)
       inFlight.set(request.socket, here - 1)
-      // in pieces and without a length, as a proxied answer may come
+      // in pieces and without a length, as a proxied response may come
       response.write('{"id":')
       response.end('"P-1001"}')
     })
@@ -50,7 +50,7 @@ it('sends the whole request over and over, one at a time on each connection', as
   await running.ended
 })
 
-it('goes on where a server closes after each answer', async () => {
+it('goes on where a server closes after each response', async () => {
   const running = await drive((request, response) => {
     request.resume()
     response.writeHead(200, { connection: 'close' }).end('P-1001')
@@ -66,7 +66,7 @@ it.each([
     200,
     /got 200 \{"isError":true\}/,
   ],
-])('ends at the first answer with %s, and says so', async (_, respond, status, message) => {
+])('ends at the first response with %s, and says so', async (_, respond, status, message) => {
   const [code, body] = respond(status)
   const running = await drive((request, response) => {
     request.resume()

@@ -1,4 +1,4 @@
-/** The how-to page about questions, followed to the letter: it passes every check, asks, and judges the answer. */
+/** The how-to page about questions, followed to the letter: it passes every check, asks, and judges the results. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { questionsOf } from '../../../../src/data-plane/stages/shared/questions.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
@@ -16,7 +16,7 @@ describe.skipIf(missing)(`with opa ${OPA_VERSION} and regal (npm run policy:test
   })
   afterEach(() => author?.leave())
 
-  it('ask the client: asked before, and judged by what was answered', { timeout: 60_000 }, async () => {
+  it('ask the client: asked before, and judged by the results', { timeout: 60_000 }, async () => {
     author.follow('ask-the-client')
     expect(await author.faults()).toEqual([])
     const { archive, cacheable } = await author.build()

@@ -1,6 +1,14 @@
 /** The directory source: phases, sources, failures, collisions, edits. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { API_VERSION, Deployment, documentOf, inline, serve, toolSetResource, until } from './deployment.ts'
+import {
+  API_VERSION,
+  Deployment,
+  documentOf,
+  inline,
+  serve,
+  toolSetResource,
+  until,
+} from '../../unit/catalog/deployment.ts'
 
 const placeholder = (name: string, rest = '') => `$\{${name}}${rest}`
 

@@ -14,7 +14,7 @@ function packed(files: Readonly<Record<string, string>>): Buffer {
   return pack(new Map(Object.entries(files).map(([name, text]) => [name, Buffer.from(text)])))
 }
 
-/** Changes the tar inside and mends the checksum of the first header. */
+/** Changes the tar inside and corrects the checksum of the first header. */
 function withTar(archive: Buffer, change: (tar: Buffer) => void): Buffer {
   const tar = gunzipSync(archive)
   change(tar)
@@ -75,7 +75,7 @@ describe('pack and unpack', () => {
 })
 
 describe('unpack refuses', () => {
-  it('what is no gzip file', () => {
+  it('what is not a gzip file', () => {
     expect(() => unpack(Buffer.from('PK\x03\x04'), LIMITS)).toThrow('not a gzip file')
     expect(() => unpack(Buffer.alloc(0), LIMITS)).toThrow('not a gzip file')
   })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { documentOf, inline, toolSetResource } from './deployment.ts'
+import { documentOf, inline, toolSetResource } from '../../unit/catalog/deployment.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'toolset-cli-'))
 afterAll(() => rmSync(directory, { recursive: true }))

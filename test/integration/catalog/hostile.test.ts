@@ -3,9 +3,16 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCompiler } from '../../../src/catalog/sync/compiler.ts'
 import { compileValidator } from '../../../src/shared/json-schema/validate.ts'
-import { toolSet } from './build.ts'
-import { Deployment, documentOf, inline, serve, toolSetResource, until } from './deployment.ts'
-import { hostileDocuments } from './hostile-documents.ts'
+import { toolSet } from '../../unit/catalog/build.ts'
+import {
+  Deployment,
+  documentOf,
+  inline,
+  serve,
+  toolSetResource,
+  until,
+} from '../../unit/catalog/deployment.ts'
+import { hostileDocuments } from '../../unit/catalog/hostile-documents.ts'
 
 const all = hostileDocuments()
 

@@ -1,4 +1,4 @@
-/** Bundles built with the real `opa`: the committed one is what the sources compile to, and what authors are told holds. */
+/** Bundles built with the real `opa`: the committed one is what the sources compile to, and what authors read is true. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,7 @@ describe('the committed bundle', () => {
     expect(revision).toBe(revisionOf(readSources(POLICIES)))
   })
 
-  it('declares what it reads, and its decisions are remembered', () => {
+  it('declares what it reads, and its decisions are cached', () => {
     const { reads, readsFound, rules } = readBundle(readFileSync(SHIPPED))
     expect(reads.cacheable).toBe(true)
     expect(readsFound?.paths).toEqual(reads.paths)
@@ -92,7 +92,7 @@ describe.skipIf(missing)(
       expect(await failed()).toEqual([])
     })
 
-    it('editing a rule and building it changes the answer', async () => {
+    it('editing a rule and building it changes the decision', async () => {
       const viewer = { caller: { roles: ['viewer'], scopes: [] } }
       const before = await build()
       expect(await decide(before, viewer)).toMatchObject({

@@ -44,7 +44,7 @@ describe.skipIf(missing)(
       expect(await ask(asked)).toMatchObject({ allow: true })
     })
 
-    it('restrict a tool: it is restricted, and the decision remembered', async () => {
+    it('restrict a tool: it is restricted, and the decision cached', async () => {
       author.follow('restrict-a-tool')
       expect(await author.faults()).toEqual([])
       const { ask, cacheable } = await built()

@@ -6,7 +6,7 @@ import { listenerSupport } from '../../../../src/shared/server/create.ts'
 
 const run = promisify(execFile)
 
-/** Runs in a process of its own, so that the native module is not loaded yet. */
+/** Runs in its own process, so that the native module is not loaded yet. */
 async function inProcess(prelude: string, env: Record<string, string> = {}): Promise<unknown> {
   const script = `
     ${prelude}

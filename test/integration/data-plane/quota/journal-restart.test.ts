@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { MAX_RESERVED, reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
 import { listSegments, readSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
-import { maxInWindow } from '../kernel/window/oracle.ts'
+import { maxInWindow } from '../../../unit/data-plane/kernel/window/oracle.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const NOON = Date.UTC(2026, 2, 10, 12)
