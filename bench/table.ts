@@ -85,7 +85,7 @@ function ratioText(row: Figures, figures: readonly Figures[]): string {
   return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
 }
 
-/** `met`, or what was missed, and whether the specification is kept all the same. */
+/** `met`, or what was missed, and whether the fixed limit of the target is kept. */
 function verdictText(target: Target, row: Figures, figures: readonly Figures[]): string {
   const judged = target.bounds.flatMap(bound => {
     if (bound.on === 'value') return { what: 'time', verdict: verdictOf(bound, row.medianNs) }

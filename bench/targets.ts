@@ -25,7 +25,7 @@ export interface Target {
   readonly metric: string
   readonly unit: string
   readonly bounds: readonly Bound[]
-  /** The specification's own limit. */
+  /** The limit that must hold in any case. */
   readonly specified?: number
   /** Best published figure of a system of this kind, as text. */
   readonly rival?: string

@@ -39,7 +39,7 @@ export function moveApi(api: Api, to: ApiStatus): Transition<Api> {
   return moveStatus('An API', MOVES, api, to)
 }
 
-/** The address of the tenant on the gateway (contract §5). */
+/** The address of the tenant on the gateway (docs/reference/control-plane.md, Tenant). */
 export function tenantGatewayUrl(gatewayUrl: string, tenantName: string): string {
   return `${gatewayUrl.replace(/\/+$/, '')}/t/${tenantName}`
 }

@@ -1,7 +1,7 @@
 /** Domain events: what changed, written in the transaction of the change. It delivers nothing. */
 import type { Json } from './json-schema.ts'
 
-/** Kinds that webhooks can subscribe to (specification, "Events"). */
+/** Kinds that webhooks can subscribe to (docs/reference/events.md, Kinds). */
 export const WEBHOOK_EVENT_KINDS = [
   'subscription.created',
   'subscription.approved',

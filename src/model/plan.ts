@@ -1,6 +1,6 @@
 /** Plans: the limits of a consumer, as plain data. It decides nothing. */
 
-/** Limits per consumer; 0 or absent = no limit of that kind (contract §4). */
+/** Limits per consumer; 0 or absent = no limit of that kind (docs/reference/http.md, Quotas per consumer). */
 export interface PlanLimits {
   readonly perSecond?: number
   readonly perMinute?: number
@@ -28,11 +28,11 @@ export interface PlanRecord extends Required<Plan> {
   readonly updatedAt: Date
 }
 
-/** What applies when no plan does (specification, "Quotas per consumer"). */
+/** What applies when no plan does (docs/reference/http.md, Quotas per consumer). */
 export const DEFAULT_LIMITS: PlanLimits = Object.freeze({ perMinute: 5, perDay: 10_000 })
 
 /**
- * The plans every installation begins with (figures of the specification, "Quotas per consumer"). Migration 3 writes them as global
+ * The plans every installation begins with (docs/reference/http.md, Quotas per consumer). Migration 3 writes them as global
  * plans, and the plans file starts from them. They never change: a migration that was applied must stay as it is.
  */
 export const SEEDED_PLANS: readonly Plan[] = Object.freeze([

@@ -1,6 +1,6 @@
 /** Who is calling, after authentication: plain data. It holds no rule about what the caller may do. */
 
-/** The authenticated caller of one exchange (contract §2). Frozen; shared by every call that shows the same credential. */
+/** The authenticated caller of one exchange (docs/reference/http.md, Claims). Frozen; shared by every call that shows the same credential. */
 export interface Principal {
   readonly kind: 'token' | 'api_key' | 'anonymous'
   /** JWT `sub`, or the API key's id. */

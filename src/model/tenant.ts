@@ -41,7 +41,7 @@ export function moveTenant(tenant: Tenant, to: TenantStatus): Transition<Tenant>
   return moveStatus('A tenant', MOVES, tenant, to)
 }
 
-/** Requests per hour on the control plane (specification, "Control plane API rate limits"). */
+/** Requests per hour on the control plane (docs/reference/control-plane.md, Rate limits of the control plane). */
 const HOURLY: { readonly [tier in Tier]: number | undefined } = {
   free: 100,
   starter: 1_000,

@@ -1,4 +1,4 @@
-/** A ToolSet as plain data (specification, "ToolSet"; defaults of contract §8), its status, and nothing that acts. */
+/** A ToolSet as plain data (docs/reference/toolset.md, ToolSet), its status, and nothing that acts. */
 import type { ToolRateLimit } from './tool.ts'
 
 /** Reference to one key of a ConfigMap or Secret (directory source: a file). */

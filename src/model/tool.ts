@@ -1,7 +1,7 @@
 /** A tool as plain data: what is listed to clients, and how its arguments become one HTTP request. No behaviour. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
 
-/** MCP tool annotations; all four always present (contract §8 gives the defaults per HTTP method). */
+/** MCP tool annotations; all four always present (docs/reference/toolset.md, Annotations). */
 export interface ToolAnnotations {
   readonly title?: string
   readonly readOnlyHint: boolean
@@ -129,7 +129,7 @@ export type Content =
       }
     }
 
-/** Result of a tool call (specification, "Tool result"; `structuredContent` from MCP 2025-06-18 on). */
+/** Result of a tool call (docs/reference/http.md, Tool result). */
 export interface ToolResult {
   readonly content: readonly Content[]
   readonly isError: boolean

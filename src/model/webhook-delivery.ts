@@ -5,14 +5,14 @@ import { illegal, moved, type Transition } from './transition.ts'
 export const DELIVERY_STATUSES = ['success', 'failed', 'pending'] as const
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
-/** Specification, "Other constants". */
+/** Bounds of deliveries (docs/reference/events.md, Delivery of webhook events). */
 export const MAX_ATTEMPTS = 5
 export const MAX_STORED_RESPONSE_BYTES = 1024
 
 const MINUTE_MS = 60_000
-/** Wait before attempt 2, 3, 4 and 5 (specification, "Events", rule 4). */
+/** Wait before attempt 2, 3, 4 and 5 (docs/reference/events.md, Delivery of webhook events). */
 export const RETRY_DELAYS_MS: readonly number[] = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS]
-/** Added to a wait at most, as a share of it (contract §6): receivers that failed together are not called together again. */
+/** Added to a wait at most, as a share of it (docs/reference/events.md, Delivery of webhook events): receivers that failed together are not called together again. */
 const JITTER = 0.1
 
 export interface Delivery {
@@ -61,7 +61,7 @@ export type AfterAttempt = Pick<
 >
 
 /**
- * The state after an attempt (specification, "Webhook delivery").
+ * The state after an attempt (docs/reference/events.md, Delivery of webhook events).
  * @param attempts made before this one
  * @param random from 0 to 1: how much of the jitter is added
  */

@@ -2,10 +2,10 @@
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './event.ts'
 import type { Json } from './json-schema.ts'
 
-/** Subscribes to all kinds (specification, "Events", rule 1). */
+/** Subscribes to all kinds (docs/reference/events.md, Kinds). */
 export const EVERY_EVENT = '*'
 
-/** How long the secret before the last change still signs beside the new one (contract §5). */
+/** How long the secret before the last change still signs beside the new one (docs/reference/events.md, Signatures). */
 export const SECRET_OVERLAP_MS = 24 * 3_600_000
 
 /** Bounds the deliveries that one change can cause. */
@@ -40,7 +40,7 @@ export interface Message {
   readonly test: boolean
 }
 
-/** The body of a delivery (specification, "Payload of each delivery"): the exact text that is signed and sent. */
+/** The body of a delivery (docs/reference/events.md, Payload): the exact text that is signed and sent. */
 export function messageBody({ event, timestamp, webhookId, data, test }: Message): string {
   return JSON.stringify({ event, timestamp, webhook_id: webhookId, data, test })
 }

@@ -1,4 +1,4 @@
-/** Each row of the specification's "SSE connection limits" at its border, over HTTP, with the values it states. */
+/** Each limit of docs/reference/http.md, SSE connection limits, at its border, over HTTP, with its default. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
 import { type OpenedStream, openStream } from '../fixtures/open-streams.ts'

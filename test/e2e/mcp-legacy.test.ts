@@ -185,7 +185,7 @@ describe('a session', () => {
     expect((await fetch(`${gateway.url}/mcp/sse`, { method: 'DELETE', headers: bearer() })).status).toBe(400)
   })
 
-  it('named in the query responds in the POST while it has no stream (the specification’s use)', async () => {
+  it('named in the query responds in the POST while it has no stream', async () => {
     const id = await open('/mcp/sse', '2025-03-26')
     expect(
       (await gateway.post(`/mcp/sse?sessionId=${id}`, rpc('tools/list'), admin)).json.result.tools.length,

@@ -1,4 +1,4 @@
-/** A gateway without identity provider (AUTH_ISSUER=none): the status tables of the specification, and what still works. */
+/** A gateway without identity provider (AUTH_ISSUER=none): the documented statuses, and what still works. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSettings, SettingsError } from '../../src/app/settings.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** The specification's table of quotas over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a month. */
+/** The quotas of docs/reference/http.md over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a month. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

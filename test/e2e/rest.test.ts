@@ -1,4 +1,4 @@
-/** REST access, refusals and health of a running gateway, as the specification and the contract have them. */
+/** REST access, refusals and health of a running gateway. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 

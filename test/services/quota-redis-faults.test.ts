@@ -7,7 +7,7 @@ import { type Load, type LoadReport, prepareLoad, together } from './redis/load.
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const SOAK = process.env.SOAK === '1'
-/** What the contract allows; the wait itself ends earlier, so that a timer may be late. */
+/** The allowed wait; the wait itself ends earlier, so that a timer may be late. */
 const MAX_MS = 50
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
 

@@ -1,4 +1,4 @@
-/** The gateway's admin endpoints (specification, "Gateway: admin"). Every one runs through the pipeline as action `admin`. */
+/** The gateway's admin endpoints (docs/reference/http.md, Administration). Every one runs through the pipeline as action `admin`. */
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'

@@ -1,4 +1,4 @@
-/** Cross-origin rules (specification, "Cross-origin settings"; MCP headers of mcp-wire §3). It serves no endpoint. */
+/** Cross-origin rules (docs/reference/http.md, Cross-origin settings). It serves no endpoint. */
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 

@@ -4,7 +4,7 @@ import { CAPABILITIES } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
 import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
 
-/** Server metadata (contract §3, `GET /mcp`). */
+/** Server metadata (docs/reference/http.md, Discovery). */
 export function serverMetadata(parts: GatewayParts, call: Call): void {
   const { url } = parts
   call.respond(200, {
@@ -26,7 +26,7 @@ export function serverMetadata(parts: GatewayParts, call: Call): void {
   })
 }
 
-/** Detailed capabilities (contract §3, `GET /mcp/capabilities`). */
+/** Detailed capabilities (docs/reference/http.md, Discovery). */
 export function capabilities(parts: GatewayParts, call: Call): void {
   const policy = parts.snapshot()?.policy
   call.respond(200, {

@@ -18,7 +18,7 @@ export function ready(parts: GatewayParts, call: Call): void {
   else call.respond(503, { status: 'not_ready', waiting_for: waitingFor })
 }
 
-/** GET /mcp/health (contract §3). */
+/** GET /mcp/health (docs/reference/http.md, Health). */
 export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> {
   const { active_sessions } = await parts.sessions.statistics(call.receivedAtMs)
   const snapshot = parts.snapshot()

@@ -7,7 +7,7 @@ interface ChallengeContext {
   readonly resourceMetadataUrl: string
 }
 
-/** `{error, message, request_id}` and what the kind of refusal adds (contract §3); the 429 body is the specification's own. */
+/** `{error, message, request_id}` and what the kind of refusal adds (docs/reference/http.md, Refusal bodies). */
 export function restBody(refusal: Refusal, requestId: string): object {
   if (refusal.reason === 'quota_exceeded') {
     return {

@@ -5,7 +5,7 @@ import { unfoldSchema } from '../../model/unfold-schema.ts'
 import type { CompiledTool, ListingForm, ToolListing } from '../snapshot/snapshot.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
-/** The form REST callers get: the fields of the specification, with what newer clients may use beside them. */
+/** The form REST callers get: the fields of docs/reference/mcp.md, Tool objects. */
 export type View = ProtocolVersion | 'rest'
 
 const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
@@ -14,7 +14,7 @@ function toolView(tool: Tool, view: View): object {
   // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
   const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
-  // one tool with a non-object outputSchema makes the whole list fail in legacy clients (mcp-wire, "Tool objects")
+  // one tool with a non-object outputSchema makes the whole list fail in legacy clients (docs/reference/http.md)
   const showOutput =
     outputSchema !== undefined &&
     since(view, '2025-06-18') &&

@@ -1,4 +1,4 @@
-/** Which limits apply to whom (contract §4): subscription, else own plan, else the specified defaults. Pure. */
+/** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else the specified defaults. Pure. */
 
 import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'

@@ -39,7 +39,7 @@ export interface ToolListing {
   readonly forms: Map<string, ListingForm>
 }
 
-/** The limits of one consumer (contract §4): of its subscription, else of its plan, else the defaults. */
+/** The limits of one consumer (docs/reference/http.md, Quotas per consumer): of its subscription, else of its plan, else the defaults. */
 export interface Entitlement {
   readonly limits: PlanLimits
   readonly plan: Plan | undefined

@@ -9,7 +9,7 @@ import {
 } from './rpc-errors.ts'
 
 interface Row {
-  /** `error` of the REST body (contract §3). */
+  /** `error` of the REST body (docs/reference/http.md, Status per refusal reason). */
   readonly error: string
   readonly status: number
   /** JSON-RPC code; positive codes are ours, outside the range the standard reserves. */
@@ -297,7 +297,7 @@ interface RefusalDetail {
   readonly decisionId?: string
   /** Revision of the policy that denied. */
   readonly policyRevision?: string
-  /** Scopes that would be enough: granted ∪ required (mcp-wire §3). */
+  /** Scopes that would be enough: granted ∪ required (docs/reference/http.md). */
   readonly scopes?: readonly string[]
   /** Client capabilities (MCP) the call would need. */
   readonly requiredCapabilities?: readonly string[]

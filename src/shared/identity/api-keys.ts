@@ -26,7 +26,7 @@ export interface ApiKeyRecord {
 export interface ApiKeyVerifierOptions {
   /** A rejection or a throw counts as not found: access fails closed. */
   readonly lookup: (prefix: string) => ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>
-  /** 10,000 (specification, "Other constants"). */
+  /** 10,000 (docs/reference/http.md, Tokens). */
   readonly capacity?: number
   /** 300,000. A revoked key may live that long in this memory unless `clearCache` is called with the change. */
   readonly cacheMs?: number

@@ -1,4 +1,4 @@
-/** Verifies bearer tokens against the provider's published keys (contract §2). It decides no access and keeps no secret. */
+/** Verifies bearer tokens against the provider's published keys (docs/reference/http.md, Tokens). It decides no access and keeps no secret. */
 import type { Principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import type { Log } from '../telemetry/log.ts'

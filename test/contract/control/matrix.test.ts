@@ -139,7 +139,7 @@ describe.each(DATABASES)('operations on $name', database => {
 
       it.each(
         (Object.keys(CALLERS) as Caller[]).filter(caller => caller !== 'stranger' && caller !== 'metered'),
-      )('lets %s do it exactly when contract §2 says so', async caller => {
+      )('lets %s do it exactly when the documented table allows it', async caller => {
         const { recipe, tenant } = await prepare()
         const reply = await plane.call(caller, method, address(recipe.params, tenant), recipe.body)
         expect(mayDo, `${operation['x-action']} is missing in expected-access.ts`).toBeDefined()

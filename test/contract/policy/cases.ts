@@ -129,7 +129,7 @@ function* cases(): Generator<Case> {
   }
 }
 
-/** What of a decision the contract fixes. */
+/** The parts of a decision that are fixed. */
 function essence(decision: Decision): unknown {
   return {
     allow: decision.allow,
@@ -148,7 +148,7 @@ export interface ContractSubject {
 
 /** Declares the tests of the suite; call it within a `describe`. */
 export function policyContract({ policy, stride }: ContractSubject): void {
-  it('decides roles × scopes × operations × kinds of tools as the contract’s table does', {
+  it('decides roles × scopes × operations × kinds of tools as the documented table does', {
     timeout: 120_000,
   }, async () => {
     let asked = 0

@@ -1,7 +1,7 @@
-/** What the contract's table (§2, "Scope needed") says, written again from that table: it shares nothing with the policies. */
+/** The table of docs/reference/policy-input.md, Scopes and roles of the shipped policy, written independently: it shares nothing with the policies. */
 import type { PolicyInput } from '../../../src/shared/policy/engine.ts'
 
-/** Specification, Authentication 6: role or group → scopes. */
+/** Role or group → scopes. */
 const SCOPES_OF_ROLES: Readonly<Record<string, string>> = {
   'cpi-admin': 'admin read write execute deploy audit',
   'tenant-admin': 'read write execute',
@@ -50,7 +50,7 @@ export function expectedOf(input: PolicyInput): Expected {
         need('write')
       break
     case 'proxy':
-      // contract §5: an API without `auth_required` asks nothing of its callers
+      // docs/reference/policy-input.md, Actions: an API without `auth_required` asks nothing of its callers
       if (tenant !== null) need('execute')
       break
     case 'admin':

@@ -1,4 +1,4 @@
-/** The five synchronization rules, the phases and the status of a tool-set (specification, "ToolSet phase"), for every source. */
+/** The five synchronization rules, the phases and the status of a tool-set (docs/reference/toolset.md, Synchronization), for every source. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../unit/catalog/deployment.ts'
 import {

@@ -1,4 +1,4 @@
-/** Production: no webhook over plain HTTP, neither at start nor later (contract §1 and §6). */
+/** Production: no webhook over plain HTTP, neither at start nor later (docs/reference/settings.md, Settings). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { type Receiver, receiver } from '../../fixtures/webhook-receivers.ts'

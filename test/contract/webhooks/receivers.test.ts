@@ -1,5 +1,5 @@
 /**
- * Receivers of every kind: states, attempts and delays as the specification's tables say, and healthy receivers that notice nothing.
+ * Receivers of every kind: states, attempts and delays as docs/reference/events.md states, and healthy receivers that are not affected.
  * Attempts time out after two seconds here, and PostgreSQL sees two of the five rounds; with SOAK=1 all five, with the specified five seconds.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { openSending, type Sending, type Shown, until, type Workplace } from './
 
 const SOAK = process.env.SOAK === '1'
 const BACKLOG = SOAK ? 20 : 4
-/** Specification, "Events", rule 4, in seconds. */
+/** Delays before attempts 2 to 5, in seconds. */
 const DELAYS = [60, 300, 900, 3600]
 const EXPECTED: { readonly [kind: string]: { code: number | null; body: string | null; error: RegExp } } = {
   'responds with 500': { code: 500, body: '{"error":"out of order"}', error: /responded with status 500/ },

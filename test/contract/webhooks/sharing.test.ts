@@ -153,7 +153,7 @@ describe.each(DATABASES)('instances on $name', database => {
       const webhooks = await send(other)
       await sleep(300)
       expect(foreign.one.received).toHaveLength(0)
-      expect(String(faults.flat())).toMatch(/under another key.*SECRETS_KEY/)
+      expect(String(faults.flat())).toMatch(/encrypted with another key.*SECRETS_KEY/)
       await webhooks.close()
       await other.close()
       if (cluster === undefined) stores.push(await open())

@@ -1,4 +1,4 @@
-/** States of a delivery: the specification's two tables, and what a manual retry does. */
+/** States of a delivery: the two documented tables, and a manual retry. */
 import { describe, expect, it } from 'vitest'
 import { WEBHOOK_EVENT_KINDS } from '../../../src/model/event.ts'
 import { isoMicroseconds, messageBody, sampleData } from '../../../src/model/webhook.ts'
@@ -65,7 +65,7 @@ describe('a manual retry', () => {
 })
 
 describe('a message', () => {
-  it('has the fields of the specification, in its order', () => {
+  it('has the documented fields, in their order', () => {
     const message = { timestamp: 't', webhookId: 'whk_1', data: { plan: 'gold' }, test: false }
     expect(messageBody({ event: 'subscription.created', ...message })).toBe(
       '{"event":"subscription.created","timestamp":"t","webhook_id":"whk_1","data":{"plan":"gold"},"test":false}',

@@ -1,4 +1,4 @@
-/** The discovery documents of the gateway (mcp-wire §3), built from configuration alone, so that they are always up. */
+/** The discovery documents of the gateway (docs/reference/http.md, OAuth and discovery), built from configuration alone, so that they are always up. */
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 
@@ -62,7 +62,7 @@ export function protectedResource(gatewayUrl: string, path: string): OAuthRespon
 }
 
 /**
- * `/.well-known/oauth-authorization-server` (RFC 8414 §3.2; fixed values of the specification). `issuer` is exactly the gateway:
+ * `/.well-known/oauth-authorization-server` (RFC 8414 §3.2; fixed values). `issuer` is exactly the gateway:
  * newer clients compare it with the address they asked.
  */
 export function authorizationServer(gatewayUrl: string, provider: ProviderAddresses): OAuthResponse {

@@ -5,7 +5,7 @@ import type { ProviderEndpoints } from './provider-endpoints.ts'
 /** Readable by any page and never cached: it repeats what the provider publishes now. */
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', ...NO_STORE]
 
-/** 200, 502 when the provider gives no document, 503 when none is configured (specification, "OAuth and discovery"). Never rejects. */
+/** 200, 502 when the provider gives no document, 503 when none is configured (docs/reference/http.md, OAuth and discovery). Never rejects. */
 export async function openidConfiguration(
   gatewayUrl: string,
   provider: ProviderEndpoints | undefined,

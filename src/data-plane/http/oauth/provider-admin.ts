@@ -169,7 +169,7 @@ interface ProviderAdminSettings {
   readonly nowMs: () => number
 }
 
-/** undefined when the deployment gave no admin client (contract §1, `AUTH_ADMIN_*`): clients are then left as the provider made them. */
+/** undefined when the deployment gave no admin client (docs/reference/settings.md, Settings): clients are then left as the provider made them. */
 export function providerAdminOf(settings: ProviderAdminSettings): ProviderAdmin | undefined {
   const { issuer, adminClientId, adminClientSecret, egress, nowMs } = settings
   const adminUrl = settings.adminUrl ?? adminUrlOf(issuer)

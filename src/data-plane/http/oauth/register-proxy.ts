@@ -19,7 +19,7 @@ interface RegisterParts {
   readonly log: Log
 }
 
-/** Statuses: 201, 400, 403, 429, 502 (specification, "OAuth and discovery"). Never rejects. */
+/** Statuses: 201, 400, 403, 429, 502 (docs/reference/http.md, OAuth and discovery). Never rejects. */
 export async function registerClient(
   contentType: string,
   body: Uint8Array,

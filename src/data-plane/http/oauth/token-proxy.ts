@@ -24,7 +24,7 @@ export interface TokenRequest {
   readonly cancellation?: Cancellation
 }
 
-/** Statuses: 200, 400, 401, 429, 502 (specification, "OAuth and discovery"). Never rejects. */
+/** Statuses: 200, 400, 401, 429, 502 (docs/reference/http.md, OAuth and discovery). Never rejects. */
 export async function forwardToken(
   request: TokenRequest,
   tokenEndpoint: string,

@@ -9,7 +9,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-/** May act for another tenant with `X-Tenant-ID` (contract §2). */
+/** May act for another tenant with `X-Tenant-ID` (docs/reference/http.md, Claims). */
 const PLATFORM_ADMIN = 'cpi-admin'
 
 /** The caller of an API that requires no authentication. */

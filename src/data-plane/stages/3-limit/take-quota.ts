@@ -11,12 +11,12 @@ import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
 import { apiOf, entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 
-/** Lists, discovery, initialize and ping consume nothing (contract §4). */
+/** Lists, discovery, initialize and ping consume nothing (docs/reference/http.md, Quotas per consumer). */
 function consumes(exchange: Exchange): boolean {
   return exchange.operation.action === 'tools.call' || exchange.operation.action === 'proxy'
 }
 
-/** One counter per tenant and consumer, and per subscription where one applies (contract §4). */
+/** One counter per tenant and consumer, and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
 function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
   return subscriptionId === undefined
     ? `${tenant ?? ''}/${consumer}`

@@ -4,7 +4,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi, Entitlement } from '../../snapshot/snapshot.ts'
 
 /**
- * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (contract §4). Several stages ask;
+ * The subscription to the API that a tool or path belongs to decides, else the consumer's own plan (docs/reference/http.md, Quotas per consumer). Several stages ask;
  * the result is kept, so no stage may call it before the tool is resolved.
  */
 export function entitlementOf(exchange: Exchange, principal: Principal): Entitlement {

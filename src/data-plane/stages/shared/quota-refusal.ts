@@ -2,7 +2,7 @@
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { LimitKind, QuotaRefusal } from '../../quota/quota.ts'
 
-/** The specification's messages: they name the limit that was exceeded, daily and monthly ones with used/limit. */
+/** The messages of docs/reference/http.md, Quotas per consumer: they name the limit that was exceeded, daily and monthly ones with used/limit. */
 const MESSAGES: Readonly<Record<LimitKind, (used: number, limit: number) => string>> = {
   second: (_, limit) => `Per-second limit of ${limit} requests exceeded.`,
   minute: (_, limit) => `Per-minute limit of ${limit} requests exceeded.`,

@@ -4,7 +4,7 @@ import type { JWK } from 'jose'
 import type { Client, Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { DEV_ACCOUNTS, type DevClient, OIDC_SCOPES, PLATFORM_SCOPES } from './people.ts'
 
-/** In `aud` of every access token, as the audience mapper of a real deployment would put it (specification, Authentication 5). */
+/** In `aud` of every access token, as the audience mapper of a real deployment would put it (docs/reference/http.md). */
 export const GATEWAY_AUDIENCE = 'platform-mcp-gateway'
 /** Stands for the gateway when a client names no resource (RFC 8707 is optional for it). */
 const DEFAULT_RESOURCE = 'urn:toolgate:gateway'

@@ -19,7 +19,7 @@ export interface DevProviderOptions {
   /** Holds the signing key. */
   readonly dataDir: string
   readonly log: Log
-  /** Instead of the seeded ones (contract §2). */
+  /** Instead of the seeded ones. */
   readonly clients?: readonly DevClient[]
 }
 

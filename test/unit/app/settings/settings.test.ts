@@ -16,7 +16,7 @@ function faultsOf(env: Record<string, string>): string[] {
 }
 
 describe('settings', () => {
-  it('has the defaults of the contract', () => {
+  it('has the documented defaults', () => {
     const settings = readSettings({})
     expect(settings.gateway).toEqual({ host: '127.0.0.1', port: 8080, url: undefined })
     expect(settings.auth.allowedAudiences).toEqual(['platform-mcp-gateway', 'account'])

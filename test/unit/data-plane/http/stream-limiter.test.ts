@@ -1,4 +1,4 @@
-/** Each row of the specification's "SSE connection limits" at its border. */
+/** Each limit of docs/reference/http.md, SSE connection limits, at its border. */
 import { describe, expect, it } from 'vitest'
 import {
   StreamLimiter,

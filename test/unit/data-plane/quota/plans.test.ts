@@ -11,7 +11,7 @@ const byslug = (plans: readonly { slug: string }[]) =>
   Object.fromEntries(plans.map(plan => [plan.slug, plan]))
 
 describe('what it says', () => {
-  test('the seeded plans are those of the specification', () => {
+  test('the seeded plans are the documented ones', () => {
     expect(byslug(SEEDED_PLANS)).toEqual({
       community: {
         slug: 'community',

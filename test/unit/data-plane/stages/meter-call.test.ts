@@ -54,7 +54,7 @@ describe('the meter stage', () => {
     expect(eventOf(Object.assign(exchange(), { principal: aPrincipal() }))).toBeUndefined()
   })
 
-  it('gives every way to end one of the outcomes of the contract', () => {
+  it('gives every way to end one of the documented outcomes', () => {
     const outcomes: Partial<Record<RefusalReason, string>> = {}
     for (const reason of Object.keys(REFUSALS) as RefusalReason[])
       outcomes[reason] = eventOf(ended(refuse(reason)))!.call.outcome
