@@ -19,6 +19,7 @@ const HELP = `Usage: npm run bench:compare -- REF [options]
   --time MS         for each case and round, three rounds in a process (40)
   --seconds S       with --http: for each case (2)
   --threshold PART  a significant loss above it is a regression (0.05)
+  --own-bench       REF is measured by its own bench, where its files have other paths than the working tree's
   --json            one NDJSON line for each case on stdout
 `
 const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '')
@@ -31,6 +32,7 @@ const { values: options, positionals } = parseArgs({
     time: { type: 'string', default: '40' },
     seconds: { type: 'string', default: '2' },
     threshold: { type: 'string', default: '0.05' },
+    'own-bench': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -60,7 +62,7 @@ async function main(): Promise<number> {
   const script = options.http ? 'build' : 'build:kernel'
   progress('build the working tree')
   npm(ROOT, 'run', '--silent', script)
-  const other = checkOut(ROOT, ref, script, progress)
+  const other = checkOut(ROOT, ref, script, options['own-bench'], progress)
   const cleanUp = (): void => {
     other.remove()
     process.exit(130)

@@ -14,19 +14,21 @@ export interface Worktree {
 /** What a bench may read and git does not hold. */
 const KEPT_OUTSIDE = ['.tools']
 
-/** The bench, and the oracles it measures beside the kernel. */
-const SAME_ON_BOTH_SIDES = ['bench', 'test/oracles']
+/** The bench, and the parts of the tests it uses. */
+const SAME_ON_BOTH_SIDES = ['bench', 'test/oracles', 'test/fixtures']
 
 /**
  * @param script of package.json that builds what is measured: `build:kernel` for suites, which run from sources
  *
- * Both sides are measured by the same bench: that of the working tree is put in place of the commit's own.
+ * @param ownBench the commit keeps its bench; else both sides are measured by the bench of the working tree, which cannot be run on a
+ * commit whose files have other paths
  * @throws Error when the commit does not exist, or cannot be installed or built
  */
 export function checkOut(
   root: string,
   ref: string,
   script: 'build' | 'build:kernel',
+  ownBench: boolean,
   progress: (text: string) => void,
 ): Worktree {
   const commit = git(root, 'rev-parse', '--short', '--verify', `${ref}^{commit}`)
@@ -48,7 +50,7 @@ export function checkOut(
       if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name))
     progress('build it')
     npm(folder, 'run', '--silent', script)
-    for (const name of SAME_ON_BOTH_SIDES) {
+    for (const name of ownBench ? [] : SAME_ON_BOTH_SIDES) {
       rmSync(join(folder, name), { recursive: true, force: true })
       cpSync(join(root, name), join(folder, name), { recursive: true })
     }

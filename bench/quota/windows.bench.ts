@@ -2,8 +2,8 @@
 import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible'
 import { CONSUMER_STRIDE } from '../../src/data-plane/quota/memory/abi.ts'
 import { createQuotaRegion } from '../../src/data-plane/quota/memory/kernel.ts'
-import { createMemoryQuota } from '../../src/data-plane/quota/memory/memory-quota.ts'
 import { QuotaTable } from '../../src/data-plane/quota/memory/table.ts'
+import { createMemoryQuota } from '../../test/fixtures/memory-quota.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const CONSUMERS = 100_000

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { kernelRoutes } from '../../src/data-plane/http/kernel-routes.ts'
 import type { RouteMatcher, RouteRow } from '../../src/data-plane/http/router.ts'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
-import { compile, SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
+import { SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
 import type { CompiledApi, Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import {
   applyUpdate,
@@ -17,6 +17,7 @@ import { versionOf } from '../../src/link/share-version.ts'
 import { eventsOf, type StreamEvent, UpdateReader } from '../../src/link/update-events.ts'
 import { principal } from '../../src/model/principal.ts'
 import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
+import { compile } from '../../test/fixtures/compile.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 

@@ -6,8 +6,6 @@ import type { CallOrigin, Meter, MeteredCall } from '../../src/data-plane/meteri
 import type { ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import type { Reply } from '../../src/data-plane/pipeline/outcome.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
-import { createMemoryQuota } from '../../src/data-plane/quota/memory/memory-quota.ts'
-import { compile } from '../../src/data-plane/snapshot/compile.ts'
 import type { Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
@@ -19,7 +17,9 @@ import { Cancellation } from '../../src/shared/call/cancellation.ts'
 import type { StartedTokenVerifier } from '../../src/shared/identity/jwks.ts'
 import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
 import { Metrics } from '../../src/shared/telemetry/metrics.ts'
+import { compile } from '../../test/fixtures/compile.ts'
 import { aTool } from '../../test/fixtures/exchange.ts'
+import { createMemoryQuota } from '../../test/fixtures/memory-quota.ts'
 import { freshStrings } from './token/signed-tokens.ts'
 
 export interface CallParts {

@@ -5,6 +5,8 @@ import { wholeShare } from '../../link/control-share.ts'
 import type { Hello } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
+import { Backoff } from '../../shared/async/backoff.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { Configuration } from '../snapshot/configuration.ts'
 import type { Reporter } from './reporter.ts'
@@ -15,8 +17,8 @@ const POLL_AFTER_SILENCE_MS = 2_500
 /** Three heartbeats of the control plane missed. */
 const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
-const FIRST_RETRY_MS = 100
-const MAX_RETRY_MS = 2_000
+/** With jitter: the gateways of a fleet must not reconnect at once. */
+const RETRY = { firstMs: 100, maxMs: 2_000, jitter: 0.5 }
 
 export interface FollowerOptions {
   readonly transport: ControlPlaneTransport
@@ -47,7 +49,7 @@ export class Follower {
   #reported: string | undefined
   readonly #closing = new AbortController()
   #following: Promise<void> = Promise.resolve()
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #updates = new SerialQueue()
   #onFirst: () => void = () => {}
 
   constructor(options: FollowerOptions) {
@@ -79,7 +81,7 @@ export class Follower {
     this.#closing.abort()
     this.#stream?.close()
     await this.#following
-    await this.#work
+    await this.#updates.drain()
     await this.#options.reporter.close()
   }
 
@@ -98,13 +100,11 @@ export class Follower {
   async #follow(): Promise<void> {
     const { log, onFault } = this.#options
     const { signal } = this.#closing
-    let retryMs = FIRST_RETRY_MS
+    const backoff = new Backoff(RETRY)
     while (!signal.aborted) {
       try {
         // returns when the stream ends properly: the credential expired, or the control plane restarts
-        await this.#followOnce(() => {
-          retryMs = FIRST_RETRY_MS
-        })
+        await this.#followOnce(() => backoff.reset())
       } catch (error) {
         if (signal.aborted) return
         const reason = error instanceof Error ? error.message : String(error)
@@ -115,9 +115,7 @@ export class Follower {
         }
         await this.#poll()
       }
-      // jitter: the gateways of a fleet must not reconnect at once
-      await sleep(retryMs * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
-      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
+      await backoff.wait(signal)
     }
   }
 
@@ -188,9 +186,7 @@ export class Follower {
 
   /** Updates are taken one after the other. @returns false when one is stale: it builds on another version than is served */
   #take(marked: MarkedUpdate): Promise<boolean> {
-    const done = this.#work.then(() => this.#apply(marked))
-    this.#work = done.catch(() => {})
-    return done
+    return this.#updates.run(() => this.#apply(marked))
   }
 
   async #apply(marked: MarkedUpdate): Promise<boolean> {

@@ -30,22 +30,6 @@ export interface BucketRate {
   readonly burst: number
 }
 
-/** Below zero: the reason for a missing route (abi.ts). */
-export type Status =
-  | typeof abi.NOT_FOUND
-  | typeof abi.METHOD_NOT_ALLOWED
-  | typeof abi.BUCKET_EMPTY
-  | typeof abi.PATH_NOT_ABSOLUTE
-  | typeof abi.PATH_TOO_LONG
-  | typeof abi.PATH_BAD_ESCAPE
-  | typeof abi.PATH_ENCODED_SLASH
-  | typeof abi.PATH_BACKSLASH
-  | typeof abi.PATH_NUL
-  | typeof abi.PATH_CONTROL
-  | typeof abi.PATH_INVALID_UTF8
-  | typeof abi.PATH_NOT_ASCII
-  | typeof abi.PATH_BAD_CHARACTER
-
 /**
  * One per thread. Results are those of the last call and valid until the next one: read them before other code runs.
  * No call throws once the routes are loaded.
@@ -67,7 +51,7 @@ export interface Kernel {
    * @param path raw path of the request line, without query.
    * @param method METHOD_… (`methodNumber`).
    * @param nowMs Unix milliseconds; threads that share buckets must agree on them.
-   * @returns the route's number, or a `Status`.
+   * @returns the route's number, or a negative status of `abi.ts`.
    */
   admit(path: string, method: number, nowMs: number): number
   /** The first part of `admit`. @returns 0, or a PATH_… status. */

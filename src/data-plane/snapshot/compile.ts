@@ -8,12 +8,6 @@ import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type Prepared, ToolIndexer } from './tool-index.ts'
 
-/** Provided by the tool-request folder. */
-interface CompileParts {
-  readonly policy: PreparedPolicy
-  readonly prepare: (tool: Tool) => Prepared
-}
-
 /**
  * A document's snapshot depends on the document alone. A compiler that has seen the one before makes it in the time of what
  * differs: of a thousand tenants, one.
@@ -23,7 +17,8 @@ export class SnapshotCompiler {
   readonly #control = new ControlIndexer()
   readonly #entitlements = new EntitlementIndexer()
 
-  constructor(prepare: CompileParts['prepare']) {
+  /** @param prepare makes a tool ready to be called; the folder `tool-request` provides it */
+  constructor(prepare: (tool: Tool) => Prepared) {
     this.#tools = new ToolIndexer(prepare)
   }
 
@@ -46,9 +41,4 @@ export class SnapshotCompiler {
       ...this.#entitlements.index(document),
     })
   }
-}
-
-/** One document, without a memory of others. @throws as `SnapshotCompiler.compile` */
-export function compile(document: SnapshotDocument, { policy, prepare }: CompileParts): Snapshot {
-  return new SnapshotCompiler(prepare).compile(document, policy)
 }

@@ -4,6 +4,7 @@ import { updateFault } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
 import { type SnapshotContent, type SnapshotDocument, seal } from '../../link/document.ts'
 import { versionOf } from '../../link/share-version.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 /** Serves a document on every thread; `change` leads to it from the last one served. @returns why a thread cannot serve it */
@@ -39,7 +40,7 @@ export class Configuration {
   readonly #log: Log
   /** False until a document was served: the threads hold nothing that a change could build on. */
   #isServing = false
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #changes = new SerialQueue()
 
   constructor({ content, awaited, deliver, log }: ConfigurationOptions) {
     this.#content = content
@@ -55,21 +56,17 @@ export class Configuration {
 
   /** Serves a change; changes are applied one after the other. Never rejects. @returns why it is not served */
   change(change: ContentChange): Promise<string | undefined> {
-    return this.#next(() => this.#apply(change, applyChange(this.#content, change))).catch(messageOf)
+    return this.#changes.run(() => this.#apply(change, applyChange(this.#content, change))).catch(messageOf)
   }
 
   /** Verifies an update of the control plane and serves it. Never rejects. */
   update(update: ShareUpdate): Promise<UpdateOutcome> {
-    return this.#next(() => this.#update(update)).catch(error => ({
-      kind: 'refused',
-      reason: messageOf(error),
-    }))
-  }
-
-  #next<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#work.then(work)
-    this.#work = done.catch(() => {})
-    return done
+    return this.#changes
+      .run(() => this.#update(update))
+      .catch(error => ({
+        kind: 'refused',
+        reason: messageOf(error),
+      }))
   }
 
   async #update(update: ShareUpdate): Promise<UpdateOutcome> {

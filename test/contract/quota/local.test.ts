@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
-import { createMemoryQuota } from '../../../src/data-plane/quota/memory/memory-quota.ts'
+import { createMemoryQuota } from '../../fixtures/memory-quota.ts'
 import { quotaContract } from './quota-contract.ts'
 
 quotaContract('memory', async () => {

@@ -37,8 +37,6 @@ export interface DecisionLog {
   close(): Promise<void>
 }
 
-export const LOG_FILE = 'decisions.ndjson'
-
 /** @throws Error when the folder cannot be made. */
 export function createDecisionLog(options: DecisionLogOptions): DecisionLog {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })

@@ -2,8 +2,8 @@
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
 import { createQuotaRegion } from '../../../../src/data-plane/quota/memory/kernel.ts'
-import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { retryAfterSecs } from '../../../../src/data-plane/quota/memory/table-quota.ts'
+import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 
 /** Offset of the lock in a slot (assembly/window-abi.ts). */
 const SLOT_LOCK = 24

@@ -1,7 +1,7 @@
 /** An incremental compiler against one that compiles each document whole: after any sequence of changes both serve the same. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compile, SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
+import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import {
@@ -14,6 +14,7 @@ import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
 import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
+import { compile } from '../../../fixtures/compile.ts'
 import { aTool } from '../../../fixtures/exchange.ts'
 
 const policy = {} as PreparedPolicy

@@ -1,11 +1,11 @@
 /** Obligations of a decision: what is read, what is refused, what is removed from a result. */
 import { describe, expect, it } from 'vitest'
-import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { limitDecision } from '../../../../src/data-plane/stages/4-decide/limit-decision.ts'
 import { redactResult } from '../../../../src/data-plane/stages/5-invoke/redact-result.ts'
 import { obligationsOf } from '../../../../src/data-plane/stages/shared/obligations.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 
 const decided = (obligations: Record<string, unknown>) => ({
   allow: true,

@@ -1,7 +1,6 @@
 /** All stages in their order over real parts: what a call that is rejected leaves behind, and who is served at all. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { compose, type Pipeline } from '../../../../src/data-plane/pipeline/compose.ts'
-import { createMemoryQuota } from '../../../../src/data-plane/quota/memory/memory-quota.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
@@ -18,6 +17,7 @@ import { createApiKeyVerifier } from '../../../../src/shared/identity/api-keys.t
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
 import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
 import { aPolicy, aTool, exchange } from '../../../fixtures/exchange.ts'
+import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 import { aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
 
 const { key: apiKey, digest } = generateApiKey()

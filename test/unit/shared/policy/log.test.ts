@@ -9,13 +9,11 @@ import { type DecisionEntry, entryOf } from '../../../../src/shared/policy/log/e
 import { explain } from '../../../../src/shared/policy/log/explain.ts'
 import { readDecisionLog } from '../../../../src/shared/policy/log/reader.ts'
 import { replay } from '../../../../src/shared/policy/log/replay.ts'
-import {
-  createDecisionLog,
-  type DecisionLogOptions,
-  LOG_FILE,
-} from '../../../../src/shared/policy/log/writer.ts'
+import { createDecisionLog, type DecisionLogOptions } from '../../../../src/shared/policy/log/writer.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { altered, type InputParts, inputOf, SHIPPED } from '../../../fixtures/policy/inputs.ts'
+
+const LOG_FILE = 'decisions.ndjson'
 
 const ALLOWED: Decision = { allow: true, reasons: [], revision: 'r' }
 const DENIED: Decision = { allow: false, reasons: [{ code: 'closed', message: 'Closed.' }], revision: 'r' }
