@@ -1,5 +1,4 @@
 /** The interface of the kernel: its calls and their results. It contains no code; `wasm.ts` implements it. */
-import type * as abi from './abi.ts'
 import type { EnvelopeReader } from './envelope.ts'
 
 /** One row of a route table. */
