@@ -34,7 +34,7 @@ function sh(command: string): Promise<Said> {
   const own = command
     .replace('http://localhost:8080', gateway.url)
     // the package's own command, which npx would find in a clone of one's own
-    .replace('npx toolgate', 'node dist/app/cli/index.js')
+    .replace('npx toolgate', 'node dist/cli/index.js')
   const env = { ...process.env, GATEWAY_URL: gateway.url }
   return new Promise(resolve => {
     execFile('bash', ['-c', own], { cwd: clone, env, timeout: 120_000 }, (error, stdout, stderr) => {

@@ -34,7 +34,7 @@ export interface Toolgate extends Served {
 
 const FREE = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const INSIDE = new URL('./inside.mjs', import.meta.url).href
-const SERVE = ['dist/app/cli/index.js', 'serve']
+const SERVE = ['dist/cli/index.js', 'serve']
 
 /** `toolgate serve` as it was built, with these settings. @param questions whether `inside.mjs` is loaded into it */
 export async function serve(
