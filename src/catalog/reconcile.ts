@@ -7,7 +7,7 @@ import { nextRecord } from './sync/definitions.ts'
 import type { ManualTool } from './sync/manual-tool.ts'
 import { keyOf, type ResourceName } from './sync/resource-key.ts'
 import { NameTable, serveTools } from './sync/served-tools.ts'
-import { PENDING, statusOf } from './sync/status.ts'
+import { PENDING, toolSetStatus } from './sync/status.ts'
 import {
   type CompiledTools,
   compiledTools,
@@ -273,7 +273,7 @@ export class Reconciler {
       changed: entry.record?.changed ?? [],
       breaking: entry.record?.breaking ?? [],
     } as const
-    const status = statusOf(input, entry.status, this.#parts.now())
+    const status = toolSetStatus(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
     entry.status = status
     this.#write(entry)

@@ -26,7 +26,7 @@ export function footer(examples: readonly string[], exitCodes: string): string {
 }
 
 /** @returns the URL without trailing slashes */
-export function httpUrl(text: string): string {
+export function urlOption(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     throw new InvalidArgumentError(`Write "${text}" as http://host[:port][/path].`)
   return text.replace(/\/+$/, '')

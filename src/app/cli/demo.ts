@@ -1,6 +1,6 @@
 /** `toolgate demo`: performs the main use case against a running gateway, over HTTP like any client, and checks every response. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { type CommandContext, EXIT, footer, httpUrl, print, usesColor } from './command.ts'
+import { type CommandContext, EXIT, footer, print, urlOption, usesColor } from './command.ts'
 import type { Transcript } from './demo/transcript.ts'
 
 const DEFAULT_URL = 'http://localhost:8080'
@@ -29,15 +29,19 @@ in development. Can be repeated.
 With --control-plane: creates a tenant, an API, a plan and a subscription, approves it, calls with the key, reads the usage, \
 rotates and revokes the key, measures the time until each change reaches the gateway, and deletes what it created.`,
     )
-    .option('--url <url>', `the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, httpUrl)
+    .option('--url <url>', `the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, urlOption)
     .option(
       '--auth-url <url>',
       `issuer, if the gateway does not name one (default: AUTH_ISSUER, else ${DEFAULT_AUTH_URL})`,
-      httpUrl,
+      urlOption,
     )
     .option('--control-plane', 'run the use case of the control plane instead')
-    .option('--api-url <url>', `the control plane (default: API_URL, else ${DEFAULT_API_URL})`, httpUrl)
-    .option('--upstream-url <url>', 'backend that the gateway can reach (default: one on 127.0.0.1)', httpUrl)
+    .option('--api-url <url>', `the control plane (default: API_URL, else ${DEFAULT_API_URL})`, urlOption)
+    .option(
+      '--upstream-url <url>',
+      'backend that the gateway can reach (default: one on 127.0.0.1)',
+      urlOption,
+    )
     .option('--json', 'print one JSON object per step')
     .addHelpText(
       'after',
@@ -85,7 +89,7 @@ async function demo(flags: DemoFlags, env: CommandContext['env']): Promise<numbe
 
 function urlFromEnv(env: CommandContext['env'], name: string, fallback: string): string {
   try {
-    return httpUrl(env[name] || fallback)
+    return urlOption(env[name] || fallback)
   } catch (error) {
     throw new InvalidArgumentError(`${name} is invalid. ${(error as Error).message}`)
   }

@@ -1,6 +1,6 @@
 /** `toolgate doctor`: connects to a gateway as each known client does, and names the first step that fails and its fix. */
 import { type Command, Option } from 'commander'
-import { type CommandContext, EXIT, footer, httpUrl, print, usesColor } from './command.ts'
+import { type CommandContext, EXIT, footer, print, urlOption, usesColor } from './command.ts'
 import { CLIENT_NAMES, CLIENTS, type ClientName } from './doctor/clients.ts'
 import type { ClientReport } from './doctor/examine.ts'
 
@@ -68,7 +68,7 @@ async function doctor({ url, client: only, token, name: serverName, json }: Doct
 
 /** An address without path means the default endpoint. */
 function endpointUrl(text: string): string {
-  httpUrl(text)
+  urlOption(text)
   const url = new URL(text)
   url.hash = ''
   if (url.pathname === '/') url.pathname = '/mcp/sse'

@@ -10,7 +10,7 @@ import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
 
-export const MAX_BODY_BYTES = 1024 * 1024
+export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
 
 export interface AppContext {
   readonly settings: Settings

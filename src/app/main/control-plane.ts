@@ -7,7 +7,7 @@ import { type SeededTenant, seedTenants } from '../../control-plane/api/services
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { mountWeb } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type AppContext, MAX_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
@@ -70,7 +70,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     version: VERSION,
     now: clock.now,
     ...(settings.testHooks ? { advanceClock } : {}),
-    maxBodyBytes: MAX_BODY_BYTES,
+    maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     webhooksHttpsOnly: webhooksHttpsOnly(context),
     cors: settings.cors,
     authConfig: { issuer, audiences: settings.auth.allowedAudiences },
@@ -80,7 +80,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   closers.add('control plane', () => controlPlane.close())
   server.handle(
     mountWeb(request => controlPlane.fetch(request), {
-      maxBodyBytes: MAX_BODY_BYTES,
+      maxBodyBytes: MAX_REQUEST_BODY_BYTES,
       scheme: 'http',
       onError: error => onFault('a request to the control plane failed', error),
     }),

@@ -14,7 +14,7 @@ import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import { VERSION } from '../../shared/version.ts'
-import { MAX_BODY_BYTES } from './app-context.ts'
+import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { Drain } from './data-plane/drain.ts'
 import { openAttemptLimit, openHttp } from './data-plane/http.ts'
 import { registerMetrics } from './data-plane/metrics.ts'
@@ -69,7 +69,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     url: plane.gatewayUrl,
     name: 'toolgate',
     version: VERSION,
-    maxBodyBytes: MAX_BODY_BYTES,
+    maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     nowMs: context.clock.now,
   }
   const caches = {

@@ -21,7 +21,7 @@ export interface ReadBody {
 }
 
 /** undefined: the operation has no body. A string: the reason why its body cannot be sent. */
-export function readBody(
+export function compileBody(
   document: OpenDocument,
   raw: RawOperation,
   parameters: readonly Dict[],

@@ -4,14 +4,14 @@ import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { annotationsOf } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
-import { readBody } from './body.ts'
+import { compileBody } from './body.ts'
 import { Bundler } from './bundle.ts'
 import { type Dict, own, strings, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { readParameters } from './parameters.ts'
 import { requestTemplate } from './request-template.ts'
 import { readResponses } from './responses.ts'
-import { type Direction, SchemaConverter } from './schema.ts'
+import { SchemaConverter, type SchemaDirection } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
@@ -38,7 +38,7 @@ export interface Schemas {
 
 export function schemas(
   document: OpenDocument,
-  direction: Direction,
+  direction: SchemaDirection,
   notice: (message: string) => void,
 ): Schemas {
   const converter = new SchemaConverter(document, direction, notice)
@@ -57,7 +57,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   const { merged, broken } = document.parametersOf(raw)
   if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
   const read = readParameters(document, raw, merged, authentication, parts.notice)
-  const body = readBody(document, raw, merged)
+  const body = compileBody(document, raw, merged)
   if (typeof body === 'string') throw new SkippedOperation(body)
   const args = assembleArguments(raw.method, read, body, parts.request.converter)
   const responses = readResponses(document, raw)

@@ -7,7 +7,7 @@ import type { OpenDocument } from './document.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
 
 /** `request` omits readOnly properties, `response` writeOnly ones (OpenAPI 3.1 §4.8.24). */
-export type Direction = 'request' | 'response'
+export type SchemaDirection = 'request' | 'response'
 
 /** A converted schema and the definitions it refers to by name. */
 export interface Converted {
@@ -21,14 +21,14 @@ const MAX_DEPTH = 40
 
 export class SchemaConverter {
   readonly #document: OpenDocument
-  readonly #direction: Direction
+  readonly #direction: SchemaDirection
   readonly #notice: (message: string) => void
   /** Pointer in the document → name under `$defs`. */
   readonly #names = new Map<string, string>()
   readonly #targets = new Map<string, unknown>()
   readonly #definitions = new Map<string, Converted>()
 
-  constructor(document: OpenDocument, direction: Direction, notice: (message: string) => void) {
+  constructor(document: OpenDocument, direction: SchemaDirection, notice: (message: string) => void) {
     this.#document = document
     this.#direction = direction
     this.#notice = notice

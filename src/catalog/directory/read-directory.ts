@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
-import type { FieldFault } from '../resource/fields.ts'
+import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
 import { type ResourceResult, readResource } from '../resource/resource.ts'
 
@@ -99,7 +99,7 @@ function values(text: string): unknown[] {
 }
 
 function readOne(value: unknown, options: ReadOptions): ResourceResult {
-  const faults: FieldFault[] = []
+  const faults: ResourceFault[] = []
   const filled = fillPlaceholders(value, options.variables, faults)
   const result = readResource(filled, options.apiGroup)
   if (faults.length === 0) return result

@@ -7,7 +7,7 @@ const QUIET_MS = 150
 /** but no later than this after the first. */
 const MAX_WAIT_MS = 2_000
 
-export interface WatchOptions {
+export interface DirectoryWatchOptions {
   readonly onChange: () => void
   readonly pollIntervalMs: number
   readonly log: Log
@@ -16,7 +16,7 @@ export interface WatchOptions {
 /** Returns a function that stops it. */
 export function watchDirectory(
   directory: string,
-  { onChange, pollIntervalMs, log }: WatchOptions,
+  { onChange, pollIntervalMs, log }: DirectoryWatchOptions,
 ): () => void {
   let quiet: NodeJS.Timeout | undefined
   let firstAt = 0

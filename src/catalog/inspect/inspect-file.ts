@@ -8,7 +8,7 @@ import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.
 import { own } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
-import { type FieldFault, faultText } from '../resource/fields.ts'
+import { faultText, type ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
 import { fileReferences } from '../resource/references.ts'
 import { readResource } from '../resource/resource.ts'
@@ -70,7 +70,7 @@ function toolSetFrom(value: unknown, options: InspectOptions): ToolSet {
 
 /** Placeholders without a value get the placeholder server, since no backend is called. */
 function standIns(value: unknown, variables: InspectOptions['variables']): InspectOptions['variables'] {
-  const faults: FieldFault[] = []
+  const faults: ResourceFault[] = []
   fillPlaceholders(value, variables, faults)
   const names = faults.map(fault => /\$\{(\w+)\}/.exec(fault.reason)?.[1] ?? '')
   return { ...Object.fromEntries(names.map(name => [name, PLACEHOLDER_SERVER])), ...variables }

@@ -24,7 +24,7 @@ export interface KubeObject {
 export type Plural = 'toolsets' | 'tools'
 
 /** All objects of a kind, kept current by a watch that is reopened after errors. */
-export interface Watched {
+export interface WatchedKind {
   /** Resolves with the first list, or when closed before. Until then, an empty `list` has no meaning. */
   readonly listed: Promise<void>
   /** The current objects, in no particular order. */
@@ -41,7 +41,7 @@ export interface LeaseRecord {
 }
 
 export interface KubernetesApi {
-  watch(plural: Plural, onChange: () => void): Watched
+  watch(plural: Plural, onChange: () => void): WatchedKind
   /** @throws Error that names the missing object or key */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
   /** Writes return false when they conflict with another write. */

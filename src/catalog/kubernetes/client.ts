@@ -12,7 +12,7 @@ import {
   setHeaderOptions,
 } from '@kubernetes/client-node'
 import type { Log } from '../../shared/telemetry/log.ts'
-import type { KubeObject, KubernetesApi, LeaseRecord, Plural, Watched } from './api.ts'
+import type { KubeObject, KubernetesApi, LeaseRecord, Plural, WatchedKind } from './api.ts'
 import { watchObjects } from './watch.ts'
 
 const VERSION = 'v1alpha1'
@@ -53,7 +53,7 @@ class Client implements KubernetesApi {
     this.#leases = config.makeApiClient(CoordinationV1Api)
   }
 
-  watch(plural: Plural, onChange: () => void): Watched {
+  watch(plural: Plural, onChange: () => void): WatchedKind {
     return watchObjects({
       config: this.#config,
       path: `/apis/${this.#group.group}/${VERSION}/${plural}`,

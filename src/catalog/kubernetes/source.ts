@@ -11,7 +11,7 @@ import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
-import type { KubeObject, KubernetesApi, Watched } from './api.ts'
+import type { KubeObject, KubernetesApi, WatchedKind } from './api.ts'
 import { desiredFromObjects } from './desired-from-objects.ts'
 import { Leader } from './leader.ts'
 import { editedFields, planObjects } from './tool-objects.ts'
@@ -45,7 +45,7 @@ class KubernetesSource implements ToolSource {
   readonly #options: KubernetesSourceOptions
   readonly #compiler = createCompiler()
   readonly #leader: Leader
-  #caches: { readonly toolsets: Watched; readonly tools: Watched } | undefined
+  #caches: { readonly toolsets: WatchedKind; readonly tools: WatchedKind } | undefined
   #reconciler: Reconciler | undefined
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined

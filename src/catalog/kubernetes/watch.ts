@@ -5,11 +5,11 @@ import {
   type KubernetesObject,
   makeInformer,
 } from '@kubernetes/client-node'
-import type { KubeObject, Watched } from './api.ts'
+import type { KubeObject, WatchedKind } from './api.ts'
 
 const REOPEN_MS = 2_000
 
-export interface WatchOptions {
+export interface KubernetesWatchOptions {
   readonly config: KubeConfig
   readonly path: string
   readonly list: () => Promise<KubernetesListObject<KubernetesObject>>
@@ -18,7 +18,13 @@ export interface WatchOptions {
   readonly onBroken: (error: unknown) => void
 }
 
-export function watchObjects({ config, path, list, onChange, onBroken }: WatchOptions): Watched {
+export function watchObjects({
+  config,
+  path,
+  list,
+  onChange,
+  onBroken,
+}: KubernetesWatchOptions): WatchedKind {
   let closed = false
   let reopen: NodeJS.Timeout | undefined
   let resolveListed: () => void = () => {}

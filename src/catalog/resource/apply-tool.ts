@@ -6,7 +6,7 @@ import { DEFAULT_TIMEOUT_MS, tenantOfNamespace } from '../../model/tool-set.ts'
 import { annotationsOf } from '../compile/annotations.ts'
 import { placeholdersOf } from '../compile/parameters.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
-import type { FieldFault } from './fields.ts'
+import type { ResourceFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
 /** The tool-set name of tools without a tool-set. */
@@ -39,7 +39,7 @@ export function overlayTool(generated: Tool, manual: ToolResource, credential: s
 export function manualTool(
   manual: ToolResource,
   credential: string | undefined,
-): Tool | readonly FieldFault[] {
+): Tool | readonly ResourceFault[] {
   const { endpoint, method } = manual
   if (endpoint === undefined || method === undefined) {
     const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'

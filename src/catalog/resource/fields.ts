@@ -4,7 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from '../compile/dict.ts'
 
 /** One fault in a resource, for its author. */
-export interface FieldFault {
+export interface ResourceFault {
   /** Such as `spec.naming.prefix`. */
   readonly field: string
   readonly reason: string
@@ -12,18 +12,18 @@ export interface FieldFault {
 }
 
 /** `field reason: fix` of all faults on one line. */
-export function faultText(faults: readonly FieldFault[]): string {
+export function faultText(faults: readonly ResourceFault[]): string {
   return faults.map(fault => `${fault.field} ${fault.reason}: ${fault.fix}`).join('; ')
 }
 
 /** One object of a resource. On `close`, every field that was not read is a fault. */
-export class Fields {
+export class ResourceFields {
   readonly path: string
   readonly #dict: Dict
-  readonly #faults: FieldFault[]
+  readonly #faults: ResourceFault[]
   readonly #known = new Set<string>()
 
-  constructor(path: string, dict: Dict, faults: FieldFault[]) {
+  constructor(path: string, dict: Dict, faults: ResourceFault[]) {
     this.path = path
     this.#dict = dict
     this.#faults = faults
@@ -116,10 +116,10 @@ export class Fields {
   }
 
   /** A nested object; undefined when it is absent or not an object. */
-  object(name: string): Fields | undefined {
+  object(name: string): ResourceFields | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    if (isObject(value)) return new Fields(this.at(name), value, this.#faults)
+    if (isObject(value)) return new ResourceFields(this.at(name), value, this.#faults)
     this.fault(name, 'is not an object', 'write an object with its fields')
     return undefined
   }

@@ -1,7 +1,7 @@
 /** Replaces `${NAME}` in the texts of a resource by values of a given map. It never reads the environment. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, put } from '../compile/dict.ts'
-import type { FieldFault } from './fields.ts'
+import type { ResourceFault } from './fields.ts'
 
 /** An inline OpenAPI document is not changed: `${…}` in it is literal. */
 const VERBATIM = 'spec.openAPISpec.inline'
@@ -10,7 +10,7 @@ const VERBATIM = 'spec.openAPISpec.inline'
 export function fillPlaceholders(
   value: unknown,
   variables: { readonly [name: string]: string },
-  faults: FieldFault[],
+  faults: ResourceFault[],
   path = '',
 ): unknown {
   if (typeof value === 'string') return path === VERBATIM ? value : fill(value, variables, faults, path)
@@ -27,7 +27,7 @@ export function fillPlaceholders(
 function fill(
   text: string,
   variables: { readonly [name: string]: string },
-  faults: FieldFault[],
+  faults: ResourceFault[],
   field: string,
 ): string {
   return text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (placeholder, name: string) => {

@@ -4,7 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import { type Dict, own, text } from '../compile/dict.ts'
-import { type FieldFault, Fields } from './fields.ts'
+import { type ResourceFault, ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
@@ -18,7 +18,7 @@ export type ResourceResult =
   | { readonly ok: true; readonly resource: Resource }
   | {
       readonly ok: false
-      readonly faults: readonly FieldFault[]
+      readonly faults: readonly ResourceFault[]
       readonly kind: string | undefined
       readonly meta: ResourceMeta | undefined
     }
@@ -29,7 +29,7 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 /** @param apiGroup default `toolgate.dev` */
 export function readResource(value: unknown, apiGroup: string): ResourceResult {
-  const faults: FieldFault[] = []
+  const faults: ResourceFault[] = []
   if (!isObject(value)) {
     const fault = {
       field: 'resource',
@@ -38,7 +38,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
     }
     return { ok: false, faults: [fault], kind: undefined, meta: undefined }
   }
-  const root = new Fields('', value, faults)
+  const root = new ResourceFields('', value, faults)
   const apiVersion = root.raw('apiVersion')
   if (apiVersion !== `${apiGroup}/v1alpha1`) {
     root.fault('apiVersion', `is ${show(apiVersion)}`, hint(value) ?? `write ${apiGroup}/v1alpha1`)
@@ -58,7 +58,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   return { ok: false, faults, kind, meta }
 }
 
-function readMeta(root: Fields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
+function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
   const metadata = root.object('metadata')
   if (metadata === undefined) {
     if (!root.has('metadata')) root.fault('metadata', 'is missing', 'give name and namespace')

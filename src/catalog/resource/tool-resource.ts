@@ -4,7 +4,7 @@ import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import type { ToolAnnotations } from '../../model/tool.ts'
 import type { ToolDefaults } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
-import type { Fields } from './fields.ts'
+import type { ResourceFields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
@@ -36,7 +36,7 @@ export interface ToolResource {
 const TOOL_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'] as const
 
 /** Reads `spec`; faults are added to the Fields. */
-export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {
+export function readTool(meta: ResourceMeta, spec: ResourceFields): ToolResource {
   const fields = {
     displayName: spec.string('displayName', { max: 120 }),
     description: spec.string('description', { max: 4096 }),
@@ -59,7 +59,7 @@ export function readTool(meta: ResourceMeta, spec: Fields): ToolResource {
   return { name: meta.name, namespace: meta.namespace, ...Object.fromEntries(given) }
 }
 
-function readEndpoint(spec: Fields): string | undefined {
+function readEndpoint(spec: ResourceFields): string | undefined {
   const value = spec.string('endpoint', { max: 2048 })
   if (value === undefined) return undefined
   const plain = value.replace(/\{[^{}]+\}/g, 'x')
@@ -75,7 +75,7 @@ function readEndpoint(spec: Fields): string | undefined {
   return undefined
 }
 
-function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSchema | undefined {
+function readSchema(spec: ResourceFields, name: string, mustBeObject: boolean): JsonSchema | undefined {
   const value = spec.raw(name)
   if (value === undefined) return undefined
   if (!isObject(value)) spec.fault(name, 'is not an object', 'write a JSON Schema (2020-12)')
@@ -102,7 +102,7 @@ function readSchema(spec: Fields, name: string, mustBeObject: boolean): JsonSche
   return undefined
 }
 
-function readAnnotations(fields: Fields | undefined): Partial<ToolAnnotations> | undefined {
+function readAnnotations(fields: ResourceFields | undefined): Partial<ToolAnnotations> | undefined {
   if (fields === undefined) return undefined
   const read = {
     title: fields.string('title', { max: 120 }),

@@ -11,7 +11,7 @@ import {
   type ToolSet,
 } from '../../model/tool-set.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
-import type { Fields } from './fields.ts'
+import type { ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE']
@@ -26,7 +26,7 @@ const MAX_REFRESH_MS = 30 * 24 * 3_600_000
 const MAX_INLINE_CHARS = 5_000_000
 
 /** Reads `spec`; faults are added to the Fields. The result is valid only when there are none. */
-export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
+export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
   const displayName = spec.string('displayName', { max: 64 })
   if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
   const description = spec.string('description', { max: 4096 })
@@ -50,7 +50,7 @@ export function readToolSet(meta: ResourceMeta, spec: Fields): ToolSet {
 }
 
 /** An absolute http(s) address without user info. */
-function readUrl(fields: Fields, name: string): string | undefined {
+function readUrl(fields: ResourceFields, name: string): string | undefined {
   const value = fields.string(name, { max: 2048 })
   if (value === undefined) return undefined
   if (normalizeBaseUrl(value) !== undefined) return value
@@ -62,7 +62,7 @@ function readUrl(fields: Fields, name: string): string | undefined {
   return undefined
 }
 
-function readSource(fields: Fields | undefined): OpenApiSource | undefined {
+function readSource(fields: ResourceFields | undefined): OpenApiSource | undefined {
   if (fields === undefined) return undefined
   const url = readUrl(fields, 'url')
   const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
@@ -91,7 +91,7 @@ function readSource(fields: Fields | undefined): OpenApiSource | undefined {
   return text === undefined ? undefined : { kind: 'inline', text }
 }
 
-function readReference(parent: Fields, name: string): KeyReference | undefined {
+function readReference(parent: ResourceFields, name: string): KeyReference | undefined {
   const fields = parent.object(name)
   if (fields === undefined) return undefined
   const fix = 'use letters, digits, ".", "_" and "-"'
@@ -103,7 +103,7 @@ function readReference(parent: Fields, name: string): KeyReference | undefined {
   return refName === undefined || key === undefined ? undefined : { name: refName, key }
 }
 
-function readSelector(fields: Fields | undefined): OperationSelector {
+function readSelector(fields: ResourceFields | undefined): OperationSelector {
   if (fields === undefined) return {}
   const lists = {
     tags: fields.list('tags'),
@@ -121,7 +121,7 @@ function readSelector(fields: Fields | undefined): OperationSelector {
   return { ...Object.fromEntries(given), ...(pathPrefix === undefined ? {} : { pathPrefix }) }
 }
 
-function readToolDefaults(fields: Fields | undefined): ToolDefaults {
+function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
   if (fields === undefined) return DEFAULT_TOOL_DEFAULTS
   const rateLimit = readRateLimit(fields)
   const cache = readCache(fields)
@@ -137,7 +137,7 @@ function readToolDefaults(fields: Fields | undefined): ToolDefaults {
   return defaults
 }
 
-export function readCache(parent: Fields): ToolDefaults['cache'] {
+export function readCache(parent: ResourceFields): ToolDefaults['cache'] {
   const fields = parent.object('cache')
   if (fields === undefined) return undefined
   const ttlMs = fields.durationMs('ttl', 1, 24 * 3_600_000)
@@ -146,7 +146,7 @@ export function readCache(parent: Fields): ToolDefaults['cache'] {
   return ttlMs === undefined ? undefined : { ttlMs }
 }
 
-export function readRateLimit(parent: Fields): ToolDefaults['rateLimit'] {
+export function readRateLimit(parent: ResourceFields): ToolDefaults['rateLimit'] {
   const fields = parent.object('rateLimit')
   if (fields === undefined) return undefined
   const requestsPerMinute = fields.integer('requestsPerMinute', 1, 10_000_000)
@@ -158,7 +158,7 @@ export function readRateLimit(parent: Fields): ToolDefaults['rateLimit'] {
   return { requestsPerMinute, burst: burst ?? Math.max(1, Math.ceil(requestsPerMinute / 60)) }
 }
 
-export function readAuthentication(parent: Fields): ToolDefaults['authentication'] | undefined {
+export function readAuthentication(parent: ResourceFields): ToolDefaults['authentication'] | undefined {
   const fields = parent.object('authentication')
   if (fields === undefined) return undefined
   const type = fields.oneOf('type', ['none', 'bearer', 'basic', 'apiKey'] as const) ?? 'none'
@@ -170,7 +170,7 @@ export function readAuthentication(parent: Fields): ToolDefaults['authentication
   return { type, ...(secretRef === undefined ? {} : { secretRef }) }
 }
 
-function readNaming(fields: Fields | undefined): ToolNaming {
+function readNaming(fields: ResourceFields | undefined): ToolNaming {
   if (fields === undefined) return DEFAULT_NAMING
   const naming = {
     prefix: fields.string('prefix', NAME_PART) ?? '',

@@ -1,7 +1,7 @@
 /** Combines generated tools with Tool resources, so that no caller sees two tools of one name. Pure. */
 import type { Tool } from '../../model/tool.ts'
 import { manualTool, overlayTool } from '../resource/apply-tool.ts'
-import type { FieldFault } from '../resource/fields.ts'
+import type { ResourceFault } from '../resource/fields.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import type { ManualTool } from './manual-tool.ts'
@@ -71,6 +71,6 @@ export function serveTools(
   return { tools, faults }
 }
 
-function isFaults(value: Tool | readonly FieldFault[]): value is readonly FieldFault[] {
+function isFaults(value: Tool | readonly ResourceFault[]): value is readonly ResourceFault[] {
   return Array.isArray(value)
 }

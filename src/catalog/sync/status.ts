@@ -26,7 +26,7 @@ export const PENDING: ToolSetStatus = Object.freeze({
 })
 
 /** @param previous its transition times are kept for conditions with the same status */
-export function statusOf(input: StatusInput, previous: ToolSetStatus, nowMs: number): ToolSetStatus {
+export function toolSetStatus(input: StatusInput, previous: ToolSetStatus, nowMs: number): ToolSetStatus {
   const { phase, toolNames, specHash, lastSyncedAt, lastError } = input
   const now = new Date(nowMs).toISOString()
   return {

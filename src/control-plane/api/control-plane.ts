@@ -6,7 +6,7 @@ import { Fleet } from '../publisher/fleet.ts'
 import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
-import { authenticate } from './http/access.ts'
+import { authenticateRequest } from './http/access.ts'
 import { corsOf } from './http/cors.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
@@ -69,7 +69,8 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   // A route instead of `app.notFound`, whose errors bypass the middleware, so that the response would lack `Vary`.
   app.all('*', async context => {
     // Without a token, the response does not reveal which addresses exist.
-    if (context.req.path.startsWith(`${BASE}/`)) await authenticate(options.verifier, context.req.raw, now())
+    if (context.req.path.startsWith(`${BASE}/`))
+      await authenticateRequest(options.verifier, context.req.raw, now())
     const allowed = methodsAt(context.req.path)
     if (allowed.length === 0) throw notFound('address')
     throw new Problem(

@@ -8,7 +8,7 @@ import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Store } from '../store/store.ts'
 
-export interface CorsOptions {
+export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
   readonly origins: readonly string[]
   readonly methods: readonly string[]
@@ -35,7 +35,7 @@ export interface ControlPlaneOptions {
   readonly maxBodyBytes: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
-  readonly cors?: CorsOptions
+  readonly cors?: ApiCorsOptions
   /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */

@@ -15,7 +15,7 @@ export interface PageRequest {
   readonly limit: number
 }
 
-export interface Page<T> {
+export interface ListPage<T> {
   readonly items: readonly T[]
   readonly total: number
 }
@@ -40,7 +40,7 @@ export interface TenantRepository {
   list(
     filter: Search & { status?: TenantStatus | undefined; tier?: Tier | undefined },
     page: PageRequest,
-  ): Promise<Page<Tenant>>
+  ): Promise<ListPage<Tenant>>
   ids(status?: TenantStatus): Promise<readonly string[]>
   update(tenant: Tenant): Promise<Tenant>
   /** Deletes the tenant and everything it owns. */
@@ -58,7 +58,7 @@ export interface ApiFilter extends Search {
 export interface ApiRepository {
   insert(api: Api): Promise<void>
   find(id: string, locking?: Locking): Promise<Api | undefined>
-  list(filter: ApiFilter, page: PageRequest): Promise<Page<Api>>
+  list(filter: ApiFilter, page: PageRequest): Promise<ListPage<Api>>
   update(api: Api): Promise<Api>
   /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
   remove(id: string): Promise<void>
@@ -70,7 +70,7 @@ export interface PlanRepository {
   bySlug(slug: string): Promise<PlanRecord | undefined>
   find(id: string, locking?: Locking): Promise<PlanRecord | undefined>
   /** The scope's own plans and the global ones. */
-  list(filter: Search, page: PageRequest): Promise<Page<PlanRecord>>
+  list(filter: Search, page: PageRequest): Promise<ListPage<PlanRecord>>
   update(plan: PlanRecord): Promise<PlanRecord>
   remove(id: string): Promise<void>
   /** True when an open subscription or a consumer uses it. */
@@ -90,7 +90,7 @@ export interface SubscriptionFilter extends Search {
 export interface SubscriptionRepository {
   insert(subscription: Subscription): Promise<void>
   find(id: string, locking?: Locking): Promise<Subscription | undefined>
-  list(filter: SubscriptionFilter, page: PageRequest): Promise<Page<Subscription>>
+  list(filter: SubscriptionFilter, page: PageRequest): Promise<ListPage<Subscription>>
   /** Pending and approved ones of an API, locked. */
   openOf(apiId: string): Promise<readonly Subscription[]>
   /** Approved ones that are due to expire, locked; those locked by another instance are skipped. */
@@ -108,7 +108,7 @@ interface ApiKeyFilter extends Search {
 export interface ApiKeyRepository {
   insert(key: ApiKey): Promise<void>
   find(id: string, locking?: Locking): Promise<ApiKey | undefined>
-  list(filter: ApiKeyFilter, page: PageRequest): Promise<Page<ApiKey>>
+  list(filter: ApiKeyFilter, page: PageRequest): Promise<ListPage<ApiKey>>
   /** Subscription → prefix of its newest key that is not revoked. */
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
@@ -127,7 +127,7 @@ export interface ConsumerRepository {
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
-  list(filter: ConsumerFilter, page: PageRequest): Promise<Page<Consumer>>
+  list(filter: ConsumerFilter, page: PageRequest): Promise<ListPage<Consumer>>
   update(consumer: Consumer): Promise<Consumer>
   /** Moves `lastSeenAt` forward, never back. */
   touch(
@@ -148,7 +148,7 @@ export interface GatewayRepository {
   list(
     filter: Search & { status?: GatewayStatus | undefined },
     page: PageRequest,
-  ): Promise<Page<GatewayInstance>>
+  ): Promise<ListPage<GatewayInstance>>
   /** Those that are not offline. */
   live(): Promise<readonly GatewayInstance[]>
   update(gateway: GatewayInstance): Promise<GatewayInstance>
@@ -161,7 +161,7 @@ export interface DeploymentRepository {
   list(
     filter: { apiId?: string | undefined; gatewayId?: string | undefined; tenantId?: string | undefined },
     page: PageRequest,
-  ): Promise<Page<Deployment>>
+  ): Promise<ListPage<Deployment>>
   /** Inserts the missing rows of one gateway, or of one API on every gateway. */
   complete(missing: { readonly gatewayId: string } | { readonly apiId: string }): Promise<void>
 }

@@ -1,7 +1,7 @@
 /** The repositories of webhooks and their deliveries. It contains no query. */
 import type { Webhook } from '../../model/webhook.ts'
 import type { AfterAttempt, Delivery, DeliveryStatus } from '../../model/webhook-delivery.ts'
-import type { Locking, Page, PageRequest } from './repositories.ts'
+import type { ListPage, Locking, PageRequest } from './repositories.ts'
 
 interface WebhookFilter {
   /** Matches anywhere in the address; `%` and `_` are literal. */
@@ -20,7 +20,7 @@ export interface WebhookRepository {
   /** @param secret undefined: deliveries are not signed */
   insert(webhook: Webhook, secret: string | undefined): Promise<void>
   find(id: string, locking?: Locking): Promise<Webhook | undefined>
-  list(filter: WebhookFilter, page: PageRequest): Promise<Page<Webhook>>
+  list(filter: WebhookFilter, page: PageRequest): Promise<ListPage<Webhook>>
   count(): Promise<number>
   /** Increments `revision`, sets `updatedAt` and returns the changed row. */
   update(webhook: Webhook, change?: NewSecret): Promise<Webhook>
@@ -89,7 +89,7 @@ export interface DeliveryRepository {
     webhookId: string,
     filter: { readonly status?: DeliveryStatus | undefined; readonly event?: string | undefined },
     page: PageRequest,
-  ): Promise<Page<Delivery>>
+  ): Promise<ListPage<Delivery>>
   /** Due at once again; every instance is notified at commit. */
   retry(delivery: Delivery): Promise<Delivery>
   /**

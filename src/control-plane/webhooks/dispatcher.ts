@@ -33,7 +33,7 @@ export interface DispatcherOptions extends AttemptParts {
   readonly random?: () => number
 }
 
-export class Dispatcher {
+export class DeliveryDispatcher {
   readonly #options: DispatcherOptions
   readonly #running = new Set<Promise<void>>()
   #claiming: Promise<void> | undefined

@@ -1,7 +1,7 @@
 /** Starts and stops sending webhooks: runs the dispatcher, deletes old rows, measures the queue. It sends no delivery itself. */
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { QueueDepth } from '../store/webhook-repositories.ts'
-import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
+import { DeliveryDispatcher, type DispatcherOptions } from './dispatcher.ts'
 
 const DEFAULT_POLL_MS = 1_000
 const MEASURE_EVERY_MS = 10_000
@@ -42,7 +42,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       new Error('give every control-plane instance the same SECRETS_KEY, or set those secrets again'),
     )
   }
-  const dispatcher = new Dispatcher({ pollMs: DEFAULT_POLL_MS, ...options })
+  const dispatcher = new DeliveryDispatcher({ pollMs: DEFAULT_POLL_MS, ...options })
   let depth: QueueDepth = { waiting: 0, leased: 0, oldestDueMs: 0 }
   let droppedAtMs = Number.NEGATIVE_INFINITY
   let maintenance: Promise<void> | undefined

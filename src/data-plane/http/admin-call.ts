@@ -4,7 +4,7 @@ import { refuse } from '../../shared/call/refusal.ts'
 import type { Operation } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
-import { type GatewayParts, run } from './gateway.ts'
+import { type GatewayParts, runCall } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
 export type AdminResource = Extract<Operation, { action: 'admin' }>['resource']
@@ -19,7 +19,7 @@ export async function serveAdmin(
   respond: () => Promise<void>,
 ): Promise<void> {
   const operation = { action: 'admin', resource } as const
-  const { final } = await run(gateway, snapshot, call, 'admin', operation, new Cancellation())
+  const { final } = await runCall(gateway, snapshot, call, 'admin', operation, new Cancellation())
   if (final?.kind === 'refusal') return rest.refuse(call, final)
   try {
     await respond()

@@ -38,7 +38,7 @@ export interface Ended {
 }
 
 /** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
-export function run(
+export function runCall(
   parts: GatewayParts,
   snapshot: Snapshot,
   call: Call,

@@ -12,7 +12,7 @@ import type { Final } from '../pipeline/outcome.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
-import { addTiming, callHeaders, type GatewayParts, run } from './gateway.ts'
+import { addTiming, callHeaders, type GatewayParts, runCall } from './gateway.ts'
 import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
 import { wantsTiming } from './server-timing.ts'
@@ -50,7 +50,7 @@ export class ApiProxy {
       body.stop()
     })
     let end: (() => void) | undefined
-    const { final } = await run(
+    const { final } = await runCall(
       this.#parts,
       snapshot,
       call,

@@ -5,7 +5,7 @@ import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
-import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from './gateway.ts'
+import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
 import { readJson } from './json-body.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
@@ -69,7 +69,7 @@ export class RestTools {
   #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
-    return run(this.#parts, snapshot, call, 'rest', operation, cancellation)
+    return runCall(this.#parts, snapshot, call, 'rest', operation, cancellation)
   }
 }
 

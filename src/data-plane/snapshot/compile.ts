@@ -6,7 +6,7 @@ import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import { ControlIndexer, controlToolLists } from './control-index.ts'
 import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'
-import { type Prepared, ToolIndexer } from './tool-index.ts'
+import { type PreparedTool, ToolIndexer } from './tool-index.ts'
 
 /**
  * A document's snapshot depends on the document alone. A compiler that has seen the one before makes it in the time of what
@@ -18,7 +18,7 @@ export class SnapshotCompiler {
   readonly #entitlements = new EntitlementIndexer()
 
   /** @param prepare makes a tool ready to be called; the folder `tool-request` provides it */
-  constructor(prepare: (tool: Tool) => Prepared) {
+  constructor(prepare: (tool: Tool) => PreparedTool) {
     this.#tools = new ToolIndexer(prepare)
   }
 

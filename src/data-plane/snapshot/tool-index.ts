@@ -3,7 +3,7 @@ import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from './snapshot.ts'
 
 /** A validator and a builder of requests; made from the tool alone. */
-export type Prepared = Pick<CompiledTool, 'validate' | 'buildRequest'>
+export type PreparedTool = Pick<CompiledTool, 'validate' | 'buildRequest'>
 
 interface ToolIndex {
   readonly count: number
@@ -13,12 +13,12 @@ interface ToolIndex {
 
 /** Keeps the last lists, so that changes elsewhere cost nothing here. */
 export class ToolIndexer {
-  readonly #prepare: (tool: Tool) => Prepared
-  readonly #prepared = new WeakMap<Tool, Prepared>()
+  readonly #prepare: (tool: Tool) => PreparedTool
+  readonly #prepared = new WeakMap<Tool, PreparedTool>()
   #lists: readonly (readonly Tool[])[] = []
   #index: ToolIndex | undefined
 
-  constructor(prepare: (tool: Tool) => Prepared) {
+  constructor(prepare: (tool: Tool) => PreparedTool) {
     this.#prepare = prepare
   }
 
@@ -34,7 +34,7 @@ export class ToolIndexer {
     return index
   }
 
-  #ready(tool: Tool): Prepared {
+  #ready(tool: Tool): PreparedTool {
     let prepared = this.#prepared.get(tool)
     if (prepared === undefined) {
       prepared = this.#prepare(tool)

@@ -1,7 +1,7 @@
 /** The cart of a customer: what may become an order. Nothing in it is reserved. */
 import type { Idempotency } from './idempotency.ts'
 import { lineOf, place, shown } from './placing.ts'
-import { conflict, invalid, notFound } from './problem.ts'
+import { shopConflict, shopInvalid, shopNotFound } from './problem.ts'
 import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { ShopState } from './state.ts'
@@ -27,7 +27,7 @@ export function cartRoutes(state: ShopState, idempotency: Idempotency): Route[] 
         const customer = state.customers.get(request.param('customerId'))
         const productId = request.param('productId')
         if (state.carts.get(customer.id)?.delete(productId) !== true)
-          throw notFound('cart item', productId.slice(0, 40))
+          throw shopNotFound('cart item', productId.slice(0, 40))
         return { status: 204 }
       },
     },
@@ -58,7 +58,7 @@ function setItem(state: ShopState, request: ShopRequest): ShopResponse {
   fields.done()
   const items = state.carts.get(customer.id) ?? new Map<string, number>()
   if (!items.has(product.id) && items.size >= MAX_LINES)
-    throw conflict('cart-full', `A cart holds at most ${MAX_LINES} products.`)
+    throw shopConflict('cart-full', `A cart holds at most ${MAX_LINES} products.`)
   state.carts.set(customer.id, items.set(product.id, quantity))
   return cart(state, customer.id)
 }
@@ -72,12 +72,12 @@ function checkOut(state: ShopState, request: ShopRequest): ShopResponse {
   const address = Object.hasOwn(customer.addresses, label) ? customer.addresses[label] : undefined
   if (address === undefined) {
     const known = Object.keys(customer.addresses).join(', ') || 'none'
-    throw invalid([
+    throw shopInvalid([
       { field: '/addressLabel', message: `is not an address of ${customer.id}; known addresses: ${known}` },
     ])
   }
   const items = [...(state.carts.get(customer.id) ?? [])]
-  if (items.length === 0) throw conflict('cart-empty', `The cart of ${customer.id} is empty.`)
+  if (items.length === 0) throw shopConflict('cart-empty', `The cart of ${customer.id} is empty.`)
   const order = place(state, {
     customerId: customer.id,
     lines: items.map(([productId, quantity]) => ({ productId, quantity })),

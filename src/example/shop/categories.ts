@@ -1,6 +1,6 @@
 /** Categories, kept as a list with parents and shown as a tree. Products are only counted here. */
-import type { Fields } from './fields.ts'
-import { conflict } from './problem.ts'
+import type { ShopFields } from './fields.ts'
+import { shopConflict } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { Category, ShopState } from './state.ts'
@@ -68,7 +68,7 @@ function treeOf(state: ShopState, category: Category, depth: number): object {
   }
 }
 
-function readBranch(fields: Fields, depth: number): Branch {
+function readBranch(fields: ShopFields, depth: number): Branch {
   const name = fields.text('name', { min: 1, max: 60 })
   if (depth >= MAX_DEPTH && fields.has('children')) {
     fields.fault('children', `go deeper than ${MAX_DEPTH} levels`)
@@ -87,9 +87,9 @@ function readBranch(fields: Fields, depth: number): Branch {
 function plant(state: ShopState, parentId: string | undefined, branch: Branch): ShopResponse {
   const level = parentId === undefined ? 0 : depthOf(state, state.categories.get(parentId))
   if (level + heightOf(branch) > MAX_DEPTH)
-    throw conflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
+    throw shopConflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
   if (childrenOf(state, parentId).some(other => other.name === branch.name))
-    throw conflict('name-taken', `There is a category ${branch.name} in this place already.`)
+    throw shopConflict('name-taken', `There is a category ${branch.name} in this place already.`)
   state.categories.reserve(sizeOf(branch))
   const add = (parent: string | undefined, { name, children }: Branch): Category => {
     const category = state.categories.add(id => ({ id, name, parentId: parent }))
@@ -115,7 +115,7 @@ function remove(state: ShopState, category: Category): ShopResponse {
   const held = state.products.all().filter(product => product.categoryId === category.id).length
   const below = childrenOf(state, category.id).length
   if (held + below > 0)
-    throw conflict(
+    throw shopConflict(
       'category-not-empty',
       `Category ${category.id} holds ${held} products and ${below} categories; move or delete them first.`,
     )

@@ -1,8 +1,8 @@
 /** Customers and their addresses. Carts and orders are in other files. */
-import type { Fields } from './fields.ts'
+import type { ShopFields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
-import { pageOf, readPaging } from './paging.ts'
-import { conflict, invalid } from './problem.ts'
+import { readPaging, shopPageOf } from './paging.ts'
+import { shopConflict, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import { type Address, born, type Customer, changed, type ShopState } from './state.ts'
@@ -62,7 +62,7 @@ export function customerRoutes(state: ShopState, idempotency: Idempotency): Rout
 }
 
 /** Reads an address; the caller closes the fields. */
-export function readAddress(fields: Fields): Address {
+export function readAddress(fields: ShopFields): Address {
   return {
     recipient: fields.text('recipient', { min: 1, max: 100 }),
     street: fields.text('street', { min: 1, max: 200 }),
@@ -76,14 +76,14 @@ export function readAddress(fields: Fields): Address {
   }
 }
 
-function search(state: ShopState, fields: Fields): object {
+function search(state: ShopState, fields: ShopFields): object {
   const text = fields.optional('q', () => fields.text('q', { max: 100 }))?.toLowerCase() ?? ''
   const paging = readPaging(fields)
   fields.done()
   const found = state.customers
     .all()
     .filter(customer => `${customer.name}\n${customer.email}`.toLowerCase().includes(text))
-  return pageOf(
+  return shopPageOf(
     found.sort((a, b) => a.name.localeCompare(b.name)),
     paging,
   )
@@ -91,7 +91,7 @@ function search(state: ShopState, fields: Fields): object {
 
 type CustomerInput = Pick<Customer, 'name' | 'email' | 'phone' | 'addresses'>
 
-function readCustomer(fields: Fields): CustomerInput {
+function readCustomer(fields: ShopFields): CustomerInput {
   const input = {
     name: fields.text('name', { min: 1, max: 100 }),
     email: fields.email('email'),
@@ -103,7 +103,7 @@ function readCustomer(fields: Fields): CustomerInput {
   return input
 }
 
-function readPatch(fields: Fields): Partial<CustomerInput> {
+function readPatch(fields: ShopFields): Partial<CustomerInput> {
   const patch: Partial<CustomerInput> = {}
   if (fields.has('name')) patch.name = fields.text('name', { min: 1, max: 100 })
   if (fields.has('email')) patch.email = fields.email('email')
@@ -118,14 +118,14 @@ function checkEmail(state: ShopState, email: string, own: string | undefined): v
     .all()
     .find(customer => customer.email.toLowerCase() === email.toLowerCase() && customer.id !== own)
   if (other !== undefined)
-    throw conflict('email-taken', `Customer ${other.id} has this e-mail address already.`)
+    throw shopConflict('email-taken', `Customer ${other.id} has this e-mail address already.`)
 }
 
 function setAddress(customer: Customer, label: string, address: Address): ShopResponse {
   if (!LABEL.test(label))
-    throw invalid([{ field: 'label', message: 'must be 1 to 20 lower-case letters, digits or hyphens' }])
+    throw shopInvalid([{ field: 'label', message: 'must be 1 to 20 lower-case letters, digits or hyphens' }])
   if (!Object.hasOwn(customer.addresses, label) && Object.keys(customer.addresses).length >= MAX_ADDRESSES)
-    throw conflict('addresses-full', `A customer has at most ${MAX_ADDRESSES} addresses; replace one.`)
+    throw shopConflict('addresses-full', `A customer has at most ${MAX_ADDRESSES} addresses; replace one.`)
   return update(customer, { addresses: { ...customer.addresses, [label]: address } })
 }
 

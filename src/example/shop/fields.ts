@@ -1,5 +1,5 @@
 /** Reads input field by field and gathers every fault before it refuses. It knows no field of the shop by name. */
-import { type FieldFault, invalid } from './problem.ts'
+import { type ShopFieldFault, shopInvalid } from './problem.ts'
 
 interface TextRule {
   readonly min?: number
@@ -18,14 +18,14 @@ const EMAIL = /^[^\s@]{1,64}@[^\s@.]+(\.[^\s@.]+)+$/
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
 
 /** One object of the input. A reader that finds a fault notes it and returns a harmless value; `done` then throws. */
-export class Fields {
+export class ShopFields {
   readonly #value: Readonly<Record<string, unknown>>
   readonly #at: string
-  readonly #faults: FieldFault[]
+  readonly #faults: ShopFieldFault[]
   readonly #known = new Set<string>()
 
   /** @param at prefix of the names in faults: a JSON Pointer for bodies, '' for parameters. */
-  constructor(value: unknown, at: string, faults: FieldFault[] = []) {
+  constructor(value: unknown, at: string, faults: ShopFieldFault[] = []) {
     this.#at = at
     this.#faults = faults
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -110,7 +110,7 @@ export class Fields {
     return values[0]!
   }
 
-  list<T>(name: string, range: Range, read: (item: Fields, itemName: string) => T): T[] {
+  list<T>(name: string, range: Range, read: (item: ShopFields, itemName: string) => T): T[] {
     const value = this.#take(name)
     if (!Array.isArray(value)) {
       this.#fault(name, 'must be a list')
@@ -120,7 +120,7 @@ export class Fields {
       this.#fault(name, `must have ${range.min} to ${range.max} entries`)
       return []
     }
-    const items = new Fields(Object.fromEntries(value.entries()), `${this.#at}${name}/`, this.#faults)
+    const items = new ShopFields(Object.fromEntries(value.entries()), `${this.#at}${name}/`, this.#faults)
     return value.map((_, at) => read(items, String(at)))
   }
 
@@ -130,15 +130,15 @@ export class Fields {
     return found
   }
 
-  object<T>(name: string, read: (fields: Fields) => T): T {
-    const inner = new Fields(this.#take(name), `${this.#at}${name}/`, this.#faults)
+  object<T>(name: string, read: (fields: ShopFields) => T): T {
+    const inner = new ShopFields(this.#take(name), `${this.#at}${name}/`, this.#faults)
     const result = read(inner)
     inner.closed()
     return result
   }
 
   /** An object whose keys are data, such as addresses by label. */
-  map<T>(name: string, max: number, key: RegExp, read: (fields: Fields) => T): Record<string, T> {
+  map<T>(name: string, max: number, key: RegExp, read: (fields: ShopFields) => T): Record<string, T> {
     return this.object(name, fields => {
       const names = Object.keys(fields.#value)
       if (names.length > max) fields.#fault('', `must have at most ${max} entries`)
@@ -161,7 +161,7 @@ export class Fields {
   /** To be called last. @throws Problem 400 that names every fault. */
   done(): void {
     this.closed()
-    if (this.#faults.length > 0) throw invalid(this.#faults)
+    if (this.#faults.length > 0) throw shopInvalid(this.#faults)
   }
 
   /** At least one of the fields must be there (PATCH bodies). */

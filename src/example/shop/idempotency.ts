@@ -1,5 +1,5 @@
 /** Stores the responses of requests with an Idempotency-Key, so that a retry has no second effect. Bounded; evicts the oldest. */
-import { invalid, Problem } from './problem.ts'
+import { ShopProblem, shopInvalid } from './problem.ts'
 import type { ShopRequest, ShopResponse } from './request.ts'
 
 const MAX_KEYS = 1000
@@ -17,7 +17,7 @@ export class Idempotency {
     const key = request.header('idempotency-key')
     if (key === undefined) return act()
     if (!KEY.test(key)) {
-      throw invalid([
+      throw shopInvalid([
         { field: 'Idempotency-Key', message: 'must be 8 to 64 letters, digits, hyphens or underscores' },
       ])
     }
@@ -31,7 +31,7 @@ export class Idempotency {
     }
     if (before.body !== body) {
       const detail = 'This Idempotency-Key was used with another body; take a new one for a new request.'
-      throw new Problem(422, 'key-reused', 'The key was used before.', detail)
+      throw new ShopProblem(422, 'key-reused', 'The key was used before.', detail)
     }
     return { ...before.response, headers: { ...before.response.headers, 'idempotent-replayed': 'true' } }
   }

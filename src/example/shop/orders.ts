@@ -1,13 +1,13 @@
 /** Orders from placed to shipped or cancelled: finding, placing, changing, deleting. */
 import { readAddress } from './customers.ts'
-import type { Fields } from './fields.ts'
+import type { ShopFields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
-import { pageOf, readPaging } from './paging.ts'
+import { readPaging, shopPageOf } from './paging.ts'
 import { type OrderInput, place, shown } from './placing.ts'
-import { conflict } from './problem.ts'
+import { shopConflict } from './problem.ts'
 import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
-import { changed, checkIfMatch, type Order, type OrderStatus, type ShopState } from './state.ts'
+import { changed, checkShopIfMatch, type Order, type OrderStatus, type ShopState } from './state.ts'
 
 const STATUSES = ['placed', 'shipped', 'delivered', 'cancelled'] as const
 const NOTE = { max: 500 }
@@ -45,7 +45,10 @@ export function orderRoutes(state: ShopState, idempotency: Idempotency): Route[]
       handle: request => {
         const order = orderOf(request)
         if (order.status !== 'cancelled')
-          throw conflict('not-cancelled', `Order ${order.id} is ${order.status}; only cancelled ones can go.`)
+          throw shopConflict(
+            'not-cancelled',
+            `Order ${order.id} is ${order.status}; only cancelled ones can go.`,
+          )
         state.orders.delete(order.id)
         return { status: 204 }
       },
@@ -63,7 +66,7 @@ export function orderRoutes(state: ShopState, idempotency: Idempotency): Route[]
   ]
 }
 
-function search(state: ShopState, fields: Fields): object {
+function search(state: ShopState, fields: ShopFields): object {
   const statuses = fields.optional('status', () =>
     fields.list('status', { min: 1, max: 4 }, (items, at): OrderStatus => items.oneOf(at, STATUSES)),
   )
@@ -86,10 +89,10 @@ function search(state: ShopState, fields: Fields): object {
         (after === undefined || Date.parse(order.createdAt) >= Date.parse(after)) &&
         (total === undefined || (order.totalCents >= total.min && order.totalCents <= total.max)),
     )
-  return pageOf(found.reverse(), paging)
+  return shopPageOf(found.reverse(), paging)
 }
 
-function readOrder(fields: Fields): OrderInput {
+function readOrder(fields: ShopFields): OrderInput {
   const customerId = fields.text('customerId', { min: 1, max: 20 })
   const lines = fields.list('lines', { min: 1, max: 50 }, (items, at) => items.object(at, readLine))
   const products = lines.map(line => line.productId)
@@ -107,7 +110,7 @@ function readOrder(fields: Fields): OrderInput {
   }
 }
 
-function readLine(fields: Fields): OrderInput['lines'][number] {
+function readLine(fields: ShopFields): OrderInput['lines'][number] {
   const productId = fields.text('productId', { min: 1, max: 20 })
   const quantity = fields.integer('quantity', { min: 1, max: 100 })
   const engraving = fields.optional('engraving', () =>
@@ -121,15 +124,18 @@ function readLine(fields: Fields): OrderInput['lines'][number] {
 
 function checkPlaced(order: Order, wish: string): void {
   if (order.status !== 'placed')
-    throw conflict('wrong-state', `Order ${order.id} is ${order.status}; only a placed order can be ${wish}.`)
+    throw shopConflict(
+      'wrong-state',
+      `Order ${order.id} is ${order.status}; only a placed order can be ${wish}.`,
+    )
 }
 
-function update(order: Order, fields: Fields, ifMatch: string | undefined): ShopResponse {
+function update(order: Order, fields: ShopFields, ifMatch: string | undefined): ShopResponse {
   const address = fields.optional('shippingAddress', () => fields.object('shippingAddress', readAddress))
   const note = fields.optional('note', () => fields.text('note', NOTE))
   fields.needsSome()
   fields.done()
-  checkIfMatch(order, ifMatch)
+  checkShopIfMatch(order, ifMatch)
   checkPlaced(order, 'changed')
   if (address !== undefined) order.shippingAddress = address
   if (note !== undefined) order.note = note
@@ -137,7 +143,7 @@ function update(order: Order, fields: Fields, ifMatch: string | undefined): Shop
   return shown(order)
 }
 
-function ship(order: Order, fields: Fields): ShopResponse {
+function ship(order: Order, fields: ShopFields): ShopResponse {
   const carrier = fields.oneOf('carrier', ['post', 'courier', 'pickup'])
   const trackingCode = fields.optional('trackingCode', () =>
     fields.text('trackingCode', { max: 40, pattern: /^[A-Z0-9-]{4,40}$/, form: 'a code of the carrier' }),
@@ -151,7 +157,7 @@ function ship(order: Order, fields: Fields): ShopResponse {
   return shown(order)
 }
 
-function cancel(state: ShopState, order: Order, fields: Fields): ShopResponse {
+function cancel(state: ShopState, order: Order, fields: ShopFields): ShopResponse {
   const reason = fields.optional('reason', () => fields.text('reason', { max: 200 })) ?? ''
   fields.done()
   checkPlaced(order, 'cancelled')

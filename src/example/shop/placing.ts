@@ -1,5 +1,5 @@
 /** How an order comes into being: prices fixed, stock taken, all or nothing. It reads no request. */
-import { conflict } from './problem.ts'
+import { shopConflict } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import {
   type Address,
@@ -45,7 +45,7 @@ export function place(state: ShopState, input: OrderInput): Order {
   const wanted = input.lines.map(line => ({ ...line, product: state.products.get(line.productId) }))
   for (const { product, quantity } of wanted) {
     if (product.stock < quantity)
-      throw conflict(
+      throw shopConflict(
         'out-of-stock',
         `Product ${product.id} (${product.name}) has ${product.stock} pieces left; ${quantity} were ordered.`,
       )

@@ -1,16 +1,16 @@
 /** Problem documents (RFC 9457), as errors that handlers throw. It renders nothing to the wire. */
 
 /** One faulty field: a JSON Pointer into the body, or the name of a query, path or header parameter. */
-export interface FieldFault {
+export interface ShopFieldFault {
   readonly field: string
   readonly message: string
 }
 
-export class Problem extends Error {
+export class ShopProblem extends Error {
   readonly status: number
   readonly slug: string
   readonly title: string
-  readonly faults: readonly FieldFault[]
+  readonly faults: readonly ShopFieldFault[]
   readonly headers: { readonly [name: string]: string }
 
   constructor(
@@ -19,7 +19,7 @@ export class Problem extends Error {
     title: string,
     detail: string,
     more: {
-      readonly faults?: readonly FieldFault[]
+      readonly faults?: readonly ShopFieldFault[]
       readonly headers?: { readonly [name: string]: string }
     } = {},
   ) {
@@ -44,23 +44,23 @@ export class Problem extends Error {
   }
 }
 
-export function invalid(faults: readonly FieldFault[]): Problem {
+export function shopInvalid(faults: readonly ShopFieldFault[]): ShopProblem {
   const detail = faults.map(fault => `${fault.field === '' ? 'The body' : fault.field} ${fault.message}`)
-  return new Problem(400, 'invalid', 'The input is not valid.', `${detail.join('; ')}.`, { faults })
+  return new ShopProblem(400, 'invalid', 'The input is not valid.', `${detail.join('; ')}.`, { faults })
 }
 
-export function notFound(kind: string, id: string): Problem {
-  return new Problem(404, 'not-found', 'Not found.', `There is no ${kind} with the id ${id}.`)
+export function shopNotFound(kind: string, id: string): ShopProblem {
+  return new ShopProblem(404, 'not-found', 'Not found.', `There is no ${kind} with the id ${id}.`)
 }
 
 /** The state of the shop does not allow what was asked. */
-export function conflict(slug: string, detail: string): Problem {
-  return new Problem(409, slug, 'The state of the shop does not allow this.', detail)
+export function shopConflict(slug: string, detail: string): ShopProblem {
+  return new ShopProblem(409, slug, 'The state of the shop does not allow this.', detail)
 }
 
 /** Everything in memory is bounded; a restart empties it. */
-export function full(kind: string, limit: number): Problem {
-  return new Problem(
+export function full(kind: string, limit: number): ShopProblem {
+  return new ShopProblem(
     507,
     'full',
     'The shop is full.',

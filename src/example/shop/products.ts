@@ -1,12 +1,12 @@
 /** Products and their stock: search, create, replace, change, delete. Reviews and categories are in other files. */
 import { CATEGORY_ID, categoryWithDescendants } from './categories.ts'
-import type { Fields } from './fields.ts'
+import type { ShopFields } from './fields.ts'
 import type { Idempotency } from './idempotency.ts'
-import { pageOf, readPaging } from './paging.ts'
-import { conflict, invalid } from './problem.ts'
+import { readPaging, shopPageOf } from './paging.ts'
+import { shopConflict, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
-import { born, changed, checkIfMatch, etagOf, type Product, type ShopState } from './state.ts'
+import { born, changed, checkShopIfMatch, etagOf, type Product, type ShopState } from './state.ts'
 
 const SKU = { max: 20, pattern: /^[A-Z0-9-]{3,20}$/, form: '3 to 20 capitals, digits and hyphens' }
 const PRICE = { min: 1, max: 100_000_000 }
@@ -63,7 +63,7 @@ export function productRoutes(state: ShopState, idempotency: Idempotency): Route
       handle: request => {
         const product = state.products.get(request.param('productId'))
         const input = readProduct(request.body(), state)
-        checkIfMatch(product, request.header('if-match'))
+        checkShopIfMatch(product, request.header('if-match'))
         checkSku(state, input.sku, product.id)
         return update(product, input)
       },
@@ -74,7 +74,7 @@ export function productRoutes(state: ShopState, idempotency: Idempotency): Route
       handle: request => {
         const product = state.products.get(request.param('productId'))
         const patch = readPatch(request.body(), state)
-        checkIfMatch(product, request.header('if-match'))
+        checkShopIfMatch(product, request.header('if-match'))
         return update(product, patch)
       },
     },
@@ -100,7 +100,7 @@ export function productRoutes(state: ShopState, idempotency: Idempotency): Route
   ]
 }
 
-function search(state: ShopState, fields: Fields): object {
+function search(state: ShopState, fields: ShopFields): object {
   const words = fields.optional('q', () => fields.text('q', { max: 100 }))?.toLowerCase()
   const categoryId = fields.optional('categoryId', () => fields.text('categoryId', CATEGORY_ID))
   const tags = fields.optional('tags', () => fields.texts('tags', { min: 0, max: 10 }, TAG)) ?? []
@@ -122,12 +122,12 @@ function search(state: ShopState, fields: Fields): object {
       (inStock === undefined || product.stock > 0 === inStock)
     )
   })
-  return pageOf(found.sort(BY[sort]), paging)
+  return shopPageOf(found.sort(BY[sort]), paging)
 }
 
 type ProductInput = Omit<Product, 'id' | 'currency' | 'version' | 'createdAt' | 'updatedAt'>
 
-function readProduct(fields: Fields, state: ShopState): ProductInput {
+function readProduct(fields: ShopFields, state: ShopState): ProductInput {
   const input = {
     sku: fields.text('sku', SKU),
     name: fields.text('name', NAME),
@@ -142,7 +142,7 @@ function readProduct(fields: Fields, state: ShopState): ProductInput {
   return input
 }
 
-function readPatch(fields: Fields, state: ShopState): Partial<ProductInput> {
+function readPatch(fields: ShopFields, state: ShopState): Partial<ProductInput> {
   const patch: Partial<ProductInput> = {}
   if (fields.has('name')) patch.name = fields.text('name', NAME)
   if (fields.has('description')) patch.description = fields.text('description', { max: 2000 })
@@ -157,12 +157,12 @@ function readPatch(fields: Fields, state: ShopState): Partial<ProductInput> {
 
 function checkCategory(state: ShopState, id: string): void {
   if (!state.categories.has(id))
-    throw invalid([{ field: '/categoryId', message: `names category ${id}, which does not exist` }])
+    throw shopInvalid([{ field: '/categoryId', message: `names category ${id}, which does not exist` }])
 }
 
 function checkSku(state: ShopState, sku: string, own: string | undefined): void {
   const other = state.products.all().find(product => product.sku === sku && product.id !== own)
-  if (other !== undefined) throw conflict('sku-taken', `Product ${other.id} has the SKU ${sku} already.`)
+  if (other !== undefined) throw shopConflict('sku-taken', `Product ${other.id} has the SKU ${sku} already.`)
 }
 
 function update(product: Product, values: Partial<ProductInput>): ShopResponse {
@@ -174,12 +174,12 @@ function update(product: Product, values: Partial<ProductInput>): ShopResponse {
 function adjust(product: Product, delta: number): ShopResponse {
   const left = product.stock + delta
   if (left < 0)
-    throw conflict(
+    throw shopConflict(
       'stock-too-low',
       `Product ${product.id} has ${product.stock} pieces; ${-delta} cannot be taken.`,
     )
   if (left > MAX_STOCK)
-    throw conflict('stock-too-high', `The stock of a product is limited to ${MAX_STOCK} pieces.`)
+    throw shopConflict('stock-too-high', `The stock of a product is limited to ${MAX_STOCK} pieces.`)
   return update(product, { stock: left })
 }
 
@@ -188,7 +188,7 @@ function remove(state: ShopState, product: Product): ShopResponse {
     .all()
     .find(order => order.status === 'placed' && order.lines.some(line => line.productId === product.id))
   if (open !== undefined)
-    throw conflict(
+    throw shopConflict(
       'product-ordered',
       `Order ${open.id} holds product ${product.id}; ship or cancel it first.`,
     )

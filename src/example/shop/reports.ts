@@ -1,6 +1,6 @@
 /** The slow sales report, streamed line by line, and the operation that fails on purpose. Both only read. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Problem } from './problem.ts'
+import { ShopProblem } from './problem.ts'
 import type { Route } from './router.ts'
 import type { Order, ShopState } from './state.ts'
 
@@ -27,7 +27,7 @@ export function reportRoutes(state: ShopState): Route[] {
       method: 'GET',
       path: '/diagnostics/failure',
       handle: () => {
-        throw new Problem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
+        throw new ShopProblem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
       },
     },
   ]

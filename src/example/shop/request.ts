@@ -1,7 +1,7 @@
 /** The request and response types of handlers. It reads bodies up to a limit and routes nothing. */
 import type { IncomingMessage } from 'node:http'
-import { Fields } from './fields.ts'
-import { Problem } from './problem.ts'
+import { ShopFields } from './fields.ts'
+import { ShopProblem } from './problem.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -53,7 +53,7 @@ export class ShopRequest {
     return typeof value === 'string' ? value : undefined
   }
 
-  query(shape: QueryShape): Fields {
+  query(shape: QueryShape): ShopFields {
     const values: Record<string, unknown> = {}
     for (const [key, text] of this.#query) {
       const inner = /^([^[\]]+)\[([^[\]]+)\]$/.exec(key)
@@ -67,12 +67,12 @@ export class ShopRequest {
         values[key] = text === 'true' ? true : text === 'false' ? false : text
       else values[key] = text
     }
-    return new Fields(values, '')
+    return new ShopFields(values, '')
   }
 
   /** The JSON body as fields; `{}` where a body is optional and absent. */
-  body(): Fields {
-    return new Fields(this.#body ?? {}, '/')
+  body(): ShopFields {
+    return new ShopFields(this.#body ?? {}, '/')
   }
 
   /** The body as it was parsed, for comparing repeated requests. */
@@ -94,12 +94,17 @@ export class ShopRequest {
     if (size === 0) return
     const type = this.header('content-type')?.split(';')[0]?.trim().toLowerCase()
     if (type !== 'application/json') {
-      throw new Problem(415, 'media-type', 'The media type is not supported.', 'Send application/json.')
+      throw new ShopProblem(415, 'media-type', 'The media type is not supported.', 'Send application/json.')
     }
     try {
       this.#body = JSON.parse(Buffer.concat(parts).toString('utf8'))
     } catch {
-      throw new Problem(400, 'not-json', 'The body is not JSON.', 'Send one JSON value, encoded as UTF-8.')
+      throw new ShopProblem(
+        400,
+        'not-json',
+        'The body is not JSON.',
+        'Send one JSON value, encoded as UTF-8.',
+      )
     }
   }
 }
@@ -108,8 +113,8 @@ function wholeNumber(text: string): unknown {
   return /^-?\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-function tooLarge(): Problem {
+function tooLarge(): ShopProblem {
   const headers = { connection: 'close' } // what is left of the body is not read
   const detail = `Send at most ${MAX_BODY_BYTES} bytes.`
-  return new Problem(413, 'too-large', 'The body is too large.', detail, { headers })
+  return new ShopProblem(413, 'too-large', 'The body is too large.', detail, { headers })
 }

@@ -1,6 +1,6 @@
 /** Reviews of products, by customers who have bought them. */
-import { pageOf, readPaging } from './paging.ts'
-import { conflict } from './problem.ts'
+import { readPaging, shopPageOf } from './paging.ts'
+import { shopConflict } from './problem.ts'
 import type { ShopRequest, ShopResponse } from './request.ts'
 import type { Route } from './router.ts'
 import type { Product, ShopState } from './state.ts'
@@ -31,7 +31,7 @@ function list(state: ShopState, product: Product, request: ShopRequest): ShopRes
   const sum = all.reduce((total, review) => total + review.rating, 0)
   const shown = all.filter(review => review.rating >= minRating).reverse()
   const averageRating = all.length === 0 ? null : Math.round((100 * sum) / all.length) / 100
-  return { status: 200, body: { averageRating, ...pageOf(shown, paging) } }
+  return { status: 200, body: { averageRating, ...shopPageOf(shown, paging) } }
 }
 
 function add(state: ShopState, product: Product, request: ShopRequest): ShopResponse {
@@ -50,12 +50,12 @@ function add(state: ShopState, product: Product, request: ShopRequest): ShopResp
         order.lines.some(line => line.productId === product.id),
     )
   if (!bought)
-    throw conflict('not-bought', `Customer ${customer.id} has no shipped order of product ${product.id}.`)
+    throw shopConflict('not-bought', `Customer ${customer.id} has no shipped order of product ${product.id}.`)
   const before = state.reviews
     .all()
     .find(review => review.productId === product.id && review.customerId === customer.id)
   if (before !== undefined)
-    throw conflict('reviewed-before', `Customer ${customer.id} has reviewed it already, in ${before.id}.`)
+    throw shopConflict('reviewed-before', `Customer ${customer.id} has reviewed it already, in ${before.id}.`)
   const createdAt = new Date().toISOString()
   const review = state.reviews.add(id => ({
     id,

@@ -14,7 +14,7 @@ export type Match =
   | { readonly kind: 'method'; readonly allow: readonly string[] }
   | { readonly kind: 'none' }
 
-export class Router {
+export class ShopRouter {
   readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
 
   constructor(routes: readonly Route[]) {

@@ -1,11 +1,11 @@
 /** Writes responses and problems to the connection. It decides nothing about them. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { Problem } from './problem.ts'
+import { ShopProblem } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 
 /** @throws errors of the line source; the response is then truncated, because its head has been sent. */
-export async function send(
+export async function sendShopResponse(
   response: ServerResponse,
   reply: ShopResponse,
   signal: AbortSignal,
@@ -32,9 +32,9 @@ export function sendProblem(response: ServerResponse, error: unknown): void {
     return
   }
   const problem =
-    error instanceof Problem
+    error instanceof ShopProblem
       ? error
-      : new Problem(500, 'bug', 'The shop failed.', 'This is a fault of the shop, not of the request.')
+      : new ShopProblem(500, 'bug', 'The shop failed.', 'This is a fault of the shop, not of the request.')
   end(response, problem.status, problem.headers, 'application/problem+json', problem.document())
 }
 

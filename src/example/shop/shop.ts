@@ -8,14 +8,14 @@ import { customerRoutes } from './customers.ts'
 import { readDocument } from './document.ts'
 import { Idempotency } from './idempotency.ts'
 import { orderRoutes } from './orders.ts'
-import { Problem } from './problem.ts'
+import { ShopProblem } from './problem.ts'
 import { productRoutes } from './products.ts'
 import { reportRoutes } from './reports.ts'
 import { ShopRequest, type ShopResponse } from './request.ts'
 import { reviewRoutes } from './reviews.ts'
-import { Router } from './router.ts'
+import { ShopRouter } from './router.ts'
 import { openShop } from './seed.ts'
-import { send, sendProblem } from './send.ts'
+import { sendProblem, sendShopResponse } from './send.ts'
 
 export interface ShopOptions {
   readonly host: string
@@ -43,7 +43,7 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
   const idempotency = new Idempotency()
   const document = await readDocument()
   let url = ''
-  const router = new Router([
+  const router = new ShopRouter([
     { method: 'GET', path: '/health', handle: () => ({ status: 200, body: { status: 'ok' } }) },
     {
       method: 'GET',
@@ -90,7 +90,7 @@ function addressable(host: string): string {
 }
 
 async function handle(
-  router: Router,
+  router: ShopRouter,
   message: IncomingMessage,
   response: ServerResponse,
   log: Log,
@@ -98,26 +98,30 @@ async function handle(
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
-    await send(response, await respond(router, message, gone.signal), gone.signal)
+    await sendShopResponse(response, await respond(router, message, gone.signal), gone.signal)
   } catch (error) {
     if (gone.signal.aborted) return
-    if (!(error instanceof Problem)) log.error({ err: error }, 'the shop failed')
+    if (!(error instanceof ShopProblem)) log.error({ err: error }, 'the shop failed')
     sendProblem(response, error)
   }
   log.debug({ method: message.method, url: message.url, status: response.statusCode }, 'shop')
 }
 
-async function respond(router: Router, message: IncomingMessage, signal: AbortSignal): Promise<ShopResponse> {
+async function respond(
+  router: ShopRouter,
+  message: IncomingMessage,
+  signal: AbortSignal,
+): Promise<ShopResponse> {
   const target = message.url ?? '/'
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
   const match = router.find(message.method ?? 'GET', path)
   if (match.kind === 'none')
-    throw new Problem(404, 'no-route', 'Not found.', `There is nothing at ${path.slice(0, 200)}.`)
+    throw new ShopProblem(404, 'no-route', 'Not found.', `There is nothing at ${path.slice(0, 200)}.`)
   if (match.kind === 'method') {
     const headers = { allow: match.allow.join(', ') }
     const detail = `Use ${match.allow.join(' or ')}.`
-    throw new Problem(405, 'method', 'The method is not supported here.', detail, { headers })
+    throw new ShopProblem(405, 'method', 'The method is not supported here.', detail, { headers })
   }
   const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
   const request = new ShopRequest(message, match.params, query, signal)

@@ -1,5 +1,5 @@
 /** The state of the shop: records in bounded maps, initialized from `seed.ts`. It enforces no business rule. */
-import { full, notFound, Problem } from './problem.ts'
+import { full, ShopProblem, shopNotFound } from './problem.ts'
 
 export interface Versioned {
   version: number
@@ -112,7 +112,7 @@ export class Collection<T extends { readonly id: string }> {
   /** @throws Problem 404 */
   get(id: string): T {
     const record = this.#records.get(id)
-    if (record === undefined) throw notFound(this.#kind, id.slice(0, 40))
+    if (record === undefined) throw shopNotFound(this.#kind, id.slice(0, 40))
     return record
   }
 
@@ -153,8 +153,8 @@ export function etagOf(record: Versioned): string {
 }
 
 /** @throws Problem 412 when the caller has read an older version (RFC 9110 §13.1.1). */
-export function checkIfMatch(record: Versioned, ifMatch: string | undefined): void {
+export function checkShopIfMatch(record: Versioned, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === etagOf(record)) return
   const detail = `The current version is ${etagOf(record)}; read it again and repeat the change.`
-  throw new Problem(412, 'stale', 'It was changed since you read it.', detail)
+  throw new ShopProblem(412, 'stale', 'It was changed since you read it.', detail)
 }

@@ -13,12 +13,12 @@ export interface CircuitOptions {
 const DEFAULTS: CircuitOptions = { opensAfter: 5, openMs: 1_000, maxOpenMs: 30_000, maxCircuits: 1_024 }
 
 /** `closed`: call. `probe`: call; the result closes or opens the circuit. `open`: do not call before `retryAfterMs` have passed. */
-export type Admission =
+export type BreakerAdmission =
   | { readonly state: 'closed' | 'probe' }
   | { readonly state: 'open'; readonly retryAfterMs: number }
 
 /** `neutral`: the call says nothing about the server, for example because the client cancelled it. */
-export type Verdict = 'succeeded' | 'failed' | 'neutral'
+export type BreakerVerdict = 'succeeded' | 'failed' | 'neutral'
 
 interface Circuit {
   failures: number
@@ -28,8 +28,8 @@ interface Circuit {
   probing: boolean
 }
 
-const CLOSED: Admission = Object.freeze({ state: 'closed' })
-const PROBE: Admission = Object.freeze({ state: 'probe' })
+const CLOSED: BreakerAdmission = Object.freeze({ state: 'closed' })
+const PROBE: BreakerAdmission = Object.freeze({ state: 'probe' })
 
 /** One circuit for each key, such as the origin of a server. */
 export class CircuitBreaker {
@@ -49,7 +49,7 @@ export class CircuitBreaker {
   }
 
   /** @param nowMs from any clock, the same one for every call */
-  admit(key: string, nowMs: number): Admission {
+  admit(key: string, nowMs: number): BreakerAdmission {
     const circuit = this.#circuits.get(key)
     if (circuit === undefined || circuit.failures < this.#options.opensAfter) return CLOSED
     if (nowMs < circuit.openUntilMs) return { state: 'open', retryAfterMs: circuit.openUntilMs - nowMs }
@@ -59,7 +59,7 @@ export class CircuitBreaker {
   }
 
   /** Called once for each call that was admitted. */
-  settle(key: string, admission: Admission, verdict: Verdict, nowMs: number): void {
+  settle(key: string, admission: BreakerAdmission, verdict: BreakerVerdict, nowMs: number): void {
     const circuit = this.#circuits.get(key)
     if (verdict === 'succeeded') this.#circuits.delete(key)
     else if (admission.state === 'probe') {

@@ -1,10 +1,10 @@
 /** Calls to upstreams of proxied APIs: one more try where nothing was sent, and none at all while an upstream is down. It opens no connection itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  type Admission,
+  type BreakerAdmission,
+  type BreakerVerdict,
   CircuitBreaker,
   type CircuitOptions,
-  type Verdict,
 } from '../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressStreamRequest, EgressStreamResponse } from './egress.ts'
 
@@ -59,7 +59,7 @@ export class Upstreams {
 
   async #tryTwice(
     request: UpstreamRequest,
-    admission: Admission,
+    admission: BreakerAdmission,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const { egress, onRetry } = this.#options
     const first = await egress.stream(request)
@@ -76,7 +76,7 @@ function neverArrived({ reason, sent, saturated }: EgressFailure): boolean {
   return reason === 'unreachable' && !sent && saturated !== true
 }
 
-function verdictOn(response: EgressStreamResponse | EgressFailure): Verdict {
+function verdictOn(response: EgressStreamResponse | EgressFailure): BreakerVerdict {
   if (response.kind === 'response') return 'succeeded'
   const down = response.reason === 'timeout' || response.reason === 'unreachable'
   return down && response.saturated !== true ? 'failed' : 'neutral'

@@ -29,7 +29,7 @@ const UNAVAILABLE: readonly DenialReason[] = Object.freeze([
 ])
 
 /** Fail closed (architecture, Policy). */
-export function unavailable(revision: string): Decision {
+export function policyUnavailable(revision: string): Decision {
   return Object.freeze({ allow: false, reasons: UNAVAILABLE, revision, unavailable: true })
 }
 

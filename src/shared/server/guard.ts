@@ -48,7 +48,7 @@ export interface RequestHead {
  * Refusals whose head is sound but too big: they may get a response (414, 431); for all others the connection is
  * closed without a response.
  */
-export function statusOf(refusal: ListenerRefusal): number | undefined {
+export function statusOfRefusal(refusal: ListenerRefusal): number | undefined {
   if (refusal === 'url_too_long') return 414
   return refusal === 'headers_too_large' ? 431 : undefined
 }

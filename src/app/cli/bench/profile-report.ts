@@ -27,7 +27,7 @@ export interface ProfileReport {
   readonly node: string
 }
 
-export function jsonReport(report: ProfileReport): string {
+export function profileJson(report: ProfileReport): string {
   return `${JSON.stringify(report)}\n`
 }
 

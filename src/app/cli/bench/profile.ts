@@ -7,9 +7,9 @@ import { CommandFailure, EXIT, print, printProgress } from '../command.ts'
 import { type BenchDeployment, startDeployment } from './deployment.ts'
 import { type CpuProfile, hotFunctions } from './hot-functions.ts'
 import { startLoad } from './load.ts'
-import { jsonReport, type ProfileReport, textReport } from './profile-report.ts'
+import { type ProfileReport, profileJson, textReport } from './profile-report.ts'
 import { PACKAGE_DIR } from './served-child.ts'
-import { requestOf, type Work } from './work.ts'
+import { type Work, workRequest } from './work.ts'
 
 const TOP = 15
 
@@ -36,7 +36,7 @@ export async function profile(options: ProfileOptions): Promise<number> {
     deployment = await startDeployment(options.settings, options.dataDir, progress)
     interrupted.signal.throwIfAborted()
     const report = await measure(options, deployment, interrupted.signal)
-    print(options.json ? jsonReport(report) : textReport(report))
+    print(options.json ? profileJson(report) : textReport(report))
     return EXIT.ok
   } catch (error) {
     throw new CommandFailure(interrupted.signal.aborted ? 'interrupted' : (error as Error).message)
@@ -56,7 +56,7 @@ async function measure(
   const { gateway } = deployment
   const load = startLoad({
     url: gateway.addresses.gateway_url,
-    request: requestOf(work, deployment),
+    request: workRequest(work, deployment),
     connections,
   })
   // a wrong response ends the wait; the end of the wait clears the timer

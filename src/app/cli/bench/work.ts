@@ -24,7 +24,7 @@ export interface WorkTarget {
   readonly apiKey: string
 }
 
-export function requestOf(work: Work, { token, apiPath, apiKey }: WorkTarget): WorkRequest {
+export function workRequest(work: Work, { token, apiPath, apiKey }: WorkTarget): WorkRequest {
   const post = (path: string, body: object, expectedText: string): WorkRequest => ({
     method: 'POST',
     path,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DemoFailure } from './demo-failure.ts'
-import { type Exchange, exchange } from './exchange.ts'
+import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus } from './expect.ts'
 import type { DemoOptions } from './steps.ts'
 import { field, findTokenEndpoint, getToken } from './token.ts'
@@ -161,20 +161,20 @@ class Walk {
     transcript.ok(`both keys are rejected ${refused.tookMs} ms after the revocation`)
   }
 
-  async #create(path: string, body: object): Promise<Exchange> {
+  async #create(path: string, body: object): Promise<DemoExchange> {
     const made = await this.#shown('POST', path, body)
     expectStatus(made, 201)
     this.#made.push(`${path}/${text(made, 'id')}`)
     return made
   }
 
-  async #shown(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
+  async #shown(method: DemoExchange['method'], path: string, body?: object): Promise<DemoExchange> {
     const responded = await this.#ask(method, path, body)
     this.#transcript.show(responded)
     return responded
   }
 
-  #ask(method: Exchange['method'], path: string, body?: object): Promise<Exchange> {
+  #ask(method: DemoExchange['method'], path: string, body?: object): Promise<DemoExchange> {
     return exchange({
       method,
       url: `${this.#apiUrl}/v1${path}`,
@@ -185,10 +185,10 @@ class Walk {
 
   /** Repeats a request until the response is as wanted. @throws DemoFailure after `withinMs` */
   async #until(
-    ask: () => Promise<Exchange>,
-    wanted: number | ((responded: Exchange) => boolean),
+    ask: () => Promise<DemoExchange>,
+    wanted: number | ((responded: DemoExchange) => boolean),
     withinMs: number,
-  ): Promise<{ last: Exchange; tookMs: number }> {
+  ): Promise<{ last: DemoExchange; tookMs: number }> {
     const startedAt = performance.now()
     for (;;) {
       const last = await ask()
@@ -206,7 +206,7 @@ class Walk {
   }
 }
 
-function call(url: string, key?: string): Promise<Exchange> {
+function call(url: string, key?: string): Promise<DemoExchange> {
   return exchange({
     method: 'GET',
     url: `${url}/hello`,
@@ -214,13 +214,13 @@ function call(url: string, key?: string): Promise<Exchange> {
   })
 }
 
-function text(found: Exchange, name: string): string {
+function text(found: DemoExchange, name: string): string {
   const value = field(found, name)
   expect(typeof value === 'string', `${name} in the response of ${found.url}`, found.response)
   return value
 }
 
-function firstId(list: Exchange): string {
+function firstId(list: DemoExchange): string {
   const items = field(list, 'items')
   const first: unknown = Array.isArray(items) ? items[0]?.id : undefined
   expect(typeof first === 'string', 'a key in the list', list.response)

@@ -12,7 +12,7 @@ export interface Asked {
   readonly body?: object
 }
 
-export interface Exchange extends Asked {
+export interface DemoExchange extends Asked {
   readonly status: number
   readonly statusText: string
   readonly responseHeaders: { readonly [name: string]: string }
@@ -22,7 +22,7 @@ export interface Exchange extends Asked {
 }
 
 /** @throws DemoFailure without a response. */
-export async function exchange(asked: Asked): Promise<Exchange> {
+export async function exchange(asked: Asked): Promise<DemoExchange> {
   const { method, url, body } = asked
   const form = body instanceof URLSearchParams
   const json = body !== undefined && !form

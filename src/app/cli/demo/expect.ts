@@ -1,6 +1,6 @@
 /** The checks of the demo: a failed check ends the demo with the expected and the actual value. */
 import { DemoFailure } from './demo-failure.ts'
-import type { Exchange } from './exchange.ts'
+import type { DemoExchange } from './exchange.ts'
 
 /** @throws DemoFailure unless `holds` */
 export function expect(holds: boolean, expected: string, got: unknown): asserts holds {
@@ -8,7 +8,7 @@ export function expect(holds: boolean, expected: string, got: unknown): asserts 
 }
 
 /** @throws DemoFailure unless the response has this status */
-export function expectStatus(found: Exchange, status: number): void {
+export function expectStatus(found: DemoExchange, status: number): void {
   if (found.status !== status)
     throw new DemoFailure(
       `status ${status} from ${found.url}`,

@@ -1,7 +1,7 @@
 /** The steps of the demo in order, each with its checks. They depend on the example shop and the seeded clients. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Exchange, exchange } from './exchange.ts'
+import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus } from './expect.ts'
 import { field, findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'
@@ -154,13 +154,13 @@ async function exceedQuota(
   return Math.min(MAX_WAIT_SECS, Math.max(...refused.map(retryAfterSecs)))
 }
 
-function callOverRest(url: string, token: string, name: string, args: object): Promise<Exchange> {
+function callOverRest(url: string, token: string, name: string, args: object): Promise<DemoExchange> {
   const body = { name, arguments: args }
   return exchange({ method: 'POST', url: `${url}/mcp/tools/call`, headers: bearer(token), body })
 }
 
 /** Waits once if an earlier run has used the quota, so that the demo can be repeated. */
-async function admitted(call: () => Promise<Exchange>, transcript: Transcript): Promise<Exchange> {
+async function admitted(call: () => Promise<DemoExchange>, transcript: Transcript): Promise<DemoExchange> {
   let responded = await call()
   const waitSecs = retryAfterSecs(responded)
   // over JSON-RPC a rejected call is a result with HTTP 200; both transports send the header
@@ -174,7 +174,7 @@ async function admitted(call: () => Promise<Exchange>, transcript: Transcript): 
   return responded
 }
 
-function orderIdOf(responded: Exchange, result: unknown): string {
+function orderIdOf(responded: DemoExchange, result: unknown): string {
   const { content, isError } = (result ?? {}) as { content?: { text?: unknown }[]; isError?: unknown }
   const text = content?.[0]?.text
   expect(isError !== true && typeof text === 'string', 'a tool result with text', responded.response)
@@ -188,7 +188,7 @@ function orderIdOf(responded: Exchange, result: unknown): string {
   return id
 }
 
-function retryAfterSecs(responded: Exchange): number {
+function retryAfterSecs(responded: DemoExchange): number {
   return Number(responded.responseHeaders['retry-after'] ?? 0)
 }
 

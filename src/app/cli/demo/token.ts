@@ -1,6 +1,6 @@
 /** Discovers the token endpoint from the gateway's address and requests tokens there. It stores none. */
 import { isObject } from '../../../model/is-object.ts'
-import { type Exchange, exchange } from './exchange.ts'
+import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus } from './expect.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -35,13 +35,13 @@ export async function findTokenEndpoint(
   )
 }
 
-async function read(url: string, transcript: Transcript): Promise<Exchange> {
+async function read(url: string, transcript: Transcript): Promise<DemoExchange> {
   const found = await exchange({ method: 'GET', url, headers: { accept: 'application/json' } })
   transcript.show(found)
   return found
 }
 
-function tokenEndpointOf(document: Exchange, issuer: string): string {
+function tokenEndpointOf(document: DemoExchange, issuer: string): string {
   expectStatus(document, OK)
   // RFC 8414 §3.3: a document of another issuer must not be used
   expect(field(document, 'issuer') === issuer, `issuer to be ${issuer}`, field(document, 'issuer'))
@@ -72,7 +72,7 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
 }
 
 /** A member of the response body; undefined when absent. */
-export function field(found: Exchange, name: string): unknown {
+export function field(found: DemoExchange, name: string): unknown {
   const { response } = found
   return isObject(response) ? response[name] : undefined
 }

@@ -1,14 +1,14 @@
 /** Prints the demo as text, or as one JSON object per step, with masked credentials. It checks nothing. */
 import { STATUS_CODES } from 'node:http'
-import type { Exchange } from './exchange.ts'
+import type { DemoExchange } from './exchange.ts'
 import { masked } from './masked.ts'
 
 export interface Transcript {
   /** Begins a step; the previous one has passed. */
   step(id: string, title: string): void
-  show(exchange: Exchange): void
+  show(exchange: DemoExchange): void
   /** Several similar exchanges, one line each. */
-  showMany(exchanges: readonly Exchange[]): void
+  showMany(exchanges: readonly DemoExchange[]): void
   note(text: string): void
   /** A check that passed. */
   ok(text: string): void
@@ -29,7 +29,7 @@ const MAX_LINES = 18
 const MAX_TEXT = 180
 const MAX_ENTRIES = 3
 
-function bodyOf(exchange: Exchange): unknown {
+function bodyOf(exchange: DemoExchange): unknown {
   return exchange.body instanceof URLSearchParams ? exchange.body.toString() : exchange.body
 }
 
@@ -71,7 +71,7 @@ export class TextTranscript implements Transcript {
     this.#line(`\n${this.#paint(1, `${this.#steps}. ${title}`)}`)
   }
 
-  show(exchange: Exchange): void {
+  show(exchange: DemoExchange): void {
     this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
     this.#headers(REQUEST_HEADERS, exchange.headers)
     this.#body(bodyOf(exchange))
@@ -80,14 +80,14 @@ export class TextTranscript implements Transcript {
     this.#body(exchange.response)
   }
 
-  showMany(exchanges: readonly Exchange[]): void {
+  showMany(exchanges: readonly DemoExchange[]): void {
     for (const exchange of exchanges) {
       this.#line(`   ${this.#paint(36, `> ${exchange.method} ${exchange.url}`)}`)
       this.#responseLine(exchange)
     }
   }
 
-  #responseLine({ status, tookMs }: Exchange): void {
+  #responseLine({ status, tookMs }: DemoExchange): void {
     this.#line(
       `   ${this.#paint(status < 400 ? 32 : 33, `< ${status} ${STATUS_CODES[status] ?? ''}`)}  (${tookMs} ms)`,
     )
@@ -144,7 +144,7 @@ export class JsonTranscript implements Transcript {
     this.#current = { step: id, title, exchanges: [], notes: [], checked: [] }
   }
 
-  show(exchange: Exchange): void {
+  show(exchange: DemoExchange): void {
     const { method, url, headers, status, responseHeaders, response, tookMs } = exchange
     const body = bodyOf(exchange)
     this.#current?.exchanges.push({
@@ -154,7 +154,7 @@ export class JsonTranscript implements Transcript {
     })
   }
 
-  showMany(exchanges: readonly Exchange[]): void {
+  showMany(exchanges: readonly DemoExchange[]): void {
     for (const exchange of exchanges) this.show(exchange)
   }
 

@@ -16,7 +16,7 @@ export interface FetchedResponse {
   readonly json: unknown
 }
 
-export interface Question {
+export interface DoctorRequest {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
   /** An object is sent as JSON, URLSearchParams as a form. */
@@ -26,7 +26,7 @@ export interface Question {
 }
 
 /** @throws Fault without a response. */
-export async function ask(url: string, question: Question = {}): Promise<FetchedResponse> {
+export async function ask(url: string, question: DoctorRequest = {}): Promise<FetchedResponse> {
   const { method = question.body === undefined ? 'GET' : 'POST', body, headOnly = false } = question
   const isForm = body instanceof URLSearchParams
   const controller = new AbortController()

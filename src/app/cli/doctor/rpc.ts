@@ -5,7 +5,7 @@ import type { Visit } from './visit.ts'
 let lastId = 0
 
 /** @param method of a request; one that begins with `notifications/` gets no id */
-export function send(
+export function sendRpc(
   visit: Visit,
   method: string,
   params: object = {},
@@ -18,9 +18,9 @@ export function send(
   })
 }
 
-export function initialize(visit: Visit, withToken: boolean): Promise<FetchedResponse> {
+export function initializeSession(visit: Visit, withToken: boolean): Promise<FetchedResponse> {
   const { protocolVersion, clientInfo } = visit.client
-  return send(visit, 'initialize', { protocolVersion, capabilities: {}, clientInfo }, withToken)
+  return sendRpc(visit, 'initialize', { protocolVersion, capabilities: {}, clientInfo }, withToken)
 }
 
 export function headersOf(visit: Visit, withToken = true): Record<string, string> {

@@ -47,12 +47,12 @@ export interface Finding {
   readonly warnings?: readonly string[]
 }
 
-export type Outcome = Finding | { readonly skipped: string }
+export type StepOutcome = Finding | { readonly skipped: string }
 
 export interface Step {
   readonly id: string
   /** @throws Fault when the client would fail here */
-  run(visit: Visit): Promise<Outcome>
+  run(visit: Visit): Promise<StepOutcome>
 }
 
 export const isLocal = (url: string): boolean =>

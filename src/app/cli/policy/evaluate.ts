@@ -5,7 +5,7 @@ import type { PolicyInput, PreparedPolicy } from '../../../shared/policy/engine.
 import { type Explanation, explain } from '../../../shared/policy/log/explain.ts'
 import type { Flip } from '../../../shared/policy/log/flips.ts'
 import { readDecisionLog } from '../../../shared/policy/log/reader.ts'
-import { type Replay, replay } from '../../../shared/policy/log/replay.ts'
+import { type DecisionReplay, replay } from '../../../shared/policy/log/replay.ts'
 import { createOpaWasmEngine } from '../../../shared/policy/opa-wasm/engine.ts'
 import { EXIT, print, printProgress } from '../command.ts'
 import type { PolicyOptions } from './options.ts'
@@ -95,7 +95,7 @@ export async function diff(options: PolicyOptions, candidate: string): Promise<n
   return printReplay(options, found, `between revision ${before.revision} and ${after.revision}`)
 }
 
-function printReplay(options: PolicyOptions, found: Replay, compared: string): number {
+function printReplay(options: PolicyOptions, found: DecisionReplay, compared: string): number {
   if (options.json) print(`${JSON.stringify(found, undefined, 2)}\n`)
   else {
     const { total, flipped, skipped, masked, flips } = found
@@ -103,7 +103,7 @@ function printReplay(options: PolicyOptions, found: Replay, compared: string): n
     if (skipped > 0) print(`${skipped} were skipped: the policy was unavailable when they were made\n`)
     if (masked > 0)
       print(`${masked} have masked arguments: rules that read arguments may decide differently here\n`)
-    for (const flip of flips.slice(0, SHOWN_FLIPS)) print(lineOf(flip))
+    for (const flip of flips.slice(0, SHOWN_FLIPS)) print(decisionLine(flip))
     if (flips.length > SHOWN_FLIPS)
       print(`  and ${flips.length - SHOWN_FLIPS} more kinds; --json prints all\n`)
   }
@@ -111,7 +111,7 @@ function printReplay(options: PolicyOptions, found: Replay, compared: string): n
 }
 
 /** The line of one kind of flip. */
-export function lineOf({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
+export function decisionLine({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
   return `  ${direction} ${String(count).padStart(6)} × ${rule} ${action} ${resource} by ${consumer} (${examples.join(', ')})\n`
 }
 

@@ -10,7 +10,7 @@ import { requireOpa } from '../../../shared/policy/workshop/opa.ts'
 import { requireRegal } from '../../../shared/policy/workshop/regal.ts'
 import { EXIT, print, printProgress } from '../command.ts'
 import { createBundle } from './build.ts'
-import { lineOf, preparePolicy } from './evaluate.ts'
+import { decisionLine, preparePolicy } from './evaluate.ts'
 import type { PolicyOptions } from './options.ts'
 
 /** An editor saves in several steps. */
@@ -98,7 +98,7 @@ async function describeFlips(options: PolicyOptions, before: Uint8Array, after: 
   const [previous, next] = [await preparePolicy(before), await preparePolicy(after)]
   try {
     const { total, flipped, flips } = await replay(iterate(decisions), next, previous)
-    const lines = flips.slice(0, SHOWN_FLIPS).map(lineOf)
+    const lines = flips.slice(0, SHOWN_FLIPS).map(decisionLine)
     return `${flipped} of the last ${total} decisions changed\n${lines.join('')}`
   } finally {
     previous.close()

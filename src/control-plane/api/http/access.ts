@@ -18,7 +18,7 @@ import { Problem, unavailable } from './problem.ts'
 const PLATFORM_ADMIN = 'cpi-admin'
 
 /** @throws Problem unauthorized */
-export async function authenticate(
+export async function authenticateRequest(
   verifier: TokenVerifier,
   request: Request,
   nowMs: number,
@@ -89,7 +89,7 @@ function hasNul(text: string): boolean {
   return text.includes('\0')
 }
 
-export interface Question {
+export interface AccessQuestion {
   readonly action: string
   readonly resourceId: string
   /** Name of the owning tenant; null = the resource belongs to no tenant. */
@@ -114,10 +114,10 @@ function numberOf(key: string): number {
 }
 
 /** @throws Problem forbidden with the policy's reasons; unavailable when the policy could not decide */
-export async function authorize(
+export async function authorizeRequest(
   policy: PreparedPolicy,
   standing: Standing,
-  question: Question,
+  question: AccessQuestion,
 ): Promise<void> {
   const decision = await decide(policy, standing, question)
   if (decision.allow) return
@@ -137,16 +137,20 @@ function reasonsOf(decision: Decision): string {
 export async function authorizeList(
   policy: PreparedPolicy,
   standing: Standing,
-  question: Question,
+  question: AccessQuestion,
 ): Promise<string | undefined> {
   const whole = await decide(policy, standing, question)
   if (whole.allow) return undefined
-  await authorize(policy, standing, { ...question, own: true })
+  await authorizeRequest(policy, standing, { ...question, own: true })
   return standing.principal.consumer
 }
 
 /** @throws Problem unavailable when the policy could not decide */
-async function decide(policy: PreparedPolicy, standing: Standing, question: Question): Promise<Decision> {
+async function decide(
+  policy: PreparedPolicy,
+  standing: Standing,
+  question: AccessQuestion,
+): Promise<Decision> {
   const { principal, home, crossesTenants } = standing
   const ownTenant = home?.name ?? principal.tenant ?? null
   const actsIn = crossesTenants ? (question.tenant ?? ownTenant) : ownTenant

@@ -1,7 +1,7 @@
 /** CORS of the control plane: the configured lists, extended by the methods and headers that its API needs. It knows no endpoint. */
 import type { MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
-import type { CorsOptions } from '../options.ts'
+import type { ApiCorsOptions } from '../options.ts'
 
 /** A page may use these only when a response names them (Fetch, "CORS protocol"), and the API cannot be used fully without them. */
 const METHODS = ['PATCH']
@@ -17,7 +17,7 @@ const RESPONSE_HEADERS = [
   'Idempotency-Replayed',
 ]
 
-export function corsOf(options: CorsOptions): MiddlewareHandler {
+export function corsOf(options: ApiCorsOptions): MiddlewareHandler {
   return cors({
     origin: options.origins.includes('*')
       ? '*'

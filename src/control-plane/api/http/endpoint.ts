@@ -6,7 +6,7 @@ import type { Transaction } from '../../store/store.ts'
 import type { Services } from '../services.ts'
 
 /** One call of an endpoint, authenticated, authorized and validated, inside its transaction. */
-export interface Call<Query, Body> {
+export interface EndpointCall<Query, Body> {
   readonly tx: Transaction
   /** Path parameters, decoded but not validated. */
   readonly params: { readonly [name: string]: string }
@@ -51,7 +51,7 @@ export interface Subject {
 
 /** The part of a call that is known before authorization. */
 export interface SubjectQuestion
-  extends Pick<Call<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant'> {
+  extends Pick<EndpointCall<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant'> {
   /** The caller may act for every tenant. */
   readonly crossesTenants: boolean
   /** Parsed but not validated; undefined without a body. */
@@ -89,7 +89,7 @@ interface EndpointDeclaration<Query, Body> {
   /** A list that is limited to the caller's application when the policy does not allow all of it. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>
-  run(call: Call<Query, Body>): Promise<EndpointResult> | Promise<void>
+  run(call: EndpointCall<Query, Body>): Promise<EndpointResult> | Promise<void>
 }
 
 /** A declared endpoint with its defaults filled in; the types of query and body were checked at the declaration. */

@@ -10,8 +10,15 @@ import {
 } from '../../store/store.ts'
 import type { ControlPlaneOptions } from '../options.ts'
 import type { Services } from '../services.ts'
-import { authenticate, authorize, authorizeList, locate, type Question, type Standing } from './access.ts'
-import type { Call, Endpoint, EndpointResult } from './endpoint.ts'
+import {
+  type AccessQuestion,
+  authenticateRequest,
+  authorizeList,
+  authorizeRequest,
+  locate,
+  type Standing,
+} from './access.ts'
+import type { Endpoint, EndpointCall, EndpointResult } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
 import { onlyOnce } from './idempotency.ts'
 import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
@@ -46,7 +53,7 @@ export async function admit(
   pathTenant: string | undefined,
 ): Promise<Standing> {
   const request = context.req.raw
-  const principal: Principal = await authenticate(options.verifier, request, options.now())
+  const principal: Principal = await authenticateRequest(options.verifier, request, options.now())
   const header = request.headers.get('x-tenant-id') ?? ''
   const standing = await locate(options.store, principal, pathTenant, header)
   const taken = standing.home === undefined ? undefined : await tierLimit.take(standing.home)
@@ -116,7 +123,7 @@ async function prepare(
   standing: Standing,
   tx: Transaction,
   body: JsonBody,
-): Promise<Call<unknown, unknown>> {
+): Promise<EndpointCall<unknown, unknown>> {
   const params = context.req.param() as Record<string, string>
   const { principal, tenant, unknownTenant, crossesTenants } = standing
   const rawBody = body.kind === 'json' ? body.value : undefined
@@ -129,7 +136,7 @@ async function prepare(
   if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
     throw new Problem('forbidden', 'The token names no tenant that exists here.')
   }
-  const question: Question = {
+  const question: AccessQuestion = {
     action: endpoint.action,
     resourceId: lastParam(params),
     tenant: subject?.tenant === undefined ? byReach : subject.tenant,
@@ -139,7 +146,7 @@ async function prepare(
   let onlyApplication: string | undefined
   if (endpoint.narrowable === true) {
     onlyApplication = await authorizeList(options.policy(), standing, question)
-  } else await authorize(options.policy(), standing, question)
+  } else await authorizeRequest(options.policy(), standing, question)
   if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
   if (!queryable) throw notFound(endpoint.tag)
   const query = validateQuery(endpoint, new URL(context.req.url).searchParams)

@@ -3,7 +3,7 @@ import type { Hono } from 'hono'
 import type { StreamEvent } from '../../../link/update-events.ts'
 import { HEARTBEAT } from '../../publisher/feed.ts'
 import { everyTenant, helloQuery } from '../routes/gateways.ts'
-import { authorize } from './access.ts'
+import { authorizeRequest } from './access.ts'
 import { admit, BASE, type MountParts } from './mount.ts'
 import type { StreamRoute } from './openapi.ts'
 import { invalid, Problem } from './problem.ts'
@@ -29,7 +29,7 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     const { principal, crossesTenants } = standing
     const { options, services } = parts
     const { tenant = null } = await everyTenant({ principal, crossesTenants })
-    await authorize(options.policy(), standing, {
+    await authorizeRequest(options.policy(), standing, {
       action: 'control.gateways.connect',
       resourceId: '*',
       tenant,

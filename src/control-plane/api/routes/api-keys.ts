@@ -16,7 +16,7 @@ import {
   q,
   shownId,
   shownMoment,
-  text,
+  textField,
   wordQuery,
 } from '../schemas/fields.ts'
 import { fieldNames, present } from '../schemas/present.ts'
@@ -53,8 +53,8 @@ const issuedKey = shownKey
 
 const newKey = z
   .strictObject({
-    subscription_id: text(100),
-    name: text(100).openapi({ example: 'ci' }),
+    subscription_id: textField(100),
+    name: textField(100).openapi({ example: 'ci' }),
     expires_at: moment().nullable().default(null),
   })
   .openapi('NewApiKey')
@@ -100,7 +100,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       ...pageQuery,
       q,
       status: wordQuery(API_KEY_STATUSES),
-      subscription_id: text(100).optional(),
+      subscription_id: textField(100).optional(),
     }),
     narrowable: true,
     success: { description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },

@@ -5,7 +5,7 @@ import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
-import { booleanQuery, envelope, listOf, pageQuery, q, text, wordQuery } from '../schemas/fields.ts'
+import { booleanQuery, envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
 import { fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { type ApiFields, createApi, deleteApi, findApi, patchApi } from '../services/apis.ts'
@@ -127,7 +127,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     summary: 'List the APIs of all tenants the caller acts for',
     action: 'control.apis.list',
     reach: 'caller',
-    query: z.object({ ...filters, tenant_id: text(100).optional() }),
+    query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     success: { description: 'A page of APIs, without their documents', schema: shownList },
     async run({ tx, query, services }) {
       const filter = {

@@ -1,7 +1,16 @@
 /** Routes and schemas of consumers; there are only reads. Consumers are created in `services/consumers.ts`. */
 import { CONSUMER_STATUSES } from '../../../model/consumer.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { envelope, listOf, pageQuery, q, shownId, shownMoment, text, wordQuery } from '../schemas/fields.ts'
+import {
+  envelope,
+  listOf,
+  pageQuery,
+  q,
+  shownId,
+  shownMoment,
+  textField,
+  wordQuery,
+} from '../schemas/fields.ts'
 import { present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 
@@ -32,7 +41,7 @@ export const consumerEndpoints: readonly Endpoint[] = [
       ...pageQuery,
       q,
       status: wordQuery(CONSUMER_STATUSES),
-      tenant_id: text(100).optional(),
+      tenant_id: textField(100).optional(),
     }),
     success: {
       description: 'A page of consumers',

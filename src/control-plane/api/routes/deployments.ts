@@ -3,7 +3,7 @@ import { type Deployment, SYNC_STATUSES, syncStatus } from '../../../model/deplo
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, shownId, shownMoment, text } from '../schemas/fields.ts'
+import { envelope, listOf, pageQuery, shownId, shownMoment, textField } from '../schemas/fields.ts'
 import { present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import type { Services } from '../services.ts'
@@ -59,9 +59,9 @@ export const deploymentEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     query: z.object({
       ...pageQuery,
-      api_id: text(100).optional(),
-      gateway_id: text(100).optional(),
-      tenant_id: text(100).optional(),
+      api_id: textField(100).optional(),
+      gateway_id: textField(100).optional(),
+      tenant_id: textField(100).optional(),
     }),
     success: {
       description: 'A page of deployments',

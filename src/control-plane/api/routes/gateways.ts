@@ -17,7 +17,7 @@ import {
   q,
   shownId,
   shownMoment,
-  text,
+  textField,
   word,
   wordQuery,
 } from '../schemas/fields.ts'
@@ -27,8 +27,8 @@ const TAG = 'gateway'
 const MAX_ROWS = 10_000
 
 const authConfig = z.strictObject({
-  issuer: text(500).optional(),
-  audiences: z.array(text(500)).max(50).optional(),
+  issuer: textField(500).optional(),
+  audiences: z.array(textField(500)).max(50).optional(),
 })
 
 const shownGateway = z
@@ -67,18 +67,18 @@ function show(gateway: GatewayInstance, now: Date) {
 
 /** How an instance introduces itself; in the query, because the stream is a GET. */
 export const helloQuery = z.object({
-  name: text(100).openapi({ example: 'edge-1' }),
-  url: text(2048, 0).default(''),
-  version: text(50, 0).default(''),
+  name: textField(100).openapi({ example: 'edge-1' }),
+  url: textField(2048, 0).default(''),
+  version: textField(50, 0).default(''),
   workers: z
     .string()
     .regex(/^[0-9]{1,4}$/, 'must be a whole number.')
     .transform(Number)
     .default(1)
     .openapi({ type: 'integer', minimum: 0, maximum: 9999, default: 1 }),
-  issuer: text(500).optional(),
-  audiences: text(2000).optional().openapi({ description: 'Comma-separated.' }),
-  from: text(64)
+  issuer: textField(500).optional(),
+  audiences: textField(2000).optional().openapi({ description: 'Comma-separated.' }),
+  from: textField(64)
     .optional()
     .openapi({ description: 'Version of the snapshot it serves; `Last-Event-ID` has precedence.' }),
 })
@@ -91,10 +91,10 @@ const day = z
 const report = z
   .strictObject({
     status: word(REPORTED_STATUSES).default('online'),
-    snapshot_version: text(64).nullable().default(null),
-    error: text(2000).nullable().default(null),
+    snapshot_version: textField(64).nullable().default(null),
+    error: textField(2000).nullable().default(null),
     workers: count(0, 9999).default(1),
-    resync: text(64)
+    resync: textField(64)
       .nullable()
       .default(null)
       .openapi({ description: 'Mark of the re-synchronization that was just carried out.' }),
@@ -105,7 +105,7 @@ const report = z
     usage: z
       .array(
         z.strictObject({
-          subscription_id: text(100),
+          subscription_id: textField(100),
           day,
           requests: count(0),
           errors: count(0),
@@ -115,11 +115,11 @@ const report = z
       .max(MAX_ROWS)
       .default([]),
     keys_used: z
-      .array(z.strictObject({ key_id: text(100), at: moment() }))
+      .array(z.strictObject({ key_id: textField(100), at: moment() }))
       .max(MAX_ROWS)
       .default([]),
     consumers_seen: z
-      .array(z.strictObject({ tenant_id: text(100), subject: text(255), at: moment() }))
+      .array(z.strictObject({ tenant_id: textField(100), subject: textField(255), at: moment() }))
       .max(MAX_ROWS)
       .default([]),
   })
@@ -157,7 +157,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     summary: 'Poll for the snapshot while the stream is broken',
     action: 'control.gateways.connect',
     reach: 'platform',
-    query: z.object({ from: text(64).optional() }),
+    query: z.object({ from: textField(64).optional() }),
     success: {
       description: 'The update from the version `from` to the newest; null when `from` is the newest',
       schema: z.unknown().openapi('SnapshotUpdate', { type: ['object', 'null'] }),

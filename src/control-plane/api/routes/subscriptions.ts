@@ -22,7 +22,7 @@ import {
   q,
   shownId,
   shownMoment,
-  text,
+  textField,
   wordQuery,
 } from '../schemas/fields.ts'
 import { limits, showLimits } from '../schemas/plan.ts'
@@ -65,9 +65,9 @@ const shownSubscription = z
 
 const newSubscription = z
   .strictObject({
-    api_id: text(100),
-    plan: text(100).openapi({ example: 'silver' }),
-    application: text(255).openapi({ example: 'shop-frontend' }),
+    api_id: textField(100),
+    plan: textField(100).openapi({ example: 'silver' }),
+    application: textField(255).openapi({ example: 'shop-frontend' }),
     callback_url: httpUrl().nullable().default(null),
     ttl: life()
       .nullable()
@@ -139,9 +139,9 @@ const filters = {
   ...pageQuery,
   q,
   status: wordQuery(SUBSCRIPTION_STATUSES),
-  api_id: text(100).optional(),
-  plan: text(100).optional(),
-  application: text(255).optional(),
+  api_id: textField(100).optional(),
+  plan: textField(100).optional(),
+  application: textField(255).optional(),
 }
 const shownList = listOf(shownSubscription, 'SubscriptionList')
 const ONE = '/tenants/{tenant_id}/subscriptions/{subscription_id}'
@@ -228,8 +228,8 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     id: 'revokeSubscription',
     summary: 'Revoke a subscription and its keys permanently',
     action: 'control.subscriptions.revoke',
-    query: z.object({ reason: text(500).optional() }),
-    body: z.strictObject({ reason: text(500).optional() }).openapi('Revocation'),
+    query: z.object({ reason: textField(500).optional() }),
+    body: z.strictObject({ reason: textField(500).optional() }).openapi('Revocation'),
     bodyOptional: true,
     success: { description: 'The subscription is revoked' },
     subject: ownedBy,
@@ -267,7 +267,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     summary: 'List the subscriptions of all tenants the caller acts for',
     action: 'control.subscriptions.list',
     reach: 'caller',
-    query: z.object({ ...filters, tenant_id: text(100).optional() }),
+    query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     narrowable: true,
     success: { description: 'A page of subscriptions', schema: shownList },
     run: ({ tx, query, onlyApplication }) =>

@@ -1,6 +1,6 @@
 /** Schemas of APIs in requests and responses, for the owner and for the portal. It contains no route. */
 import { API_STATUSES, type Api, tenantGatewayUrl } from '../../../model/api.ts'
-import { count, httpUrl, shaped, shownId, shownMoment, text, word } from './fields.ts'
+import { count, httpUrl, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
 
@@ -9,7 +9,7 @@ const rateLimit = z.strictObject({ requests_per_hour: count(1) })
 /** The OpenAPI document, as an object or as text. */
 const spec = z
   .union(
-    [z.record(z.string(), z.unknown()), text(1_000_000)],
+    [z.record(z.string(), z.unknown()), textField(1_000_000)],
     'must be an OpenAPI document: an object, or text.',
   )
   .openapi({ description: 'OpenAPI document, object or text.' })
@@ -18,15 +18,15 @@ const spec = z
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
 
 const fields = {
-  name: text(100).openapi({ example: 'Orders' }),
-  description: text(4000, 0),
+  name: textField(100).openapi({ example: 'Orders' }),
+  description: textField(4000, 0),
   upstream_url: httpUrl(),
   path: shaped(
     PATH,
     255,
     'must start with /, and its segments must be letters, digits, . _ ~ and -, not empty and not starting with a dot.',
   ).openapi({ example: '/orders' }),
-  version: text(50).openapi({ example: 'v1' }),
+  version: textField(50).openapi({ example: 'v1' }),
   auth_required: z.boolean('must be true or false.'),
   rate_limit: rateLimit.nullable(),
   spec: spec.nullable(),

@@ -1,13 +1,13 @@
 /** Field schemas that several resources share, each with its error message. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
-import type { Page, PageRequest } from '../../store/repositories.ts'
+import type { ListPage, PageRequest } from '../../store/repositories.ts'
 import { z } from './zod.ts'
 
 /** PostgreSQL `integer`. */
 const MAX_INTEGER = 2_147_483_647
 
 /** Text of `min` to `max` characters without NUL, which PostgreSQL cannot store. */
-export function text(max: number, min = 1) {
+export function textField(max: number, min = 1) {
   return z
     .string()
     .min(min, `must have at least ${min} character${min === 1 ? '' : 's'}.`)
@@ -86,7 +86,7 @@ export const pageQuery = {
 }
 
 /** Search text; `%` and `_` are literal. */
-export const q = text(200).optional()
+export const q = textField(200).optional()
 
 export const booleanQuery = z
   .enum(['true', 'false'], 'must be true or false.')
@@ -124,7 +124,7 @@ export function listOf(items: z.ZodType, name: string) {
 
 /** Body of a page of a list. */
 export function envelope<T>(
-  { items, total }: Page<T>,
+  { items, total }: ListPage<T>,
   { page, limit }: PageRequest,
   show: (item: T) => unknown,
 ) {

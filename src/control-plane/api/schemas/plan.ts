@@ -1,6 +1,6 @@
 /** Schemas of plans and their limits in requests and responses. It contains no route. */
 import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
-import { count, shownId, shownMoment, text } from './fields.ts'
+import { count, shownId, shownMoment, textField } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
 
@@ -15,7 +15,7 @@ export const limits = {
   burst_limit: limit,
 }
 
-const fields = { name: text(100), ...limits, requires_approval: z.boolean('must be true or false.') }
+const fields = { name: textField(100), ...limits, requires_approval: z.boolean('must be true or false.') }
 
 export const newPlan = z
   .strictObject({
@@ -30,7 +30,7 @@ export const newPlan = z
     monthly_request_limit: limit.default(0),
     burst_limit: limit.default(0),
     requires_approval: fields.requires_approval.default(true),
-    tenant_id: text(100)
+    tenant_id: textField(100)
       .nullable()
       .default(null)
       .openapi({ description: 'Owner of the plan; null: global.' }),

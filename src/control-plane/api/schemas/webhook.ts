@@ -2,7 +2,7 @@
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import { EVERY_EVENT, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'
-import { httpUrl, shownId, shownMoment, text, word } from './fields.ts'
+import { httpUrl, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
 
@@ -26,7 +26,7 @@ const events = z
   .openapi({ example: ['subscription.approved', 'subscription.revoked'] })
 
 /** After the prefix `whsec_` the secret is base64 (Standard Webhooks, "Signature scheme"). */
-const secret = text(256, 32)
+const secret = textField(256, 32)
   .refine(
     value => !value.startsWith('whsec_') || /^whsec_[A-Za-z0-9+/]{28,}={0,2}$/.test(value),
     'must have at least 28 characters of base64 after whsec_.',

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { ApiKeyRepository } from '../repositories.ts'
 import { first, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function apiKeyRepository({ db, scope, now }: Session): ApiKeyRepository {
+export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyRepository {
   const mine = () => db.selectFrom('apiKeys').where(inScope(scope, sql.ref('tenant_id')))
   /** `keyStatus` of model/api-key.ts in SQL; the contract test of the store compares the two. */
   const status = sql<string>`case

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { ApiRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
 const COLUMNS = [
   'id',
@@ -22,7 +22,7 @@ const COLUMNS = [
   'updatedAt',
 ] as const
 
-export function apiRepository({ db, scope, now }: Session): ApiRepository {
+export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
   const mine = () =>
     db
       .selectFrom('apis')

@@ -1,7 +1,7 @@
 /** Claims due deliveries, so that one instance sends each, with limits per webhook and tenant. It settles no delivery. */
 import { sql, type Transaction as Trx } from 'kysely'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
 
 interface Candidate {
@@ -20,7 +20,7 @@ interface Row extends Omit<ClaimedDelivery, 'confidential' | 'secrets' | 'unread
  * them. Leases use the clock of the database, which all instances share and no test moves.
  */
 export async function claimDeliveries(
-  { db, now, sealer }: Session,
+  { db, now, sealer }: SqlSession,
   bounds: ClaimBounds,
 ): Promise<readonly ClaimedDelivery[]> {
   if (!(await anyDue(db, now))) return []
@@ -125,7 +125,7 @@ async function lease(
   return claimed.rows
 }
 
-function opened(row: Row, sealer: Session['sealer']): ClaimedDelivery {
+function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
   const { sealedBody, secret, previousSecret, body, ...rest } = row
   try {
     const [sent, confidential] =

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { ConsumerRepository } from '../repositories.ts'
 import { given, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function consumerRepository({ db, scope, now }: Session): ConsumerRepository {
+export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepository {
   const mine = () => db.selectFrom('consumers').where(inScope(scope, sql.ref('tenant_id')))
   return {
     async ensure(consumer) {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { DeliveryRepository } from '../webhook-repositories.ts'
 import { claimDeliveries } from './claim-deliveries.ts'
 import { first, given, inScope, page } from './listing.ts'
-import { CHANNEL, type Session, takeMicroseconds } from './session.ts'
+import { CHANNEL, type SqlSession, takeMicroseconds } from './session.ts'
 
 const SHOWN = [
   'id',
@@ -23,7 +23,7 @@ const SHOWN = [
   'updatedAt',
 ] as const
 
-export function deliveryRepository(session: Session): DeliveryRepository {
+export function deliveryRepository(session: SqlSession): DeliveryRepository {
   const { db, scope, now } = session
   const mine = () => db.selectFrom('deliveries').where(inScope(scope, sql.ref('tenant_id')))
   const notifyInstances = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { EventRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function eventRepository({ db, scope, pendingEvents }: Session): EventRepository {
+export function eventRepository({ db, scope, pendingEvents }: SqlSession): EventRepository {
   return {
     append(event) {
       pendingEvents.push(event)

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
 import { EVERY_EVENT, isoMicroseconds, isWebhookEvent, messageBody } from '../../../model/webhook.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
 /** Stands for a confidential value in the stored body. */
 const REDACTED = '[redacted]'
@@ -20,7 +20,7 @@ interface Receiver {
  * The enabled webhooks of the tenants of the pending events. They are locked against deletion until the commit, so that no delivery is
  * written for a deleted one.
  */
-export async function receiversOf({ db, pendingEvents }: Session): Promise<readonly Receiver[]> {
+export async function receiversOf({ db, pendingEvents }: SqlSession): Promise<readonly Receiver[]> {
   const tenants = new Set<string>()
   for (const { kind, tenantId } of pendingEvents) {
     if (tenantId !== null && isWebhookEvent(kind)) tenants.add(tenantId)
@@ -38,7 +38,7 @@ export async function receiversOf({ db, pendingEvents }: Session): Promise<reado
 
 /** @param firstMicrosecond timestamp of the first pending event; each following event has the next one */
 export async function fanOut(
-  session: Session,
+  session: SqlSession,
   receivers: readonly Receiver[],
   firstMicrosecond: number,
 ): Promise<void> {
@@ -75,8 +75,8 @@ function wants(receiver: Receiver, kind: WebhookEventKind): boolean {
 interface MessageFields {
   readonly kind: WebhookEventKind
   readonly timestamp: string
-  readonly data: Session['pendingEvents'][number]['data']
-  readonly once: Session['pendingEvents'][number]['once']
+  readonly data: SqlSession['pendingEvents'][number]['data']
+  readonly once: SqlSession['pendingEvents'][number]['once']
 }
 
 /**
@@ -84,7 +84,7 @@ interface MessageFields {
  * another key than this instance has: no instance could decrypt both.
  */
 function bodyFor(
-  { sealer }: Session,
+  { sealer }: SqlSession,
   { id, keyId }: Receiver,
   { kind, timestamp, data, once }: MessageFields,
 ) {

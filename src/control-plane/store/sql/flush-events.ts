@@ -2,13 +2,13 @@
 import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'
-import { advanced, CHANNEL, type Session } from './session.ts'
+import { advanced, CHANNEL, type SqlSession } from './session.ts'
 
 /**
  * Numbers the events from the one-row clock. Its row lock is held until the commit, so the numbers follow the order of commits and
  * have no gaps; the lock is taken last, which keeps it short and prevents deadlocks.
  */
-export async function flushEvents(session: Session): Promise<void> {
+export async function flushEvents(session: SqlSession): Promise<void> {
   const { db, now, pendingEvents } = session
   const count = pendingEvents.length
   if (count === 0) return

@@ -4,10 +4,10 @@ import { OFFLINE_AFTER_MS } from '../../../model/gateway-instance.ts'
 import { newId } from '../../../model/id.ts'
 import type { DeploymentRepository, GatewayRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
-import { CHANNEL, type Session } from './session.ts'
+import { CHANNEL, type SqlSession } from './session.ts'
 import { resyncPayload } from './signal.ts'
 
-export function gatewayRepository({ db, now }: Session): GatewayRepository {
+export function gatewayRepository({ db, now }: SqlSession): GatewayRepository {
   /** `gatewayStatus` of model/gateway-instance.ts in SQL. */
   const silentSince = new Date(now.getTime() - OFFLINE_AFTER_MS)
   return {
@@ -61,7 +61,7 @@ export function gatewayRepository({ db, now }: Session): GatewayRepository {
   }
 }
 
-export function deploymentRepository({ db, scope, now }: Session): DeploymentRepository {
+export function deploymentRepository({ db, scope, now }: SqlSession): DeploymentRepository {
   const mine = () => db.selectFrom('deployments').where(inScope(scope, sql.ref('tenant_id')))
   return {
     async find(id) {

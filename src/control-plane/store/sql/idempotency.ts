@@ -1,10 +1,10 @@
 /** Queries on stored responses to POST requests. Hashing and encryption are done by `api/http/idempotency.ts`. */
 import type { IdempotencyRepository } from '../repositories.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
 const KEEP_MS = 24 * 60 * 60 * 1000
 
-export function idempotencyRepository({ db, scope, now }: Session): IdempotencyRepository {
+export function idempotencyRepository({ db, scope, now }: SqlSession): IdempotencyRepository {
   const oldest = new Date(now.getTime() - KEEP_MS)
   return {
     async claim(key, requestHash) {

@@ -1,6 +1,6 @@
 /** Building blocks of queries: pages, searches, filters, scope. It knows no table. */
 import { type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import type { Locking, Page, PageRequest } from '../repositories.ts'
+import type { ListPage, Locking, PageRequest } from '../repositories.ts'
 import { EVERY_TENANT, type Scope } from '../store.ts'
 
 /** A pattern that matches the text anywhere; `%`, `_` and `\` in it are literal. */
@@ -29,7 +29,7 @@ export async function page<DB, TB extends keyof DB, O>(
   select: (query: SelectQueryBuilder<DB, TB, object>) => SelectQueryBuilder<DB, TB, O>,
   request: PageRequest,
   order: 'asc' | 'desc' = 'asc',
-): Promise<Page<O>> {
+): Promise<ListPage<O>> {
   const counted = await query.select(sql<number>`count(*)::int`.as('total')).executeTakeFirstOrThrow()
   const total = (counted as { total: number }).total
   const items = await select(query)

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { MeteringRepository } from '../usage-repositories.ts'
 import { inScope } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function meteringRepository({ db, scope, now }: Session): MeteringRepository {
+export function meteringRepository({ db, scope, now }: SqlSession): MeteringRepository {
   return {
     async marks(source, writers) {
       // The same order in every transaction prevents deadlocks.

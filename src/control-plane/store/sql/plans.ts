@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import type { PlanRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
 import { first, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function planRepository({ db, scope, now }: Session): PlanRepository {
+export function planRepository({ db, scope, now }: SqlSession): PlanRepository {
   const visible = () =>
     scope === EVERY_TENANT
       ? db.selectFrom('plans')

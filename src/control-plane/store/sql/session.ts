@@ -6,7 +6,7 @@ import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 
 /** State that the repositories of one transaction share. */
-export interface Session {
+export interface SqlSession {
   readonly db: Trx<Tables>
   readonly scope: Scope
   readonly now: Date
@@ -46,7 +46,7 @@ export async function enter(db: Trx<Tables>, scope: Scope, asAppRole: boolean): 
  * Advances the clock of messages by `count` and returns the first timestamp taken, in microseconds. Each is unique: when two changes
  * fall into one microsecond, or the time steps back, the clock runs ahead of it.
  */
-export async function takeMicroseconds({ db, now }: Session, count: number): Promise<number> {
+export async function takeMicroseconds({ db, now }: SqlSession, count: number): Promise<number> {
   const clock = await db
     .updateTable('changeClock')
     .set({ microseconds: advanced(now, count) })

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { ShareRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function shareRepository({ db, scope }: Session): ShareRepository {
+export function shareRepository({ db, scope }: SqlSession): ShareRepository {
   const of = (column: string, ids: readonly string[] | undefined) =>
     ids === undefined ? sql<boolean>`true` : sql<boolean>`${sql.ref(column)} = any(${[...ids]}::text[])`
   return {

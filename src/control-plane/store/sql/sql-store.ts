@@ -20,7 +20,7 @@ import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
 import { meteringRepository } from './metering.ts'
 import { planRepository } from './plans.ts'
-import { enter, needsAppRole, type Session } from './session.ts'
+import { enter, needsAppRole, type SqlSession } from './session.ts'
 import { shareRepository } from './share.ts'
 import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
@@ -60,7 +60,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
     await enter(trx, scope, asAppRole ?? false)
-    const session: Session = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
+    const session: SqlSession = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
     const result = await work(transaction(session))
     await flushEvents(session)
     return result
@@ -113,7 +113,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
   }
 }
 
-function transaction(session: Session): Transaction {
+function transaction(session: SqlSession): Transaction {
   return {
     scope: session.scope,
     now: session.now,

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import type { SubscriptionRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function subscriptionRepository({ db, scope, now }: Session): SubscriptionRepository {
+export function subscriptionRepository({ db, scope, now }: SqlSession): SubscriptionRepository {
   const mine = () => db.selectFrom('subscriptions').where(inScope(scope, sql.ref('tenant_id')))
   return {
     async insert(subscription) {

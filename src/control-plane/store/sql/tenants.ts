@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function tenantRepository({ db, scope, now }: Session): TenantRepository {
+export function tenantRepository({ db, scope, now }: SqlSession): TenantRepository {
   const mine = () => db.selectFrom('tenants').where(inScope(scope, sql.ref('id')))
   return {
     async insert(tenant) {

@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import type { UsageCount } from '../../../link/usage-count.ts'
 import type { TierUsageRepository, UsageRepository } from '../usage-repositories.ts'
 import { inScope } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 
-export function usageRepository({ db, scope }: Session): UsageRepository {
+export function usageRepository({ db, scope }: SqlSession): UsageRepository {
   return {
     async add(counts) {
       if (counts.length === 0) return
@@ -46,7 +46,7 @@ export function usageRepository({ db, scope }: Session): UsageRepository {
   }
 }
 
-export function tierUsageRepository({ db }: Session): TierUsageRepository {
+export function tierUsageRepository({ db }: SqlSession): TierUsageRepository {
   return {
     async take(tenantId, hour, want, limit) {
       await db

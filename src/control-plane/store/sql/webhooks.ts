@@ -3,7 +3,7 @@ import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Webhook } from '../../../model/webhook.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
-import type { Session } from './session.ts'
+import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
 
 const SHOWN = [
@@ -21,7 +21,7 @@ const SHOWN = [
 const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O>) =>
   query.select(SHOWN).select(sql<boolean>`secret is not null`.as('hasSecret'))
 
-export function webhookRepository({ db, scope, now, sealer }: Session): WebhookRepository {
+export function webhookRepository({ db, scope, now, sealer }: SqlSession): WebhookRepository {
   const mine = () => db.selectFrom('webhooks').where(inScope(scope, sql.ref('tenant_id')))
   const sealed = (id: string, secret: string) => ({
     secret: sealer.seal(secret, id),

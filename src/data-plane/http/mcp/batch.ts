@@ -6,7 +6,7 @@ import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { LegacyCalls } from './legacy.ts'
-import { versionOf } from './legacy.ts'
+import { settledVersion } from './legacy.ts'
 import {
   errorMessage,
   type RpcMessage,
@@ -16,7 +16,7 @@ import {
 } from './message.ts'
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
-import { badRequest, notFound, refuse } from './replies.ts'
+import { badRequest, replyNotFound, replyRefused } from './replies.ts'
 import type { RpcReply } from './result.ts'
 
 /** The official server's bound. */
@@ -33,7 +33,7 @@ export async function postBatch(
   if (session?.legacyStream === true) {
     // responses go to the session's stream, so the caller must own it before any item runs
     const { refusal } = await authenticated(parts.gateway, call, snapshot, session)
-    if (refusal !== undefined) return refuse(parts.gateway, call, refusal)
+    if (refusal !== undefined) return replyRefused(parts.gateway, call, refusal)
   }
   return runBatch(parts, legacy, call, snapshot, session, items)
 }
@@ -50,7 +50,7 @@ async function runBatch(
   if (items.length > MAX_BATCH) return badRequest(call, null, `A batch holds at most ${MAX_BATCH} messages.`)
   const header = call.request.header('mcp-protocol-version')
   const messages = items.map(readMessage)
-  const version = versionOf(call, session)
+  const version = settledVersion(call, session)
   if (
     (header !== '' && header !== '2025-03-26') ||
     (session !== undefined && version !== '2025-03-26') ||
@@ -87,7 +87,7 @@ async function runBatch(
   if (replies.length === 0) return call.respond(202, undefined)
   const all = await Promise.all(replies)
   // a session of another caller is reported as not found, as for a single request
-  if (all.some(reply => reply.status === 404)) return notFound(call)
+  if (all.some(reply => reply.status === 404)) return replyNotFound(call)
   const bodies = all.map(reply => reply.body)
   if (session?.legacyStream !== true) return call.respond(200, `[${bodies.join(',')}]`)
   for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })

@@ -14,7 +14,7 @@ import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
-import { callHeaders, challengeContext, type Ended, type GatewayParts, run } from '../gateway.ts'
+import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
   ERROR_META_KEY,
@@ -185,10 +185,12 @@ export class Dispatcher {
     render: (ended: Ended) => RpcReply,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    return andThen(run(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport), ended =>
-      ended.final?.kind === 'refusal'
-        ? this.#refused(id, conversation, writer, ended, ended.final)
-        : render(ended),
+    return andThen(
+      runCall(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport),
+      ended =>
+        ended.final?.kind === 'refusal'
+          ? this.#refused(id, conversation, writer, ended, ended.final)
+          : render(ended),
     )
   }
 

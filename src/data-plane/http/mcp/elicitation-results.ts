@@ -2,10 +2,10 @@
 import { isObject } from '../../../model/is-object.ts'
 import type { Question } from '../../pipeline/inquiry.ts'
 
-export type Verdict = 'accepted' | 'declined' | 'unusable'
+export type ElicitationVerdict = 'accepted' | 'declined' | 'unusable'
 
 /** The result type depends on the question (MCP: ElicitResult, CreateMessageResult, ListRootsResult). Unknown members are ignored. */
-export function verdictOn(question: Question, response: unknown): Verdict {
+export function verdictOn(question: Question, response: unknown): ElicitationVerdict {
   if (!isObject(response)) return 'unusable'
   if (question.method === 'roots/list') return Array.isArray(response.roots) ? 'accepted' : 'unusable'
   if (question.method === 'sampling/createMessage')

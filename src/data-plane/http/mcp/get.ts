@@ -4,11 +4,11 @@ import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { versionOf } from './legacy.ts'
+import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { readEventId } from './post-response.ts'
-import { methodNotAllowed, notFound, refuse, sessionIdOfQuery } from './replies.ts'
+import { methodNotAllowed, replyNotFound, replyRefused, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
 import type { StreamRefusal } from './stream-limiter.ts'
@@ -29,7 +29,7 @@ export class McpGet {
     const id = header || sessionIdOfQuery(call.request.query)
     if (id === '') return this.#legacy(call, snapshot, undefined)
     const session = await this.#parts.gateway.sessions.find(id, call.receivedAtMs)
-    if (session === undefined) return notFound(call)
+    if (session === undefined) return replyNotFound(call)
     return header === '' ? this.#legacy(call, snapshot, session) : this.#streamable(call, snapshot, session)
   }
 
@@ -37,10 +37,10 @@ export class McpGet {
     const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, session)
     if (refusal !== undefined)
       // a 401 on this background request would make clients without token start a second login
-      return refusal.reason === 'session_not_found' ? notFound(call) : methodNotAllowed(call)
+      return refusal.reason === 'session_not_found' ? replyNotFound(call) : methodNotAllowed(call)
     const lastEventId = call.request.header('last-event-id')
     const position = lastEventId === '' ? undefined : readEventId(lastEventId)
-    if (lastEventId !== '' && position === undefined) return notFound(call)
+    if (lastEventId !== '' && position === undefined) return replyNotFound(call)
     const release = await this.#takeSlot(call, exchange.tenant)
     if (release === undefined) return
     if (position !== undefined) return resume(this.#parts, call, session, position, release)
@@ -66,7 +66,7 @@ export class McpGet {
   /** HTTP+SSE: the first event names the address to POST to. This GET is the only request on which such a client can start a login. */
   async #legacy(call: Call, snapshot: Snapshot, known: Session | undefined): Promise<void> {
     const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, known)
-    if (refusal !== undefined) return refuse(this.#parts.gateway, call, refusal)
+    if (refusal !== undefined) return replyRefused(this.#parts.gateway, call, refusal)
     const release = await this.#takeSlot(call, exchange.tenant)
     if (release === undefined) return
     const session =
@@ -160,5 +160,5 @@ function pathOf(call: Call): string {
 }
 
 function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
-  return { principal: exchange.principal!, tenant: exchange.tenant, version: versionOf(call, session) }
+  return { principal: exchange.principal!, tenant: exchange.tenant, version: settledVersion(call, session) }
 }

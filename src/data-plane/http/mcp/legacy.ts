@@ -14,7 +14,7 @@ import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream, refuse } from './replies.ts'
+import { acceptsStream, replyRefused } from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
@@ -24,7 +24,7 @@ const ELICITATION_SINCE: ProtocolVersion = '2025-06-18'
 const RESUMABLE_SINCE: ProtocolVersion = '2025-03-26'
 const PRIMING_SINCE: ProtocolVersion = '2025-11-25'
 
-export function versionOf(call: Call, session: Session | undefined): ProtocolVersion {
+export function settledVersion(call: Call, session: Session | undefined): ProtocolVersion {
   const header = call.request.header('mcp-protocol-version')
   if (isLegacyVersion(header)) return header
   if (session !== undefined && isLegacyVersion(session.protocolVersion)) return session.protocolVersion
@@ -41,7 +41,7 @@ export class LegacyCalls {
   request(call: Call, snapshot: Snapshot, session: Session | undefined, request: RpcRequest): void {
     if (session?.legacyStream === true) return void this.#onLegacyStream(call, snapshot, session, request)
     if (request.method === 'initialize') return void this.#initialize(call, snapshot, request)
-    const version = versionOf(call, session)
+    const version = settledVersion(call, session)
     const response = new PostResponse(call, {
       streams: acceptsStream(call) && version !== '2024-11-05',
       replay:
@@ -140,7 +140,7 @@ export class LegacyCalls {
     const send = (message: string): void =>
       void gateway.sessions.signal(session.id, { kind: 'message', message })
     const done = inFlight.add(session.id, request.id, cancellation)
-    const version = versionOf(call, session)
+    const version = settledVersion(call, session)
     const claim = claimOf(gateway, session)
     let accepted = false
     const accept = (owned: boolean): boolean => {
@@ -159,7 +159,7 @@ export class LegacyCalls {
         return call.respond(reply.status, reply.body, reply.headers)
       // no stage has checked the owner: the method is public, or the request was refused before that stage
       const { refusal } = await authenticated(gateway, call, snapshot, session)
-      if (refusal !== undefined) return refuse(gateway, call, refusal)
+      if (refusal !== undefined) return replyRefused(gateway, call, refusal)
       if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
       call.accepted()
     }

@@ -4,14 +4,14 @@ import type { CompiledTool } from '../../snapshot/snapshot.ts'
 /** Large enough that clients which never ask for a second page see all of an ordinary list. */
 export const PAGE_SIZE = 500
 
-export interface Page {
+export interface ToolPage {
   readonly from: number
   readonly to: number
   readonly nextCursor: string | undefined
 }
 
 /** @returns undefined when the cursor is not one of ours. */
-export function pageOf(tools: readonly CompiledTool[], cursor: string | undefined): Page | undefined {
+export function pageOf(tools: readonly CompiledTool[], cursor: string | undefined): ToolPage | undefined {
   let from = 0
   if (cursor !== undefined) {
     const after = decodeCursor(cursor)

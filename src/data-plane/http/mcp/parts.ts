@@ -11,7 +11,7 @@ import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Cors } from '../cors.ts'
-import { type GatewayParts, run } from '../gateway.ts'
+import { type GatewayParts, runCall } from '../gateway.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
@@ -53,7 +53,7 @@ export async function authenticated(
 ): Promise<{ readonly exchange: Exchange; readonly refusal: Refusal | undefined }> {
   const transport = session === undefined ? {} : { claimSession: claimOf(parts, session) }
   const operation = { action: 'session' } as const
-  const { exchange, final } = await run(
+  const { exchange, final } = await runCall(
     parts,
     snapshot,
     call,

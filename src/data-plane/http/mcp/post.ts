@@ -24,7 +24,7 @@ import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream, badRequest, notFound, refuseMessage, sessionIdOfQuery } from './replies.ts'
+import { acceptsStream, badRequest, refuseMessage, replyNotFound, sessionIdOfQuery } from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
@@ -53,7 +53,7 @@ export class McpPost {
         // 2026-07-28 has no sessions, but a client may send `server/discover` on its HTTP+SSE stream
         if (modern && (header !== '' || sessionId === '')) return this.#modern(call, snapshot, message)
         return void andThen(this.#findSession(call, sessionId), session => {
-          if (session === 'unknown') notFound(call)
+          if (session === 'unknown') replyNotFound(call)
           else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
           else this.#single(call, snapshot, session, message)
         })
@@ -64,7 +64,7 @@ export class McpPost {
 
   async #batch(call: Call, snapshot: Snapshot, sessionId: string, items: readonly unknown[]): Promise<void> {
     const session = await this.#findSession(call, sessionId)
-    if (session === 'unknown') return notFound(call)
+    if (session === 'unknown') return replyNotFound(call)
     return postBatch(this.#parts, this.#legacy, call, snapshot, session, items)
   }
 

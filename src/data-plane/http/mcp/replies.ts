@@ -18,7 +18,7 @@ export function badRequest(call: Call, id: string | number | null, reason: strin
   call.respond(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
 }
 
-export function notFound(call: Call): void {
+export function replyNotFound(call: Call): void {
   call.respond(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
 }
 
@@ -37,8 +37,8 @@ export function refuseMessage(parts: GatewayParts, call: Call, refusal: Refusal)
 }
 
 /** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */
-export function refuse(parts: GatewayParts, call: Call, refusal: Refusal): void {
-  if (refusal.reason === 'session_not_found') return notFound(call)
+export function replyRefused(parts: GatewayParts, call: Call, refusal: Refusal): void {
+  if (refusal.reason === 'session_not_found') return replyNotFound(call)
   const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))
   call.respond(refusal.row.status, restBody(refusal, call.requestId), headers)
 }

@@ -3,7 +3,7 @@ import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
 import { eventId } from './post-response.ts'
-import { notFound } from './replies.ts'
+import { replyNotFound } from './replies.ts'
 import { KEEP_ALIVE, messageEvent } from './sse.ts'
 
 const KEEP_ALIVE_MS = 15_000
@@ -35,7 +35,7 @@ export async function resume(
   const replay = await sessions.replay(ref, position.n)
   if (replay === undefined) {
     stop()
-    return notFound(call)
+    return replyNotFound(call)
   }
   const stream = call.eventStream()
   const keepAlive = setInterval(() => stream.write(KEEP_ALIVE), KEEP_ALIVE_MS).unref()

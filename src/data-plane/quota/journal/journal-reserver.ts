@@ -1,7 +1,7 @@
 /** Reserves units for a consumer by a note in the journal, and decides how many. It stores nothing itself. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import { BUSY, HASHED, READ_DAY, READ_DAY_COUNT, READ_MONTH_COUNT } from '../memory/abi.ts'
-import { clamp, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
+import { clamp, nameOf, quotaUnavailable, type Reserver, type TableQuota } from '../memory/table-quota.ts'
 import type { QuotaRefusal, QuotaRequest } from '../quota.ts'
 import type { Journal } from './journal.ts'
 
@@ -49,7 +49,7 @@ export class JournalReserver implements Reserver {
     table.writeKey(key)
     const reserve = () => kernel.quotaReserve(HASHED, 0, units, 0, this.#quota.monotonicMs(), request.nowMs)
     const status = table.patiently(reserve, BUSY)
-    if (status === BUSY) return unavailable('busy', request)
+    if (status === BUSY) return quotaUnavailable('busy', request)
     // another thread has reserved units, or the slot was evicted: the next attempt finds out
     if (status !== 1) return true
     const day = table.out[READ_DAY / 4]!
@@ -67,7 +67,7 @@ export class JournalReserver implements Reserver {
     }
     table.writeKey(key)
     table.patiently(() => kernel.quotaCredit(HASHED, 0, units, spendable, day, 0), BUSY)
-    return spendable > 0 ? true : unavailable('store_unavailable', request)
+    return spendable > 0 ? true : quotaUnavailable('store_unavailable', request)
   }
 
   #units(slot: number, { limits, nowMs }: QuotaRequest): number {

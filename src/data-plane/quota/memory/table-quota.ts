@@ -129,7 +129,7 @@ export class TableQuota {
       }
       if (reserved !== true) return reserved
     }
-    return unavailable('busy', request)
+    return quotaUnavailable('busy', request)
   }
 
   statistics(): QuotaStatistics[] {
@@ -188,7 +188,8 @@ export class TableQuota {
   }
 
   #refusal(status: number, request: QuotaRequest): QuotaRefusal {
-    if (status !== TAKE_REFUSED) return unavailable(status === TAKE_FULL ? 'table_full' : 'busy', request)
+    if (status !== TAKE_REFUSED)
+      return quotaUnavailable(status === TAKE_FULL ? 'table_full' : 'busy', request)
     const out = this.#out
     const kind = KINDS[out[OUT_KIND / 4]!]!
     const limit = kind === 'tool' ? request.tool!.rateLimit.requestsPerMinute : out[OUT_LIMIT / 4]!
@@ -255,7 +256,10 @@ export function retryAfterSecs(waitMs: number): number {
 }
 
 /** The refusal of a call that cannot be counted. */
-export function unavailable(cause: NonNullable<QuotaRefusal['cause']>, request: QuotaRequest): QuotaRefusal {
+export function quotaUnavailable(
+  cause: NonNullable<QuotaRefusal['cause']>,
+  request: QuotaRequest,
+): QuotaRefusal {
   const [kind, limit] = firstLimit(request.limits)
   const standing = { limit, remaining: 0, resetAtSecs: Math.ceil(request.nowMs / 1000) + 1 }
   return { granted: false, kind, standing, used: limit, limit, retryAfterSecs: 1, cause }

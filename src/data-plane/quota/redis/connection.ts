@@ -12,7 +12,7 @@ export const RESPONSE_MS = 40
 const RETRY = { firstRetryMs: 25, maxRetryMs: 250 } as const
 const INSISTED = 8
 
-export type Reply = readonly (string | number)[]
+export type RedisReply = readonly (string | number)[]
 type Argument = string | number
 
 /** A Lua script; the file that runs it, or the one named after that file with `-lua`, contains it. */
@@ -24,11 +24,11 @@ export interface Script {
 }
 
 /** Runs a script; its keys come first. */
-export type RunScript<R = Reply> = (...keysAndArguments: readonly Argument[]) => Promise<R>
+export type RunScript<R = RedisReply> = (...keysAndArguments: readonly Argument[]) => Promise<R>
 
-export interface Connection {
+export interface QuotaConnection {
   /** Registers a script and returns the function that runs it. */
-  define<R = Reply>(script: Script): RunScript<R>
+  define<R = RedisReply>(script: Script): RunScript<R>
   zrange(key: string, from: number, to: number): Promise<string[]>
   /** Subscribes to a channel on a separate connection, and again whenever that connection was lost. */
   listen(channel: string, onMessage: (text: string) => void): void
@@ -50,7 +50,7 @@ export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
  * Connects in the background.
  * @param onFault receives the errors of the client library, one for every attempt
  */
-export function connect(url: string, onFault: (error: Error) => void): Connection {
+export function connect(url: string, onFault: (error: Error) => void): QuotaConnection {
   const redis = openConnection(url, { ...RETRY, commandTimeoutMs: RESPONSE_MS, onError: onFault })
   let listener: RedisConnection | undefined
   let stopListening = (): void => {}

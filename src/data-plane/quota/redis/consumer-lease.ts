@@ -1,7 +1,7 @@
 /** The state of a consumer's lease in this thread: demand, deadline, last denial. It sends nothing. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { HashedKey } from '../memory/table.ts'
-import { retryAfterSecs, unavailable } from '../memory/table-quota.ts'
+import { quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'
 import type { LimitKind, QuotaRefusal, QuotaRequest } from '../quota.ts'
 
 /** Units of one lease. */
@@ -69,7 +69,7 @@ export function refusalOf(
   nowMs: number,
   unixMs: number,
 ): QuotaRefusal {
-  if (kind === 'closed') return unavailable('store_unavailable', request)
+  if (kind === 'closed') return quotaUnavailable('store_unavailable', request)
   const resetMs = resetOf(kind, unixMs, untilMs - nowMs)
   return {
     granted: false,

@@ -8,9 +8,9 @@ import {
   clamp,
   type Lacking,
   nameOf,
+  quotaUnavailable,
   type Reserver,
   type TableQuota,
-  unavailable,
 } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { RESPONSE_MS } from './connection.ts'
@@ -72,12 +72,12 @@ export class LeaseReserver implements Reserver {
     if (lease instanceof ConsumerLease && lease.renewal !== undefined)
       return refusalOf({ ...lease.renewal, untilMs: nowMs + 1 }, request, nowMs, quota.unixMs())
     const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
-    if (!membership.up || leftMs <= 0) return unavailable('store_unavailable', request)
+    if (!membership.up || leftMs <= 0) return quotaUnavailable('store_unavailable', request)
     if (since === undefined) this.waited++
     lease.pending ??= this.#fetch(lease, lacking)
     // the lease brought units or a denial; the next attempt finds them
     return within(lease.pending, leftMs).then(
-      done => (done && membership.up) || unavailable('store_unavailable', request),
+      done => (done && membership.up) || quotaUnavailable('store_unavailable', request),
     )
   }
 

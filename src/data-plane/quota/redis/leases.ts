@@ -6,12 +6,12 @@ import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'
 import type { LimitKind } from '../quota.ts'
-import type { Connection, Reply, RunScript } from './connection.ts'
+import type { QuotaConnection, RedisReply, RunScript } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 import { LEASE } from './leases-lua.ts'
 import type { Membership } from './membership.ts'
-import { beginReport, type Report } from './report.ts'
+import { beginReport, type LeaseReport } from './report.ts'
 
 /** A lease ends here this much before it ends in Redis. */
 const EARLY_MS = 200
@@ -24,7 +24,7 @@ const MAX_GENERATIONS = 131_072
 export interface LeaseOptions {
   readonly quota: TableQuota
   readonly journal: Journal | undefined
-  readonly connection: Connection
+  readonly connection: QuotaConnection
   readonly keys: Keys
   readonly membership: Membership
   readonly instance: string
@@ -114,7 +114,7 @@ export class Leases {
     }
   }
 
-  #take(lease: ConsumerLease, report: Report, reply: Reply, sentMs: number): void {
+  #take(lease: ConsumerLease, report: LeaseReport, reply: RedisReply, sentMs: number): void {
     const { quota, membership } = this.#options
     const { table } = quota
     const numbers = reply.map(Number)

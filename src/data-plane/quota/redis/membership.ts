@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'
-import type { Connection, RunScript } from './connection.ts'
+import type { QuotaConnection, RunScript } from './connection.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { MINUTE_MS } from './lua-prelude.ts'
 import { BEAT } from './membership-lua.ts'
@@ -16,7 +16,7 @@ const BEAT_DOWN_MS = 100
 const ABSENT_MS = 600_000
 
 export interface MembershipOptions {
-  readonly connection: Connection
+  readonly connection: QuotaConnection
   readonly keys: Keys
   readonly instance: string
   readonly leaseMs: number

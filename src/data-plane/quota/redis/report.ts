@@ -19,7 +19,7 @@ import {
 import type { HashedKey } from '../memory/table.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
 
-export interface Report {
+export interface LeaseReport {
   /** Units leased and not spent. */
   readonly held: number
   /** Flat pairs (age in ms, units) of the rolling second and minute. */
@@ -49,7 +49,7 @@ export function beginReport(
   nowMs: number,
   generation: number,
   known: boolean,
-): Report | undefined {
+): LeaseReport | undefined {
   const { table } = quota
   const { kernel, out } = table
   table.writeKey(key)

@@ -1,5 +1,5 @@
 /** An administrator's operations over all instances: reset of a consumer, and the order to clear caches. It changes no local count. */
-import { type Connection, insistently, type Script } from './connection.ts'
+import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
 
@@ -62,7 +62,7 @@ export interface Resets {
   clear(): Promise<number>
 }
 
-export function createResets(connection: Connection, keys: Keys): Resets {
+export function createResets(connection: QuotaConnection, keys: Keys): Resets {
   const reset = connection.define<number>(RESET)
   const clear = connection.define<number>(CLEAR)
   return {

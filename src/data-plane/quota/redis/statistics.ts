@@ -1,7 +1,7 @@
 /** Counts of consumers over all instances, for listings. It changes no count. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics } from '../quota.ts'
-import { type Connection, insistently, type Script } from './connection.ts'
+import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
@@ -40,7 +40,7 @@ return { in_day, in_month, state.ld or 0, state.lm or 0 }
  */
 export function statisticsOver(
   quota: TableQuota,
-  connection: Connection,
+  connection: QuotaConnection,
   keys: Keys,
   instance: string,
 ): () => Promise<readonly QuotaStatistics[]> {

@@ -4,7 +4,13 @@
  */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { HashedKey } from '../memory/table.ts'
-import { type Lacking, nameOf, type Reserver, type TableQuota, unavailable } from '../memory/table-quota.ts'
+import {
+  type Lacking,
+  nameOf,
+  quotaUnavailable,
+  type Reserver,
+  type TableQuota,
+} from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { RESPONSE_MS } from './connection.ts'
 import { type Denial, refusalOf } from './consumer-lease.ts'
@@ -65,11 +71,11 @@ export class ThreadReserver implements Reserver {
       return refusalOf(denial, request, nowMs, this.#quota.unixMs())
     }
     const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
-    if (leftMs <= 0) return unavailable('store_unavailable', request)
+    if (leftMs <= 0) return quotaUnavailable('store_unavailable', request)
     known.pending ??= this.#request(known, lacking)
     return within(known.pending, leftMs).then(reserved => {
       if (since === undefined && reserved?.waited !== false) this.waited++
-      return reserved?.outcome ?? unavailable('store_unavailable', request)
+      return reserved?.outcome ?? quotaUnavailable('store_unavailable', request)
     })
   }
 

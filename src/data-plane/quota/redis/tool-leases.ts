@@ -2,7 +2,7 @@
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, perHour, type TableQuota } from '../memory/table-quota.ts'
-import type { Connection, RunScript } from './connection.ts'
+import type { QuotaConnection, RunScript } from './connection.ts'
 import type { Denial } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 import type { Membership } from './membership.ts'
@@ -46,7 +46,7 @@ export class ToolLease {
 
 export interface ToolLeaseOptions {
   readonly quota: TableQuota
-  readonly connection: Connection
+  readonly connection: QuotaConnection
   readonly keys: Keys
   readonly membership: Membership
   readonly instance: string

@@ -6,7 +6,7 @@ import { connectRedis, connectSubscriber } from './connection.ts'
 import { redisKeyRing } from './key-ring.ts'
 import { RedisSessionStore } from './store.ts'
 
-export interface RedisSessionOptions {
+export interface OpenRedisSessionOptions {
   readonly redisUrl: string
   /** Keys of this instance alone, offered to the others when there are none yet. */
   readonly own: KeyRing
@@ -18,7 +18,7 @@ export interface RedisSessionOptions {
 
 /** Resolves when the shared keys are known. */
 export async function openRedisSessions(
-  options: RedisSessionOptions,
+  options: OpenRedisSessionOptions,
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
   const { redisUrl, own, ttlMs, log, now } = options
   const redis = connectRedis(redisUrl, log)

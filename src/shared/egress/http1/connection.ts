@@ -7,7 +7,7 @@ import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 
 /** A request that is ready to be written. */
-export interface Prepared {
+export interface PreparedRequest {
   readonly request: WholeRequest
   /** With the empty line; Latin-1. */
   readonly head: string
@@ -16,9 +16,9 @@ export interface Prepared {
 
 export interface ConnectionOwner {
   /** The connection can carry a next request. */
-  idle(connection: Connection): void
+  idle(connection: Http1Connection): void
   /** It is closed, or will be; called once. */
-  gone(connection: Connection): void
+  gone(connection: Http1Connection): void
   /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
   idleMs(declaredMs: number | undefined): number
 }
@@ -26,7 +26,7 @@ export interface ConnectionOwner {
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
 
-export class Connection implements ResponseSink {
+export class Http1Connection implements ResponseSink {
   /** When an idle connection must not be used any more, in ms of the monotonic clock. */
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
@@ -61,7 +61,7 @@ export class Connection implements ResponseSink {
   }
 
   /** @returns false when the handler took its request back; the connection is still idle then */
-  send({ request, head, handler }: Prepared): boolean {
+  send({ request, head, handler }: PreparedRequest): boolean {
     const { body } = request
     let aborted = false
     this.#handler = handler

@@ -1,6 +1,6 @@
 /** The connections to one plain-http origin and the requests that wait for one. It parses nothing and knows no address rules. */
 import type { Socket } from 'node:net'
-import { Connection, type ConnectionOwner, type Prepared } from './connection.ts'
+import { type ConnectionOwner, Http1Connection, type PreparedRequest } from './connection.ts'
 import { requestHead } from './request-head.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 
@@ -27,10 +27,10 @@ const SWEEP_LENGTH = 256
 
 export class Http1Pool implements ConnectionOwner {
   readonly #options: Http1PoolOptions
-  readonly #connections = new Set<Connection>()
+  readonly #connections = new Set<Http1Connection>()
   /** The one used last is taken first: its congestion window is warm, and the others may time out. */
-  readonly #idle: Connection[] = []
-  #waiting: Prepared[] = []
+  readonly #idle: Http1Connection[] = []
+  #waiting: PreparedRequest[] = []
   #opening = 0
   #closed = false
   #sweepAt = SWEEP_LENGTH
@@ -64,7 +64,7 @@ export class Http1Pool implements ConnectionOwner {
     return true
   }
 
-  #takeIdle(): Connection | undefined {
+  #takeIdle(): Http1Connection | undefined {
     for (;;) {
       const connection = this.#idle.pop()
       if (connection === undefined) return undefined
@@ -74,7 +74,7 @@ export class Http1Pool implements ConnectionOwner {
   }
 
   #open(): void {
-    const connection = new Connection(this)
+    const connection = new Http1Connection(this)
     this.#connections.add(connection)
     this.#opening++
     this.#options.open(
@@ -89,7 +89,7 @@ export class Http1Pool implements ConnectionOwner {
     )
   }
 
-  #notOpened(connection: Connection, error: Error | null): void {
+  #notOpened(connection: Http1Connection, error: Error | null): void {
     this.#connections.delete(connection)
     this.#waiting.shift()?.handler.onError(error ?? new Http1Error('UND_ERR_SOCKET', 'no connection'))
     if (this.#opening < this.#waiting.length && this.#connections.size < this.#options.maxConnections)
@@ -97,7 +97,7 @@ export class Http1Pool implements ConnectionOwner {
   }
 
   /** Gives the connection to the request that has waited longest, or keeps it. */
-  #next(connection: Connection): void {
+  #next(connection: Http1Connection): void {
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift())
       if (!waiting.handler.over && connection.send(waiting)) return
     if (connection.idleUntilMs === 0)
@@ -105,11 +105,11 @@ export class Http1Pool implements ConnectionOwner {
     this.#idle.push(connection)
   }
 
-  idle(connection: Connection): void {
+  idle(connection: Http1Connection): void {
     this.#next(connection)
   }
 
-  gone(connection: Connection): void {
+  gone(connection: Http1Connection): void {
     this.#connections.delete(connection)
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)

@@ -21,7 +21,7 @@ interface Tenant {
   refused: (PendingRetry & { readonly bundle: Uint8Array }) | undefined
 }
 
-export interface TenantStatus {
+export interface TenantBundleStatus {
   readonly tenant: string
   /** null: every call of the tenant is denied. */
   readonly revision: string | null
@@ -69,7 +69,7 @@ export class TenantBundles {
     return policies
   }
 
-  get status(): readonly TenantStatus[] {
+  get status(): readonly TenantBundleStatus[] {
     return [...this.#tenants].map(([tenant, { live, fault, refused }]) => ({
       tenant,
       revision: live?.current.revision ?? null,

@@ -1,6 +1,6 @@
 /** The platform's policy with a tenant's own on top: the second can deny more and oblige more, never less. It evaluates nothing itself. */
 import { andThen } from '../../call/and-then.ts'
-import { unavailable } from '../decision.ts'
+import { policyUnavailable } from '../decision.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 
 /** A tenant whose bundle cannot be served has `null`: its calls are denied until it can. */
@@ -77,7 +77,7 @@ class TightenedPolicy implements PreparedPolicy {
   ): Decision | Promise<Decision> {
     // a denial stands, and its reasons with it
     if (!first.allow) return first
-    if (policy === null) return unavailable(first.revision)
+    if (policy === null) return policyUnavailable(first.revision)
     const second = policy.decide(input, subjectKey, resourceKey)
     return andThen(second, value => this.#join(first, value))
   }
@@ -101,7 +101,7 @@ function joinedDecision(first: Decision, second: Decision): Decision {
   const revision = `${first.revision}+${second.revision}`
   if (!second.allow) return Object.freeze({ ...second, revision })
   const obligations = joinedObligations(first.obligations ?? {}, second.obligations ?? {})
-  if (obligations === undefined) return unavailable(revision)
+  if (obligations === undefined) return policyUnavailable(revision)
   const { obligations: _, ...rest } = first
   return Object.freeze({
     ...rest,

@@ -1,11 +1,11 @@
 /** Decisions that turned, counted by kind. Bounded: what goes beyond is one kind. */
 import type { Decision, PolicyInput } from '../engine.ts'
 
-export type Direction = 'allow→deny' | 'deny→allow'
+export type FlipDirection = 'allow→deny' | 'deny→allow'
 
 /** Decisions that turned alike. */
 export interface Flip {
-  readonly direction: Direction
+  readonly direction: FlipDirection
   /** Reason codes of the denial, before or after, joined with `+`. */
   readonly rule: string
   readonly action: string
@@ -33,7 +33,7 @@ export function countFlip(
   const denial = now.allow ? old : now
   const rule = [...new Set(denial.reasons.map(reason => reason.code))].sort().join('+')
   const kind = {
-    direction: (now.allow ? 'deny→allow' : 'allow→deny') as Direction,
+    direction: (now.allow ? 'deny→allow' : 'allow→deny') as FlipDirection,
     rule,
     action: input.action.name,
     resource: input.resource.id,

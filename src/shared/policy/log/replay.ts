@@ -3,7 +3,7 @@ import type { Decision, PreparedPolicy } from '../engine.ts'
 import type { DecisionEntry } from './entry.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from './flips.ts'
 
-export interface Replay {
+export interface DecisionReplay {
   readonly total: number
   readonly flipped: number
   /** Most frequent first. */
@@ -25,7 +25,7 @@ export async function replay(
   entries: AsyncIterable<DecisionEntry>,
   after: PreparedPolicy,
   before?: PreparedPolicy,
-): Promise<Replay> {
+): Promise<DecisionReplay> {
   const kinds: FlipKinds = new Map()
   let [total, flipped, skipped, masked] = [0, 0, 0, 0]
   for await (const entry of entries) {

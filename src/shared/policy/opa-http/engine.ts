@@ -1,7 +1,7 @@
 /** The policy engine that asks a server: OPA, or any decision point that implements AuthZEN. It fails closed and caches nothing. */
 import { CircuitBreaker } from '../../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'
-import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
+import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
 import type { Decision, PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { failureReporter } from '../report-failure.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
@@ -139,7 +139,7 @@ class OpaHttpPolicy implements PreparedPolicy {
 
   #fail(failure: Parameters<OnPolicyFailure>[0], detail: string): Decision {
     this.#onFailure(failure, detail)
-    return unavailable(this.#revision)
+    return policyUnavailable(this.#revision)
   }
 }
 

@@ -1,6 +1,6 @@
 /** A bundle made ready to decide: memory of decisions first, the WebAssembly instance after it. It reads no files. */
 import type { Bundle } from '../bundle.ts'
-import { decisionOf, type OnPolicyFailure, unavailable } from '../decision.ts'
+import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
 import { DecisionCache } from '../decision-cache.ts'
 import { inputEncoder } from '../encode-input.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
@@ -55,7 +55,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     this.#cache = new DecisionCache(bundle.reads, limits.maxCached)
     this.#cacheable = bundle.reads.cacheable
     this.#encode = bundle.readsFound === undefined ? JSON.stringify : inputEncoder(bundle.readsFound)
-    this.#unavailable = unavailable(bundle.revision)
+    this.#unavailable = policyUnavailable(bundle.revision)
     const looking = bundle.rules.filter(rule => rule.readsArguments === true).map(rule => rule.code)
     this.#argumentCodes = new Set(looking)
     this.#instance = this.#start()

@@ -8,7 +8,7 @@ import { uncovered } from '../reads.ts'
 import { SIGNATURES_FILE } from '../signatures.ts'
 import { inspectRules } from './annotations.ts'
 import { type RunOpa, rulesThatNeverMatch } from './never.ts'
-import { type Environment, OPA_VERSION, run } from './opa.ts'
+import { type Environment, OPA_VERSION, runProgram } from './opa.ts'
 import { readSources, revisionOf, type Source } from './sources.ts'
 
 export interface BuildOptions {
@@ -46,7 +46,7 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const files = unpack(readFileSync(join(work, 'bundle.tar.gz')), BUNDLE_LIMITS)
     const reads = readsFound(await opa(['deps', '-f', 'json', '-d', '.', dotted(DEFAULT_ENTRYPOINT)]))
     const rules = inspectRules(await opa(['inspect', '-a', '-f', 'json', '.']))
-    const runHere: RunOpa = (cwd, args) => run(options.opa, args, { cwd, env: options.env })
+    const runHere: RunOpa = (cwd, args) => runProgram(options.opa, args, { cwd, env: options.env })
     const never = await rulesThatNeverMatch(sources, rules.coded, runHere)
     if (never.length > 0) throw new Error(never.join('\n'))
     const revision = revisionOf(sources)
@@ -102,7 +102,7 @@ function copySources(sources: readonly Source[], to: string): void {
 }
 
 async function runOpa(options: BuildOptions, cwd: string, args: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await run(options.opa, args, { cwd, env: options.env })
+  const { exitCode, stdout, stderr } = await runProgram(options.opa, args, { cwd, env: options.env })
   if (exitCode !== 0) throw new Error(`opa ${args[0]} says:\n${`${stdout}\n${stderr}`.trim()}`)
   return stdout
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspectRules } from './annotations.ts'
 import { type RunOpa, rulesThatNeverMatch } from './never.ts'
-import { type Environment, type Ran, run } from './opa.ts'
+import { type Environment, type Ran, runProgram } from './opa.ts'
 import { readSources } from './sources.ts'
 
 export interface CheckOptions {
@@ -28,7 +28,7 @@ const COVERAGE = 100
 
 /** Runs every step, also after one has failed: an author wants the whole list. */
 export async function checkPolicies(options: CheckOptions): Promise<readonly CheckStep[]> {
-  const opa = (...args: string[]) => run(options.opa, args, { cwd: options.dir, env: options.env })
+  const opa = (...args: string[]) => runProgram(options.opa, args, { cwd: options.dir, env: options.env })
   const schema = existsSync(join(options.dir, 'schemas/input.json')) ? ['-s', 'schemas/input.json'] : []
   const format = await opa('fmt', '--diff', '--fail', '.')
   const check = await opa('check', '--strict', '-b', '.', ...schema)
@@ -47,14 +47,14 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
 }
 
 async function linted(regal: string, { dir, env }: CheckOptions): Promise<CheckStep> {
-  const ran = await run(regal, ['lint', '--format', 'compact', '.'], { cwd: dir, env })
+  const ran = await runProgram(regal, ['lint', '--format', 'compact', '.'], { cwd: dir, env })
   return step('lint', ran.exitCode === 0, 'regal has nothing to say', output(ran))
 }
 
 async function reached(inspected: Ran, { dir, opa, env }: CheckOptions): Promise<CheckStep> {
   if (inspected.exitCode !== 0) return step('reach', false, '', 'unknown while METADATA cannot be read')
   const { coded } = inspectRules(inspected.stdout)
-  const runOpa: RunOpa = (cwd, args) => run(opa, args, { cwd, env })
+  const runOpa: RunOpa = (cwd, args) => runProgram(opa, args, { cwd, env })
   const faults = await rulesThatNeverMatch(readSources(dir), coded, runOpa)
   return step('reach', faults.length === 0, 'every rule denies something', faults.join('\n'))
 }

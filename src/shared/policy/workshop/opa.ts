@@ -22,7 +22,7 @@ export interface Ran {
 }
 
 /** Runs a program to its end. @throws Error only when it cannot be started. */
-export function run(
+export function runProgram(
   program: string,
   args: readonly string[],
   options: { readonly cwd?: string; readonly env: Environment; readonly timeoutMs?: number },
@@ -79,7 +79,7 @@ export async function requireOpa(
   say(`opa ${OPA_VERSION} is not on the PATH; installing it with \`go install ${module}\` (some minutes)`)
   let ran: Ran
   try {
-    ran = await run('go', ['install', module], {
+    ran = await runProgram('go', ['install', module], {
       env: { ...env, GOBIN: resolve(toolsDir) },
       timeoutMs: INSTALL_TIMEOUT_MS,
     })
@@ -108,7 +108,7 @@ function isExecutable(file: string): boolean {
 
 async function versionOf(opa: string, env: Environment): Promise<string | undefined> {
   try {
-    const { stdout } = await run(opa, ['version'], { env, timeoutMs: 10_000 })
+    const { stdout } = await runProgram(opa, ['version'], { env, timeoutMs: 10_000 })
     return /^Version: (\S+)/m.exec(stdout)?.[1]
   } catch {
     return undefined

@@ -2,7 +2,7 @@
 import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Environment, type Ran, run } from './opa.ts'
+import { type Environment, type Ran, runProgram } from './opa.ts'
 
 export const REGAL_VERSION = '0.35.1'
 const REGAL_MODULE = 'github.com/styrainc/regal'
@@ -50,7 +50,7 @@ export async function requireRegal(
     const program = addressIn(toolsDir)
     let ran: Ran
     try {
-      ran = await run('go', ['build', '-mod=mod', '-o', program, REGAL_MODULE], {
+      ran = await runProgram('go', ['build', '-mod=mod', '-o', program, REGAL_MODULE], {
         cwd: work,
         env: env,
         timeoutMs: BUILD_TIMEOUT_MS,

@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Deadlines } from '../deadlines.ts'
-import { checkHead, statusOf } from '../guard.ts'
+import { checkHead, statusOfRefusal } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions, ListenerRefusal } from '../listener.ts'
 import { NodeRequest } from './request.ts'
@@ -101,7 +101,7 @@ export class NodeListener implements Listener {
       message.httpVersionMajor === 1 ? checkHead(request, limits, allowChunkedRequests) : 'malformed'
     if (typeof verdict === 'string') {
       this.#context.onRefused(verdict)
-      const status = statusOf(verdict)
+      const status = statusOfRefusal(verdict)
       if (status === undefined) message.socket.destroy()
       else
         new NodeTurn(message, response, this.#context, false, 0).endAndClose(
@@ -129,7 +129,7 @@ export class NodeListener implements Listener {
     }
     const refusal = PARSER_REFUSALS[code] ?? 'malformed'
     this.#context.onRefused(refusal)
-    const status = refusal === 'slow_sender' ? 408 : (statusOf(refusal) ?? 400)
+    const status = refusal === 'slow_sender' ? 408 : (statusOfRefusal(refusal) ?? 400)
     // `bytesWritten` includes earlier responses; node marks the socket whose response has begun.
     const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse }
     if (socket.writable && !current?.headersSent) {

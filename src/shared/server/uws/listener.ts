@@ -15,7 +15,7 @@
  */
 import { isMainThread } from 'node:worker_threads'
 import { Deadlines } from '../deadlines.ts'
-import { checkHead, statusOf } from '../guard.ts'
+import { checkHead, statusOfRefusal } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions } from '../listener.ts'
 import { renderHead } from '../response-head.ts'
@@ -111,7 +111,7 @@ export class UwsListener implements Listener {
     const verdict = checkHead(request, limits, allowChunkedRequests)
     if (typeof verdict === 'string') {
       this.#context.onRefused(verdict)
-      const status = statusOf(verdict)
+      const status = statusOfRefusal(verdict)
       // `end(…, true)` would let a request pipelined behind this one run.
       if (status === undefined) native.close()
       else {

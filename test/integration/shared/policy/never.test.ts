@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { inspectRules } from '../../../../src/shared/policy/workshop/annotations.ts'
 import { type RunOpa, rulesThatNeverMatch } from '../../../../src/shared/policy/workshop/never.ts'
-import { findOpa, OPA_VERSION, run } from '../../../../src/shared/policy/workshop/opa.ts'
+import { findOpa, OPA_VERSION, runProgram } from '../../../../src/shared/policy/workshop/opa.ts'
 import { readSources } from '../../../../src/shared/policy/workshop/sources.ts'
 
 const POLICIES = fileURLToPath(new URL('../../../../policies', import.meta.url))
@@ -32,7 +32,7 @@ describe.skipIf(missing)(
         path,
         `# METADATA\n# title: Mine\n# description: Mine.\npackage toolgate.rules.mine\n\n# METADATA\n# title: Mine\n# custom:\n#   reason_code: mine\ndeny contains {"code": code, "message": "No."} if {\n\t${conditions}\n\tcode := rego.metadata.rule().custom.reason_code\n}\n`,
       )
-      const runOpa: RunOpa = (cwd, args) => run(opa!, args, { cwd, env: process.env })
+      const runOpa: RunOpa = (cwd, args) => runProgram(opa!, args, { cwd, env: process.env })
       const { coded } = inspectRules((await runOpa(dir, ['inspect', '-a', '-f', 'json', '.'])).stdout)
       return (await rulesThatNeverMatch(readSources(dir), coded, runOpa)).join('\n')
     }

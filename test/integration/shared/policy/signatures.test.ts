@@ -9,7 +9,7 @@ import { jwsVerifier } from '../../../../src/shared/identity/verify-jws.ts'
 import { unpack } from '../../../../src/shared/policy/archive.ts'
 import { BUNDLE_LIMITS } from '../../../../src/shared/policy/bundle.ts'
 import { SIGNATURES_FILE, verifySignatures } from '../../../../src/shared/policy/signatures.ts'
-import { findOpa, OPA_VERSION, run } from '../../../../src/shared/policy/workshop/opa.ts'
+import { findOpa, OPA_VERSION, runProgram } from '../../../../src/shared/policy/workshop/opa.ts'
 import { SHIPPED } from '../../../fixtures/policy/inputs.ts'
 
 const opa = await findOpa(fileURLToPath(new URL('../../../../.tools/bin', import.meta.url)), process.env)
@@ -33,7 +33,7 @@ async function signed(kind: keyof typeof kinds): Promise<Map<string, Uint8Array>
   const key = join(dir, `${kind}.pem`)
   writeFileSync(key, kinds[kind].privateKey.export({ type: 'pkcs8', format: 'pem' }))
   const args = ['sign', '--signing-key', key, '--signing-alg', kind, '--bundle', '.']
-  const { exitCode, stderr } = await run(opa!, args, { cwd: folder, env: process.env })
+  const { exitCode, stderr } = await runProgram(opa!, args, { cwd: folder, env: process.env })
   if (exitCode !== 0) throw new Error(stderr)
   return new Map([...files, [SIGNATURES_FILE, readFileSync(join(folder, SIGNATURES_FILE))]])
 }

@@ -1,6 +1,6 @@
 /** Cached decisions: found again for the same facts, for no other, and never more than allowed. */
 import { describe, expect, it } from 'vitest'
-import { unavailable } from '../../../../src/shared/policy/decision.ts'
+import { policyUnavailable } from '../../../../src/shared/policy/decision.ts'
 import { DecisionCache } from '../../../../src/shared/policy/decision-cache.ts'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
 import { INPUT_PATHS, readsOf } from '../../../../src/shared/policy/reads.ts'
@@ -95,7 +95,7 @@ describe('nothing is cached', () => {
 
   it('of a decision that was none', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
-    cache.cache(inputOf(), 'caller', 7, unavailable('r'))
+    cache.cache(inputOf(), 'caller', 7, policyUnavailable('r'))
     expect(cache.size).toBe(0)
   })
 

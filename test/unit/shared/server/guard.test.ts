@@ -1,7 +1,7 @@
 /** The guard by itself: what it lets through, what it refuses, and in which order it judges. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkHead, type RequestHead, statusOf } from '../../../../src/shared/server/guard.ts'
+import { checkHead, type RequestHead, statusOfRefusal } from '../../../../src/shared/server/guard.ts'
 import {
   DEFAULT_LISTENER_LIMITS as LIMITS,
   type ListenerRefusal,
@@ -135,10 +135,10 @@ describe('checkHead', () => {
   })
 
   it('responds only to what was too big', () => {
-    expect(statusOf('url_too_long')).toBe(414)
-    expect(statusOf('headers_too_large')).toBe(431)
+    expect(statusOfRefusal('url_too_long')).toBe(414)
+    expect(statusOfRefusal('headers_too_large')).toBe(431)
     for (const refusal of ['host', 'content_length', 'transfer_encoding', 'method', 'url'] as const) {
-      expect(statusOf(refusal)).toBeUndefined()
+      expect(statusOfRefusal(refusal)).toBeUndefined()
     }
   })
 })

@@ -1,7 +1,7 @@
 /** The MCP requests after the login: initialize, the notification stream, tools/list. Without a token it sends those that the server allows. */
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
-import { headersOf, send, initialize as sendInitialize } from '../rpc.ts'
+import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.ts'
 import type { ListedTool, Step } from '../visit.ts'
 import { fixOfToken } from './token-fault.ts'
 
@@ -33,7 +33,7 @@ export const initialize: Step = {
     )
     visit.protocolVersion = version
     visit.sessionId = response.headers.get('mcp-session-id') ?? undefined
-    const ready = await send(visit, 'notifications/initialized')
+    const ready = await sendRpc(visit, 'notifications/initialized')
     demand(
       ready.status >= 200 && ready.status < 300,
       `notifications/initialized: ${describeResponse(ready)}.`,
@@ -71,14 +71,14 @@ export const stream: Step = {
   },
 }
 
-export const list: Step = {
+export const listTools: Step = {
   id: 'list',
   async run(visit) {
     if (visit.guarded && visit.token === undefined) return NEEDS_TOKEN
     const tools: ListedTool[] = []
     let cursor: unknown
     for (let page = 0; page < MAX_PAGES; page++) {
-      const response = await send(visit, 'tools/list', cursor === undefined ? {} : { cursor })
+      const response = await sendRpc(visit, 'tools/list', cursor === undefined ? {} : { cursor })
       demand(
         response.status !== 401,
         `${describeResponse(response)}.`,

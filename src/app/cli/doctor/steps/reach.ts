@@ -1,13 +1,13 @@
 /** The first request of every client: checks that the endpoint serves MCP and sends a challenge that clients understand. */
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
-import { initialize, send } from '../rpc.ts'
-import { isLocal, type Outcome, type Step, type Visit } from '../visit.ts'
+import { initializeSession, sendRpc } from '../rpc.ts'
+import { isLocal, type Step, type StepOutcome, type Visit } from '../visit.ts'
 
 export const reach: Step = {
   id: 'reach',
   async run(visit) {
-    const response = await initialize(visit, false)
+    const response = await initializeSession(visit, false)
     const { status } = response
     if (status >= 300 && status < 400) {
       throw new Fault(
@@ -53,7 +53,7 @@ function nameOf(message: Readonly<Record<string, unknown>> | undefined): string 
 export const challenge: Step = {
   id: 'challenge',
   async run(visit) {
-    const response = await send(visit, 'tools/list', {}, false)
+    const response = await sendRpc(visit, 'tools/list', {}, false)
     if (response.status === 200 && objectOf(response)?.result !== undefined) {
       visit.guarded = false
       return { facts: ['The list needs no token: clients will not begin a login.'] }
@@ -67,7 +67,7 @@ export const challenge: Step = {
   },
 }
 
-function challenged(visit: Visit, response: FetchedResponse): Outcome {
+function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
   const header = response.headers.get('www-authenticate') ?? ''
   demand(
     /^bearer\s/i.test(header),

@@ -3,9 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it, vi } from 'vitest'
 import { type Load, startLoad } from '../../../../../src/app/cli/bench/load.ts'
-import { requestOf } from '../../../../../src/app/cli/bench/work.ts'
+import { workRequest } from '../../../../../src/app/cli/bench/work.ts'
 
-const REQUEST = requestOf('call', { token: 't0ken', apiPath: '/t/acme/bench', apiKey: 'tgk_1' })
+const REQUEST = workRequest('call', { token: 't0ken', apiPath: '/t/acme/bench', apiKey: 'tgk_1' })
 
 let server: Server
 let load: Load | undefined

@@ -9,12 +9,12 @@ import {
   life,
   moment,
   pageQuery,
-  text,
+  textField,
 } from '../../../../../src/control-plane/api/schemas/fields.ts'
 import { z } from '../../../../../src/control-plane/api/schemas/zod.ts'
 
 const schema = z.strictObject({
-  name: text(5),
+  name: textField(5),
   nested: z.strictObject({ list: z.array(z.int('must be an integer.')) }).optional(),
 })
 
