@@ -1,4 +1,5 @@
 /** The interface of the session store: MCP sessions of protocol versions that have them, and the signals between instances. It contains no store: `memory/`, `redis/` and `threads/` implement it. */
+import type { MaybePromise } from '../../shared/call/and-then.ts'
 
 /** The facts encoded in a session id; they suffice to serve a request without a lookup. */
 export interface SessionFacts {
@@ -72,8 +73,6 @@ export interface Replay {
   /** The stream is complete: no event follows these. */
   readonly complete: boolean
 }
-
-export type MaybePromise<T> = T | Promise<T>
 
 export interface SessionStore {
   create(facts: SessionFacts): MaybePromise<Session>
