@@ -42,11 +42,11 @@ export interface Desired {
   readonly toolSets: readonly DesiredToolSet[]
   readonly manualTools: readonly ManualTool[]
   /** Resources that cannot be used; they are logged. */
-  readonly faults: readonly ResourceFault[]
+  readonly faults: readonly UnusableResource[]
 }
 
 /** `resource`: a file, or kind and key of a resource. */
-export interface ResourceFault {
+export interface UnusableResource {
   readonly resource: string
   readonly message: string
 }

@@ -1,6 +1,6 @@
 /** Contents of all files → desired tool-sets and tools, with the faults of the files. It reads secrets and no other file. */
 import type { ToolSet } from '../../model/tool-set.ts'
-import type { Desired, DesiredToolSet, ResourceFault } from '../reconcile.ts'
+import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
@@ -16,7 +16,7 @@ export async function desiredFromFiles(
 ): Promise<Desired> {
   const toolSets = new Map<string, DesiredToolSet>()
   const tools = new Map<string, ToolResource>()
-  const faults: ResourceFault[] = []
+  const faults: UnusableResource[] = []
   for (const { path, results, fault } of contents) {
     if (fault !== undefined) faults.push({ resource: path, message: fault })
     for (const result of results) {

@@ -1,5 +1,5 @@
 /** Objects of the cluster → desired tool-sets and tools in the order of their creation, with the faults of the objects. It writes no object. */
-import type { Desired, DesiredToolSet, ResourceFault } from '../reconcile.ts'
+import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
@@ -14,7 +14,7 @@ export async function desiredFromObjects(
   references: ReferenceReader,
   apiGroup: string,
 ): Promise<Desired> {
-  const faults: ResourceFault[] = []
+  const faults: UnusableResource[] = []
   const manualTools: ManualTool[] = []
   for (const object of tools) {
     const manual = await manualToolFrom(object, references, apiGroup)

@@ -4,7 +4,7 @@ import type { ClientProfile } from './clients.ts'
 import { Fault } from './fault.ts'
 import { headersOf } from './rpc.ts'
 import { authorization, token as tokenEndpoint } from './steps/authorization.ts'
-import { initialize, listTools, stream } from './steps/conversation.ts'
+import { initialize, listToolsStep, stream } from './steps/conversation.ts'
 import { resource, server } from './steps/discovery.ts'
 import { names } from './steps/names.ts'
 import { challenge, reach } from './steps/reach.ts'
@@ -21,7 +21,7 @@ const STEPS: readonly Step[] = [
   tokenEndpoint,
   initialize,
   stream,
-  listTools,
+  listToolsStep,
   names,
 ]
 

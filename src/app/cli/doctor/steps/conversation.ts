@@ -71,7 +71,7 @@ export const stream: Step = {
   },
 }
 
-export const listTools: Step = {
+export const listToolsStep: Step = {
   id: 'list',
   async run(visit) {
     if (visit.guarded && visit.token === undefined) return NEEDS_TOKEN
