@@ -83,9 +83,12 @@ export class EventEncoder {
   }
 }
 
+/** One for all origins of the thread: the encoded form is copied out of it. */
+const ORIGIN_SCRATCH = Buffer.alloc(MAX_EVENT_BYTES)
+
 /** Fields may stand in any order (protobuf encoding, "Field order"): those of the origin come last. */
 function encodeOrigin(origin: CallOrigin, gateway: string): Uint8Array {
-  const into = Buffer.alloc(MAX_EVENT_BYTES)
+  const into = ORIGIN_SCRATCH
   let at = 0
   const field = (tagOfField: number, value: string): void => {
     at = text(into, at, tagOfField, value.slice(0, MAX_TEXT))
