@@ -1,5 +1,6 @@
 /** The deployment: what each role starts, in which order, and how it stops. It connects parts and implements none. */
 
+import { listenerSupport } from '../shared/server/create.ts'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
@@ -36,6 +37,7 @@ export async function start(settings: Settings): Promise<Running> {
     prepareDataDir(settings.dataDir, log)
     const context = createContext(settings, log, closers)
     const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](context)
+    reportHttpServer(context, httpServer)
     return {
       addresses: {
         ...urls,
@@ -115,6 +117,19 @@ async function startControlPlaneAlone(context: AppContext): Promise<Started> {
     auth_url: issuer,
     httpServer: api.server.listener.kind,
   }
+}
+
+/** Which HTTP server runs, and why it is not the fast one. */
+function reportHttpServer({ settings, log, metrics }: AppContext, server: Addresses['http_server']): void {
+  const { uwsBuild, uwsMissing } = listenerSupport()
+  const build = server === 'uws' && uwsBuild !== undefined ? uwsBuild : `node ${process.versions.node}`
+  metrics.httpServer(server, build)
+  if (server === 'node' && settings.httpServer === 'auto')
+    log.warn(
+      { http_server: server, build, reason: uwsMissing },
+      'node:http serves because no native build of uWebSockets.js loads here; see docs/decisions/0001-uwebsockets-build.md',
+    )
+  else log.info({ http_server: server, build }, 'HTTP server')
 }
 
 /** @returns the address of Prometheus text */

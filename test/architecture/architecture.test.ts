@@ -1,6 +1,10 @@
 /** The rules of `architecture.md`, executed: layers (`layers.ts`), imports, and the form of files. It holds no rule itself. */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { NATIVE_BUILDS } from '../../src/shared/server/uws/builds.ts'
 import { ADAPTERS, CHOOSERS, FORBIDDEN, LAYERS, VENDORS } from './layers.ts'
 import * as rules from './rules.ts'
 import { parseSource, readSources } from './source-files.ts'
@@ -68,9 +72,23 @@ describe('package.json', () => {
     expect(loose).toEqual([])
   })
 
-  it('takes the republished build of uWebSockets.js under its own name, with its hash', () => {
+  it('takes two republished builds of uWebSockets.js, with their hashes', () => {
     expect(versions['uWebSockets.js']).toBe('npm:@trufflesuite/uws-js-unofficial@20.30.0-unofficial.0')
-    expect(lock.packages['node_modules/uWebSockets.js'].integrity).toMatch(/^sha512-/)
+    expect(versions['@btc-vision/uwebsockets.js']).toBe('20.57.0')
+    for (const { package: name } of NATIVE_BUILDS)
+      expect(lock.packages[`node_modules/${name}`].integrity).toMatch(/^sha512-/)
+  })
+
+  it('has installed the binaries that the hashes of src/shared/server/uws/builds.ts describe', () => {
+    const require = createRequire(import.meta.url)
+    const differing = NATIVE_BUILDS.flatMap(build =>
+      Object.entries(build.sha256).filter(([platform, sha256]) => {
+        const folder = join(dirname(require.resolve(build.package)), build.folder)
+        const content = readFileSync(join(folder, `uws_${platform}.node`))
+        return createHash('sha256').update(content).digest('hex') !== sha256
+      }),
+    )
+    expect(differing).toEqual([])
   })
 
   it.each([

@@ -143,7 +143,11 @@ export const VENDORS: readonly Vendor[] = [
 ]
 
 /** May read `process.env`. */
-export const ENVIRONMENT_READERS: readonly string[] = ['app/']
+export const ENVIRONMENT_READERS: readonly string[] = [
+  'app/',
+  // sets the one variable by which the native parser takes its bound
+  'shared/server/uws/native.ts',
+]
 /** May write to the console. */
 export const CONSOLE_WRITERS: readonly string[] = ['app/cli/']
 

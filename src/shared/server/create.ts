@@ -6,9 +6,10 @@ import { loadNative } from './uws/native.ts'
 
 export type ListenerKind = 'uws' | 'node'
 
-/** Which listeners load here; `uwsMissing` says in one sentence why the fast one does not. */
+/** Which listeners load here: `uwsBuild` names the native build of the fast one, `uwsMissing` says why there is none. */
 export interface ListenerSupport {
   readonly kinds: readonly ListenerKind[]
+  readonly uwsBuild: string | undefined
   readonly uwsMissing: string | undefined
 }
 
@@ -16,8 +17,8 @@ export interface ListenerSupport {
 export function listenerSupport(): ListenerSupport {
   const loaded = loadNative()
   return 'native' in loaded
-    ? { kinds: ['uws', 'node'], uwsMissing: undefined }
-    : { kinds: ['node'], uwsMissing: loaded.reason }
+    ? { kinds: ['uws', 'node'], uwsBuild: loaded.build, uwsMissing: undefined }
+    : { kinds: ['node'], uwsBuild: undefined, uwsMissing: loaded.reason }
 }
 
 /** Whether several threads can listen on one port: uWS always can, node:http since Node 22.12 (`reusePort`). */

@@ -50,9 +50,14 @@ async function respond(
   body: Uint8Array,
 ): Promise<void> {
   const gone = new AbortController()
-  response.onAbort(() => gone.abort())
   try {
-    const reply = await handler(webRequest(request, options.scheme, body, gone.signal))
+    const standard = webRequest(request, options.scheme, body, gone.signal)
+    response.onAbort(() => {
+      // a Request that is collected no longer follows the signal it was given: this keeps it until here
+      void standard
+      gone.abort()
+    })
+    const reply = await handler(standard)
     await deliver(reply, request.method === 'HEAD', response, gone.signal)
   } catch (error) {
     // An error that follows from the client's disconnect is not a fault.

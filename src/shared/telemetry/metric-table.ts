@@ -74,6 +74,10 @@ export const METRICS = {
   ),
   platform_results_remembered: gauge('results', STAGES, 'Tool results in the cache.'),
   platform_tools: { ...gauge('tools', SNAPSHOT, 'Tools in the active snapshot.'), threads: 'max' },
+  platform_http_server_info: {
+    ...gauge('boolean', SERVER, '1 for the HTTP server in use and its native build.', 'server', 'build'),
+    threads: 'max',
+  },
   platform_workers: gauge('threads', THREADS, 'Worker threads that serve calls.'),
 
   platform_connections_refused_total: counter(

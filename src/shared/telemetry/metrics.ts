@@ -71,6 +71,11 @@ export class Metrics {
     this.#calls.call(consumer, status, outcome, action, seconds, backendSeconds)
   }
 
+  /** @param build of uWS, or the version of Node */
+  httpServer(server: string, build: string): void {
+    new Gauge(this.#labelled('platform_http_server_info')).set({ server, build }, 1)
+  }
+
   quotaRefused(calendar: boolean): void {
     if (calendar) this.#quotaExceeded++
     else this.#rateLimited++

@@ -1,7 +1,8 @@
 /** Every head of the table gets its outcome, and no request hidden behind a refused one is ever run. */
 import { describe, expect, it } from 'vitest'
-import { COMPLIANCE, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
-import { onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+import type { ListenerKind } from '../../../src/shared/server/create.ts'
+import { COMPLIANCE, type HeadCase, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
+import { isStrictUws, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 /** Long enough for a response, far below the 10 s after which a silent connection ends. */
 const SILENCE_MS = 150
@@ -13,29 +14,36 @@ onEachListener('request heads', kind => {
     ['smuggling', SMUGGLING],
     ['malformed', MALFORMED],
   ])('%s', (_category, cases) => {
-    it.each(cases.map(one => [one.name, one[kind], one] as const))('%s → %s', async (_name, outcome, one) => {
-      const ran: string[] = []
-      const { port, errors } = await openListener(
-        kind,
-        (request, response) => {
-          ran.push(request.path)
-          request.readBody(
-            1000,
-            () => response.send(200, [], 'ran'),
-            () => response.send(413, []),
-          )
-        },
-        { allowChunkedRequests: one.allowChunked === true },
-      )
-      const client = new RawClient(port).send(one.bytes)
-      if (outcome === 'silent') await pause(SILENCE_MS)
-      else await waitFor(() => observed(client) === outcome, PATIENCE_MS).catch(() => {})
-      expect(observed(client)).toBe(outcome)
-      expect(ran).toEqual(one.ran ?? (outcome === 'runs' ? ['/'] : []))
-      expect(errors).toEqual([])
-    })
+    it.each(cases.map(one => [one.name, outcomeOn(kind, one), one] as const))(
+      '%s → %s',
+      async (_name, outcome, one) => {
+        const ran: string[] = []
+        const { port, errors } = await openListener(
+          kind,
+          (request, response) => {
+            ran.push(request.path)
+            request.readBody(
+              1000,
+              () => response.send(200, [], 'ran'),
+              () => response.send(413, []),
+            )
+          },
+          { allowChunkedRequests: one.allowChunked === true },
+        )
+        const client = new RawClient(port).send(one.bytes)
+        if (outcome === 'silent') await pause(SILENCE_MS)
+        else await waitFor(() => observed(client) === outcome, PATIENCE_MS).catch(() => {})
+        expect(observed(client)).toBe(outcome)
+        expect(ran).toEqual(one.ran ?? (outcome === 'runs' ? ['/'] : []))
+        expect(errors).toEqual([])
+      },
+    )
   })
 })
+
+function outcomeOn(kind: ListenerKind, one: HeadCase): Outcome {
+  return kind === 'uws' && isStrictUws ? (one.strictUws ?? one.uws) : one[kind]
+}
 
 function observed(client: RawClient): Outcome {
   const text = client.text.replace('HTTP/1.1 100 Continue\r\n\r\n', '')

@@ -22,6 +22,9 @@ export interface OpenListener {
   readonly errors: unknown[]
 }
 
+/** The newer build refuses malformed heads itself, with a status, and waits 30 s for progress instead of 10. */
+export const isStrictUws = listenerSupport().uwsBuild?.startsWith('@btc-vision/') === true
+
 const opened: Listener[] = []
 const sockets: Socket[] = []
 
@@ -35,7 +38,7 @@ export function onEachListener(title: string, suite: (kind: ListenerKind) => voi
   const { kinds, uwsMissing } = listenerSupport()
   for (const kind of ['uws', 'node'] as const) {
     const isMissing = !kinds.includes(kind) && process.env.REQUIRE_SERVICES !== '1'
-    const reason = isMissing ? ` (skipped: ${uwsMissing}; run with Node 20)` : ''
+    const reason = isMissing ? ` (skipped: ${uwsMissing}; see docs/decisions/0001-uwebsockets-build.md)` : ''
     describe.skipIf(isMissing)(`${title}, ${kind} listener${reason}`, () => suite(kind))
   }
 }

@@ -8,10 +8,11 @@
  * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`. Node aborts the
  *   whole process when a worker thread ends with either open: a thread that ends by itself closes first, but
  *   `terminate()` leaves it no time, so the owner of the thread has to close it before.
- * Known limits of the native parser, which no guard can fix: a head that is not HTTP/1.1 gets no response but
- * timed out after 10 s; a head that arrives in several reads may have 4 KiB, and any head 48 headers; an empty
- * header name hides the headers behind it; bytes beyond ASCII at the ends of a header value are cut off; a
- * request pipelined behind one without a response closes the connection; a sender below 16 KB/s is cut after 10 s.
+ * Known limits of the native parsers, which no guard can fix: an empty header name hides the headers behind it; bytes beyond
+ * ASCII at the ends of a header value are cut off; a request pipelined behind one without a response closes the connection.
+ * The newer build responds 505 to a request line that is not HTTP/1.1 and cuts a connection without progress after 30 s. The
+ * older one (Node 20 on systems before glibc 2.38) leaves such a head without a response and cuts after 10 s; a head that
+ * arrives in several reads may have 4 KiB there, and any head 48 headers.
  */
 import { isMainThread } from 'node:worker_threads'
 import { Deadlines } from '../deadlines.ts'

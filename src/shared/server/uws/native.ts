@@ -1,11 +1,12 @@
 /**
- * Finds and loads the native build of `uWebSockets.js`, and names the few native calls we make. It never falls
- * back: the package's own entry replaces a build that does not load by a JavaScript imitation, so the addon is
- * loaded without it.
+ * Finds, verifies and loads a native build of uWebSockets.js, and names the few native calls we make. It never
+ * loads the entry of a package: one of them replaces a build that does not load by a JavaScript imitation.
  */
-import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { NATIVE_BUILDS, type NativeBuild } from './builds.ts'
 
 /** Only inside the request callback; it is stack memory of the parser. */
 export interface NativeRequest {
@@ -64,40 +65,56 @@ export interface NativeModule {
   _cfg(key: string): void
 }
 
-type Loaded = { readonly native: NativeModule } | { readonly reason: string }
+/** Above what the guard takes (8 KiB of URL, 16 KiB of headers), so that the guard decides and counts. */
+const MAX_HEAD_BYTES = 28 * 1024
+
+type Loaded = { readonly native: NativeModule; readonly build: string } | { readonly reason: string }
 
 let loaded: Loaded | undefined
 
-/** The native module, or in one sentence why this platform has none. Loaded once per thread. */
+/** The native module and the file it is from, or why this platform has none. Loaded once per thread. */
 export function loadNative(): Loaded {
-  loaded ??= load()
+  loaded ??= loadFirst()
   return loaded
 }
 
-function load(): Loaded {
+function loadFirst(): Loaded {
+  const platform = `${process.platform}_${process.arch}_${process.versions.modules}`
+  const reasons: string[] = []
+  for (const build of NATIVE_BUILDS) {
+    const result = loadBuild(build, platform)
+    if ('native' in result) return result
+    reasons.push(result.reason)
+  }
+  return { reason: reasons.join('; ') }
+}
+
+/** @param platform `<platform>_<arch>_<ABI of Node>` */
+export function loadBuild(build: NativeBuild, platform: string): Loaded {
+  const name = build.package
+  const digest = build.sha256[platform]
+  if (digest === undefined)
+    return { reason: `${name} has no build for ${platform} (it needs ${build.needs})` }
   const require = createRequire(import.meta.url)
-  let folder: string
+  let path: string
+  let content: Buffer
   try {
-    folder = dirname(require.resolve('uWebSockets.js'))
+    path = join(dirname(require.resolve(name)), build.folder, `uws_${platform}.node`)
+    content = readFileSync(path)
   } catch {
-    return { reason: 'the package uWebSockets.js is not installed' }
+    return { reason: `${name} is not installed` }
   }
-  const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  // The republished build keeps its addons in binaries/ beside src/; the official package beside its entry.
-  const path = [join(folder, '..', 'binaries', file), join(folder, file)].find(existsSync)
-  if (path === undefined) {
-    return {
-      reason: `the installed uWebSockets.js has no native build ${file} (Node ${process.versions.node})`,
-    }
-  }
+  if (createHash('sha256').update(content).digest('hex') !== digest)
+    return { reason: `${path} is not the file that was reviewed: its SHA-256 differs; install ${name} again` }
+  // Read by the newer build when the process loads it first, which the main thread does; its own bound is 4 KiB.
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= `${MAX_HEAD_BYTES}`
   try {
     const native = require(path) as NativeModule
     // Takes the `uWebSockets` header off every response.
     native._cfg('silent')
-    return { native }
+    return { native, build: `${name} ${platform}` }
   } catch (error) {
-    return {
-      reason: `the native build ${file} does not load: ${error instanceof Error ? error.message : String(error)}`,
-    }
+    const { message } = error instanceof Error ? error : new Error(String(error))
+    return { reason: `${name} does not load: ${message.split('\n')[0]} (it needs ${build.needs})` }
   }
 }

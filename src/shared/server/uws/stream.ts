@@ -33,9 +33,9 @@ export class UwsStream implements ResponseStream {
     this.#turn = turn
     this.#total = total
     if (turn.closed) return
+    // the line that ends a head of declared length is sent with the first bytes: uWS takes an empty piece for the whole body
     turn.write(native => {
       native.writeStatus(head)
-      if (total > 0) native.tryEnd('', total)
     })
   }
 

@@ -20,8 +20,8 @@ export interface UwsContext {
 }
 
 /**
- * uWS cuts a connection without progress after 10 s, on timers with a grain of 4 s; an end later than this was
- * such a cut.
+ * uWS cuts a connection without progress after 10 s (30 s in the newer build), on timers with a grain of 4 s; an end later
+ * than this was such a cut.
  */
 const NATIVE_CUT_MS = 7_500
 

