@@ -85,6 +85,13 @@ describe('README.md', () => {
   })
 })
 
+/** TypeScript files of the folders that the pages speak of. */
+const FILES = ['src', 'assembly', 'bench', 'test'].flatMap(folder =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(path => path.endsWith('.ts'))
+    .map(path => `${folder}/${path}`),
+)
+
 describe.each(pages)('%s', page => {
   const text = read(page)
 
@@ -95,6 +102,12 @@ describe.each(pages)('%s', page => {
       ),
     ]
     const missing = paths.map(match => match[1]!).filter(path => !existsSync(join(ROOT, path)))
+    expect(missing).toEqual([])
+  })
+
+  it('names TypeScript files that exist, also where the folders before are left out', () => {
+    const named = [...text.matchAll(/(?<![\w*.-])[\w/-]+(?:\.[\w-]+)*\.ts\b/g)].map(match => match[0])
+    const missing = named.filter(name => !FILES.some(file => `/${file}`.endsWith(`/${name}`)))
     expect(missing).toEqual([])
   })
 
@@ -121,11 +134,7 @@ describe.each(pages)('%s', page => {
 /** Written `(docs/reference/http.md, Claims)`. */
 describe('citations of pages in the code', () => {
   it('name pages and headings that exist', () => {
-    const files = ['src', 'assembly', 'test', 'bench'].flatMap(folder =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter(path => path.endsWith('.ts') && !path.endsWith('docs.test.ts'))
-        .map(path => `${folder}/${path}`),
-    )
+    const files = FILES.filter(path => !path.endsWith('docs.test.ts'))
     const wrong = files.flatMap(file =>
       [...read(file).matchAll(/\(?(docs\/[\w/-]+\.md)(?:, ([^);:]+)\))?/g)]
         .filter(([, page, heading]) => {

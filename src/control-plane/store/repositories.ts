@@ -28,21 +28,24 @@ interface Search {
 /** `lock`: the row is locked until the transaction ends; for reads before a write. */
 export type Locking = 'lock' | 'plain'
 
-/**
- * Rows are values of `model/`. `update` writes every field that can change, sets `updatedAt`, increments `revision` and returns the
- * changed row.
- */
-export interface TenantRepository {
-  insert(tenant: Tenant): Promise<void>
-  find(id: string, locking?: Locking): Promise<Tenant | undefined>
+/** Rows are values of `model/`. */
+interface Rows<T, Filter> {
+  insert(row: T): Promise<void>
+  find(id: string, locking?: Locking): Promise<T | undefined>
+  list(filter: Filter, page: PageRequest): Promise<ListPage<T>>
+  /** Writes every field that can change, sets `updatedAt`, increments `revision` and returns the changed row. */
+  update(row: T): Promise<T>
+}
+
+interface TenantFilter extends Search {
+  readonly status?: TenantStatus | undefined
+  readonly tier?: Tier | undefined
+}
+
+export interface TenantRepository extends Rows<Tenant, TenantFilter> {
   /** By id or by name: tokens contain either. */
   resolve(reference: string): Promise<Tenant | undefined>
-  list(
-    filter: Search & { status?: TenantStatus | undefined; tier?: Tier | undefined },
-    page: PageRequest,
-  ): Promise<ListPage<Tenant>>
   ids(status?: TenantStatus): Promise<readonly string[]>
-  update(tenant: Tenant): Promise<Tenant>
   /** Deletes the tenant and everything it owns. */
   remove(id: string): Promise<void>
 }
@@ -55,23 +58,15 @@ export interface ApiFilter extends Search {
   readonly tenantId?: string | undefined
 }
 
-export interface ApiRepository {
-  insert(api: Api): Promise<void>
-  find(id: string, locking?: Locking): Promise<Api | undefined>
-  list(filter: ApiFilter, page: PageRequest): Promise<ListPage<Api>>
-  update(api: Api): Promise<Api>
+export interface ApiRepository extends Rows<Api, ApiFilter> {
   /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
   remove(id: string): Promise<void>
 }
 
-export interface PlanRepository {
-  insert(plan: PlanRecord): Promise<void>
+/** The scope's own plans and the global ones. */
+export interface PlanRepository extends Rows<PlanRecord, Search> {
   /** The scope's own plan of that slug, else the global one. */
   bySlug(slug: string): Promise<PlanRecord | undefined>
-  find(id: string, locking?: Locking): Promise<PlanRecord | undefined>
-  /** The scope's own plans and the global ones. */
-  list(filter: Search, page: PageRequest): Promise<ListPage<PlanRecord>>
-  update(plan: PlanRecord): Promise<PlanRecord>
   remove(id: string): Promise<void>
   /** True when an open subscription or a consumer uses it. */
   inUse(plan: PlanRecord): Promise<boolean>
@@ -87,15 +82,11 @@ export interface SubscriptionFilter extends Search {
   readonly onlyApplication?: string | undefined
 }
 
-export interface SubscriptionRepository {
-  insert(subscription: Subscription): Promise<void>
-  find(id: string, locking?: Locking): Promise<Subscription | undefined>
-  list(filter: SubscriptionFilter, page: PageRequest): Promise<ListPage<Subscription>>
+export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
   /** Pending and approved ones of an API, locked. */
   openOf(apiId: string): Promise<readonly Subscription[]>
   /** Approved ones that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
-  update(subscription: Subscription): Promise<Subscription>
 }
 
 interface ApiKeyFilter extends Search {
@@ -105,15 +96,11 @@ interface ApiKeyFilter extends Search {
   readonly onlyApplication?: string | undefined
 }
 
-export interface ApiKeyRepository {
-  insert(key: ApiKey): Promise<void>
-  find(id: string, locking?: Locking): Promise<ApiKey | undefined>
-  list(filter: ApiKeyFilter, page: PageRequest): Promise<ListPage<ApiKey>>
+export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   /** Subscription → prefix of its newest key that is not revoked. */
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
-  update(key: ApiKey): Promise<ApiKey>
   /** Moves `lastUsedAt` forward, never back. */
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }
@@ -123,12 +110,10 @@ interface ConsumerFilter extends Search {
   readonly tenantId?: string | undefined
 }
 
-export interface ConsumerRepository {
+export interface ConsumerRepository extends Pick<Rows<Consumer, ConsumerFilter>, 'list' | 'update'> {
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
-  list(filter: ConsumerFilter, page: PageRequest): Promise<ListPage<Consumer>>
-  update(consumer: Consumer): Promise<Consumer>
   /** Moves `lastSeenAt` forward, never back. */
   touch(
     uses: readonly { readonly tenantId: string; readonly subject: string; readonly at: Date }[],
@@ -141,17 +126,15 @@ export type GatewayReport = Pick<
   'name' | 'reportedStatus' | 'version' | 'url' | 'workers' | 'authConfig'
 >
 
-export interface GatewayRepository {
+interface GatewayFilter extends Search {
+  readonly status?: GatewayStatus | undefined
+}
+
+export interface GatewayRepository extends Omit<Rows<GatewayInstance, GatewayFilter>, 'insert'> {
   /** Creates or renews the instance of that name. */
   register(id: string, report: GatewayReport): Promise<GatewayInstance>
-  find(id: string, locking?: Locking): Promise<GatewayInstance | undefined>
-  list(
-    filter: Search & { status?: GatewayStatus | undefined },
-    page: PageRequest,
-  ): Promise<ListPage<GatewayInstance>>
   /** Those that are not offline. */
   live(): Promise<readonly GatewayInstance[]>
-  update(gateway: GatewayInstance): Promise<GatewayInstance>
   /** Notifies every control-plane instance, at commit, to send the gateway its whole snapshot again. */
   requestResync(id: string): Promise<void>
 }

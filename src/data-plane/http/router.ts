@@ -149,59 +149,38 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
     else endpoint(call, snapshot, table)
   }
-  const get = (pattern: string, endpoint: (call: Call) => void): Route => ({
-    method: 'GET',
-    pattern,
-    endpoint,
-  })
-  const post = (pattern: string, endpoint: SnapshotEndpoint): Route => {
-    return { method: 'POST', pattern, endpoint: withSnapshot(endpoint) }
+  const route = (method: string, pattern: string, endpoint: SnapshotEndpoint): Route => {
+    return { method, pattern, endpoint: withSnapshot(endpoint) }
   }
   return [
-    get('/health', health),
-    get('/ready', call => ready(parts, call)),
-    get('/mcp/capabilities', call => capabilities(parts, call)),
-    get('/mcp/health', call => void mcpHealth(parts, call)),
-    {
-      method: 'GET',
-      pattern: '/admin/sessions/stats',
-      endpoint: withSnapshot((call, snapshot) => admin.sessionStatistics(call, snapshot)),
-    },
-    {
-      method: 'GET',
-      pattern: '/admin/quotas',
-      endpoint: withSnapshot((call, snapshot) => admin.quotas(call, snapshot)),
-    },
-    {
-      method: 'GET',
-      pattern: '/admin/quotas/{consumer_id}',
-      endpoint: withSnapshot((call, snapshot, table) => admin.quota(call, snapshot, decoded(table.param(0)))),
-    },
-    post('/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
+    { method: 'GET', pattern: '/health', endpoint: health },
+    { method: 'GET', pattern: '/ready', endpoint: call => ready(parts, call) },
+    { method: 'GET', pattern: '/mcp/capabilities', endpoint: call => capabilities(parts, call) },
+    { method: 'GET', pattern: '/mcp/health', endpoint: call => void mcpHealth(parts, call) },
+    route('GET', '/admin/sessions/stats', (call, snapshot) => admin.sessionStatistics(call, snapshot)),
+    route('GET', '/admin/quotas', (call, snapshot) => admin.quotas(call, snapshot)),
+    route('GET', '/admin/quotas/{consumer_id}', (call, snapshot, table) =>
+      admin.quota(call, snapshot, decoded(table.param(0))),
+    ),
+    route('POST', '/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
       admin.reset(call, snapshot, decoded(table.param(0))),
     ),
-    {
-      method: 'GET',
-      pattern: '/admin/policy',
-      endpoint: withSnapshot((call, snapshot) => policy.status(call, snapshot)),
-    },
-    {
-      method: 'GET',
-      pattern: '/admin/policy/decisions/{id}',
-      endpoint: withSnapshot((call, snapshot, table) =>
-        policy.decision(call, snapshot, decoded(table.param(0))),
-      ),
-    },
-    post('/admin/policy/promote', (call, snapshot) => policy.promote(call, snapshot)),
-    post('/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),
-    post('/mcp/v1/tools', (call, snapshot) => rest.list(call, snapshot)),
-    post('/mcp/tools/list', (call, snapshot) => rest.list(call, snapshot)),
-    post('/mcp/v1/tools/invoke', (call, snapshot) => rest.call(call, snapshot)),
-    post('/mcp/tools/call', (call, snapshot) => rest.call(call, snapshot)),
-    ...[...JSON_RPC_PATHS].flatMap((pattern): Route[] => [
-      { method: 'GET', pattern, endpoint: withSnapshot((call, snapshot) => mcp.get(call, snapshot)) },
-      { method: 'DELETE', pattern, endpoint: withSnapshot((call, snapshot) => mcp.delete(call, snapshot)) },
-      post(pattern, (call, snapshot) => mcp.post(call, snapshot)),
+    route('GET', '/admin/policy', (call, snapshot) => policy.status(call, snapshot)),
+    route('GET', '/admin/policy/decisions/{id}', (call, snapshot, table) =>
+      policy.decision(call, snapshot, decoded(table.param(0))),
+    ),
+    route('POST', '/admin/policy/promote', (call, snapshot) => policy.promote(call, snapshot)),
+    route('POST', '/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),
+    ...['/mcp/v1/tools', '/mcp/tools/list'].map(path =>
+      route('POST', path, (call, snapshot) => rest.list(call, snapshot)),
+    ),
+    ...['/mcp/v1/tools/invoke', '/mcp/tools/call'].map(path =>
+      route('POST', path, (call, snapshot) => rest.call(call, snapshot)),
+    ),
+    ...[...JSON_RPC_PATHS].flatMap(path => [
+      route('GET', path, (call, snapshot) => mcp.get(call, snapshot)),
+      route('DELETE', path, (call, snapshot) => mcp.delete(call, snapshot)),
+      route('POST', path, (call, snapshot) => mcp.post(call, snapshot)),
     ]),
   ]
 }

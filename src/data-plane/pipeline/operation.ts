@@ -17,7 +17,6 @@ export type Operation =
   | { readonly action: 'tools.list' }
   | { readonly action: 'resources.list' }
   | { readonly action: 'prompts.list' }
-  | { readonly action: 'capabilities.read' }
   /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
   | { readonly action: 'session' }
   | { readonly action: 'admin'; readonly resource: 'sessions' | 'quotas' | 'cache' | 'policy' }

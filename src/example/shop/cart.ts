@@ -1,48 +1,35 @@
 /** The cart of a customer: what may become an order. Nothing in it is reserved. */
-import type { Idempotency } from './idempotency.ts'
 import { lineOf, place, shown } from './placing.ts'
 import { shopConflict, shopInvalid, shopNotFound } from './problem.ts'
-import type { ShopRequest, ShopResponse } from './request.ts'
-import type { Route } from './router.ts'
-import type { ShopState } from './state.ts'
+import type { Handlers, ShopResponse } from './request.ts'
+import type { Customer, ShopState } from './state.ts'
 
 const MAX_LINES = 50
 
-export function cartRoutes(state: ShopState, idempotency: Idempotency): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/customers/{customerId}/cart',
-      handle: request => cart(state, state.customers.get(request.param('customerId')).id),
+export function cartHandlers(state: ShopState): Handlers {
+  return {
+    getCart: ({ params }) => cart(state, state.customers.get(params.customerId!)),
+    setCartItem({ params, body }) {
+      const customer = state.customers.get(params.customerId!)
+      const product = state.products.get(params.productId!)
+      const items = state.carts.get(customer.id) ?? new Map<string, number>()
+      if (!items.has(product.id) && items.size >= MAX_LINES)
+        throw shopConflict('cart-full', `A cart holds at most ${MAX_LINES} products.`)
+      state.carts.set(customer.id, items.set(product.id, (body as { readonly quantity: number }).quantity))
+      return cart(state, customer)
     },
-    {
-      method: 'PUT',
-      path: '/customers/{customerId}/cart/items/{productId}',
-      handle: request => setItem(state, request),
+    removeCartItem({ params }) {
+      const customer = state.customers.get(params.customerId!)
+      if (state.carts.get(customer.id)?.delete(params.productId!) !== true)
+        throw shopNotFound('cart item', params.productId!.slice(0, 40))
+      return { status: 204 }
     },
-    {
-      method: 'DELETE',
-      path: '/customers/{customerId}/cart/items/{productId}',
-      handle: request => {
-        const customer = state.customers.get(request.param('customerId'))
-        const productId = request.param('productId')
-        if (state.carts.get(customer.id)?.delete(productId) !== true)
-          throw shopNotFound('cart item', productId.slice(0, 40))
-        return { status: 204 }
-      },
-    },
-    {
-      method: 'POST',
-      path: '/customers/{customerId}/cart/checkout',
-      handle: request =>
-        idempotency.run(request, `checkOutCart ${request.param('customerId')}`, () =>
-          checkOut(state, request),
-        ),
-    },
-  ]
+    checkOutCart: ({ params, body }) =>
+      checkOut(state, state.customers.get(params.customerId!), body as CheckOut),
+  }
 }
 
-function cart(state: ShopState, customerId: string): ShopResponse {
+function cart(state: ShopState, { id: customerId }: Customer): ShopResponse {
   const lines = [...(state.carts.get(customerId) ?? [])].map(([productId, quantity]) =>
     lineOf(state.products.get(productId), quantity),
   )
@@ -50,40 +37,24 @@ function cart(state: ShopState, customerId: string): ShopResponse {
   return { status: 200, body: { customerId, lines, totalCents, currency: 'EUR' } }
 }
 
-function setItem(state: ShopState, request: ShopRequest): ShopResponse {
-  const customer = state.customers.get(request.param('customerId'))
-  const product = state.products.get(request.param('productId'))
-  const fields = request.body()
-  const quantity = fields.integer('quantity', { min: 1, max: 100 })
-  fields.done()
-  const items = state.carts.get(customer.id) ?? new Map<string, number>()
-  if (!items.has(product.id) && items.size >= MAX_LINES)
-    throw shopConflict('cart-full', `A cart holds at most ${MAX_LINES} products.`)
-  state.carts.set(customer.id, items.set(product.id, quantity))
-  return cart(state, customer.id)
+interface CheckOut {
+  readonly addressLabel: string
+  readonly note?: string
 }
 
-function checkOut(state: ShopState, request: ShopRequest): ShopResponse {
-  const customer = state.customers.get(request.param('customerId'))
-  const fields = request.body()
-  const label = fields.text('addressLabel', { min: 1, max: 20 })
-  const note = fields.optional('note', () => fields.text('note', { max: 500 })) ?? ''
-  fields.done()
-  const address = Object.hasOwn(customer.addresses, label) ? customer.addresses[label] : undefined
+function checkOut(state: ShopState, customer: Customer, { addressLabel, note }: CheckOut): ShopResponse {
+  const address = Object.hasOwn(customer.addresses, addressLabel)
+    ? customer.addresses[addressLabel]
+    : undefined
   if (address === undefined) {
     const known = Object.keys(customer.addresses).join(', ') || 'none'
-    throw shopInvalid([
-      { field: '/addressLabel', message: `is not an address of ${customer.id}; known addresses: ${known}` },
-    ])
+    const message = `is not an address of ${customer.id}; known addresses: ${known}`
+    throw shopInvalid([{ field: '/addressLabel', message }])
   }
   const items = [...(state.carts.get(customer.id) ?? [])]
   if (items.length === 0) throw shopConflict('cart-empty', `The cart of ${customer.id} is empty.`)
-  const order = place(state, {
-    customerId: customer.id,
-    lines: items.map(([productId, quantity]) => ({ productId, quantity })),
-    shippingAddress: address,
-    note,
-  })
+  const lines = items.map(([productId, quantity]) => ({ productId, quantity }))
+  const order = place(state, { customerId: customer.id, lines, shippingAddress: address, note })
   state.carts.delete(customer.id)
   return shown(order, 201)
 }

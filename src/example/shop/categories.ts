@@ -1,48 +1,28 @@
 /** Categories, kept as a list with parents and shown as a tree. Products are only counted here. */
-import type { ShopFields } from './fields.ts'
-import { shopConflict } from './problem.ts'
-import type { ShopResponse } from './request.ts'
-import type { Route } from './router.ts'
+import { shopConflict, shopInvalid } from './problem.ts'
+import type { Handlers, ShopResponse } from './request.ts'
 import type { Category, ShopState } from './state.ts'
 
-export const CATEGORY_ID = { max: 20, pattern: /^C-\d+$/, form: 'a category such as C-1' }
 const MAX_DEPTH = 8
 
 interface Branch {
   readonly name: string
-  readonly children: readonly Branch[]
+  readonly children?: readonly Branch[]
 }
 
-export function categoryRoutes(state: ShopState): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/categories',
-      handle: request => {
-        const fields = request.query({ integers: ['depth'] })
-        const depth =
-          fields.optional('depth', () => fields.integer('depth', { min: 1, max: MAX_DEPTH })) ?? MAX_DEPTH
-        fields.done()
-        return { status: 200, body: childrenOf(state, undefined).map(top => treeOf(state, top, depth)) }
-      },
+export function categoryHandlers(state: ShopState): Handlers {
+  return {
+    getCategoryTree({ query }) {
+      const { depth = MAX_DEPTH } = query as { readonly depth?: number }
+      return { status: 200, body: childrenOf(state, undefined).map(top => treeOf(state, top, depth)) }
     },
-    {
-      method: 'POST',
-      path: '/categories',
-      handle: request => {
-        const fields = request.body()
-        const parentId = fields.optional('parentId', () => fields.text('parentId', CATEGORY_ID))
-        const branch = fields.object('category', inner => readBranch(inner, 1))
-        fields.done()
-        return plant(state, parentId, branch)
-      },
+    createCategories({ body }) {
+      const { parentId, category } = body as { readonly parentId?: string; readonly category: Branch }
+      checkBranch(category, 1, '/category')
+      return plant(state, parentId, category)
     },
-    {
-      method: 'DELETE',
-      path: '/categories/{categoryId}',
-      handle: request => remove(state, state.categories.get(request.param('categoryId'))),
-    },
-  ]
+    deleteCategory: ({ params }) => remove(state, state.categories.get(params.categoryId!)),
+  }
 }
 
 /** The category itself and all below it. @throws Problem 404 */
@@ -68,20 +48,13 @@ function treeOf(state: ShopState, category: Category, depth: number): object {
   }
 }
 
-function readBranch(fields: ShopFields, depth: number): Branch {
-  const name = fields.text('name', { min: 1, max: 60 })
-  if (depth >= MAX_DEPTH && fields.has('children')) {
-    fields.fault('children', `go deeper than ${MAX_DEPTH} levels`)
-    return { name, children: [] }
-  }
-  const children = fields.optional('children', () =>
-    fields.list('children', { min: 0, max: 50 }, (items, at) =>
-      items.object(at, child => readBranch(child, depth + 1)),
-    ),
-  )
-  if (children !== undefined && new Set(children.map(child => child.name)).size !== children.length)
-    fields.fault('children', 'must not repeat a name')
-  return { name, children: children ?? [] }
+/** @throws Problem 400 for what the schema of the document cannot express. */
+function checkBranch({ children = [] }: Branch, depth: number, at: string): void {
+  if (depth >= MAX_DEPTH && children.length > 0)
+    throw shopInvalid([{ field: `${at}/children`, message: `go deeper than ${MAX_DEPTH} levels` }])
+  if (new Set(children.map(child => child.name)).size !== children.length)
+    throw shopInvalid([{ field: `${at}/children`, message: 'must not repeat a name' }])
+  for (const [index, child] of children.entries()) checkBranch(child, depth + 1, `${at}/children/${index}`)
 }
 
 function plant(state: ShopState, parentId: string | undefined, branch: Branch): ShopResponse {
@@ -91,7 +64,7 @@ function plant(state: ShopState, parentId: string | undefined, branch: Branch): 
   if (childrenOf(state, parentId).some(other => other.name === branch.name))
     throw shopConflict('name-taken', `There is a category ${branch.name} in this place already.`)
   state.categories.reserve(sizeOf(branch))
-  const add = (parent: string | undefined, { name, children }: Branch): Category => {
+  const add = (parent: string | undefined, { name, children = [] }: Branch): Category => {
     const category = state.categories.add(id => ({ id, name, parentId: parent }))
     for (const child of children) add(category.id, child)
     return category
@@ -104,21 +77,20 @@ function depthOf(state: ShopState, category: Category): number {
 }
 
 function heightOf(branch: Branch): number {
-  return 1 + Math.max(0, ...branch.children.map(heightOf))
+  return 1 + Math.max(0, ...(branch.children ?? []).map(heightOf))
 }
 
 function sizeOf(branch: Branch): number {
-  return branch.children.reduce((sum, child) => sum + sizeOf(child), 1)
+  return (branch.children ?? []).reduce((sum, child) => sum + sizeOf(child), 1)
 }
 
 function remove(state: ShopState, category: Category): ShopResponse {
   const held = state.products.all().filter(product => product.categoryId === category.id).length
   const below = childrenOf(state, category.id).length
-  if (held + below > 0)
-    throw shopConflict(
-      'category-not-empty',
-      `Category ${category.id} holds ${held} products and ${below} categories; move or delete them first.`,
-    )
+  if (held + below > 0) {
+    const detail = `Category ${category.id} holds ${held} products and ${below} categories; move or delete them first.`
+    throw shopConflict('category-not-empty', detail)
+  }
   state.categories.delete(category.id)
   return { status: 204 }
 }

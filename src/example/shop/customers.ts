@@ -1,116 +1,42 @@
 /** Customers and their addresses. Carts and orders are in other files. */
-import type { ShopFields } from './fields.ts'
-import type { Idempotency } from './idempotency.ts'
-import { readPaging, shopPageOf } from './paging.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
-import type { ShopResponse } from './request.ts'
-import type { Route } from './router.ts'
+import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
 import { type Address, born, type Customer, changed, type ShopState } from './state.ts'
 
 const LABEL = /^[a-z][a-z0-9-]{0,19}$/
-const PHONE = { max: 21, pattern: /^\+?[0-9 ]{5,20}$/, form: 'a phone number' }
 const MAX_ADDRESSES = 10
 
-export function customerRoutes(state: ShopState, idempotency: Idempotency): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/customers',
-      handle: request => ({
-        status: 200,
-        body: search(state, request.query({ integers: ['page', 'limit'] })),
-      }),
-    },
-    {
-      method: 'POST',
-      path: '/customers',
-      handle: request =>
-        idempotency.run(request, 'createCustomer', () => {
-          const input = readCustomer(request.body())
-          checkEmail(state, input.email, undefined)
-          const now = new Date().toISOString()
-          return { status: 201, body: state.customers.add(id => ({ id, ...input, ...born(now) })) }
-        }),
-    },
-    {
-      method: 'GET',
-      path: '/customers/{customerId}',
-      handle: request => ({ status: 200, body: state.customers.get(request.param('customerId')) }),
-    },
-    {
-      method: 'PATCH',
-      path: '/customers/{customerId}',
-      handle: request => {
-        const customer = state.customers.get(request.param('customerId'))
-        const patch = readPatch(request.body())
-        if (patch.email !== undefined) checkEmail(state, patch.email, customer.id)
-        return update(customer, patch)
-      },
-    },
-    {
-      method: 'PUT',
-      path: '/customers/{customerId}/addresses/{label}',
-      handle: request => {
-        const customer = state.customers.get(request.param('customerId'))
-        const fields = request.body()
-        const address = readAddress(fields)
-        fields.done()
-        return setAddress(customer, request.param('label'), address)
-      },
-    },
-  ]
+interface CustomerInput extends Pick<Customer, 'name' | 'email'> {
+  readonly phone?: string
+  readonly addresses?: Record<string, Address>
 }
 
-/** Reads an address; the caller closes the fields. */
-export function readAddress(fields: ShopFields): Address {
+export function customerHandlers(state: ShopState): Handlers {
   return {
-    recipient: fields.text('recipient', { min: 1, max: 100 }),
-    street: fields.text('street', { min: 1, max: 200 }),
-    postalCode: fields.text('postalCode', {
-      max: 12,
-      pattern: /^[A-Za-z0-9 -]{2,12}$/,
-      form: 'a postal code',
-    }),
-    city: fields.text('city', { min: 1, max: 100 }),
-    country: fields.text('country', { max: 2, pattern: /^[A-Z]{2}$/, form: 'a country code such as DE' }),
+    listCustomers({ query }) {
+      const { q = '', ...paging } = query as ShopPaging & { readonly q?: string }
+      const found = state.customers
+        .all()
+        .filter(({ name, email }) => `${name}\n${email}`.toLowerCase().includes(q.toLowerCase()))
+        .sort((a, b) => a.name.localeCompare(b.name))
+      return { status: 200, body: shopPageOf(found, paging) }
+    },
+    createCustomer({ body }) {
+      const { name, email, phone = null, addresses = {} } = body as CustomerInput
+      checkEmail(state, email, undefined)
+      const fields = { name, email, phone, addresses, ...born(new Date().toISOString()) }
+      return { status: 201, body: state.customers.add(id => ({ id, ...fields })) }
+    },
+    getCustomer: ({ params }) => ({ status: 200, body: state.customers.get(params.customerId!) }),
+    updateCustomer({ params, body }) {
+      const customer = state.customers.get(params.customerId!)
+      const patch = body as Partial<Pick<Customer, 'name' | 'email' | 'phone'>>
+      if (patch.email !== undefined) checkEmail(state, patch.email, customer.id)
+      return update(customer, patch)
+    },
+    setAddress: ({ params, body }) =>
+      setAddress(state.customers.get(params.customerId!), params.label!, body as Address),
   }
-}
-
-function search(state: ShopState, fields: ShopFields): object {
-  const text = fields.optional('q', () => fields.text('q', { max: 100 }))?.toLowerCase() ?? ''
-  const paging = readPaging(fields)
-  fields.done()
-  const found = state.customers
-    .all()
-    .filter(customer => `${customer.name}\n${customer.email}`.toLowerCase().includes(text))
-  return shopPageOf(
-    found.sort((a, b) => a.name.localeCompare(b.name)),
-    paging,
-  )
-}
-
-type CustomerInput = Pick<Customer, 'name' | 'email' | 'phone' | 'addresses'>
-
-function readCustomer(fields: ShopFields): CustomerInput {
-  const input = {
-    name: fields.text('name', { min: 1, max: 100 }),
-    email: fields.email('email'),
-    phone: fields.optional('phone', () => fields.text('phone', PHONE)) ?? null,
-    addresses:
-      fields.optional('addresses', () => fields.map('addresses', MAX_ADDRESSES, LABEL, readAddress)) ?? {},
-  }
-  fields.done()
-  return input
-}
-
-function readPatch(fields: ShopFields): Partial<CustomerInput> {
-  const patch: Partial<CustomerInput> = {}
-  if (fields.has('name')) patch.name = fields.text('name', { min: 1, max: 100 })
-  if (fields.has('email')) patch.email = fields.email('email')
-  if (fields.has('phone')) patch.phone = fields.isNull('phone') ? null : fields.text('phone', PHONE)
-  fields.needsSome()
-  fields.done()
-  return patch
 }
 
 function checkEmail(state: ShopState, email: string, own: string | undefined): void {
@@ -129,7 +55,7 @@ function setAddress(customer: Customer, label: string, address: Address): ShopRe
   return update(customer, { addresses: { ...customer.addresses, [label]: address } })
 }
 
-function update(customer: Customer, values: Partial<CustomerInput>): ShopResponse {
+function update(customer: Customer, values: Partial<Customer>): ShopResponse {
   Object.assign(customer, values)
   changed(customer)
   return { status: 200, body: customer }

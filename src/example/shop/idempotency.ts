@@ -1,6 +1,6 @@
 /** Stores the responses of requests with an Idempotency-Key, so that a retry has no second effect. Bounded; evicts the oldest. */
 import { ShopProblem, shopInvalid } from './problem.ts'
-import type { ShopRequest, ShopResponse } from './request.ts'
+import type { ShopResponse } from './request.ts'
 
 const MAX_KEYS = 1000
 const KEY = /^[A-Za-z0-9_-]{8,64}$/
@@ -10,18 +10,16 @@ export class Idempotency {
 
   /**
    * Runs `act`, or returns its stored response.
-   * @param scope keeps equal keys of different operations apart.
+   * @param scope keeps equal keys of different operations and resources apart.
    * @throws Problem 422 when the key was used with another body. Errors thrown by `act` are not stored.
    */
-  run(request: ShopRequest, scope: string, act: () => ShopResponse): ShopResponse {
-    const key = request.header('idempotency-key')
-    if (key === undefined) return act()
+  run(key: string, scope: string, input: unknown, act: () => ShopResponse): ShopResponse {
     if (!KEY.test(key)) {
       throw shopInvalid([
         { field: 'Idempotency-Key', message: 'must be 8 to 64 letters, digits, hyphens or underscores' },
       ])
     }
-    const body = JSON.stringify(request.rawBody ?? null)
+    const body = JSON.stringify(input)
     const place = `${scope} ${key}`
     const before = this.#responses.get(place)
     if (before === undefined) {

@@ -11,31 +11,33 @@ import {
   type ShopState,
 } from './state.ts'
 
+interface Engraving {
+  readonly text: string
+  /** `plain` without it. */
+  readonly font?: 'plain' | 'script'
+}
+
 export interface OrderInput {
   readonly customerId: string
   /** Each product at most once. */
   readonly lines: readonly {
     readonly productId: string
     readonly quantity: number
-    readonly engraving?: NonNullable<OrderLine['engraving']>
+    readonly engraving?: Engraving
   }[]
   readonly shippingAddress: Address
   readonly billingAddress?: Address
-  readonly note: string
+  readonly note?: string | undefined
 }
 
-export function lineOf(
-  product: Product,
-  quantity: number,
-  engraving?: NonNullable<OrderLine['engraving']>,
-): OrderLine {
+export function lineOf(product: Product, quantity: number, engraving?: Engraving): OrderLine {
   return {
     productId: product.id,
     name: product.name,
     quantity,
     unitPriceCents: product.priceCents,
     totalCents: quantity * product.priceCents,
-    ...(engraving === undefined ? undefined : { engraving }),
+    ...(engraving === undefined ? undefined : { engraving: { font: 'plain', ...engraving } }),
   }
 }
 
@@ -63,7 +65,7 @@ export function place(state: ShopState, input: OrderInput): Order {
     currency: 'EUR',
     shippingAddress: { ...input.shippingAddress },
     billingAddress: { ...(input.billingAddress ?? input.shippingAddress) },
-    note: input.note,
+    note: input.note ?? '',
     ...born(now),
   }))
 }

@@ -1,18 +1,25 @@
 /** Products and their stock: search, create, replace, change, delete. Reviews and categories are in other files. */
-import { CATEGORY_ID, categoryWithDescendants } from './categories.ts'
-import type { ShopFields } from './fields.ts'
-import type { Idempotency } from './idempotency.ts'
-import { readPaging, shopPageOf } from './paging.ts'
+import { categoryWithDescendants } from './categories.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
-import type { ShopResponse } from './request.ts'
-import type { Route } from './router.ts'
+import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
 import { born, changed, checkShopIfMatch, etagOf, type Product, type ShopState } from './state.ts'
 
-const SKU = { max: 20, pattern: /^[A-Z0-9-]{3,20}$/, form: '3 to 20 capitals, digits and hyphens' }
-const PRICE = { min: 1, max: 100_000_000 }
-const NAME = { min: 1, max: 100 }
-const TAG = { min: 1, max: 40 }
 const MAX_STOCK = 100_000
+
+interface ProductQuery extends ShopPaging {
+  readonly q?: string
+  readonly categoryId?: string
+  readonly tags?: readonly string[]
+  readonly maxPriceCents?: number
+  readonly inStock?: boolean
+  readonly sort?: string
+}
+
+interface ProductInput extends Pick<Product, 'sku' | 'name' | 'priceCents' | 'categoryId'> {
+  readonly description?: string
+  readonly tags?: string[]
+  readonly stock?: number
+}
 
 const BY: Readonly<Record<string, (a: Product, b: Product) => number>> = {
   name: (a, b) => a.name.localeCompare(b.name),
@@ -21,138 +28,60 @@ const BY: Readonly<Record<string, (a: Product, b: Product) => number>> = {
   '-price': (a, b) => b.priceCents - a.priceCents,
 }
 
-export function productRoutes(state: ShopState, idempotency: Idempotency): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/products',
-      handle: request => ({
-        status: 200,
-        body: search(
-          state,
-          request.query({
-            integers: ['maxPriceCents', 'page', 'limit'],
-            flags: ['inStock'],
-            lists: ['tags'],
-          }),
-        ),
-      }),
+export function productHandlers(state: ShopState): Handlers {
+  return {
+    listProducts: ({ query }) => ({ status: 200, body: search(state, query as ProductQuery) }),
+    createProduct({ body }) {
+      const input = withDefaults(body as ProductInput)
+      checkCategory(state, input.categoryId)
+      checkSku(state, input.sku, undefined)
+      const fields = { currency: 'EUR', ...input, ...born(new Date().toISOString()) } as const
+      return shown(
+        state.products.add(id => ({ id, ...fields })),
+        201,
+      )
     },
-    {
-      method: 'POST',
-      path: '/products',
-      handle: request =>
-        idempotency.run(request, 'createProduct', () => {
-          const input = readProduct(request.body(), state)
-          checkSku(state, input.sku, undefined)
-          const now = new Date().toISOString()
-          return shown(
-            state.products.add(id => ({ id, currency: 'EUR', ...input, ...born(now) })),
-            201,
-          )
-        }),
+    getProduct: ({ params }) => shown(state.products.get(params.productId!)),
+    replaceProduct({ params, body, ifMatch }) {
+      const product = state.products.get(params.productId!)
+      const input = withDefaults(body as ProductInput)
+      checkCategory(state, input.categoryId)
+      checkShopIfMatch(product, ifMatch)
+      checkSku(state, input.sku, product.id)
+      return update(product, input)
     },
-    {
-      method: 'GET',
-      path: '/products/{productId}',
-      handle: request => shown(state.products.get(request.param('productId'))),
+    updateProduct({ params, body, ifMatch }) {
+      const product = state.products.get(params.productId!)
+      const patch = body as Partial<ProductInput>
+      if (patch.categoryId !== undefined) checkCategory(state, patch.categoryId)
+      checkShopIfMatch(product, ifMatch)
+      return update(product, patch)
     },
-    {
-      method: 'PUT',
-      path: '/products/{productId}',
-      handle: request => {
-        const product = state.products.get(request.param('productId'))
-        const input = readProduct(request.body(), state)
-        checkShopIfMatch(product, request.header('if-match'))
-        checkSku(state, input.sku, product.id)
-        return update(product, input)
-      },
-    },
-    {
-      method: 'PATCH',
-      path: '/products/{productId}',
-      handle: request => {
-        const product = state.products.get(request.param('productId'))
-        const patch = readPatch(request.body(), state)
-        checkShopIfMatch(product, request.header('if-match'))
-        return update(product, patch)
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/products/{productId}',
-      handle: request => remove(state, state.products.get(request.param('productId'))),
-    },
-    {
-      method: 'POST',
-      path: '/products/{productId}/stock',
-      handle: request => {
-        const product = state.products.get(request.param('productId'))
-        return idempotency.run(request, `adjustStock ${product.id}`, () => {
-          const fields = request.body()
-          const delta = fields.integer('delta', { min: -10_000, max: 10_000 })
-          fields.oneOf('reason', ['delivery', 'breakage', 'correction'])
-          fields.done()
-          return adjust(product, delta)
-        })
-      },
-    },
-  ]
+    deleteProduct: ({ params }) => remove(state, state.products.get(params.productId!)),
+    adjustStock: ({ params, body }) =>
+      adjust(state.products.get(params.productId!), (body as { readonly delta: number }).delta),
+  }
 }
 
-function search(state: ShopState, fields: ShopFields): object {
-  const words = fields.optional('q', () => fields.text('q', { max: 100 }))?.toLowerCase()
-  const categoryId = fields.optional('categoryId', () => fields.text('categoryId', CATEGORY_ID))
-  const tags = fields.optional('tags', () => fields.texts('tags', { min: 0, max: 10 }, TAG)) ?? []
-  const maxPrice = fields.optional('maxPriceCents', () =>
-    fields.integer('maxPriceCents', { min: 0, max: 100_000_000 }),
-  )
-  const inStock = fields.optional('inStock', () => fields.flag('inStock'))
-  const sort = fields.optional('sort', () => fields.oneOf('sort', Object.keys(BY))) ?? 'name'
-  const paging = readPaging(fields)
-  fields.done()
+function withDefaults({ description = '', tags = [], stock = 0, ...input }: ProductInput) {
+  return { ...input, description, tags, stock }
+}
+
+function search(state: ShopState, query: ProductQuery) {
+  const { q = '', categoryId, tags = [], maxPriceCents = Infinity, inStock, sort = 'name' } = query
+  const words = q.toLowerCase()
   const categories = categoryId === undefined ? undefined : categoryWithDescendants(state, categoryId)
   const found = state.products.all().filter(product => {
     const text = `${product.name}\n${product.description}\n${product.sku}`.toLowerCase()
     return (
-      (words === undefined || text.includes(words)) &&
+      text.includes(words) &&
       (categories === undefined || categories.has(product.categoryId)) &&
       tags.every(tag => product.tags.includes(tag)) &&
-      (maxPrice === undefined || product.priceCents <= maxPrice) &&
+      product.priceCents <= maxPriceCents &&
       (inStock === undefined || product.stock > 0 === inStock)
     )
   })
-  return shopPageOf(found.sort(BY[sort]), paging)
-}
-
-type ProductInput = Omit<Product, 'id' | 'currency' | 'version' | 'createdAt' | 'updatedAt'>
-
-function readProduct(fields: ShopFields, state: ShopState): ProductInput {
-  const input = {
-    sku: fields.text('sku', SKU),
-    name: fields.text('name', NAME),
-    description: fields.optional('description', () => fields.text('description', { max: 2000 })) ?? '',
-    priceCents: fields.integer('priceCents', PRICE),
-    categoryId: fields.text('categoryId', CATEGORY_ID),
-    tags: fields.optional('tags', () => fields.texts('tags', { min: 0, max: 10 }, TAG)) ?? [],
-    stock: fields.optional('stock', () => fields.integer('stock', { min: 0, max: MAX_STOCK })) ?? 0,
-  }
-  fields.done()
-  checkCategory(state, input.categoryId)
-  return input
-}
-
-function readPatch(fields: ShopFields, state: ShopState): Partial<ProductInput> {
-  const patch: Partial<ProductInput> = {}
-  if (fields.has('name')) patch.name = fields.text('name', NAME)
-  if (fields.has('description')) patch.description = fields.text('description', { max: 2000 })
-  if (fields.has('priceCents')) patch.priceCents = fields.integer('priceCents', PRICE)
-  if (fields.has('categoryId')) patch.categoryId = fields.text('categoryId', CATEGORY_ID)
-  if (fields.has('tags')) patch.tags = fields.texts('tags', { min: 0, max: 10 }, TAG)
-  fields.needsSome()
-  fields.done()
-  if (patch.categoryId !== undefined) checkCategory(state, patch.categoryId)
-  return patch
+  return shopPageOf(found.sort(BY[sort]), query)
 }
 
 function checkCategory(state: ShopState, id: string): void {
@@ -165,7 +94,7 @@ function checkSku(state: ShopState, sku: string, own: string | undefined): void 
   if (other !== undefined) throw shopConflict('sku-taken', `Product ${other.id} has the SKU ${sku} already.`)
 }
 
-function update(product: Product, values: Partial<ProductInput>): ShopResponse {
+function update(product: Product, values: Partial<Product>): ShopResponse {
   Object.assign(product, values)
   changed(product)
   return shown(product)

@@ -1,36 +1,24 @@
 /** The slow sales report, streamed line by line, and the operation that fails on purpose. Both only read. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ShopProblem } from './problem.ts'
-import type { Route } from './router.ts'
+import type { Handlers } from './request.ts'
 import type { Order, ShopState } from './state.ts'
 
-const GROUPS = ['category', 'customer', 'month'] as const
-type GroupBy = (typeof GROUPS)[number]
+type GroupBy = 'category' | 'customer' | 'month'
 
 /** Number of groups streamed one by one; the others are added up in one step, so that the report ends in time. */
 const MAX_STEPS = 20
 
-export function reportRoutes(state: ShopState): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/reports/sales',
-      handle: request => {
-        const fields = request.query({ integers: ['stepMs'] })
-        const groupBy = fields.optional('groupBy', () => fields.oneOf('groupBy', GROUPS)) ?? 'category'
-        const stepMs = fields.optional('stepMs', () => fields.integer('stepMs', { min: 0, max: 2000 })) ?? 300
-        fields.done()
-        return { status: 200, lines: salesReport(state, groupBy, stepMs, request.signal) }
-      },
+export function reportHandlers(state: ShopState): Handlers {
+  return {
+    runSalesReport({ query, signal }) {
+      const { groupBy = 'category', stepMs = 300 } = query as { groupBy?: GroupBy; stepMs?: number }
+      return { status: 200, lines: salesReport(state, groupBy, stepMs, signal) }
     },
-    {
-      method: 'GET',
-      path: '/diagnostics/failure',
-      handle: () => {
-        throw new ShopProblem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
-      },
+    failOnPurpose() {
+      throw new ShopProblem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
     },
-  ]
+  }
 }
 
 interface Group {

@@ -1,32 +1,25 @@
 /** Reviews of products, by customers who have bought them. */
-import { readPaging, shopPageOf } from './paging.ts'
 import { shopConflict } from './problem.ts'
-import type { ShopRequest, ShopResponse } from './request.ts'
-import type { Route } from './router.ts'
-import type { Product, ShopState } from './state.ts'
+import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
+import type { Product, Review, ShopState } from './state.ts'
 
-const STARS = { min: 1, max: 5 }
-
-export function reviewRoutes(state: ShopState): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/products/{productId}/reviews',
-      handle: request => list(state, state.products.get(request.param('productId')), request),
-    },
-    {
-      method: 'POST',
-      path: '/products/{productId}/reviews',
-      handle: request => add(state, state.products.get(request.param('productId')), request),
-    },
-  ]
+interface ReviewQuery extends ShopPaging {
+  readonly minRating?: number
 }
 
-function list(state: ShopState, product: Product, request: ShopRequest): ShopResponse {
-  const fields = request.query({ integers: ['minRating', 'page', 'limit'] })
-  const minRating = fields.optional('minRating', () => fields.integer('minRating', STARS)) ?? STARS.min
-  const paging = readPaging(fields)
-  fields.done()
+interface ReviewInput extends Pick<Review, 'customerId' | 'rating'> {
+  readonly text?: string
+}
+
+export function reviewHandlers(state: ShopState): Handlers {
+  return {
+    listReviews: ({ params, query }) =>
+      list(state, state.products.get(params.productId!), query as ReviewQuery),
+    addReview: ({ params, body }) => add(state, state.products.get(params.productId!), body as ReviewInput),
+  }
+}
+
+function list(state: ShopState, product: Product, { minRating = 1, ...paging }: ReviewQuery): ShopResponse {
   const all = state.reviews.all().filter(review => review.productId === product.id)
   const sum = all.reduce((total, review) => total + review.rating, 0)
   const shown = all.filter(review => review.rating >= minRating).reverse()
@@ -34,12 +27,11 @@ function list(state: ShopState, product: Product, request: ShopRequest): ShopRes
   return { status: 200, body: { averageRating, ...shopPageOf(shown, paging) } }
 }
 
-function add(state: ShopState, product: Product, request: ShopRequest): ShopResponse {
-  const fields = request.body()
-  const customerId = fields.text('customerId', { max: 20 })
-  const rating = fields.integer('rating', STARS)
-  const text = fields.optional('text', () => fields.text('text', { max: 1000 })) ?? ''
-  fields.done()
+function add(
+  state: ShopState,
+  product: Product,
+  { customerId, rating, text = '' }: ReviewInput,
+): ShopResponse {
   const customer = state.customers.get(customerId)
   const bought = state.orders
     .all()
@@ -56,14 +48,6 @@ function add(state: ShopState, product: Product, request: ShopRequest): ShopResp
     .find(review => review.productId === product.id && review.customerId === customer.id)
   if (before !== undefined)
     throw shopConflict('reviewed-before', `Customer ${customer.id} has reviewed it already, in ${before.id}.`)
-  const createdAt = new Date().toISOString()
-  const review = state.reviews.add(id => ({
-    id,
-    productId: product.id,
-    customerId: customer.id,
-    rating,
-    text,
-    createdAt,
-  }))
-  return { status: 201, body: review }
+  const fields = { productId: product.id, customerId, rating, text, createdAt: new Date().toISOString() }
+  return { status: 201, body: state.reviews.add(id => ({ id, ...fields })) }
 }

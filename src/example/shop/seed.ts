@@ -60,56 +60,22 @@ const CUSTOMERS: readonly (readonly [string, string, string | null, Record<strin
   ['Mina Roy', 'mina.roy@example.com', '+33 2 99555010', { home: ADDRESSES.roy! }],
 ]
 
-/** O-5001 to O-5006: customer, its address, state, day of placing, product and pieces. */
-const ORDERS: readonly (readonly [
-  string,
-  string,
-  OrderStatus,
-  string,
-  readonly (readonly [string, number])[],
-])[] = [
-  [
-    'K-1',
-    'vega',
-    'delivered',
-    '2026-02-11',
-    [
-      ['P-1001', 2],
-      ['P-1011', 1],
-    ],
-  ],
-  [
-    'K-2',
-    'office',
-    'delivered',
-    '2026-03-02',
-    [
-      ['P-1001', 10],
-      ['P-1008', 1],
-    ],
-  ],
-  ['K-3', 'roy', 'cancelled', '2026-03-09', [['P-1007', 1]]],
-  [
-    'K-3',
-    'roy',
-    'delivered',
-    '2026-04-20',
-    [
-      ['P-1009', 1],
-      ['P-1003', 3],
-    ],
-  ],
-  ['K-1', 'vega', 'shipped', '2026-05-18', [['P-1002', 2]]],
-  [
-    'K-2',
-    'office',
-    'placed',
-    '2026-05-19',
-    [
-      ['P-1001', 8],
-      ['P-1012', 2],
-    ],
-  ],
+type OrderSeed = readonly [
+  customerId: string,
+  address: string,
+  status: OrderStatus,
+  day: string,
+  pieces: Readonly<Record<string, number>>,
+]
+
+/** O-5001 to O-5006: customer, its address, state, day of placing, pieces of each product. */
+const ORDERS: readonly OrderSeed[] = [
+  ['K-1', 'vega', 'delivered', '2026-02-11', { 'P-1001': 2, 'P-1011': 1 }],
+  ['K-2', 'office', 'delivered', '2026-03-02', { 'P-1001': 10, 'P-1008': 1 }],
+  ['K-3', 'roy', 'cancelled', '2026-03-09', { 'P-1007': 1 }],
+  ['K-3', 'roy', 'delivered', '2026-04-20', { 'P-1009': 1, 'P-1003': 3 }],
+  ['K-1', 'vega', 'shipped', '2026-05-18', { 'P-1002': 2 }],
+  ['K-2', 'office', 'placed', '2026-05-19', { 'P-1001': 8, 'P-1012': 2 }],
 ]
 
 /** A new shop with its seed. */
@@ -127,7 +93,9 @@ export function openShop(): ShopState {
   for (const [name, email, phone, addresses] of CUSTOMERS)
     state.customers.add(id => ({ id, name, email, phone, addresses: { ...addresses }, ...born(OPENED) }))
   for (const [customerId, address, status, day, wanted] of ORDERS) {
-    const lines = wanted.map(([productId, pieces]) => lineOf(state.products.get(productId), pieces))
+    const lines = Object.entries(wanted).map(([productId, pieces]) =>
+      lineOf(state.products.get(productId), pieces),
+    )
     state.orders.add(id =>
       orderOf(id, customerId, ADDRESSES[address]!, status, `${day}T10:30:00.000Z`, lines),
     )

@@ -2,18 +2,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Log } from '../../shared/telemetry/log.ts'
-import { cartRoutes } from './cart.ts'
-import { categoryRoutes } from './categories.ts'
-import { customerRoutes } from './customers.ts'
-import { readDocument } from './document.ts'
+import { cartHandlers } from './cart.ts'
+import { categoryHandlers } from './categories.ts'
+import { customerHandlers } from './customers.ts'
 import { Idempotency } from './idempotency.ts'
-import { orderRoutes } from './orders.ts'
+import { findOperation, operationsOf, readShopDocument, type ShopDocument } from './operations.ts'
+import { orderHandlers } from './orders.ts'
 import { ShopProblem } from './problem.ts'
-import { productRoutes } from './products.ts'
-import { reportRoutes } from './reports.ts'
-import { ShopRequest, type ShopResponse } from './request.ts'
-import { reviewRoutes } from './reviews.ts'
-import { ShopRouter } from './router.ts'
+import { productHandlers } from './products.ts'
+import { reportHandlers } from './reports.ts'
+import { type Handlers, readShopBody, type ShopResponse } from './request.ts'
+import { reviewHandlers } from './reviews.ts'
 import { openShop } from './seed.ts'
 import { sendProblem, sendShopResponse } from './send.ts'
 
@@ -37,31 +36,16 @@ const KEEP_ALIVE_MS = 75_000
 const REQUEST_TIMEOUT_MS = 10_000
 const MAX_CONNECTIONS = 1000
 
+type Respond = (message: IncomingMessage, signal: AbortSignal) => Promise<ShopResponse>
+
 /** Starts the shop with its seed. @throws Error when the port is taken or the document cannot be read. */
 export async function startShop({ host, port, log }: ShopOptions): Promise<Shop> {
-  const state = openShop()
-  const idempotency = new Idempotency()
-  const document = await readDocument()
+  const document = await readShopDocument()
   let url = ''
-  const router = new ShopRouter([
-    { method: 'GET', path: '/health', handle: () => ({ status: 200, body: { status: 'ok' } }) },
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      // the actual address of this shop
-      handle: () => ({ status: 200, body: { ...document, servers: [{ url }] } }),
-    },
-    ...productRoutes(state, idempotency),
-    ...reviewRoutes(state),
-    ...categoryRoutes(state),
-    ...customerRoutes(state, idempotency),
-    ...cartRoutes(state, idempotency),
-    ...orderRoutes(state, idempotency),
-    ...reportRoutes(state),
-  ])
+  const respond = responder(document, () => url)
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS })
   server.maxConnections = MAX_CONNECTIONS
-  server.on('request', (message, response) => void handle(router, message, response, log))
+  server.on('request', (message, response) => void handle(respond, message, response, log))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port, exclusive: true }, () => {
@@ -90,7 +74,7 @@ function addressable(host: string): string {
 }
 
 async function handle(
-  router: ShopRouter,
+  respond: Respond,
   message: IncomingMessage,
   response: ServerResponse,
   log: Log,
@@ -98,7 +82,7 @@ async function handle(
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
-    await sendShopResponse(response, await respond(router, message, gone.signal), gone.signal)
+    await sendShopResponse(response, await respond(message, gone.signal), gone.signal)
   } catch (error) {
     if (gone.signal.aborted) return
     if (!(error instanceof ShopProblem)) log.error({ err: error }, 'the shop failed')
@@ -107,24 +91,37 @@ async function handle(
   log.debug({ method: message.method, url: message.url, status: response.statusCode }, 'shop')
 }
 
-async function respond(
-  router: ShopRouter,
-  message: IncomingMessage,
-  signal: AbortSignal,
-): Promise<ShopResponse> {
-  const target = message.url ?? '/'
-  const mark = target.indexOf('?')
-  const path = mark < 0 ? target : target.slice(0, mark)
-  const match = router.find(message.method ?? 'GET', path)
-  if (match.kind === 'none')
-    throw new ShopProblem(404, 'no-route', 'Not found.', `There is nothing at ${path.slice(0, 200)}.`)
-  if (match.kind === 'method') {
-    const headers = { allow: match.allow.join(', ') }
-    const detail = `Use ${match.allow.join(' or ')}.`
-    throw new ShopProblem(405, 'method', 'The method is not supported here.', detail, { headers })
+/** Runs the operation of a request. @throws Problem */
+function responder(document: ShopDocument, url: () => string): Respond {
+  const state = openShop()
+  const idempotency = new Idempotency()
+  const own = {
+    '/health': { get: { operationId: 'readHealth' } },
+    '/openapi.json': { get: { operationId: 'readDocument' } },
   }
-  const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1))
-  const request = new ShopRequest(message, match.params, query, signal)
-  await request.readBody()
-  return match.route.handle(request)
+  const operations = operationsOf({ ...document, paths: { ...own, ...document.paths } })
+  const handlers: Handlers = {
+    readHealth: () => ({ status: 200, body: { status: 'ok' } }),
+    readDocument: () => ({ status: 200, body: { ...document, servers: [{ url: url() }] } }),
+    ...productHandlers(state),
+    ...reviewHandlers(state),
+    ...categoryHandlers(state),
+    ...customerHandlers(state),
+    ...cartHandlers(state),
+    ...orderHandlers(state),
+    ...reportHandlers(state),
+  }
+  return async (message, signal) => {
+    const { method = 'GET', headers } = message
+    const [path = '/', search = ''] = (message.url ?? '/').split(/\?(.*)/s)
+    const { operation, params } = findOperation(operations, method, path)
+    const query = operation.readQuery(new URLSearchParams(search))
+    const body = (await readShopBody(message)) ?? {}
+    operation.checkBody(body)
+    const request = { params, query, body, ifMatch: headers['if-match'], signal }
+    const act = () => handlers[operation.id]!(request)
+    const key = headers['idempotency-key']
+    if (!operation.repeatable || typeof key !== 'string') return act()
+    return idempotency.run(key, `${operation.id} ${path}`, body, act)
+  }
 }

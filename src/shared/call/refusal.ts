@@ -19,267 +19,123 @@ interface Row {
   readonly oauth?: 'invalid_token' | 'insufficient_scope' | ''
 }
 
+/** @param rpcCode the status unless given */
+function row(status: number, error: string, message: string, rpcCode = status): Row {
+  return { status, error, rpcCode, message }
+}
+
+function invalidToken(message: string): Row {
+  return { ...row(401, 'unauthorized', message), oauth: 'invalid_token' }
+}
+
+function forbidden(message: string): Row {
+  return row(403, 'forbidden', message)
+}
+
 /** Closed and low in number: reasons are metric labels. Causes are free text for logs and never a key. */
 export const REFUSALS = {
-  route_not_found: {
-    error: 'not_found',
-    status: 404,
-    rpcCode: METHOD_NOT_FOUND,
-    message: 'No such address.',
-  },
-  method_not_allowed: {
-    error: 'method_not_allowed',
-    status: 405,
-    rpcCode: METHOD_NOT_FOUND,
-    message: 'This address does not support the method.',
-  },
-  overloaded: {
-    error: 'overloaded',
-    status: 503,
-    rpcCode: 503,
-    message: 'Too many requests are in flight. Try again.',
-  },
-  draining: {
-    error: 'draining',
-    status: 503,
-    rpcCode: 503,
-    message: 'This instance is shutting down. Try again.',
-  },
-  not_ready: {
-    error: 'not_ready',
-    status: 503,
-    rpcCode: 503,
-    message: 'This instance has no configuration yet. Try again.',
-  },
-  payload_too_large: {
-    error: 'payload_too_large',
-    status: 413,
-    rpcCode: 413,
-    message: 'The body is larger than this gateway accepts.',
-  },
-  unsupported_media_type: {
-    error: 'unsupported_media_type',
-    status: 415,
-    rpcCode: SERVER_ERROR,
-    message: 'Send the body as application/json.',
-  },
-  invalid_request: {
-    error: 'invalid_request',
-    status: 400,
-    rpcCode: INVALID_REQUEST,
-    message: 'The request is not valid.',
-  },
+  route_not_found: row(404, 'not_found', 'No such address.', METHOD_NOT_FOUND),
+  method_not_allowed: row(
+    405,
+    'method_not_allowed',
+    'This address does not support the method.',
+    METHOD_NOT_FOUND,
+  ),
+  overloaded: row(503, 'overloaded', 'Too many requests are in flight. Try again.'),
+  not_ready: row(503, 'not_ready', 'This instance has no configuration yet. Try again.'),
+  payload_too_large: row(413, 'payload_too_large', 'The body is larger than this gateway accepts.'),
+  unsupported_media_type: row(
+    415,
+    'unsupported_media_type',
+    'Send the body as application/json.',
+    SERVER_ERROR,
+  ),
+  invalid_request: row(400, 'invalid_request', 'The request is not valid.', INVALID_REQUEST),
 
-  token_missing: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: '',
-    message: 'A bearer token is needed.',
-  },
-  token_malformed: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token is not a signed JWT.',
-  },
-  token_algorithm: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token is signed with an algorithm that is not accepted.',
-  },
-  token_unknown_key: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token is signed with a key the identity provider does not publish.',
-  },
-  token_signature: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The signature of the token is not valid.',
-  },
-  token_expired: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token has expired.',
-  },
-  token_not_yet_valid: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token is not valid yet.',
-  },
-  token_claims: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token lacks a claim it must have.',
-  },
-  invalid_issuer: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The token comes from an issuer that is not accepted.',
-  },
+  token_missing: { ...row(401, 'unauthorized', 'A bearer token is needed.'), oauth: '' },
+  token_malformed: invalidToken('The token is not a signed JWT.'),
+  token_algorithm: invalidToken('The token is signed with an algorithm that is not accepted.'),
+  token_unknown_key: invalidToken('The token is signed with a key the identity provider does not publish.'),
+  token_signature: invalidToken('The signature of the token is not valid.'),
+  token_expired: invalidToken('The token has expired.'),
+  token_not_yet_valid: invalidToken('The token is not valid yet.'),
+  token_claims: invalidToken('The token lacks a claim it must have.'),
+  invalid_issuer: invalidToken('The token comes from an issuer that is not accepted.'),
   invalid_audience: {
-    error: 'invalid_audience',
-    status: 401,
-    rpcCode: 401,
+    ...row(401, 'invalid_audience', 'Invalid audience: the token is not meant for this gateway.'),
     oauth: 'invalid_token',
-    message: 'Invalid audience: the token is not meant for this gateway.',
   },
-  keys_unavailable: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The signing keys of the identity provider cannot be reached.',
-  },
-  api_key_invalid: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The API key is not known, has expired or was revoked.',
-  },
+  keys_unavailable: invalidToken('The signing keys of the identity provider cannot be reached.'),
+  api_key_invalid: invalidToken('The API key is not known, has expired or was revoked.'),
 
-  tenant_mismatch: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message: 'X-Tenant-ID names another tenant than the credential.',
-  },
-  subscription_required: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message: 'This API needs an approved subscription of the calling application.',
-  },
-  consumer_blocked: { error: 'forbidden', status: 403, rpcCode: 403, message: 'This consumer is blocked.' },
-  policy_denied: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message: 'The policy does not allow this.',
-  },
+  tenant_mismatch: forbidden('X-Tenant-ID names another tenant than the credential.'),
+  subscription_required: forbidden('This API needs an approved subscription of the calling application.'),
+  consumer_blocked: forbidden('This consumer is blocked.'),
+  policy_denied: forbidden('The policy does not allow this.'),
   insufficient_scope: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
+    ...row(403, 'forbidden', 'The token lacks a scope that this needs.'),
     oauth: 'insufficient_scope',
-    message: 'The token lacks a scope that this needs.',
   },
   // not 403: no rule has denied the call, and clients repeat a 503 only (RFC 9110 §15.6.4)
-  policy_unavailable: {
-    error: 'policy_unavailable',
-    status: 503,
-    rpcCode: 503,
-    message: 'The policy could not be evaluated, so access is denied. Try again.',
-  },
+  policy_unavailable: row(
+    503,
+    'policy_unavailable',
+    'The policy could not be evaluated, so access is denied. Try again.',
+  ),
 
-  quota_exceeded: { error: 'quota_exceeded', status: 429, rpcCode: 429, message: 'A limit was exceeded.' },
+  quota_exceeded: row(429, 'quota_exceeded', 'A limit was exceeded.'),
 
-  too_many_attempts: {
-    error: 'too_many_attempts',
-    status: 429,
-    rpcCode: 429,
-    message:
-      'Too many attempts from this address: failed logins, unknown tools, registrations and discovery requests are limited. Retry later.',
-  },
+  too_many_attempts: row(
+    429,
+    'too_many_attempts',
+    'Too many attempts from this address: failed logins, unknown tools, registrations and discovery requests are limited. Retry later.',
+  ),
 
-  session_not_found: {
-    error: 'session_not_found',
-    status: 404,
-    rpcCode: 404,
-    message: 'The session is not known or has ended. Initialize again.',
-  },
-  confirmation_unsupported: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message:
-      'The policy requires input from the client before this call, and this client does not support it.',
-  },
-  confirmation_declined: {
-    error: 'forbidden',
-    status: 403,
-    rpcCode: 403,
-    message: 'The call was not confirmed.',
-  },
-  confirmation_pending: {
-    error: 'confirmation_required',
-    status: 403,
-    rpcCode: 403,
-    message: 'The call is pending: the client must respond to the questions first.',
-  },
-  header_mismatch: {
-    error: 'header_mismatch',
-    status: 400,
-    rpcCode: HEADER_MISMATCH,
-    message: 'A header differs from the argument it mirrors.',
-  },
-  tool_not_found: {
-    error: 'tool_not_found',
-    status: 404,
-    rpcCode: INVALID_PARAMS,
-    message: 'Tool not found.',
-  },
-  invalid_arguments: {
-    error: 'invalid_arguments',
-    status: 400,
-    rpcCode: INVALID_PARAMS,
-    message: 'The arguments do not match the input schema.',
-  },
+  session_not_found: row(
+    404,
+    'session_not_found',
+    'The session is not known or has ended. Initialize again.',
+  ),
+  confirmation_unsupported: forbidden(
+    'The policy requires input from the client before this call, and this client does not support it.',
+  ),
+  confirmation_declined: forbidden('The call was not confirmed.'),
+  confirmation_pending: row(
+    403,
+    'confirmation_required',
+    'The call is pending: the client must respond to the questions first.',
+  ),
+  header_mismatch: row(
+    400,
+    'header_mismatch',
+    'A header differs from the argument it mirrors.',
+    HEADER_MISMATCH,
+  ),
+  tool_not_found: row(404, 'tool_not_found', 'Tool not found.', INVALID_PARAMS),
+  invalid_arguments: row(
+    400,
+    'invalid_arguments',
+    'The arguments do not match the input schema.',
+    INVALID_PARAMS,
+  ),
 
-  tool_execution_failed: {
-    error: 'tool_execution_failed',
-    status: 500,
-    rpcCode: INTERNAL_ERROR,
-    message: 'The backend responded with an error.',
-  },
-  backend_unreachable: {
-    error: 'backend_unreachable',
-    status: 502,
-    rpcCode: INTERNAL_ERROR,
-    message: 'The backend cannot be reached.',
-  },
-  upstream_unavailable: {
-    error: 'backend_unreachable',
-    status: 503,
-    rpcCode: INTERNAL_ERROR,
-    message: 'The backend failed several times in a row and is not called for a while. Retry later.',
-  },
-  backend_timeout: {
-    error: 'backend_timeout',
-    status: 504,
-    rpcCode: INTERNAL_ERROR,
-    message: 'The backend did not respond in time.',
-  },
-  cancelled: {
-    error: 'cancelled',
-    status: 499,
-    rpcCode: INTERNAL_ERROR,
-    message: 'The client cancelled the call.',
-  },
-  internal_error: {
-    error: 'internal_error',
-    status: 500,
-    rpcCode: INTERNAL_ERROR,
-    message: 'Internal error.',
-  },
-} as const satisfies Record<string, Row>
+  tool_execution_failed: row(
+    500,
+    'tool_execution_failed',
+    'The backend responded with an error.',
+    INTERNAL_ERROR,
+  ),
+  backend_unreachable: row(502, 'backend_unreachable', 'The backend cannot be reached.', INTERNAL_ERROR),
+  upstream_unavailable: row(
+    503,
+    'backend_unreachable',
+    'The backend failed several times in a row and is not called for a while. Retry later.',
+    INTERNAL_ERROR,
+  ),
+  backend_timeout: row(504, 'backend_timeout', 'The backend did not respond in time.', INTERNAL_ERROR),
+  cancelled: row(499, 'cancelled', 'The client cancelled the call.', INTERNAL_ERROR),
+  internal_error: row(500, 'internal_error', 'Internal error.', INTERNAL_ERROR),
+} satisfies Record<string, Row>
 
 export type RefusalReason = keyof typeof REFUSALS
 

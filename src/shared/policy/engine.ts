@@ -13,7 +13,7 @@ export interface PolicyInput {
       readonly scopes: readonly string[]
     }
   }
-  /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `capabilities.read`, `admin`, `proxy`, or a control-plane action. */
+  /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `admin`, `proxy`, or a control-plane action. */
   readonly action: { readonly name: string }
   readonly resource: {
     readonly type: 'tool' | 'tools' | 'api' | 'admin' | 'control'

@@ -19,6 +19,8 @@ export type MetricJson = readonly object[]
 export class Metrics {
   readonly registry = new Registry()
   readonly #calls: CallCounts
+  /** See `CallMetrics` in the record-metrics stage. */
+  readonly call: CallCounts['call']
   #rateLimited = 0
   #quotaExceeded = 0
   readonly #connectionsRefused: Counter<'reason'>
@@ -33,6 +35,7 @@ export class Metrics {
   constructor(maxConsumers: number) {
     const calls = new CallCounts(maxConsumers)
     this.#calls = calls
+    this.call = calls.call.bind(calls)
     new Counter({
       ...this.#labelled('platform_requests_total'),
       collect() {
@@ -57,18 +60,6 @@ export class Metrics {
     this.#histogram('platform_stage_duration_seconds', calls.stages)
     this.#bugs = new Counter(this.#labelled('platform_internal_errors_total'))
     this.#policyFailures = new Counter(this.#labelled('platform_policy_failures_total'))
-  }
-
-  /** See `CallMetrics` in the record-metrics stage. */
-  call(
-    consumer: string,
-    status: number,
-    outcome: string,
-    action: string,
-    seconds: number,
-    backendSeconds: number,
-  ): void {
-    this.#calls.call(consumer, status, outcome, action, seconds, backendSeconds)
   }
 
   /** @param build of uWS, or the version of Node */

@@ -69,8 +69,8 @@ describe('placing an order', () => {
     expect(status).toBe(400)
     expect(problem.errors.map((fault: { field: string }) => fault.field)).toEqual([
       '/customerId',
-      '/lines/0/quantity',
       '/lines/0/colour',
+      '/lines/0/quantity',
       '/shippingAddress/country',
     ])
   })

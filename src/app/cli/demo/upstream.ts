@@ -1,14 +1,8 @@
 /** The backend of the demo, on loopback, which echoes the request. It stores nothing. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type LoopbackServer, startLoopbackServer } from '../loopback-server.ts'
 
-export interface Upstream {
-  readonly url: string
-  close(): Promise<void>
-}
-
-export async function startUpstream(): Promise<Upstream> {
-  const server = createServer((request, response) => {
+export function startUpstream(): Promise<LoopbackServer> {
+  return startLoopbackServer((request, response) => {
     request.resume()
     response.setHeader('content-type', 'application/json')
     response.end(
@@ -21,16 +15,4 @@ export async function startUpstream(): Promise<Upstream> {
       }),
     )
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise(resolve => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
 }

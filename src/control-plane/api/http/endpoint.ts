@@ -58,13 +58,9 @@ export interface SubjectQuestion
   readonly rawBody: unknown
 }
 
+export type EndpointMethod = 'get' | 'post' | 'patch' | 'delete'
+
 interface EndpointDeclaration<Query, Body> {
-  readonly method: 'get' | 'post' | 'patch' | 'delete'
-  /** Below `/v1`, with `{name}` for parameters (OpenAPI 3.1 §4.8.8). */
-  readonly path: string
-  readonly tag: string
-  /** Unique; `operationId` of the document. */
-  readonly id: string
   readonly summary: string
   /** `control.<resource>.<verb>`: the action of the policy input. */
   readonly action: string
@@ -94,27 +90,32 @@ interface EndpointDeclaration<Query, Body> {
 
 /** A declared endpoint with its defaults filled in; the types of query and body were checked at the declaration. */
 export interface Endpoint extends Omit<EndpointDeclaration<unknown, unknown>, 'reach'> {
+  readonly method: EndpointMethod
+  /** Below `/v1`, with `{name}` for parameters (OpenAPI 3.1 §4.8.8). */
+  readonly path: string
+  readonly tag: string
+  /** Unique; `operationId` of the document. */
+  readonly id: string
   readonly reach: Reach
   readonly status: SuccessStatus
 }
 
 const DEFAULT_STATUS = { get: 200, post: 201, patch: 200, delete: 204 } as const
 
-/** Declares an endpoint: `query` and `body` of the call get their types from the schemas. */
-export function endpoint<Query = Record<string, never>, Body = Record<string, never>>(
-  declaration: EndpointDeclaration<Query, Body>,
-): Endpoint {
-  const { reach = 'path', path, method, success } = declaration
-  if ((reach === 'path') !== path.includes('{tenant_id}')) {
-    throw new Error(`${method} ${path}: the reach is ${reach}, which does not fit the path`)
-  }
-  const status = success.status ?? DEFAULT_STATUS[method]
-  return { ...(declaration as unknown as EndpointDeclaration<unknown, unknown>), reach, status }
-}
-
-/** `endpoint` for several endpoints with one tag. */
+/** Declares the endpoints with one tag: `query` and `body` of the call get their types from the schemas. */
 export function tagged(tag: string) {
   return <Query = Record<string, never>, Body = Record<string, never>>(
-    declaration: Omit<EndpointDeclaration<Query, Body>, 'tag'>,
-  ): Endpoint => endpoint({ ...declaration, tag })
+    id: string,
+    method: EndpointMethod,
+    path: string,
+    declaration: EndpointDeclaration<Query, Body>,
+  ): Endpoint => {
+    const { reach = 'path', success } = declaration
+    if ((reach === 'path') !== path.includes('{tenant_id}')) {
+      throw new Error(`${method} ${path}: the reach is ${reach}, which does not fit the path`)
+    }
+    const status = success.status ?? DEFAULT_STATUS[method]
+    const declared = declaration as unknown as EndpointDeclaration<unknown, unknown>
+    return { ...declared, id, method, path, tag, reach, status }
+  }
 }

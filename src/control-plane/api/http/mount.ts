@@ -9,6 +9,7 @@ import {
   type UniqueConstraint,
 } from '../../store/store.ts'
 import type { ControlPlaneOptions } from '../options.ts'
+import { requireWritable } from '../services/tenants.ts'
 import type { Services } from '../services.ts'
 import {
   type AccessQuestion,
@@ -80,16 +81,21 @@ async function serve(
   standing: Standing,
 ): Promise<Response> {
   const { options } = parts
+  const { method, status } = endpoint
   const request = context.req.raw
   const body = await readJsonBody(request, options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
   const work = async (tx: Transaction): Promise<EndpointResult> => {
     const call = await prepare(context, endpoint, parts, standing, tx, body)
-    const run = async () => (await endpoint.run(call)) ?? {}
+    const run = async () => {
+      // A tenant that is being deleted can only lose resources.
+      if (endpoint.reach === 'path' && (method === 'post' || method === 'patch'))
+        requireWritable(call.tenant!)
+      return (await endpoint.run(call)) ?? {}
+    }
     const key = request.headers.get('idempotency-key')
-    if (key === null || endpoint.method !== 'post' || endpoint.idempotencyKey === false) return run()
+    if (key === null || method !== 'post' || endpoint.idempotencyKey === false) return run()
     const { principal } = standing
-    const { method, status } = endpoint
     const bodyText = body.kind === 'json' ? body.text : ''
     const repeatable = { key, principal, method, path: context.req.path, bodyText, status }
     const once = await onlyOnce(tx, repeatable, run)
@@ -97,7 +103,7 @@ async function serve(
     return once.response
   }
   try {
-    const run = endpoint.method === 'get' ? options.store.read : options.store.write
+    const run = method === 'get' ? options.store.read : options.store.write
     return respond(context, endpoint, await run(scope, work))
   } catch (error) {
     throw error instanceof StoreConflict ? conflictOf(error) : error

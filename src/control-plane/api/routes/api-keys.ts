@@ -19,10 +19,9 @@ import {
   textField,
   wordQuery,
 } from '../schemas/fields.ts'
-import { fieldNames, present } from '../schemas/present.ts'
+import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { createKey, type IssuedKey, revokeOne, rotate } from '../services/api-keys.ts'
-import { requireWritable } from '../services/tenants.ts'
 
 const endpoint = tagged('API key')
 const MAX_GRACE_HOURS = 168
@@ -90,10 +89,7 @@ async function requestedBy({ tx, rawBody, principal }: SubjectQuestion): Promise
 }
 
 export const apiKeyEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/apikeys',
-    id: 'listApiKeys',
+  endpoint('listApiKeys', 'get', '/tenants/{tenant_id}/apikeys', {
     summary: 'List the API keys of a tenant',
     action: 'control.apikeys.list',
     query: z.object({
@@ -105,50 +101,34 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     narrowable: true,
     success: { description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
     async run({ tx, query, onlyApplication }) {
-      const filter = {
-        q: query.q,
-        status: query.status,
-        subscriptionId: query.subscription_id,
-        onlyApplication,
-      }
+      const filter = { ...camelCased(query), onlyApplication }
       return { body: envelope(await tx.keys.list(filter, query), query, key => show(key, tx.now)) }
     },
   }),
-  endpoint({
-    method: 'post',
-    path: '/tenants/{tenant_id}/apikeys',
-    id: 'createApiKey',
+  endpoint('createApiKey', 'post', '/tenants/{tenant_id}/apikeys', {
     summary: 'Create an API key for an approved subscription',
     action: 'control.apikeys.create',
     body: newKey,
     readOnly: fieldNames(issuedKey),
     success: { description: 'The key, shown once', schema: issuedKey },
     subject: requestedBy,
-    async run({ tx, tenant, body }) {
-      requireWritable(tenant!)
+    async run({ tx, body }) {
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
       return issued(await createKey(tx, body.subscription_id, body.name, expiresAt), tx.now)
     },
   }),
-  endpoint({
-    method: 'post',
-    path: '/tenants/{tenant_id}/apikeys/{key_id}/rotate',
-    id: 'rotateApiKey',
+  endpoint('rotateApiKey', 'post', '/tenants/{tenant_id}/apikeys/{key_id}/rotate', {
     summary: 'Replace a key; the previous one stays valid for the grace period',
     action: 'control.apikeys.rotate',
     body: rotation,
     bodyOptional: true,
     success: { description: 'The new key, shown once', schema: issuedKey },
     subject: ownedBy,
-    async run({ tx, tenant, params, body }) {
-      requireWritable(tenant!)
+    async run({ tx, params, body }) {
       return issued(await rotate(tx, params.key_id!, body.grace_period_hours * HOUR_MS), tx.now)
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: '/tenants/{tenant_id}/apikeys/{key_id}',
-    id: 'revokeApiKey',
+  endpoint('revokeApiKey', 'delete', '/tenants/{tenant_id}/apikeys/{key_id}', {
     summary: 'Revoke a key permanently',
     action: 'control.apikeys.revoke',
     success: { description: 'The key is revoked' },

@@ -6,10 +6,9 @@ import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
-import { fieldNames } from '../schemas/present.ts'
+import { camelCased, fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { type ApiFields, createApi, deleteApi, findApi, patchApi } from '../services/apis.ts'
-import { requireWritable } from '../services/tenants.ts'
 
 const endpoint = tagged('API')
 const shownList = listOf(shownApi, 'ApiList')
@@ -53,51 +52,37 @@ function respond(api: Api, tenant: Pick<Tenant, 'name'>, gatewayUrl: string) {
 }
 
 export const apiEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'post',
-    path: '/tenants/{tenant_id}/apis',
-    id: 'createApi',
+  endpoint('createApi', 'post', '/tenants/{tenant_id}/apis', {
     summary: 'Register an API',
     action: 'control.apis.create',
     body: newApi,
     readOnly: fieldNames(shownApi),
     success: { description: 'The API', schema: shownApi },
     async run({ tx, tenant, body, services }) {
-      requireWritable(tenant!)
       const api = await createApi(tx, tenant!.id, apiFields(body) as ApiFields)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
       return { ...respond(api, tenant!, services.gatewayUrl), location }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/apis',
-    id: 'listTenantApis',
+  endpoint('listTenantApis', 'get', '/tenants/{tenant_id}/apis', {
     summary: 'List the APIs of a tenant',
     action: 'control.apis.list',
     query: z.object(filters),
     success: { description: 'A page of APIs, without their documents', schema: shownList },
     async run({ tx, query, services }) {
-      const filter = { q: query.q, status: query.status, portalVisibility: query.portal_visibility }
-      return { body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
+      return { body: await listApis(tx, camelCased(query), query, services.gatewayUrl, showApi) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/apis/{api_id}',
-    id: 'readTenantApi',
+  endpoint('readTenantApi', 'get', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Read an API of a tenant',
     action: 'control.apis.read',
     success: { description: 'The API with its document', schema: shownApi },
     async run({ tx, tenant, params, services }) {
       const api = await findApi(tx, params.api_id!)
-      return { ...respond(api, tenant!, services.gatewayUrl) }
+      return respond(api, tenant!, services.gatewayUrl)
     },
   }),
-  endpoint({
-    method: 'patch',
-    path: '/tenants/{tenant_id}/apis/{api_id}',
-    id: 'updateApi',
+  endpoint('updateApi', 'patch', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Change an API',
     action: 'control.apis.update',
     body: apiPatch,
@@ -105,44 +90,28 @@ export const apiEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed API', schema: shownApi },
     async run({ tx, tenant, params, body, ifMatch, services }) {
-      requireWritable(tenant!)
       const patch = { ...apiFields(body), status: body.status }
       const api = await patchApi(tx, params.api_id!, patch, ifMatch)
-      return { ...respond(api, tenant!, services.gatewayUrl) }
+      return respond(api, tenant!, services.gatewayUrl)
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: '/tenants/{tenant_id}/apis/{api_id}',
-    id: 'deleteApi',
+  endpoint('deleteApi', 'delete', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Delete an API; its subscriptions are revoked',
     action: 'control.apis.delete',
     success: { description: 'The API is deleted' },
     run: ({ tx, params }) => deleteApi(tx, params.api_id!),
   }),
-  endpoint({
-    method: 'get',
-    path: '/apis',
-    id: 'listApis',
+  endpoint('listApis', 'get', '/apis', {
     summary: 'List the APIs of all tenants the caller acts for',
     action: 'control.apis.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     success: { description: 'A page of APIs, without their documents', schema: shownList },
     async run({ tx, query, services }) {
-      const filter = {
-        q: query.q,
-        status: query.status,
-        portalVisibility: query.portal_visibility,
-        tenantId: query.tenant_id,
-      }
-      return { body: await listApis(tx, filter, query, services.gatewayUrl, showApi) }
+      return { body: await listApis(tx, camelCased(query), query, services.gatewayUrl, showApi) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/apis/{api_id}',
-    id: 'readApi',
+  endpoint('readApi', 'get', '/apis/{api_id}', {
     summary: 'Read an API with its OpenAPI document',
     action: 'control.apis.read',
     reach: 'caller',
@@ -150,7 +119,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     async run({ tx, params, services }) {
       const api = await findApi(tx, params.api_id!)
       const names = await tenantNames(tx, [api])
-      return { ...respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl) }
+      return respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl)
     },
   }),
 ]

@@ -11,7 +11,7 @@ import {
   textField,
   wordQuery,
 } from '../schemas/fields.ts'
-import { present } from '../schemas/present.ts'
+import { camelCased, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 
 const shownConsumer = z
@@ -30,10 +30,7 @@ const shownConsumer = z
 const endpoint = tagged('consumer')
 
 export const consumerEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/consumers',
-    id: 'listConsumers',
+  endpoint('listConsumers', 'get', '/consumers', {
     summary: 'List the consumers of all tenants the caller acts for',
     action: 'control.consumers.list',
     reach: 'caller',
@@ -48,7 +45,7 @@ export const consumerEndpoints: readonly Endpoint[] = [
       schema: listOf(shownConsumer, 'ConsumerList'),
     },
     async run({ tx, query }) {
-      const found = await tx.consumers.list({ ...query, tenantId: query.tenant_id }, query)
+      const found = await tx.consumers.list(camelCased(query), query)
       return { body: envelope(found, query, consumer => present(shownConsumer, consumer)) }
     },
   }),

@@ -4,7 +4,7 @@ import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'
 import { envelope, listOf, pageQuery, shownId, shownMoment, textField } from '../schemas/fields.ts'
-import { present } from '../schemas/present.ts'
+import { camelCased, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import type { Services } from '../services.ts'
 
@@ -50,10 +50,7 @@ async function ownerOf({ tx, params }: SubjectQuestion): Promise<Subject> {
 }
 
 export const deploymentEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/deployments',
-    id: 'listDeployments',
+  endpoint('listDeployments', 'get', '/deployments', {
     summary: 'List the deployments of all tenants the caller acts for',
     action: 'control.deployments.list',
     reach: 'caller',
@@ -68,17 +65,13 @@ export const deploymentEndpoints: readonly Endpoint[] = [
       schema: listOf(shownDeployment, 'DeploymentList'),
     },
     async run({ tx, query, services }) {
-      const filter = { apiId: query.api_id, gatewayId: query.gateway_id, tenantId: query.tenant_id }
-      const { items, total } = await tx.deployments.list(filter, query)
+      const { items, total } = await tx.deployments.list(camelCased(query), query)
       const shown = []
       for (const deployment of items) shown.push(await show(tx, deployment, services))
       return { body: envelope({ items: shown, total }, query, item => item) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/deployments/{deployment_id}',
-    id: 'readDeployment',
+  endpoint('readDeployment', 'get', '/deployments/{deployment_id}', {
     summary: 'Read a deployment with its synchronization state',
     action: 'control.deployments.read',
     reach: 'caller',
@@ -88,10 +81,7 @@ export const deploymentEndpoints: readonly Endpoint[] = [
       return { body: await show(tx, await find(tx, params.deployment_id!), services) }
     },
   }),
-  endpoint({
-    method: 'post',
-    path: '/deployments/{deployment_id}/sync',
-    id: 'syncDeployment',
+  endpoint('syncDeployment', 'post', '/deployments/{deployment_id}/sync', {
     summary: 'Send the whole snapshot to the gateway of a deployment again',
     action: 'control.deployments.sync',
     reach: 'caller',

@@ -6,8 +6,8 @@ import {
   REPORTED_STATUSES,
 } from '../../../model/gateway-instance.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
-import { type Endpoint, endpoint, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
+import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
+import { found } from '../http/problem.ts'
 import {
   count,
   envelope,
@@ -21,9 +21,10 @@ import {
   word,
   wordQuery,
 } from '../schemas/fields.ts'
+import { camelCased, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 
-const TAG = 'gateway'
+const endpoint = tagged('gateway')
 const MAX_ROWS = 10_000
 
 const authConfig = z.strictObject({
@@ -49,20 +50,7 @@ const shownGateway = z
   .openapi('Gateway')
 
 function show(gateway: GatewayInstance, now: Date) {
-  return {
-    id: gateway.id,
-    name: gateway.name,
-    status: gatewayStatus(gateway, now),
-    version: gateway.version,
-    url: gateway.url,
-    snapshot_version: gateway.snapshotVersion,
-    workers: gateway.workers,
-    last_seen_at: gateway.lastSeenAt.toISOString(),
-    auth_config: gateway.authConfig,
-    error: gateway.lastError,
-    created_at: gateway.createdAt.toISOString(),
-    updated_at: gateway.updatedAt.toISOString(),
-  }
+  return present(shownGateway, { ...gateway, status: gatewayStatus(gateway, now), error: gateway.lastError })
 }
 
 /** How an instance introduces itself; in the query, because the stream is a GET. */
@@ -134,26 +122,18 @@ export async function everyTenant({
 }
 
 export const gatewayEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/gateways',
-    tag: TAG,
-    id: 'listGateways',
+  endpoint('listGateways', 'get', '/gateways', {
     summary: 'List the gateway instances',
     action: 'control.gateways.list',
     reach: 'platform',
     query: z.object({ ...pageQuery, q, status: wordQuery(GATEWAY_STATUSES) }),
     success: { status: 200, description: 'A page of instances', schema: listOf(shownGateway, 'GatewayList') },
     async run({ tx, query }) {
-      const found = await tx.gateways.list(query, query)
-      return { body: envelope(found, query, gateway => show(gateway, tx.now)) }
+      const listed = await tx.gateways.list(query, query)
+      return { body: envelope(listed, query, gateway => show(gateway, tx.now)) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/gateways/snapshot',
-    tag: TAG,
-    id: 'readSnapshot',
+  endpoint('readSnapshot', 'get', '/gateways/snapshot', {
     summary: 'Poll for the snapshot while the stream is broken',
     action: 'control.gateways.connect',
     reach: 'platform',
@@ -167,26 +147,17 @@ export const gatewayEndpoints: readonly Endpoint[] = [
       return { body: services.fleet.poll(query.from ?? null) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/gateways/{gateway_id}',
-    tag: TAG,
-    id: 'readGateway',
+  endpoint('readGateway', 'get', '/gateways/{gateway_id}', {
     summary: 'Read a gateway instance',
     action: 'control.gateways.read',
     reach: 'platform',
     success: { status: 200, description: 'The instance', schema: shownGateway },
     async run({ tx, params }) {
-      const gateway = await tx.gateways.find(params.gateway_id!)
-      if (gateway === undefined) throw notFound('gateway')
+      const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       return { body: show(gateway, tx.now) }
     },
   }),
-  endpoint({
-    method: 'post',
-    path: '/gateways/{gateway_id}/reports',
-    tag: TAG,
-    id: 'reportGateway',
+  endpoint('reportGateway', 'post', '/gateways/{gateway_id}/reports', {
     summary: 'Acknowledge or refuse a snapshot, send a heartbeat, report usage',
     action: 'control.gateways.connect',
     reach: 'platform',
@@ -196,25 +167,10 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     subject: everyTenant,
     async run({ tx, params, body, services }) {
       await services.fleet.report(tx, params.gateway_id!, {
-        status: body.status,
-        snapshotVersion: body.snapshot_version,
-        error: body.error,
-        workers: body.workers,
-        resync: body.resync,
-        sequence: body.sequence,
-        usage: body.usage.map(row => ({
-          subscriptionId: row.subscription_id,
-          day: row.day,
-          requests: row.requests,
-          errors: row.errors,
-          lastRequestAt: new Date(row.last_request_at),
-        })),
+        ...camelCased(body),
+        usage: body.usage.map(row => ({ ...camelCased(row), lastRequestAt: new Date(row.last_request_at) })),
         keysUsed: body.keys_used.map(row => ({ id: row.key_id, at: new Date(row.at) })),
-        consumersSeen: body.consumers_seen.map(row => ({
-          tenantId: row.tenant_id,
-          subject: row.subject,
-          at: new Date(row.at),
-        })),
+        consumersSeen: body.consumers_seen.map(row => ({ ...camelCased(row), at: new Date(row.at) })),
       })
     },
   }),

@@ -1,5 +1,6 @@
 /** Routes and schemas of metrics, which come from metering events. The rules are in `services/metrics.ts`. */
 import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { findApi } from '../services/apis.ts'
 import { metricsOf } from '../services/metrics.ts'
@@ -47,29 +48,17 @@ const query = z.object({
   granularity: z.enum(['hour', 'day', 'month'], 'must be one of hour, day, month.').default('day'),
 })
 
-const queryOf = (values: z.output<typeof query>) => ({
-  startDate: values.start_date,
-  endDate: values.end_date,
-  granularity: values.granularity,
-})
-
 export const metricsEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/metrics',
-    id: 'readTenantMetrics',
+  endpoint('readTenantMetrics', 'get', '/tenants/{tenant_id}/metrics', {
     summary: 'Read requests, errors and latencies of a tenant, for periods with calls',
     action: 'control.metrics.read',
     query,
     success: { description: 'The metrics', schema: shownMetrics },
     run: async ({ tx, tenant, query: values }) => ({
-      body: { metrics: await metricsOf(tx, { tenantId: tenant!.id }, queryOf(values)) },
+      body: { metrics: await metricsOf(tx, { tenantId: tenant!.id }, camelCased(values)) },
     }),
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/apis/{api_id}/metrics',
-    id: 'readApiMetrics',
+  endpoint('readApiMetrics', 'get', '/tenants/{tenant_id}/apis/{api_id}/metrics', {
     summary: 'Read requests, errors and latencies of an API, for periods with calls',
     action: 'control.metrics.read',
     query,
@@ -77,7 +66,7 @@ export const metricsEndpoints: readonly Endpoint[] = [
     async run({ tx, tenant, params, query: values }) {
       const api = await findApi(tx, params.api_id!)
       return {
-        body: { metrics: await metricsOf(tx, { tenantId: tenant!.id, apiId: api.id }, queryOf(values)) },
+        body: { metrics: await metricsOf(tx, { tenantId: tenant!.id, apiId: api.id }, camelCased(values)) },
       }
     },
   }),

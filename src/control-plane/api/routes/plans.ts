@@ -39,10 +39,7 @@ function shown(plan: PlanRecord) {
 }
 
 export const planEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'post',
-    path: '/plans',
-    id: 'createPlan',
+  endpoint('createPlan', 'post', '/plans', {
     summary: 'Create a plan: global, or of a tenant',
     action: 'control.plans.create',
     reach: 'caller',
@@ -66,10 +63,7 @@ export const planEndpoints: readonly Endpoint[] = [
       return { ...shown(plan), location: `/plans/${plan.id}` }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/plans',
-    id: 'listPlans',
+  endpoint('listPlans', 'get', '/plans', {
     summary: 'List the global plans and those of the tenants the caller acts for',
     action: 'control.plans.list',
     reach: 'caller',
@@ -79,10 +73,7 @@ export const planEndpoints: readonly Endpoint[] = [
       return { body: envelope(await tx.plans.list({ q: query.q }, query), query, showPlan) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/plans/{plan}',
-    id: 'readPlan',
+  endpoint('readPlan', 'get', '/plans/{plan}', {
     summary: 'Read a plan by id or slug',
     action: 'control.plans.read',
     reach: 'caller',
@@ -91,10 +82,7 @@ export const planEndpoints: readonly Endpoint[] = [
       return shown(found(await lookUpPlan(tx, params.plan!), 'plan'))
     },
   }),
-  endpoint({
-    method: 'patch',
-    path: '/plans/{plan}',
-    id: 'updatePlan',
+  endpoint('updatePlan', 'patch', '/plans/{plan}', {
     summary: 'Change a plan',
     action: 'control.plans.update',
     reach: 'caller',
@@ -107,10 +95,7 @@ export const planEndpoints: readonly Endpoint[] = [
       return shown(await patchPlan(tx, params.plan!, planFields(body), ifMatch))
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: '/plans/{plan}',
-    id: 'deletePlan',
+  endpoint('deletePlan', 'delete', '/plans/{plan}', {
     summary: 'Delete a plan that is not in use',
     action: 'control.plans.delete',
     reach: 'caller',

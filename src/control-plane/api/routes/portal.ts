@@ -3,6 +3,7 @@ import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { shownPortalApi, showPortalApi } from '../schemas/api.ts'
 import { listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
+import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { listApis, tenantNames } from './apis.ts'
 
@@ -11,10 +12,7 @@ const endpoint = tagged('portal')
 const OFFERED = ['active', 'deprecated'] as const
 
 export const portalEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'get',
-    path: '/portal/apis',
-    id: 'listPortalApis',
+  endpoint('listPortalApis', 'get', '/portal/apis', {
     summary: 'Search the catalog',
     action: 'control.portal.list',
     reach: 'caller',
@@ -24,20 +22,11 @@ export const portalEndpoints: readonly Endpoint[] = [
       schema: listOf(shownPortalApi, 'PortalApiList'),
     },
     async run({ tx, query, services }) {
-      const filter = {
-        q: query.q,
-        status: query.status,
-        tenantId: query.tenant_id,
-        portalVisibility: true,
-        offered: true,
-      }
+      const filter = { ...camelCased(query), portalVisibility: true, offered: true }
       return { body: await listApis(tx, filter, query, services.gatewayUrl, showPortalApi) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/portal/apis/{api_id}',
-    id: 'readPortalApi',
+  endpoint('readPortalApi', 'get', '/portal/apis/{api_id}', {
     summary: 'Read an API of the catalog with its document',
     action: 'control.portal.read',
     reach: 'caller',
@@ -46,12 +35,8 @@ export const portalEndpoints: readonly Endpoint[] = [
       const api = await tx.apis.find(params.api_id!)
       if (api === undefined || !api.portalVisibility || api.status === 'retired') throw notFound('API')
       const names = await tenantNames(tx, [api])
-      const options = {
-        tenantName: names.get(api.tenantId)!,
-        gatewayUrl: services.gatewayUrl,
-        withSpec: true,
-      }
-      return { body: showPortalApi(api, options) }
+      const tenantName = names.get(api.tenantId)!
+      return { body: showPortalApi(api, { tenantName, gatewayUrl: services.gatewayUrl, withSpec: true }) }
     },
   }),
 ]

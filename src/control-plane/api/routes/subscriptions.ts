@@ -26,7 +26,7 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 import { limits, showLimits } from '../schemas/plan.ts'
-import { fieldNames, present } from '../schemas/present.ts'
+import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import {
   approveSubscription,
@@ -34,7 +34,6 @@ import {
   requestSubscription,
   revokeSubscription,
 } from '../services/subscriptions.ts'
-import { requireWritable } from '../services/tenants.ts'
 import { currentUsage } from '../services/usage.ts'
 
 const endpoint = tagged('subscription')
@@ -147,10 +146,7 @@ const shownList = listOf(shownSubscription, 'SubscriptionList')
 const ONE = '/tenants/{tenant_id}/subscriptions/{subscription_id}'
 
 export const subscriptionEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'post',
-    path: '/tenants/{tenant_id}/subscriptions',
-    id: 'createSubscription',
+  endpoint('createSubscription', 'post', '/tenants/{tenant_id}/subscriptions', {
     summary: 'Request a subscription to an API',
     action: 'control.subscriptions.create',
     body: newSubscription,
@@ -161,48 +157,33 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
     subject: requestedBy,
     async run({ tx, tenant, body }) {
-      requireWritable(tenant!)
       if (body.ttl !== null && body.expires_at !== null) {
         throw invalidField('ttl', 'must be absent when expires_at is given.')
       }
-      const { subscription, key } = await requestSubscription(tx, tenant!.id, {
-        apiId: body.api_id,
-        plan: body.plan,
-        application: body.application,
-        callbackUrl: body.callback_url,
-        ttlSeconds: body.ttl,
-        expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
-      })
+      const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
+      const { ttl: ttlSeconds, ...fields } = camelCased(body)
+      const request = { ...fields, ttlSeconds, expiresAt }
+      const { subscription, key } = await requestSubscription(tx, tenant!.id, request)
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
       return { ...(await shown(tx, subscription, key)), location }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}/subscriptions',
-    id: 'listTenantSubscriptions',
+  endpoint('listTenantSubscriptions', 'get', '/tenants/{tenant_id}/subscriptions', {
     summary: 'List the subscriptions of a tenant',
     action: 'control.subscriptions.list',
     query: z.object(filters),
     narrowable: true,
     success: { description: 'A page of subscriptions', schema: shownList },
-    run: ({ tx, query, onlyApplication }) =>
-      list(tx, { ...query, apiId: query.api_id, onlyApplication }, query),
+    run: ({ tx, query, onlyApplication }) => list(tx, { ...camelCased(query), onlyApplication }, query),
   }),
-  endpoint({
-    method: 'get',
-    path: ONE,
-    id: 'readSubscription',
+  endpoint('readSubscription', 'get', ONE, {
     summary: 'Read a subscription',
     action: 'control.subscriptions.read',
     success: { description: 'The subscription', schema: shownSubscription },
     subject: ownedBy,
     run: async ({ tx, params }) => shown(tx, await findSubscription(tx, params.subscription_id!)),
   }),
-  endpoint({
-    method: 'post',
-    path: `${ONE}/approve`,
-    id: 'approveSubscription',
+  endpoint('approveSubscription', 'post', `${ONE}/approve`, {
     summary: 'Approve a subscription; its first key is created and shown once',
     action: 'control.subscriptions.approve',
     body: approval,
@@ -212,20 +193,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       description: 'The subscription, with its key when one was created',
       schema: shownSubscription,
     },
-    async run({ tx, tenant, params, body }) {
-      requireWritable(tenant!)
+    async run({ tx, params, body }) {
       const pending = await findSubscription(tx, params.subscription_id!, 'lock')
-      const { subscription, key } = await approveSubscription(tx, pending, {
-        rateLimit: body.rate_limit,
-        quota: body.quota,
-      })
+      const { subscription, key } = await approveSubscription(tx, pending, camelCased(body))
       return shown(tx, subscription, key)
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: ONE,
-    id: 'revokeSubscription',
+  endpoint('revokeSubscription', 'delete', ONE, {
     summary: 'Revoke a subscription and its keys permanently',
     action: 'control.subscriptions.revoke',
     query: z.object({ reason: textField(500).optional() }),
@@ -238,10 +212,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       await revokeSubscription(tx, subscription, body.reason ?? query.reason ?? null)
     },
   }),
-  endpoint({
-    method: 'get',
-    path: `${ONE}/usage`,
-    id: 'readUsage',
+  endpoint('readUsage', 'get', `${ONE}/usage`, {
     summary: 'Read the usage of a subscription in the current month',
     action: 'control.usage.read',
     success: { description: 'The usage', schema: shownUsage },
@@ -260,17 +231,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       return { body }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/subscriptions',
-    id: 'listSubscriptions',
+  endpoint('listSubscriptions', 'get', '/subscriptions', {
     summary: 'List the subscriptions of all tenants the caller acts for',
     action: 'control.subscriptions.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     narrowable: true,
     success: { description: 'A page of subscriptions', schema: shownList },
-    run: ({ tx, query, onlyApplication }) =>
-      list(tx, { ...query, apiId: query.api_id, tenantId: query.tenant_id, onlyApplication }, query),
+    run: ({ tx, query, onlyApplication }) => list(tx, { ...camelCased(query), onlyApplication }, query),
   }),
 ]

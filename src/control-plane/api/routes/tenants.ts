@@ -1,6 +1,6 @@
 /** Routes and schemas of tenants. The rules are in `services/tenants.ts`. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
-import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
+import { TENANT_STATUSES, type Tenant, type TenantSettings, TIERS } from '../../../model/tenant.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import {
   envelope,
@@ -13,7 +13,7 @@ import {
   word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { fieldNames, present } from '../schemas/present.ts'
+import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { createTenant, deleteTenant, patchTenant } from '../services/tenants.ts'
 import type { Services } from '../services.ts'
@@ -85,10 +85,7 @@ function shown(tenant: Tenant, services: Services) {
 const endpoint = tagged('tenant')
 
 export const tenantEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'post',
-    path: '/tenants',
-    id: 'createTenant',
+  endpoint('createTenant', 'post', '/tenants', {
     summary: 'Create a tenant',
     action: 'control.tenants.create',
     reach: 'platform',
@@ -96,15 +93,11 @@ export const tenantEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownTenant),
     success: { description: 'The tenant, still being provisioned', schema: shownTenant },
     async run({ tx, body, services }) {
-      const { name, tier, admin_email = null, region } = body
-      const tenant = await createTenant(tx, { name, tier, adminEmail: admin_email, region })
+      const tenant = await createTenant(tx, { ...camelCased(body), adminEmail: body.admin_email ?? null })
       return { ...shown(tenant, services), location: `/tenants/${tenant.id}` }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants',
-    id: 'listTenants',
+  endpoint('listTenants', 'get', '/tenants', {
     summary: 'List tenants',
     action: 'control.tenants.list',
     reach: 'platform',
@@ -115,10 +108,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
       return { body: envelope(await tx.tenants.list(query, query), query, show) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: '/tenants/{tenant_id}',
-    id: 'readTenant',
+  endpoint('readTenant', 'get', '/tenants/{tenant_id}', {
     summary: 'Read a tenant',
     action: 'control.tenants.read',
     success: { description: 'The tenant', schema: shownTenant },
@@ -126,10 +116,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
       return shown(tenant!, services)
     },
   }),
-  endpoint({
-    method: 'patch',
-    path: '/tenants/{tenant_id}',
-    id: 'updateTenant',
+  endpoint('updateTenant', 'patch', '/tenants/{tenant_id}', {
     summary: 'Change tier, settings or status of a tenant',
     action: 'control.tenants.update',
     body: tenantPatch,
@@ -137,19 +124,11 @@ export const tenantEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed tenant', schema: shownTenant },
     async run({ tx, tenant, body, ifMatch, services }) {
-      const patch = {
-        tier: body.tier,
-        adminEmail: body.admin_email,
-        status: body.status,
-        settings: body.settings && settingsOf(body.settings),
-      }
+      const patch = { ...camelCased(body), settings: body.settings && settingsOf(body.settings) }
       return shown(await patchTenant(tx, tenant!.id, patch, ifMatch), services)
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: '/tenants/{tenant_id}',
-    id: 'deleteTenant',
+  endpoint('deleteTenant', 'delete', '/tenants/{tenant_id}', {
     summary: 'Delete a tenant with everything it owns',
     action: 'control.tenants.delete',
     success: { description: 'The tenant is being deleted, which ends when no gateway serves it' },
@@ -158,11 +137,6 @@ export const tenantEndpoints: readonly Endpoint[] = [
 ]
 
 /** Only the settings in the body: absent ones stay as they are. */
-function settingsOf(given: z.output<typeof settings>) {
-  return {
-    ...(given.rate_limit_multiplier === undefined
-      ? {}
-      : { rateLimitMultiplier: given.rate_limit_multiplier }),
-    ...(given.api_requests_per_hour === undefined ? {} : { apiRequestsPerHour: given.api_requests_per_hour }),
-  }
+function settingsOf(given: z.output<typeof settings>): TenantSettings {
+  return camelCased(given) as TenantSettings
 }

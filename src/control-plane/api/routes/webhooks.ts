@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { invalidField } from '../http/problem.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, word, wordQuery } from '../schemas/fields.ts'
-import { fieldNames } from '../schemas/present.ts'
+import { camelCased, fieldNames } from '../schemas/present.ts'
 import {
   newWebhook,
   showDelivery,
@@ -15,7 +15,6 @@ import {
   webhookPatch,
 } from '../schemas/webhook.ts'
 import { z } from '../schemas/zod.ts'
-import { requireWritable } from '../services/tenants.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -45,28 +44,20 @@ function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
 }
 
 export const webhookEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: 'post',
-    path: ALL,
-    id: 'createWebhook',
+  endpoint('createWebhook', 'post', ALL, {
     summary: 'Create a webhook, which sends events to an address',
     action: 'control.webhooks.create',
     body: newWebhook,
     readOnly: fieldNames(shownWebhook),
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
     async run({ tx, tenant, body, services }) {
-      requireWritable(tenant!)
       requireHttps(body.url, services)
-      const { url, events, enabled, custom_headers: customHeaders } = body
-      const fields = { url, events, enabled, customHeaders }
-      const webhook = await createWebhook(tx, tenant!.id, fields, body.secret)
+      const { secret, ...fields } = camelCased(body)
+      const webhook = await createWebhook(tx, tenant!.id, fields, secret)
       return { ...shown(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: ALL,
-    id: 'listWebhooks',
+  endpoint('listWebhooks', 'get', ALL, {
     summary: 'List the webhooks of a tenant',
     action: 'control.webhooks.list',
     query: z.object({ ...pageQuery, q, enabled: booleanQuery.optional() }),
@@ -76,59 +67,41 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { body: envelope(found, query, showWebhook) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: ONE,
-    id: 'readWebhook',
+  endpoint('readWebhook', 'get', ONE, {
     summary: 'Read a webhook',
     action: 'control.webhooks.read',
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
     run: async ({ tx, params }) => shown(await findWebhook(tx, params.webhook_id!)),
   }),
-  endpoint({
-    method: 'patch',
-    path: ONE,
-    id: 'updateWebhook',
+  endpoint('updateWebhook', 'patch', ONE, {
     summary: 'Change a webhook; a replaced secret signs too for 24 hours',
     action: 'control.webhooks.update',
     body: webhookPatch,
     readOnly: fieldNames(shownWebhook),
     preconditions: true,
     success: { description: 'The changed webhook', schema: shownWebhook },
-    async run({ tx, tenant, params, body, ifMatch, services }) {
-      requireWritable(tenant!)
+    async run({ tx, params, body, ifMatch, services }) {
       requireHttps(body.url, services)
-      const { url, events, enabled, custom_headers: customHeaders } = body
-      const patch = { url, events, enabled, customHeaders }
-      return shown(await patchWebhook(tx, params.webhook_id!, patch, body.secret, ifMatch))
+      const { secret, ...patch } = camelCased(body)
+      return shown(await patchWebhook(tx, params.webhook_id!, patch, secret, ifMatch))
     },
   }),
-  endpoint({
-    method: 'delete',
-    path: ONE,
-    id: 'deleteWebhook',
+  endpoint('deleteWebhook', 'delete', ONE, {
     summary: 'Delete a webhook with its deliveries',
     action: 'control.webhooks.delete',
     success: { description: 'The webhook is deleted' },
     run: ({ tx, params }) => deleteWebhook(tx, params.webhook_id!),
   }),
-  endpoint({
-    method: 'post',
-    path: `${ONE}/test`,
-    id: 'testWebhook',
+  endpoint('testWebhook', 'post', `${ONE}/test`, {
     summary: 'Send a delivery with sample values',
     action: 'control.webhooks.test',
     body: testRequest,
     success: { status: 202, description: 'The pending delivery', schema: shownDelivery },
-    async run({ tx, tenant, params, body }) {
-      requireWritable(tenant!)
+    async run({ tx, params, body }) {
       return { body: showDelivery(await sendTest(tx, params.webhook_id!, body.event_type)) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: DELIVERIES,
-    id: 'listDeliveries',
+  endpoint('listDeliveries', 'get', DELIVERIES, {
     summary: 'List the deliveries of a webhook, newest first',
     action: 'control.deliveries.list',
     query: z.object({
@@ -145,10 +118,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { body: envelope(await tx.deliveries.list(webhook.id, query, query), query, showDelivery) }
     },
   }),
-  endpoint({
-    method: 'get',
-    path: `${DELIVERIES}/{delivery_id}`,
-    id: 'readDelivery',
+  endpoint('readDelivery', 'get', `${DELIVERIES}/{delivery_id}`, {
     summary: 'Read a delivery',
     action: 'control.deliveries.read',
     success: { description: 'The delivery', schema: shownDelivery },
@@ -157,15 +127,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { body: showDelivery(delivery) }
     },
   }),
-  endpoint({
-    method: 'post',
-    path: `${DELIVERIES}/{delivery_id}/retry`,
-    id: 'retryDelivery',
+  endpoint('retryDelivery', 'post', `${DELIVERIES}/{delivery_id}/retry`, {
     summary: 'Retry a failed delivery',
     action: 'control.deliveries.retry',
     success: { status: 202, description: 'The delivery, pending again', schema: shownDelivery },
-    async run({ tx, tenant, params }) {
-      requireWritable(tenant!)
+    async run({ tx, params }) {
       return { body: showDelivery(await retryFailed(tx, params.webhook_id!, params.delivery_id!)) }
     },
   }),

@@ -1,4 +1,4 @@
-/** Turns a record into its JSON representation, with the fields and in the order of the schema. It validates nothing. */
+/** Turns records into their JSON representation and parsed JSON into the names of the model. It validates nothing. */
 import type { z } from 'zod'
 
 type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -15,10 +15,22 @@ export function present<Shape extends z.ZodRawShape>(
 ): { readonly [Name in keyof Shape & string]: unknown } {
   const values = record as { readonly [name: string]: unknown }
   const fields = Object.keys(schema.shape).map(name => {
-    const value = values[name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
+    const value = values[camelCase(name)]
     return [name, value instanceof Date ? value.toISOString() : value]
   })
   return Object.fromEntries(fields)
+}
+
+/** The values under their names in the model; only the first level is renamed. */
+export function camelCased<Values extends object>(
+  values: Values,
+): { readonly [Name in keyof Values as CamelCase<Name & string>]: Values[Name] } {
+  const entries = Object.entries(values).map(([name, value]) => [camelCase(name), value])
+  return Object.fromEntries(entries) as { [Name in keyof Values as CamelCase<Name & string>]: Values[Name] }
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** Names of the fields in responses; those that the schema of a request lacks are read-only. */

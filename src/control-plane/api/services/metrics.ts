@@ -23,8 +23,8 @@ export interface MetricsRow {
 
 interface MetricsQuery {
   /** UTC, `YYYY-MM-DD`; both days are included. */
-  readonly startDate: string | undefined
-  readonly endDate: string | undefined
+  readonly startDate?: string | undefined
+  readonly endDate?: string | undefined
   readonly granularity: Granularity
 }
 

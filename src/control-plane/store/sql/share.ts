@@ -20,12 +20,10 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
         .select(['id', 'name', 'status'])
         .orderBy('id')
         .execute()
-      const mine = inScope(scope, sql.ref('tenant_id'))
-      const wanted = of('tenant_id', tenantIds)
+      const wanted = sql<boolean>`${inScope(scope, sql.ref('tenant_id'))} and ${of('tenant_id', tenantIds)}`
       const plans = await db
         .selectFrom('plans')
         .where('tenantId', 'is not', null)
-        .where(mine)
         .where(wanted)
         .selectAll()
         .orderBy('id')
@@ -34,7 +32,6 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
         .selectFrom('apis')
         .where('deletedAt', 'is', null)
         .where('status', '!=', 'retired')
-        .where(mine)
         .where(wanted)
         .select(['id', 'tenantId', 'path', 'upstreamUrl', 'authRequired', 'requestsPerHour', 'revision'])
         .select(sql<boolean>`spec is not null`.as('hasSpec'))
@@ -43,7 +40,6 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
       const subscriptions = await db
         .selectFrom('subscriptions')
         .where('status', '=', 'approved')
-        .where(mine)
         .where(wanted)
         .select(['id', 'tenantId', 'apiId', 'application', 'plan', 'rateLimit', 'quota', 'expiresAt'])
         .orderBy('id')
@@ -51,25 +47,14 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
       const keys = await db
         .selectFrom('apiKeys')
         .where('revokedAt', 'is', null)
-        .where(mine)
         .where(wanted)
-        .select([
-          'id',
-          'tenantId',
-          'subscriptionId',
-          'prefix',
-          'hash',
-          'expiresAt',
-          'previousPrefix',
-          'previousHash',
-          'previousExpiresAt',
-        ])
+        .select(['id', 'tenantId', 'subscriptionId', 'prefix', 'hash', 'expiresAt'])
+        .select(['previousPrefix', 'previousHash', 'previousExpiresAt'])
         .orderBy('id')
         .execute()
       const consumers = await db
         .selectFrom('consumers')
         .where(eb => eb.or([eb('plan', 'is not', null), eb('status', '=', 'blocked')]))
-        .where(mine)
         .where(wanted)
         .select(['tenantId', 'subject', 'plan', 'status'])
         .orderBy('subject')

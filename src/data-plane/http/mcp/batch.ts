@@ -35,17 +35,6 @@ export async function postBatch(
     const { refusal } = await authenticated(parts.gateway, call, snapshot, session)
     if (refusal !== undefined) return replyRefused(parts.gateway, call, refusal)
   }
-  return runBatch(parts, legacy, call, snapshot, session, items)
-}
-
-async function runBatch(
-  parts: McpParts,
-  legacy: LegacyCalls,
-  call: Call,
-  snapshot: Snapshot,
-  session: Session | undefined,
-  items: readonly unknown[],
-): Promise<void> {
   if (items.length === 0) return badRequest(call, null, 'A batch must not be empty.')
   if (items.length > MAX_BATCH) return badRequest(call, null, `A batch holds at most ${MAX_BATCH} messages.`)
   const header = call.request.header('mcp-protocol-version')

@@ -68,23 +68,11 @@ export class Dispatcher {
       case 'tools/call':
         return this.#toolsCall(request, conversation, writer)
       case 'resources/list':
-        return this.#emptyList(
-          request,
-          conversation,
-          writer,
-          { action: 'resources.list' },
-          '{"resources":[]}',
-        )
+        return this.#emptyList(request, conversation, writer, 'resources.list', 'resources')
       case 'resources/templates/list':
-        return this.#emptyList(
-          request,
-          conversation,
-          writer,
-          { action: 'resources.list' },
-          '{"resourceTemplates":[]}',
-        )
+        return this.#emptyList(request, conversation, writer, 'resources.list', 'resourceTemplates')
       case 'prompts/list':
-        return this.#emptyList(request, conversation, writer, { action: 'prompts.list' }, '{"prompts":[]}')
+        return this.#emptyList(request, conversation, writer, 'prompts.list', 'prompts')
       case 'resources/read':
         return isModernVersion(conversation.version)
           ? fault(request.id, INVALID_PARAMS, 'Resource not found.', { uri: request.params.uri })
@@ -171,10 +159,12 @@ export class Dispatcher {
     request: RpcRequest,
     conversation: Conversation,
     writer: ResultWriter,
-    operation: Operation,
-    resultJson: string,
+    action: 'resources.list' | 'prompts.list',
+    field: string,
   ): RpcOutcome {
-    return this.#run(request.id, conversation, writer, operation, () => writer.list(request.id, resultJson))
+    return this.#run(request.id, conversation, writer, { action }, () =>
+      writer.list(request.id, `{"${field}":[]}`),
+    )
   }
 
   #run(

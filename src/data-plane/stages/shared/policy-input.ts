@@ -10,7 +10,6 @@ const KEY_OF_ACTION = {
   'tools.list': -1,
   'resources.list': -2,
   'prompts.list': -3,
-  'capabilities.read': -4,
   session: -5,
 } as const
 const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8, policy: -9 } as const

@@ -1,8 +1,6 @@
 /** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
 
-import type { Worker } from 'node:worker_threads'
-import { SerialQueue } from '../../async/serial-queue.ts'
-import { startThread } from '../../threads/start-thread.ts'
+import { JobWorker, type WorkerJob } from '../../threads/job-worker.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { TrialJob, TrialMessage } from './trial-worker.ts'
 
@@ -29,75 +27,36 @@ const START_MS = 60_000
 
 /** One worker, one bundle at a time. */
 export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleTrial {
-  let worker: Worker | undefined
-  let idle: NodeJS.Timeout | undefined
-  const queue = new SerialQueue()
-
-  async function end(): Promise<void> {
-    const ending = worker
-    worker = undefined
-    await ending?.terminate()
-  }
-
-  async function tryOne(job: TrialJob): Promise<void> {
-    clearTimeout(idle)
-    worker ??= startWorker(limits)
-    const outcome = await runIn(worker, job, limits)
-    if (outcome.broken) await end()
-    else {
-      idle = setTimeout(() => void end(), limits.idleMs)
-      idle.unref()
-    }
-    if (outcome.fault !== '') throw new Error(outcome.fault)
-  }
-
+  const worker = new JobWorker(
+    new URL('./trial-worker.ts', import.meta.url),
+    { maxOldGenerationSizeMb: limits.maxHeapMb },
+    limits.idleMs,
+  )
   return {
-    run(bundle, inputs) {
+    async run(bundle, inputs) {
       const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs }
-      return queue.run(() => tryOne(job))
+      const fault = await worker.run(trial(job, limits))
+      if (fault !== '') throw new Error(fault)
     },
-    async close() {
-      clearTimeout(idle)
-      await end()
-    },
+    close: () => worker.close(),
   }
 }
 
-function startWorker(limits: TrialLimits): Worker {
-  const options = { resourceLimits: { maxOldGenerationSizeMb: limits.maxHeapMb }, env: {} }
-  const worker = startThread(new URL('./trial-worker.ts', import.meta.url), options)
-  worker.unref()
-  return worker
-}
-
-interface Ran {
-  /** '' when nothing is wrong. */
-  readonly fault: string
-  /** The worker must not be used again. */
-  readonly broken: boolean
-}
-
-function runIn(worker: Worker, job: TrialJob, { timeoutMs }: TrialLimits): Promise<Ran> {
-  return new Promise(resolve => {
-    const finish = (fault: string, broken: boolean): void => {
-      clearTimeout(timer)
-      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
-      worker.unref()
-      resolve({ fault, broken })
-    }
-    const onMessage = (message: TrialMessage): void => {
-      if (message.kind === 'done') return finish(message.fault, false)
-      clearTimeout(timer)
-      timer = setTimeout(tooLong, timeoutMs)
-    }
-    const onError = (error: Error): void =>
-      finish(`the policy bundle cannot be used: it broke its trial (${error.message.slice(0, 200)})`, true)
-    const onExit = (): void => finish('the policy bundle cannot be used: its trial ended unexpectedly', true)
-    const tooLong = (): void =>
-      finish(`the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`, true)
-    let timer = setTimeout(tooLong, START_MS + timeoutMs)
-    worker.ref()
-    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
-    worker.postMessage(job)
-  })
+/** Its result is what is wrong with the bundle, or ''. */
+function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessage, string> {
+  return {
+    message: job,
+    timeoutMs: START_MS + timeoutMs,
+    receive(message, running) {
+      if (message.kind === 'done') return message.fault
+      running.restartTimeout(timeoutMs)
+      return undefined
+    },
+    fail(reason) {
+      if (reason === 'exit') return 'the policy bundle cannot be used: its trial ended unexpectedly'
+      if (reason === 'timeout')
+        return `the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`
+      return `the policy bundle cannot be used: it broke its trial (${reason.message.slice(0, 200)})`
+    },
+  }
 }

@@ -66,7 +66,6 @@ describe('refusals', () => {
     ['token_missing', 401],
     ['insufficient_scope', 403],
     ['session_not_found', 404],
-    ['draining', 503],
     ['not_ready', 503],
     ['policy_denied', 200],
     ['quota_exceeded', 200],
@@ -95,13 +94,7 @@ describe('refusals', () => {
         'upstream_unavailable',
       ]),
     )
-    for (const reason of [
-      'draining',
-      'not_ready',
-      'insufficient_scope',
-      'token_missing',
-      'session_not_found',
-    ])
+    for (const reason of ['not_ready', 'insufficient_scope', 'token_missing', 'session_not_found'])
       expect(results).not.toContain(reason)
   })
 

@@ -1,0 +1,96 @@
+/** One worker thread that runs one job at a time, with limits on time and memory, and ends when it is idle. It knows no job. */
+import type { ResourceLimits, Transferable, Worker } from 'node:worker_threads'
+import { SerialQueue } from '../async/serial-queue.ts'
+import { startThread } from './start-thread.ts'
+
+/** What a job does with the messages of its worker. */
+export interface WorkerJob<Message, Result> {
+  readonly message: unknown
+  readonly transfer?: readonly Transferable[]
+  readonly timeoutMs: number
+  /** @returns the result once the worker is done; until then messages may be posted and the time-out restarted */
+  receive(message: Message, running: RunningJob): Result | undefined
+  /** The result of a job whose worker is ended: it threw, exited (`exit`) or took too long (`timeout`). */
+  fail(reason: Error | 'exit' | 'timeout'): Result
+}
+
+export interface RunningJob {
+  post(message: unknown): void
+  restartTimeout(timeoutMs: number): void
+}
+
+export class JobWorker {
+  readonly #file: URL
+  readonly #resourceLimits: ResourceLimits
+  readonly #idleMs: number
+  readonly #queue = new SerialQueue()
+  #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  /** @param idleMs after which an idle worker ends */
+  constructor(file: URL, resourceLimits: ResourceLimits, idleMs: number) {
+    this.#file = file
+    this.#resourceLimits = resourceLimits
+    this.#idleMs = idleMs
+  }
+
+  /** Never rejects, unless the job throws. */
+  run<Message, Result>(job: WorkerJob<Message, Result>): Promise<Result> {
+    return this.#queue.run(() => this.#run(job))
+  }
+
+  /** Ends the worker; a running job fails. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle)
+    await this.#end()
+    await this.#queue.drain()
+  }
+
+  async #end(): Promise<void> {
+    const ending = this.#worker
+    this.#worker = undefined
+    await ending?.terminate()
+  }
+
+  async #run<Message, Result>(job: WorkerJob<Message, Result>): Promise<Result> {
+    clearTimeout(this.#idle)
+    // the worker does not need the settings and secrets of the process
+    this.#worker ??= startThread(this.#file, { resourceLimits: this.#resourceLimits, env: {} })
+    const { result, broken } = await runIn(this.#worker, job)
+    if (broken) await this.#end()
+    else this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref()
+    return result
+  }
+}
+
+/** `broken`: the worker must not be used again. */
+function runIn<Message, Result>(
+  worker: Worker,
+  job: WorkerJob<Message, Result>,
+): Promise<{ readonly result: Result; readonly broken: boolean }> {
+  return new Promise(resolve => {
+    const finish = (result: Result, broken: boolean): void => {
+      clearTimeout(timer)
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit).unref()
+      resolve({ result, broken })
+    }
+    const onError = (error: Error): void => finish(job.fail(error), true)
+    const onExit = (): void => finish(job.fail('exit'), true)
+    const onTimeout = (): void => finish(job.fail('timeout'), true)
+    const running: RunningJob = {
+      post: message => worker.postMessage(message),
+      restartTimeout(timeoutMs) {
+        clearTimeout(timer)
+        timer = setTimeout(onTimeout, timeoutMs)
+      },
+    }
+    const onMessage = (message: Message): void => {
+      const result = job.receive(message, running)
+      if (result !== undefined) finish(result, false)
+    }
+    let timer = setTimeout(onTimeout, job.timeoutMs)
+    worker.ref()
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    worker.postMessage(job.message, [...(job.transfer ?? [])])
+  })
+}
