@@ -25,6 +25,8 @@ export interface Settings extends RoleSettings {
     readonly issuer: string | undefined
     readonly devPort: number
     readonly allowedAudiences: readonly string[]
+    /** How scopes of a token and of its roles combine. */
+    readonly scopes: 'union' | 'intersection'
     /** Used after a registration to make the new client public; both or none. */
     readonly adminClientId: string | undefined
     readonly adminClientSecret: string | undefined
@@ -120,6 +122,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+      scopes: read.oneOf('SCOPES', ['union', 'intersection'], 'union'),
       adminClientId: read.optional('AUTH_ADMIN_CLIENT_ID'),
       adminClientSecret: read.optional('AUTH_ADMIN_CLIENT_SECRET'),
       adminUrl: read.url('AUTH_ADMIN_URL'),

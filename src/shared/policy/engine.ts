@@ -11,6 +11,8 @@ export interface PolicyInput {
       readonly tenant: string | null
       readonly roles: readonly string[]
       readonly scopes: readonly string[]
+      /** Present when token and roles must both grant a scope (`SCOPES=intersection`). */
+      readonly rights?: 'intersection'
     }
   }
   /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `capabilities.read`, `admin`, `proxy`, or a control-plane action. */

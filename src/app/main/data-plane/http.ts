@@ -88,6 +88,7 @@ function openOAuth({ context, gatewayUrl, issuer }: DataPlaneParts): ReturnType<
     issuer: settings.auth.provider === 'none' ? undefined : issuer,
     egress,
     admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
+    guarded: settings.auth.provider === 'embedded',
     log,
   })
 }
