@@ -167,6 +167,19 @@ export const REFUSALS = {
     rpcCode: 403,
     message: 'This API needs an approved subscription of the calling application.',
   },
+  tenant_suspended: {
+    error: 'tenant_suspended',
+    status: 403,
+    rpcCode: 403,
+    message:
+      'This tenant is suspended: its tools and APIs cannot be called until an administrator activates it.',
+  },
+  key_of_other_api: {
+    error: 'forbidden',
+    status: 403,
+    rpcCode: 403,
+    message: 'This API key opens only the API that it was created for.',
+  },
   consumer_blocked: { error: 'forbidden', status: 403, rpcCode: 403, message: 'This consumer is blocked.' },
   policy_denied: {
     error: 'forbidden',

@@ -226,6 +226,7 @@ describe('keys', () => {
         expiresAtMs: expected,
         application: 'app',
         tenant: 'acme',
+        apiId: 'api_1',
         subscriptionId: 'sub_1',
         roles: [],
         scopes: ['read', 'execute'],
