@@ -73,6 +73,8 @@ export interface Settings extends RoleSettings {
   readonly maxInFlight: number
   /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
   readonly preAuthRatePerMin: number
+  /** Client registrations per client address and minute; 0: no limit. */
+  readonly registrationRatePerMin: number
   /** Threads that serve calls, where the listener can share its port. */
   readonly workers: number
   readonly metering: MeteringSettings
@@ -172,6 +174,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     telemetry: readTelemetry(read),
     workers: readWorkers(read),
     preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
+    registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {
