@@ -56,6 +56,9 @@ function confinement({ rights, apiId }: Pick<Principal, 'rights' | 'apiId'>): re
 /** The role that may act for every tenant; `policies/toolgate/rules/tenant` names it as well. */
 export const PLATFORM_ADMIN = 'cpi-admin'
 
+/** The role that decides about the applications of its tenant; `policies/toolgate/operations` names it as well. */
+export const TENANT_ADMIN = 'tenant-admin'
+
 /** Whether a scope of the caller may concern every tenant: with the role, or with a token that belongs to no tenant. */
 export function reachesEveryTenant({ kind, tenant, roles }: Principal): boolean {
   return kind === 'token' && (tenant === undefined || roles.includes(PLATFORM_ADMIN))

@@ -1,6 +1,7 @@
 /** Routes of webhooks and their deliveries. The rules are in `services/webhooks.ts`, the schemas in `schemas/webhook.ts`. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
-import type { Webhook } from '../../../model/webhook.ts'
+import { PLATFORM_ADMIN, type Principal, TENANT_ADMIN } from '../../../model/principal.ts'
+import { EVERY_APPLICATION, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { invalidField } from '../http/problem.ts'
@@ -38,6 +39,11 @@ function shown(webhook: Webhook) {
   return { body: showWebhook(webhook), revision: webhook.revision }
 }
 
+/** Whose keys the webhooks of a caller receive: a tenant admin's those of every application, others their own. */
+function keysOf({ consumer, roles }: Principal): string {
+  return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
+}
+
 /** @throws Problem validation_error for plain HTTP in production */
 function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
   if (url === undefined || !httpsOnly || url.startsWith('https:')) return
@@ -54,11 +60,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     body: newWebhook,
     readOnly: fieldNames(shownWebhook),
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
-    async run({ tx, tenant, body, services }) {
+    async run({ tx, tenant, body, principal, services }) {
       requireWritable(tenant!)
       requireHttps(body.url, services)
       const { url, events, enabled, custom_headers: customHeaders } = body
-      const fields = { url, events, enabled, customHeaders }
+      const fields = { url, events, enabled, customHeaders, keysOf: keysOf(principal) }
       const webhook = await createWebhook(tx, tenant!.id, fields, body.secret)
       return { ...shown(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
     },
@@ -95,12 +101,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownWebhook),
     preconditions: true,
     success: { description: 'The changed webhook', schema: shownWebhook },
-    async run({ tx, tenant, params, body, ifMatch, services }) {
+    async run({ tx, tenant, params, body, ifMatch, principal, services }) {
       requireWritable(tenant!)
       requireHttps(body.url, services)
       const { url, events, enabled, custom_headers: customHeaders } = body
       const patch = { url, events, enabled, customHeaders }
-      return shown(await patchWebhook(tx, params.webhook_id!, patch, body.secret, ifMatch))
+      const id = params.webhook_id!
+      return shown(await patchWebhook(tx, id, patch, body.secret, keysOf(principal), ifMatch))
     },
   }),
   endpoint({
