@@ -36,7 +36,7 @@ export function entryOf(
     kept = undefined
     masked = true
   } else if (given !== undefined && keep !== 'all') {
-    const allowed = keep === 'masked' ? undefined : keep
+    const allowed = typeof keep === 'object' ? keep : undefined
     const outcome = maskArguments(given, { allowed, sensitive: sensitiveNames(schema) })
     kept = outcome.value as typeof given
     masked ||= outcome.masked

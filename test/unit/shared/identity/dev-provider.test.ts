@@ -306,7 +306,7 @@ describe('authorization code with PKCE', () => {
     expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read')
   })
 
-  it('gives no registered client an administrative scope, whoever signs in', async () => {
+  it('gives no registered client an administrative scope, for any account', async () => {
     const client = (await register()).body.client_id!
     const { verifier, landed } = await signIn(client, 'openid platform:read platform:admin', 'admin')
     const got = await token({
