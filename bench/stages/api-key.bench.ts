@@ -55,6 +55,7 @@ const recordOf = ({ prefix, hash }: { readonly prefix: string; readonly hash: st
   application: 'app',
   tenant: 'acme',
   subscriptionId: 'sub',
+  apiId: 'api',
   roles: [],
   scopes: ['read'],
 })

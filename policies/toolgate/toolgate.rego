@@ -20,6 +20,7 @@ package toolgate
 #     - resource.properties.annotations.readOnlyHint
 #     - resource.properties.own
 #     - resource.properties.tenant
+#     - subject.properties.rights
 #     - subject.properties.roles
 #     - subject.properties.scopes
 #     - subject.properties.tenant

@@ -25,6 +25,8 @@ export interface Settings extends RoleSettings {
     readonly issuer: string | undefined
     readonly devPort: number
     readonly allowedAudiences: readonly string[]
+    /** How scopes of a token and of its roles combine. */
+    readonly scopes: 'union' | 'intersection'
     /** Used after a registration to make the new client public; both or none. */
     readonly adminClientId: string | undefined
     readonly adminClientSecret: string | undefined
@@ -71,6 +73,8 @@ export interface Settings extends RoleSettings {
   readonly maxInFlight: number
   /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
   readonly preAuthRatePerMin: number
+  /** Client registrations per client address and minute; 0: no limit. */
+  readonly registrationRatePerMin: number
   /** Threads that serve calls, where the listener can share its port. */
   readonly workers: number
   readonly metering: MeteringSettings
@@ -120,6 +124,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+      scopes: read.oneOf('SCOPES', ['union', 'intersection'], 'union'),
       adminClientId: read.optional('AUTH_ADMIN_CLIENT_ID'),
       adminClientSecret: read.optional('AUTH_ADMIN_CLIENT_SECRET'),
       adminUrl: read.url('AUTH_ADMIN_URL'),
@@ -169,6 +174,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     telemetry: readTelemetry(read),
     workers: readWorkers(read),
     preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
+    registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   }
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {

@@ -31,7 +31,11 @@ export interface NewEvent {
   /** Body of the event; of a `subscription.*` event the `data` of a webhook payload. Holds no key and no secret. */
   readonly data: { readonly [field: string]: Json }
   /** Further `data` for receivers of webhooks only, such as a key that is shown once: the log never holds it, a delivery only sealed. */
-  readonly once?: { readonly [field: string]: string }
+  readonly once?: {
+    /** Only its webhooks, and those of tenant admins, receive the values. */
+    readonly application: string
+    readonly data: { readonly [field: string]: string }
+  }
 }
 
 export interface DomainEvent extends Omit<NewEvent, 'once'> {

@@ -13,12 +13,16 @@ export interface Principal {
   readonly roles: readonly string[]
   /** Scopes the token itself carries, `platform:` prefix dropped; sorted, unique. Scopes of roles are added by the policy. */
   readonly scopes: readonly string[]
+  /** `intersection`: token and roles must both grant a scope (`SCOPES`). Absent: either is enough. */
+  readonly rights?: 'intersection'
   /** Set when the credential is a key of this subscription. */
   readonly subscriptionId: string | undefined
+  /** Set when the credential is a key: the only API that it opens. */
+  readonly apiId?: string | undefined
   /** Unix ms after which the credential is no longer valid. */
   readonly expiresAtMs: number
   /**
-   * Callers with the same key see and may do the same: tenant, roles and scopes in canonical form.
+   * Callers with the same key see and may do the same: tenant, roles, scopes in canonical form, how they combine, and the API of a key.
    * Tool lists and decisions are cached under it.
    */
   readonly visibilityKey: string
@@ -36,10 +40,28 @@ export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
     tenant: fields.tenant,
     roles,
     scopes,
+    ...(fields.rights === undefined ? undefined : { rights: fields.rights }),
     subscriptionId: fields.subscriptionId,
+    ...(fields.apiId === undefined ? undefined : { apiId: fields.apiId }),
     expiresAtMs: fields.expiresAtMs,
-    visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes]),
+    visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes, ...confinement(fields)]),
   })
+}
+
+/** What distinguishes callers with the same tenant, roles and scopes; empty for most of them. */
+function confinement({ rights, apiId }: Pick<Principal, 'rights' | 'apiId'>): readonly (string | null)[] {
+  return rights === undefined && apiId === undefined ? [] : [rights ?? null, apiId ?? null]
+}
+
+/** The role that may act for every tenant; `policies/toolgate/rules/tenant` names it as well. */
+export const PLATFORM_ADMIN = 'cpi-admin'
+
+/** The role that decides about the applications of its tenant; `policies/toolgate/operations` names it as well. */
+export const TENANT_ADMIN = 'tenant-admin'
+
+/** Whether a scope of the caller may concern every tenant: with the role, or with a token that belongs to no tenant. */
+export function reachesEveryTenant({ kind, tenant, roles }: Principal): boolean {
+  return kind === 'token' && (tenant === undefined || roles.includes(PLATFORM_ADMIN))
 }
 
 interface Known {

@@ -5,6 +5,17 @@ import type { Json } from './json-schema.ts'
 /** Subscribes to all kinds (docs/reference/events.md, Kinds). */
 export const EVERY_EVENT = '*'
 
+/** In `keysOf`: the keys of every application of the tenant. */
+export const EVERY_APPLICATION = '*'
+
+/** Stands for the value of a custom header outside the sealed column. */
+export const MASKED_HEADER = '[masked]'
+
+/** The names with masked values. */
+export function maskedHeaders(headers: Webhook['customHeaders']): Webhook['customHeaders'] {
+  return Object.fromEntries(Object.keys(headers).map(name => [name, MASKED_HEADER]))
+}
+
 /** How long the secret before the last change still signs beside the new one (docs/reference/events.md, Signatures). */
 export const SECRET_OVERLAP_MS = 24 * 3_600_000
 
@@ -18,7 +29,10 @@ export interface Webhook {
   /** Kinds, or `['*']`; never empty. */
   readonly events: readonly string[]
   readonly enabled: boolean
+  /** To be written: the values. As read: each value masked. */
   readonly customHeaders: { readonly [name: string]: string }
+  /** The application whose keys its deliveries may hold; `EVERY_APPLICATION`: any; null: none. */
+  readonly keysOf: string | null
   /** Without one, deliveries are not signed. */
   readonly hasSecret: boolean
   /** Counts the changes; the ETag. */

@@ -10,6 +10,7 @@ beforeAll(async () => {
   gateway = await deploy({
     SSE_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8',
     PRE_AUTH_RATE_PER_MIN: String(PER_MINUTE),
+    REGISTRATION_RATE_PER_MIN: '2',
     TEST_HOOKS: '1',
   })
   admin = await gateway.token('demo-admin')
@@ -83,11 +84,6 @@ describe('what counts', () => {
       (address: string) => get('/.well-known/oauth-protected-resource', address),
     ],
     [
-      'registrations',
-      '192.0.2.6',
-      (address: string) => gateway.post('/oauth/register', {}, undefined, from(address)),
-    ],
-    [
       'failed token requests',
       '192.0.2.7',
       async (address: string) =>
@@ -125,4 +121,19 @@ it('does not limit loopback or trusted addresses', async () => {
 it('counts the refused requests', async () => {
   const text = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
   expect(Number(/^platform_attempts_refused_total (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
+})
+
+describe('an address that registers clients', () => {
+  const register = (address: string) =>
+    gateway.post('/oauth/register', { redirect_uris: ['https://a.example/cb'] }, undefined, from(address))
+
+  it('is refused beyond its own bound, which is smaller, and affects neither its calls nor other addresses', async () => {
+    const address = '192.0.2.77'
+    expect(await times(2, () => register(address))).toEqual([201, 201])
+    const refused = await register(address)
+    expect([refused.status, refused.json.error]).toEqual([429, 'temporarily_unavailable'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await list(address, admin)).status).toBe(200)
+    expect((await register('192.0.2.78')).status).toBe(201)
+  })
 })

@@ -32,7 +32,13 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
       for (const tenant of [a, b]) {
         await tx.tenants.insert(tenant)
         await tx.apis.insert(anApi(tenant.id, NOW))
-        const fields = { url: 'https://x.example', events: ['*'], enabled: true, customHeaders: {} }
+        const fields = {
+          url: 'https://x.example',
+          events: ['*'],
+          enabled: true,
+          customHeaders: {},
+          keysOf: null,
+        }
         const stamps = { revision: 1, createdAt: tx.now, updatedAt: tx.now }
         const id = newId('webhook', NOW)
         await tx.webhooks.insert(

@@ -2,16 +2,42 @@
 # title: Grants of the caller
 # description: |
 #   The scopes of the token and of its roles (`roles/data.yaml`), and the operations that confined roles grant
-#   without a scope (`confined/data.yaml`).
+#   without a scope (`confined/data.yaml`). With `SCOPES=intersection`, a caller with a known role has the scopes that
+#   both token and roles grant.
 package toolgate.granted
 
 # METADATA
 # title: Does the caller have this scope?
 has(scope) if {
 	scope in input.subject.properties.scopes
+	not _withheld(scope)
 } else if {
+	not _both_must_grant
+	_by_role(scope)
+}
+
+# METADATA
+# title: Scopes that would lift a denial
+# description: Those that are needed; none when the caller's roles withhold one, because no token could bring it.
+obtainable(needed) := needed if {
+	every scope in needed { not _withheld(scope) }
+} else := []
+
+_withheld(scope) if {
+	_both_must_grant
+	not _by_role(scope)
+}
+
+_by_role(scope) if {
 	some role in input.subject.properties.roles
 	scope in data.toolgate.roles[role]
+}
+
+# a caller without a known role keeps the scopes of the token
+_both_must_grant if {
+	input.subject.properties.rights == "intersection"
+	some role in input.subject.properties.roles
+	data.toolgate.roles[role]
 }
 
 # METADATA

@@ -12,7 +12,7 @@ test_every_operation_needs_a_scope if {
 }
 
 test_every_scope_is_brought_by_some_role if {
-	every field in ["all", "any", "shared", "every_tenant"] {
+	every field in ["all", "any", "shared"] {
 		every needs in data.toolgate.operations {
 			every scope in object.get(needs, field, []) { scope in _scopes }
 		}

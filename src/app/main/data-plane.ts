@@ -16,7 +16,7 @@ import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { Drain } from './data-plane/drain.ts'
-import { openAttemptLimit, openHttp } from './data-plane/http.ts'
+import { openAttemptLimits, openHttp } from './data-plane/http.ts'
 import { registerMetrics } from './data-plane/metrics.ts'
 import type { DataPlaneParts } from './data-plane/parts.ts'
 import { openPipeline } from './data-plane/pipeline.ts'
@@ -54,7 +54,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
-  const attempts = openAttemptLimit(context, kernel)
+  const limits = openAttemptLimits(context, kernel)
   const gateway: GatewayParts = {
     pipeline,
     snapshot: () => {
@@ -65,7 +65,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     keysReady: () => tokens.ready,
     draining: () => drain.started,
     sessions,
-    attempts,
+    ...limits,
     url: plane.gatewayUrl,
     name: 'toolgate',
     version: VERSION,
@@ -88,7 +88,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
   server.handle(router.handler)
-  registerMetrics(context, { snapshot, results, policy, mcp, admission, attempts })
+  registerMetrics(context, { snapshot, results, policy, mcp, admission, attempts: limits.attempts })
   showSessions(context, sessions)
 
   return {

@@ -29,6 +29,7 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
     audiences: settings.auth.allowedAudiences,
     resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
     fetchJson: fetchJsonOver(egress),
+    rights: settings.auth.scopes === 'intersection' ? 'intersection' : undefined,
     log,
   })
   tokens.start()

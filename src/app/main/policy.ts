@@ -109,7 +109,7 @@ function openRecorder(
   { settings, log, closers, metrics }: AppContext,
   also: NonNullable<RecorderOptions['also']> = () => {},
 ): DecisionRecorder {
-  const { keep, sampleAllowed } = settings.policy.decisionLog
+  const { keep, allowed, sampleAllowed } = settings.policy.decisionLog
   const dir = join(settings.dataDir, 'decisions')
   const file = keep === 'off' ? undefined : createDecisionLog({ dir, thread: threadId, log })
   if (file !== undefined) closers.add('decision log', () => file.close())
@@ -118,7 +118,7 @@ function openRecorder(
     log: file,
     dir,
     sampleAllowed: keep === 'off' ? 0 : sampleAllowed,
-    keepArguments: keep === 'off' ? 'masked' : keep,
+    keepArguments: keep === 'off' ? 'masked' : keep === 'allowed' ? new Set(allowed) : keep,
     also,
   })
 }

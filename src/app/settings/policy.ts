@@ -17,7 +17,9 @@ export interface PolicySettings {
   /** Promotion is refused with more flips of the candidate. */
   readonly maxFlips: number
   readonly decisionLog: {
-    readonly keep: 'masked' | 'all' | 'none' | 'off'
+    readonly keep: 'masked' | 'allowed' | 'all' | 'none' | 'off'
+    /** With `allowed`: the only names of arguments that are kept. */
+    readonly allowed: readonly string[]
     /** Of the allowed decisions, 0 to 1. */
     readonly sampleAllowed: number
   }
@@ -34,7 +36,8 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
     shadow: read.optional('POLICY_SHADOW'),
     maxFlips: read.integer('POLICY_MAX_FLIPS', 0, 0, 1_000_000_000),
     decisionLog: {
-      keep: read.oneOf('DECISION_LOG', ['masked', 'all', 'none', 'off'], 'masked'),
+      keep: read.oneOf('DECISION_LOG', ['masked', 'allowed', 'all', 'none', 'off'], 'masked'),
+      allowed: read.list('DECISION_LOG_ALLOW', ''),
       sampleAllowed: read.integer('DECISION_LOG_PERCENT', production ? 1 : 100, 0, 100) / 100,
     },
   }

@@ -70,6 +70,8 @@ export function copyKeywords(
   const description = describe(node)
   if (description !== '') out.description = description
   if (own(node, 'deprecated') === true) out.deprecated = true
+  // the decision log masks such values; the vendor keyword itself is not passed on to clients
+  if (own(node, 'writeOnly') === true || own(node, 'x-sensitive') === true) out.writeOnly = true
   copyValues(node, out, types)
   copyBounds(node, out)
   for (const keyword of ['format', 'contentEncoding', 'contentMediaType'] as const) {

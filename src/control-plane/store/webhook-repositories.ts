@@ -15,15 +15,22 @@ interface NewSecret {
   readonly previousUntil: Date
 }
 
-/** No method returns a secret: only claimed deliveries contain them. */
+/** No method returns a secret or the value of a header: only claimed deliveries contain them. */
 export interface WebhookRepository {
   /** @param secret undefined: deliveries are not signed */
   insert(webhook: Webhook, secret: string | undefined): Promise<void>
   find(id: string, locking?: Locking): Promise<Webhook | undefined>
   list(filter: WebhookFilter, page: PageRequest): Promise<ListPage<Webhook>>
   count(): Promise<number>
-  /** Increments `revision`, sets `updatedAt` and returns the changed row. */
-  update(webhook: Webhook, change?: NewSecret): Promise<Webhook>
+  /**
+   * Increments `revision`, sets `updatedAt` and returns the changed row.
+   * @param headers new values; absent: they stay
+   */
+  update(webhook: Webhook, change?: NewSecret, headers?: Webhook['customHeaders']): Promise<Webhook>
+  /** Seals headers that an earlier version has stored in the clear, of at most `limit` webhooks. Returns of how many. */
+  sealHeaders(limit: number): Promise<number>
+  /** Deletes the confidential bodies of the webhook's deliveries: they are sent with their keys masked. */
+  withholdKeys(id: string): Promise<void>
   /** With all its deliveries. */
   remove(id: string): Promise<void>
   /** Ids of enabled webhooks over plain HTTP, at most `limit`. */

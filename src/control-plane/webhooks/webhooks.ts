@@ -28,6 +28,9 @@ export interface Webhooks {
   close(): Promise<void>
 }
 
+/** Headers of an earlier version that are sealed in one transaction. */
+const SEALED_AT_ONCE = 100
+
 /**
  * Starts sending.
  * @throws Error in production when an enabled webhook uses plain HTTP
@@ -35,10 +38,11 @@ export interface Webhooks {
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { store, now, onFault } = options
   if (options.httpsOnly) await refusePlainHttp(store)
+  while ((await store.write(EVERY_TENANT, tx => tx.webhooks.sealHeaders(SEALED_AT_ONCE))) === SEALED_AT_ONCE);
   const foreign = await store.read(EVERY_TENANT, tx => tx.webhooks.sealedElsewhere())
   if (foreign > 0) {
     onFault(
-      `${foreign} webhooks have secrets that were encrypted with another key, so this instance sends none of their deliveries`,
+      `${foreign} webhooks have secrets or headers that were encrypted with another key, so this instance sends none of their deliveries`,
       new Error('give every control-plane instance the same SECRETS_KEY, or set those secrets again'),
     )
   }

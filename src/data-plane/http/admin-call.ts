@@ -1,4 +1,5 @@
 /** Runs a request of the admin API through the pipeline before its endpoint. It knows no endpoint. */
+import type { Principal } from '../../model/principal.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { refuse } from '../../shared/call/refusal.ts'
 import type { Operation } from '../pipeline/operation.ts'
@@ -16,13 +17,13 @@ export async function serveAdmin(
   call: Call,
   snapshot: Snapshot,
   resource: AdminResource,
-  respond: () => Promise<void>,
+  respond: (principal: Principal) => Promise<void>,
 ): Promise<void> {
   const operation = { action: 'admin', resource } as const
-  const { final } = await runCall(gateway, snapshot, call, 'admin', operation, new Cancellation())
+  const { final, exchange } = await runCall(gateway, snapshot, call, 'admin', operation, new Cancellation())
   if (final?.kind === 'refusal') return rest.refuse(call, final)
   try {
-    await respond()
+    await respond(exchange.principal!)
   } catch {
     rest.refuse(call, refuse('internal_error'))
   }

@@ -1,4 +1,5 @@
 /** The gateway's admin endpoints (docs/reference/http.md, Administration). Every one runs through the pipeline as action `admin`. */
+import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
@@ -56,15 +57,15 @@ export class Admin {
 
   /** GET /admin/quotas */
   quotas(call: Call, snapshot: Snapshot): void {
-    this.#serve(call, snapshot, 'quotas', async () =>
-      call.respond(200, byConsumer(await this.#statistics(call.receivedAtMs))),
+    this.#serve(call, snapshot, 'quotas', async caller =>
+      call.respond(200, byConsumer(visibleTo(caller, await this.#statistics(call.receivedAtMs)))),
     )
   }
 
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
-    this.#serve(call, snapshot, 'quotas', async () => {
-      const found = byConsumer(await this.#statistics(call.receivedAtMs)).find(
+    this.#serve(call, snapshot, 'quotas', async caller => {
+      const found = byConsumer(visibleTo(caller, await this.#statistics(call.receivedAtMs))).find(
         row => row.consumer_id === consumerId,
       )
       if (found === undefined) this.#unknown(call, consumerId)
@@ -72,11 +73,11 @@ export class Admin {
     })
   }
 
-  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, in all tenants and subscriptions. */
+  /** POST /admin/quotas/{consumer_id}/reset: every counter of the consumer, in all tenants that the caller reaches. */
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
     ignoreBody(this.#gateway, call)
-    this.#serve(call, snapshot, 'quotas', async () => {
-      const keys = (await this.#parts.quota.statistics())
+    this.#serve(call, snapshot, 'quotas', async caller => {
+      const keys = visibleTo(caller, await this.#parts.quota.statistics())
         .map(row => row.key)
         .filter(key => consumerOf(key) === consumerId)
       if (keys.length === 0) return this.#unknown(call, consumerId)
@@ -84,8 +85,9 @@ export class Admin {
       this.#cached = undefined
       call.respond(
         200,
-        byConsumer(await this.#parts.quota.statistics()).find(row => row.consumer_id === consumerId) ??
-          emptyRow(consumerId),
+        byConsumer(visibleTo(caller, await this.#parts.quota.statistics())).find(
+          row => row.consumer_id === consumerId,
+        ) ?? emptyRow(consumerId),
       )
     })
   }
@@ -125,7 +127,12 @@ export class Admin {
     return rows
   }
 
-  #serve(call: Call, snapshot: Snapshot, resource: AdminResource, respond: () => Promise<void>): void {
+  #serve(
+    call: Call,
+    snapshot: Snapshot,
+    resource: AdminResource,
+    respond: (caller: Principal) => Promise<void>,
+  ): void {
     void serveAdmin(this.#gateway, this.#rest, call, snapshot, resource, respond)
   }
 
@@ -150,6 +157,12 @@ function emptyRow(consumer_id: string): ConsumerStatistics {
     monthly_limit: 0,
     monthly_remaining: 0,
   }
+}
+
+/** The counters that belong to the caller's tenant; all of them for a caller who reaches every tenant. */
+function visibleTo(caller: Principal, rows: readonly QuotaStatistics[]): readonly QuotaStatistics[] {
+  if (reachesEveryTenant(caller)) return rows
+  return rows.filter(row => row.key.startsWith(`${caller.tenant}/`))
 }
 
 /** One row per consumer: counters of its tenants and subscriptions added up. */

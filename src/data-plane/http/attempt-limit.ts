@@ -10,8 +10,11 @@ import type { Final } from '../pipeline/outcome.ts'
 import type { Call } from './call.ts'
 import { trustOf } from './client-address.ts'
 
-/** Buckets of the kernel; addresses whose hashes collide share one. */
-export const ATTEMPT_BUCKETS = 4096
+/** Buckets of the kernel; addresses whose hashes collide share one. The rest of its 4,096 counts registrations. */
+export const ATTEMPT_BUCKETS = 3072
+const REGISTRATION_BUCKETS = 1024
+/** For the limit of client registrations, which leave something behind at the identity provider. */
+export const OF_REGISTRATIONS = { firstBucket: ATTEMPT_BUCKETS, bucketCount: REGISTRATION_BUCKETS } as const
 const MINUTE_MS = 60_000
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
@@ -23,11 +26,15 @@ export interface AttemptLimitOptions {
   /** CIDRs of clients without limit, in addition to loopback addresses. */
   readonly trusted: readonly string[]
   readonly nowMs: () => number
+  /** Which buckets are used; those of attempts when absent. */
+  readonly range?: { readonly firstBucket: number; readonly bucketCount: number }
 }
 
 export class AttemptLimit {
   readonly #options: AttemptLimitOptions
   readonly #isTrusted: (address: string) => boolean
+  readonly #first: number
+  readonly #count: number
   /** Unpredictable, so that no client can choose an address that shares a bucket with a victim. */
   readonly #seed = randomInt(2 ** 32)
   /** From this time on every bucket holds a token, Unix ms. Until a bucket is emptied, `check` costs one comparison. */
@@ -38,15 +45,24 @@ export class AttemptLimit {
   constructor(options: AttemptLimitOptions) {
     this.#options = options
     this.#isTrusted = trustOf([...options.trusted, ...LOOPBACK])
-    const { buckets, perMinute } = options
+    const { buckets, perMinute, range } = options
+    this.#first = range?.firstBucket ?? 0
+    this.#count = range?.bucketCount ?? ATTEMPT_BUCKETS
     if (perMinute === 0) return
     const rate = { tokens: perMinute, periodMs: MINUTE_MS, burst: perMinute }
-    for (let slot = 0; slot < ATTEMPT_BUCKETS; slot++) buckets.setBucketRate(slot, rate)
+    for (let at = 0; at < this.#count; at++) buckets.setBucketRate(this.#first + at, rate)
   }
 
   /** @returns the refusal of a request whose client has used up its attempts */
   check(call: Call): Refusal | undefined {
     return call.receivedAtMs < this.#anyEmptyUntilMs ? this.#checkBucket(call) : undefined
+  }
+
+  /** Counts one attempt, unless there is none left. @returns the refusal then */
+  take(call: Call): Refusal | undefined {
+    const refusal = this.check(call)
+    if (refusal === undefined) this.count(call)
+    return refusal
   }
 
   /** Counts one attempt. */
@@ -84,7 +100,7 @@ export class AttemptLimit {
   #slotOf({ request }: Call): number | undefined {
     const address = this.#options.clientAddress(request)
     if (address === '' || this.#isTrusted(address)) return undefined
-    return hash(networkOf(address), this.#seed) % ATTEMPT_BUCKETS
+    return this.#first + (hash(networkOf(address), this.#seed) % this.#count)
   }
 }
 

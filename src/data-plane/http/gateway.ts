@@ -23,6 +23,8 @@ export interface GatewayParts {
   readonly draining: () => boolean
   readonly sessions: SessionStore
   readonly attempts: AttemptLimit
+  /** Client registrations, with a smaller bound. */
+  readonly registrations: AttemptLimit
   /** Public address without trailing slash. */
   readonly url: string
   readonly name: string

@@ -67,10 +67,7 @@ export interface Router {
 
 export function createRouter(parts: RouterParts): Router {
   const { gateway, cors, rest } = parts
-  const fixed: readonly Route[] = [
-    ...routeTable(parts),
-    ...oauthRoutes(parts.oauth, call => gateway.attempts.count(call)),
-  ]
+  const fixed: readonly Route[] = [...routeTable(parts), ...oauthRoutes(parts.oauth, gateway)]
   let routes = fixed
   let table = parts.matcher(routes)
   let loaded: readonly CompiledApi[] = []

@@ -26,7 +26,7 @@ export class SnapshotCompiler {
   compile(document: SnapshotDocument, policy: PreparedPolicy): Snapshot {
     const { count, byTenant } = this.#tools.index([document.tools, ...controlToolLists(document.control)])
     const shared = byTenant.get(null)!
-    const { apis, apisById, keys, tenantIds } = this.#control.index(document.control)
+    const { apis, apisById, keys, tenantIds, suspended } = this.#control.index(document.control)
     return Object.freeze({
       version: document.version,
       policy,
@@ -38,6 +38,7 @@ export class SnapshotCompiler {
       apiOf: (id: string) => apisById.get(id),
       keyOf: (prefix: string) => keys.get(prefix),
       tenantIdOf: (name: string) => tenantIds.get(name),
+      isSuspended: (tenant: string | undefined) => tenant !== undefined && suspended.has(tenant),
       ...this.#entitlements.index(document),
     })
   }

@@ -19,6 +19,8 @@ interface ControlIndex {
   readonly apisById: SharedTable<CompiledApi>
   readonly keys: SharedTable<KeyEntry>
   readonly tenantIds: ReadonlyMap<string, string>
+  /** Names of the tenants whose calls are refused. */
+  readonly suspended: ReadonlySet<string>
 }
 
 const NOTHING: TenantParts = Object.freeze({ apis: [], keys: [] })
@@ -31,6 +33,7 @@ export class ControlIndexer {
     apisById: SharedTable.empty(),
     keys: SharedTable.empty(),
     tenantIds: new Map(),
+    suspended: new Set(),
   }
   readonly #parts = new WeakMap<TenantShare, TenantParts>()
   #lastNumber = -1
@@ -59,14 +62,15 @@ export class ControlIndexer {
         come.flatMap(({ keys }) => keys),
       ),
       tenantIds: new Map([...control.tenants.values()].map(({ id, name }) => [name, id])),
+      suspended: new Set(
+        [...control.tenants.values()].filter(({ suspended }) => suspended).map(({ name }) => name),
+      ),
     }
     this.#control = control
     return this.#index
   }
 
   #partsOf(tenant: TenantShare, before: readonly CompiledApi[] = []): TenantParts {
-    // proxied addresses of a suspended tenant are not served
-    if (tenant.suspended) return NOTHING
     const known = this.#parts.get(tenant)
     if (known !== undefined) return known
     const parts = { apis: this.#apisOf(tenant, before), keys: keysOf(tenant) }
@@ -139,9 +143,7 @@ function keysOf(tenant: TenantShare): TenantParts['keys'] {
   })
 }
 
-/** Lists of tools of all tenants that are not suspended. */
+/** Lists of tools of all tenants. */
 export function controlToolLists(control: ControlShare): readonly (readonly Tool[])[] {
-  return [...control.tenants.values()]
-    .filter(tenant => !tenant.suspended && tenant.tools.length > 0)
-    .map(tenant => tenant.tools)
+  return [...control.tenants.values()].filter(tenant => tenant.tools.length > 0).map(tenant => tenant.tools)
 }

@@ -83,7 +83,9 @@ function entitlements(
           named?.apiId === apiId ? named : tenant.byApplication.get(applicationKey(apiId, principal.consumer))
         if (subscribed !== undefined && subscribed.untilMs > nowMs) return subscribed.entitlement
       }
-      return tenant?.consumers.get(principal.consumer) ?? own.get(principal.consumer) ?? withoutPlan
+      // the application of a key is a name that its subscriber chose; the consumer of a token comes from the identity provider
+      const named = principal.kind === 'token' ? own.get(principal.consumer) : undefined
+      return tenant?.consumers.get(principal.consumer) ?? named ?? withoutPlan
     },
   }
 }

@@ -13,7 +13,7 @@ export function keyLookup(
     if (entry === undefined) return undefined
     const known = records.get(entry)
     if (known !== undefined) return known
-    const { id, hash, application, tenant, subscriptionId } = entry
+    const { id, hash, application, tenant, subscriptionId, apiId } = entry
     const expiresAtMs = Number.isFinite(entry.expiresAtMs) ? entry.expiresAtMs : undefined
     const record: ApiKeyRecord = {
       id,
@@ -23,6 +23,7 @@ export function keyLookup(
       application,
       tenant,
       subscriptionId,
+      apiId,
       roles: [],
       scopes: ['read', 'execute'],
     }

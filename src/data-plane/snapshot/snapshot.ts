@@ -97,4 +97,6 @@ export interface Snapshot {
   tenantIdOf(name: string): string | undefined
   /** True for a consumer that the control plane has blocked in this tenant. */
   isBlocked(tenant: string | undefined, consumer: string): boolean
+  /** True for a tenant of the control plane whose calls are refused. */
+  isSuspended(tenant: string | undefined): boolean
 }

@@ -70,6 +70,12 @@ export const REFUSALS = {
 
   tenant_mismatch: forbidden('X-Tenant-ID names another tenant than the credential.'),
   subscription_required: forbidden('This API needs an approved subscription of the calling application.'),
+  tenant_suspended: row(
+    403,
+    'tenant_suspended',
+    'This tenant is suspended: its tools and APIs cannot be called until an administrator activates it.',
+  ),
+  key_of_other_api: forbidden('This API key opens only the API that it was created for.'),
   consumer_blocked: forbidden('This consumer is blocked.'),
   policy_denied: forbidden('The policy does not allow this.'),
   insufficient_scope: {

@@ -9,6 +9,8 @@ export interface ClaimRules {
   /** One of them must be in `aud`; undefined switches the check off. */
   readonly audiences: ReadonlySet<string> | undefined
   readonly clockSkewMs: number
+  /** `intersection`: see `Principal.rights`. */
+  readonly rights?: 'intersection' | undefined
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -23,7 +25,7 @@ export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: numbe
   if (claims.iss !== rules.issuer) return refuse('invalid_issuer')
   if (rules.audiences !== undefined && !isMeantFor(claims.aud, rules.audiences))
     return refuse('invalid_audience')
-  return refusedByTime(claims, rules.clockSkewMs, nowMs) ?? mapClaims(claims)
+  return refusedByTime(claims, rules.clockSkewMs, nowMs) ?? mapClaims(claims, rules.rights)
 }
 
 function parseClaims(payload: Uint8Array): Claims | undefined {
@@ -57,7 +59,7 @@ function isDate(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1e12
 }
 
-function mapClaims(claims: Claims): Principal | Refusal {
+function mapClaims(claims: Claims, rights: ClaimRules['rights']): Principal | Refusal {
   const consumer = text(claims.azp) ?? text(claims.client_id) ?? text(claims.sub)
   const tenant = claims.tenant_id ?? claims.tenant
   if (consumer === undefined || (tenant !== undefined && tenant !== null && typeof tenant !== 'string'))
@@ -69,6 +71,7 @@ function mapClaims(claims: Claims): Principal | Refusal {
     tenant: text(tenant),
     roles: rolesOf(claims),
     scopes: scopesOf(claims),
+    ...(rights === undefined ? undefined : { rights }),
     subscriptionId: undefined,
     expiresAtMs: (claims.exp as number) * 1000,
   })

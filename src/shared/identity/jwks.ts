@@ -20,6 +20,8 @@ export interface TokenVerifierOptions
   readonly log: Log
   /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
   readonly clockSkewMs?: number
+  /** See `Principal.rights`. */
+  readonly rights?: 'intersection' | undefined
   /** Verified tokens cached; 8,192. */
   readonly cachedTokens?: number
 }
@@ -40,6 +42,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     issuer,
     audiences: audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris]),
     clockSkewMs: options.clockSkewMs ?? 30_000,
+    rights: options.rights,
   }
   warnOfLooseAudiences(audiences, log)
 

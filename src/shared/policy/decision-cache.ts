@@ -22,7 +22,7 @@ type Annotations = NonNullable<PolicyInput['resource']['properties']['annotation
 const HINTS = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
 /**
- * Two steps: the subject's key (it stands for tenant, roles and scopes), then the resource's number. Both come from
+ * Two steps: the subject's key (it stands for tenant, roles, scopes and how both combine), then the resource's number. Both come from
  * the caller and cost no hashing of long texts. The number only finds the place: the facts about the resource are
  * compared on every hit, so that a number that means another tool in the next snapshot is a miss, never a wrong decision.
  */

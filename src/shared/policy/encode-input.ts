@@ -16,6 +16,7 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
     'subject.properties.tenant': ['tenant', of => of.tenant],
     'subject.properties.roles': ['roles', of => of.roles],
     'subject.properties.scopes': ['scopes', of => of.scopes],
+    'subject.properties.rights': ['rights', of => of.rights],
   })
   const resource = section<PolicyInput['resource']>(reads, {
     'resource.type': ['type', of => of.type],
@@ -60,6 +61,7 @@ function sameSubject(a: PolicyInput['subject'], b: PolicyInput['subject']): bool
   return (
     one.roles === other.roles &&
     one.scopes === other.scopes &&
+    one.rights === other.rights &&
     one.tenant === other.tenant &&
     one.consumer === other.consumer &&
     a.id === b.id &&

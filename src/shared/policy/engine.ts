@@ -11,6 +11,8 @@ export interface PolicyInput {
       readonly tenant: string | null
       readonly roles: readonly string[]
       readonly scopes: readonly string[]
+      /** Present when token and roles must both grant a scope (`SCOPES=intersection`). */
+      readonly rights?: 'intersection'
     }
   }
   /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `admin`, `proxy`, or a control-plane action. */
@@ -81,7 +83,8 @@ export interface DecisionObserver {
   /**
    * Never throws and never waits.
    * @param atMs Unix ms.
+   * @param schema of the arguments; what it marks as sensitive is not kept.
    * @returns the id under which the decision is kept; undefined when it is allowed and left out.
    */
-  decided(input: PolicyInput, decision: Decision, atMs: number): string | undefined
+  decided(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined
 }

@@ -8,6 +8,7 @@ export const INPUT_PATHS = [
   'subject.properties.tenant',
   'subject.properties.roles',
   'subject.properties.scopes',
+  'subject.properties.rights',
   'action.name',
   'resource.type',
   'resource.id',

@@ -10,17 +10,19 @@ const WRITE: readonly Caller[] = ['platform', 'admin', 'devops', 'app']
 const DECIDE: readonly Caller[] = ['platform', 'admin']
 const OWN: readonly Caller[] = [...DECIDE, 'app']
 const ADMIN: readonly Caller[] = ['platform']
+/** Every tenant: the role cpi-admin, or the scope on a token without tenant. `scoped` has the scope on a token of acme. */
+const EVERY_TENANT: readonly Caller[] = ['platform', 'operator']
 const DEPLOY: readonly Caller[] = ['platform', 'devops']
 /** Snapshots hold every tenant's secrets: `devops` has the scope `deploy`, but belongs to a tenant. */
 const CONNECT: readonly Caller[] = ['platform', 'gateway']
 
 /** Action → callers of tenant acme, and of none, who may do it to things of acme. An action that is missing here fails the matrix. */
 export const MAY: { readonly [action: string]: readonly Caller[] } = {
-  'control.tenants.create': ADMIN,
-  'control.tenants.list': ADMIN,
-  'control.tenants.read': READ,
-  'control.tenants.update': ADMIN,
-  'control.tenants.delete': ADMIN,
+  'control.tenants.create': EVERY_TENANT,
+  'control.tenants.list': EVERY_TENANT,
+  'control.tenants.read': [...READ, 'scoped', 'operator'],
+  'control.tenants.update': EVERY_TENANT,
+  'control.tenants.delete': EVERY_TENANT,
   'control.apis.create': WRITE,
   'control.apis.list': READ,
   'control.apis.read': READ,

@@ -170,6 +170,35 @@ describe.each(DATABASES)('operations on $name', database => {
           }
         })
 
+      it('is refused as tenant_suspended when it writes for a suspended tenant, and works when it reads', async () => {
+        const { recipe, tenant } = await prepare()
+        const caller = (['admin', 'devops', 'auditor'] as const).find(each => mayDo!.includes(each))
+        const suspend = (status: string) =>
+          plane.call('platform', 'PATCH', `/v1/tenants/${world.acme}`, { status })
+        expect((await suspend('suspended')).status).toBe(200)
+        try {
+          if (caller !== undefined) {
+            const reply = await plane.call(caller, method, address(recipe.params, tenant), recipe.body)
+            if (method === 'GET') expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+            else expectProblem(reply, 403, 'tenant_suspended')
+          }
+          if (method !== 'GET' && inTenant && !operation['x-action'].startsWith('control.tenants.')) {
+            const reply = await plane.call('platform', method, address(recipe.params, tenant), recipe.body)
+            expectProblem(reply, 403, 'tenant_suspended')
+          }
+        } finally {
+          expect((await suspend('active')).status).toBe(200)
+        }
+      })
+
+      it('reveals nothing of a tenant to another one', async () => {
+        const { recipe, tenant } = await prepare()
+        const reply = await plane.call('stranger', method, address(recipe.params, tenant), recipe.body)
+        const text = JSON.stringify(reply.body)
+        for (const id of [world.acme, world.api, world.subscription, world.key, world.secret])
+          expect(text).not.toContain(id)
+      })
+
       const idParam = /\{(?!tenant_id)(\w+)\}/.exec(path)?.[1]
       if (idParam !== undefined)
         it('responds with 404 for an unknown id', async () => {

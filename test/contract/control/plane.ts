@@ -36,6 +36,9 @@ export const CALLERS = {
   unprivileged: { roles: [], tenant: 'acme', scopes: [] },
   stranger: { roles: ['tenant-admin'], tenant: 'globex', scopes: [] },
   gateway: { roles: [], tenant: undefined, scopes: ['deploy'] },
+  /** The scope of tenants on a token of one tenant, and on a token without tenant. */
+  scoped: { roles: [], tenant: 'acme', scopes: ['admin'] },
+  operator: { roles: [], tenant: undefined, scopes: ['admin'] },
   /** Of a tenant on the free tier. */
   metered: { roles: ['viewer'], tenant: 'metered', scopes: [] },
 } as const

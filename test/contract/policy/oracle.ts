@@ -83,12 +83,23 @@ export function expectedOf(input: PolicyInput): Expected {
       codes.add('unknown_operation')
   }
 
-  const administratesTenants = name.startsWith('control.tenants.') && granted.has('admin')
-  if (tenant !== null && tenant !== input.subject.properties.tenant && !administratesTenants)
-    codes.add('other_tenant')
+  const everyTenant = concernsEveryTenant(name)
+  const reaches = everyTenant && reachesEveryTenant(input)
+  if (tenant === null) {
+    if (everyTenant && !reaches) codes.add('every_tenant')
+  } else if (tenant !== input.subject.properties.tenant && !reaches) codes.add('other_tenant')
   if (isSubscriber(input) && !hasOtherRole(input) && name.startsWith('control.') && !subscribes)
     codes.add('confined_role')
   return { allow: codes.size === 0, codes: [...codes].sort(), scopes: [...scopes].sort() }
+}
+
+function concernsEveryTenant(name: string): boolean {
+  return name === 'admin' || /^control\.(tenants\.|plans\.(create|update|delete)$)/.test(name)
+}
+
+/** "The role cpi-admin or a token without tenant". */
+function reachesEveryTenant({ subject }: PolicyInput): boolean {
+  return subject.properties.roles.includes('cpi-admin') || subject.properties.tenant === null
 }
 
 function isTenantAdmin(input: PolicyInput): boolean {

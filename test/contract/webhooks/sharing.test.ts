@@ -74,7 +74,14 @@ describe.each(DATABASES)('instances on $name', database => {
       const id = newId('webhook', Date.now())
       await store.write(tenant.id, async tx => {
         const stamps = { revision: 1, createdAt: tx.now, updatedAt: tx.now }
-        const fields = { url: one.url, events: ['*'], enabled: true, customHeaders: {}, hasSecret: true }
+        const fields = {
+          url: one.url,
+          events: ['*'],
+          enabled: true,
+          customHeaders: {},
+          keysOf: null,
+          hasSecret: true,
+        }
         await tx.webhooks.insert({ id, tenantId: tenant.id, ...fields, ...stamps }, SECRET)
         for (let n = 0; n < deliveries; n++) {
           await tx.deliveries.insert({

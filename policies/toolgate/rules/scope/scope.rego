@@ -13,7 +13,7 @@ import data.toolgate.granted
 # description: The operation needs several scopes, and the caller lacks one.
 # custom:
 #   reason_code: insufficient_scope
-deny contains {"code": code, "message": message, "scopes": required} if {
+deny contains {"code": code, "message": message, "scopes": granted.obtainable(required)} if {
 	not granted.by_confined_role
 	required := _required(data.toolgate.operations[input.action.name])
 	some scope in required
@@ -27,7 +27,7 @@ deny contains {"code": code, "message": message, "scopes": required} if {
 # description: One of several scopes is enough, but the caller has none of them.
 # custom:
 #   reason_code: insufficient_scope
-deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
+deny contains {"code": code, "message": message, "scopes": granted.obtainable([scopes[0]])} if {
 	not granted.by_confined_role
 	scopes := data.toolgate.operations[input.action.name].any
 	not granted.has_one_of(scopes)
@@ -45,7 +45,7 @@ deny contains {"code": code, "message": message, "scopes": [scopes[0]]} if {
 # related_resources:
 #   - description: MCP 2025-06-18, ToolAnnotations
 #     ref: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
-deny contains {"code": code, "message": message, "scopes": ["write"]} if {
+deny contains {"code": code, "message": message, "scopes": granted.obtainable(["write"])} if {
 	input.action.name == "tools.call"
 	not input.resource.properties.annotations.readOnlyHint
 	not granted.has("write")

@@ -1,7 +1,7 @@
 /** The HTTP routes of one data plane: MCP, REST, administration, OAuth and proxied APIs. It opens no port. */
 import { Admin, type AdminParts } from '../../../data-plane/http/admin.ts'
 import { PolicyAdmin } from '../../../data-plane/http/admin-policy.ts'
-import { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
+import { AttemptLimit, OF_REGISTRATIONS } from '../../../data-plane/http/attempt-limit.ts'
 import { clientAddresses, trustOf } from '../../../data-plane/http/client-address.ts'
 import { Cors } from '../../../data-plane/http/cors.ts'
 import type { GatewayParts } from '../../../data-plane/http/gateway.ts'
@@ -55,15 +55,26 @@ export function openHttp({ plane, gateway, policy, caches, kernel }: HttpParts):
   return { router, mcp }
 }
 
-/** Counts failed attempts per client address in the kernel of this thread. */
-export function openAttemptLimit({ settings, clock }: AppContext, kernel: Kernel): AttemptLimit {
-  return new AttemptLimit({
+/** Count failed attempts and registrations per client address in the kernel of this thread. */
+export function openAttemptLimits(
+  { settings, clock }: AppContext,
+  kernel: Kernel,
+): Pick<GatewayParts, 'attempts' | 'registrations'> {
+  const shared = {
     buckets: kernel,
-    perMinute: settings.preAuthRatePerMin,
     clientAddress: clientAddresses(settings.sse.trustedProxies),
     trusted: settings.sse.trustedProxies,
     nowMs: clock.now,
-  })
+  }
+  const { preAuthRatePerMin, registrationRatePerMin } = settings
+  return {
+    attempts: new AttemptLimit({ ...shared, perMinute: preAuthRatePerMin }),
+    registrations: new AttemptLimit({
+      ...shared,
+      perMinute: registrationRatePerMin,
+      range: OF_REGISTRATIONS,
+    }),
+  }
 }
 
 function openMcp(plane: DataPlaneParts, gateway: GatewayParts, cors: Cors, calls: CallReader): McpEndpoint {
@@ -88,6 +99,7 @@ function openOAuth({ context, gatewayUrl, issuer }: DataPlaneParts): ReturnType<
     issuer: settings.auth.provider === 'none' ? undefined : issuer,
     egress,
     admin: providerAdminOf({ ...settings.auth, issuer, egress, nowMs: clock.now }),
+    guarded: settings.auth.provider === 'embedded',
     log,
   })
 }

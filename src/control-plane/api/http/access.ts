@@ -1,6 +1,6 @@
 /** Authenticates a call, resolves its tenants and asks the policy. The only rule in it is which role may act for other tenants. */
 
-import type { Principal } from '../../../model/principal.ts'
+import { PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
@@ -13,9 +13,6 @@ import {
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'
-
-/** The role that may act for another tenant. */
-const PLATFORM_ADMIN = 'cpi-admin'
 
 /** @throws Problem unauthorized */
 export async function authenticateRequest(
@@ -163,6 +160,7 @@ async function decide(
         tenant: actsIn,
         roles: principal.roles,
         scopes: principal.scopes,
+        ...(principal.rights === undefined ? undefined : { rights: principal.rights }),
       },
     },
     action: { name: question.action },

@@ -153,6 +153,7 @@ async function prepare(
   if (endpoint.narrowable === true) {
     onlyApplication = await authorizeList(options.policy(), standing, question)
   } else await authorizeRequest(options.policy(), standing, question)
+  if (endpoint.method !== 'get') await refuseSuspended(endpoint, standing, tx, question.tenant)
   if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
   if (!queryable) throw notFound(endpoint.tag)
   const query = validateQuery(endpoint, new URL(context.req.url).searchParams)
@@ -170,6 +171,23 @@ async function prepare(
     ifMatch: context.req.header('if-match') ?? '',
     services,
   }
+}
+
+/**
+ * Writes of a suspended tenant, and to one, are refused; a caller who may cross tenants can still activate or delete it.
+ * @throws Problem tenant_suspended
+ */
+async function refuseSuspended(
+  endpoint: Endpoint,
+  { principal, home, tenant, crossesTenants }: Standing,
+  tx: Transaction,
+  owner: string | null,
+): Promise<void> {
+  const known = owner === null || owner === tenant?.name || owner.includes('\0')
+  const target = known ? tenant : await tx.tenants.resolve(owner)
+  const ofCaller = principal.tenant !== undefined && !crossesTenants && home?.status === 'suspended'
+  if (ofCaller || (target?.status === 'suspended' && endpoint.tag !== 'tenant'))
+    throw new Problem('tenant_suspended', 'The tenant is suspended: it can be read, but not changed.')
 }
 
 function lastParam(params: Readonly<Record<string, string>>): string {

@@ -3,6 +3,7 @@ import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteaso
 import { z } from '../schemas/zod.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BASE } from './mount.ts'
+import { requirementOf } from './requirements.ts'
 
 const problem = z
   .object({
@@ -100,6 +101,7 @@ function routeOf(endpoint: Endpoint): RouteConfig {
     summary: endpoint.summary,
     tags: [endpoint.tag],
     'x-action': endpoint.action,
+    'x-requires': requirementOf(endpoint.action),
     request,
     responses: {
       [status]: {
@@ -122,6 +124,7 @@ function streamRouteOf(stream: StreamRoute): RouteConfig {
     summary: stream.summary,
     tags: [stream.tag],
     'x-action': 'control.gateways.connect',
+    'x-requires': requirementOf('control.gateways.connect'),
     'x-stream': true,
     request: { query: stream.query },
     responses: {

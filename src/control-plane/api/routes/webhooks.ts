@@ -1,6 +1,7 @@
 /** Routes of webhooks and their deliveries. The rules are in `services/webhooks.ts`, the schemas in `schemas/webhook.ts`. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
-import type { Webhook } from '../../../model/webhook.ts'
+import { PLATFORM_ADMIN, type Principal, TENANT_ADMIN } from '../../../model/principal.ts'
+import { EVERY_APPLICATION, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { invalidField } from '../http/problem.ts'
@@ -37,6 +38,11 @@ function shown(webhook: Webhook) {
   return { body: showWebhook(webhook), revision: webhook.revision }
 }
 
+/** Whose keys the webhooks of a caller receive: a tenant admin's those of every application, others their own. */
+function keysOf({ consumer, roles }: Principal): string {
+  return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
+}
+
 /** @throws Problem validation_error for plain HTTP in production */
 function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
   if (url === undefined || !httpsOnly || url.startsWith('https:')) return
@@ -50,10 +56,10 @@ export const webhookEndpoints: readonly Endpoint[] = [
     body: newWebhook,
     readOnly: fieldNames(shownWebhook),
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
-    async run({ tx, tenant, body, services }) {
+    async run({ tx, tenant, body, principal, services }) {
       requireHttps(body.url, services)
       const { secret, ...fields } = camelCased(body)
-      const webhook = await createWebhook(tx, tenant!.id, fields, secret)
+      const webhook = await createWebhook(tx, tenant!.id, { ...fields, keysOf: keysOf(principal) }, secret)
       return { ...shown(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
     },
   }),
@@ -80,10 +86,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownWebhook),
     preconditions: true,
     success: { description: 'The changed webhook', schema: shownWebhook },
-    async run({ tx, params, body, ifMatch, services }) {
+    async run({ tx, params, body, ifMatch, principal, services }) {
       requireHttps(body.url, services)
       const { secret, ...patch } = camelCased(body)
-      return shown(await patchWebhook(tx, params.webhook_id!, patch, secret, ifMatch))
+      const id = params.webhook_id!
+      return shown(await patchWebhook(tx, id, patch, secret, keysOf(principal), ifMatch))
     },
   }),
   endpoint('deleteWebhook', 'delete', ONE, {

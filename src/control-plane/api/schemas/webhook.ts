@@ -1,6 +1,6 @@
 /** Schemas of webhooks and deliveries in requests and responses. A secret appears in requests only. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
-import { EVERY_EVENT, type Webhook } from '../../../model/webhook.ts'
+import { EVERY_EVENT, MASKED_HEADER, maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'
 import { httpUrl, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
@@ -53,13 +53,15 @@ const customHeaders = z
       if (!HEADER_VALUE.test(value) || value.length > MAX_HEADER_VALUE) {
         fault(name, `must be 1 to ${MAX_HEADER_VALUE} visible ASCII characters.`)
       }
+      if (value === MASKED_HEADER)
+        fault(name, 'is masked: send its value, or omit custom_headers to keep all.')
     }
   })
   .openapi({
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { 'X-Environment': 'production' },
-    description: `Sent with each delivery; at most ${MAX_HEADERS}, none of those that the platform sets.`,
+    description: `Sent with each delivery, encrypted in the database and never returned; at most ${MAX_HEADERS}, none of those that the platform sets.`,
   })
 
 const enabled = z.boolean('must be true or false.')
@@ -90,7 +92,9 @@ export const shownWebhook = z
     url: z.string(),
     events: z.array(z.enum(SUBSCRIBABLE)),
     enabled: z.boolean(),
-    custom_headers: z.record(z.string(), z.string()),
+    custom_headers: z
+      .record(z.string(), z.string())
+      .openapi({ description: 'Names; every value is masked.' }),
     has_secret: z.boolean(),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -98,7 +102,7 @@ export const shownWebhook = z
   .openapi('Webhook')
 
 export function showWebhook(webhook: Webhook) {
-  return present(shownWebhook, webhook)
+  return present(shownWebhook, { ...webhook, customHeaders: maskedHeaders(webhook.customHeaders) })
 }
 
 export const shownDelivery = z

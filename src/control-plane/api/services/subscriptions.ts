@@ -78,7 +78,10 @@ export async function approveSubscription(
   const issued = keys.length === 0 ? await issueKey(tx, approved, 'default', null) : undefined
   const data = issued === undefined ? {} : { key_prefix: issued.record.prefix }
   const event = await eventOf(tx, 'subscription.approved', approved, data)
-  tx.events.append(issued === undefined ? event : { ...event, once: { api_key: issued.key } })
+  const { application } = approved
+  tx.events.append(
+    issued === undefined ? event : { ...event, once: { application, data: { api_key: issued.key } } },
+  )
   return { subscription: approved, key: issued?.key }
 }
 

@@ -2,6 +2,7 @@
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
 import {
+  EVERY_APPLICATION,
   isoMicroseconds,
   MAX_WEBHOOKS_PER_TENANT,
   messageBody,
@@ -22,7 +23,7 @@ type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders
 export async function createWebhook(
   tx: Transaction,
   tenantId: string,
-  fields: WebhookFields,
+  fields: WebhookFields & Pick<Webhook, 'keysOf'>,
   secret: string | undefined,
 ): Promise<Webhook> {
   if ((await tx.webhooks.count()) >= MAX_WEBHOOKS_PER_TENANT) {
@@ -47,19 +48,28 @@ export async function findWebhook(tx: Transaction, id: string, locking?: Locking
   return found(await tx.webhooks.find(id, locking), 'webhook')
 }
 
-/** A new secret signs at once; the previous one signs too until the overlap ends. @throws Problem not_found, precondition_failed */
+/**
+ * A new secret signs at once; the previous one signs too until the overlap ends. A webhook that another application changes receives
+ * the keys of that application only, or its owner's would be sent to an address that the owner did not choose.
+ * @param keysOf of the caller
+ * @throws Problem not_found, precondition_failed
+ */
 export async function patchWebhook(
   tx: Transaction,
   id: string,
   patch: Patch<WebhookFields>,
   secret: string | undefined,
+  keysOf: string,
   ifMatch: string,
 ): Promise<Webhook> {
   const webhook = await findWebhook(tx, id, 'lock')
   checkIfMatch(ifMatch, webhook.revision)
   const previousUntil = new Date(tx.now.getTime() + SECRET_OVERLAP_MS)
   const change = secret === undefined ? undefined : { secret, previousUntil }
-  const updated = await tx.webhooks.update(patched(webhook, patch), change)
+  const keeps = keysOf === EVERY_APPLICATION || keysOf === webhook.keysOf
+  if (!keeps) await tx.webhooks.withholdKeys(id)
+  const changed = { ...patched(webhook, patch), keysOf: keeps ? webhook.keysOf : keysOf }
+  const updated = await tx.webhooks.update(changed, change, patch.customHeaders)
   announce(tx, 'webhook.updated', updated)
   return updated
 }

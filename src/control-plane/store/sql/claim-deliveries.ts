@@ -3,6 +3,7 @@ import { sql, type Transaction as Trx } from 'kysely'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
 import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
+import { placeOfHeaders } from './webhooks.ts'
 
 interface Candidate {
   readonly id: string
@@ -13,6 +14,7 @@ interface Row extends Omit<ClaimedDelivery, 'confidential' | 'secrets' | 'unread
   readonly sealedBody: string | null
   readonly secret: string | null
   readonly previousSecret: string | null
+  readonly sealedHeaders: string | null
 }
 
 /**
@@ -77,6 +79,7 @@ async function lockWebhooks(
       left join running r on r.webhook_id = w.id
       left join busy b on b.tenant_id = w.tenant_id
       where w.enabled and (w.key_id is null or w.key_id = ${keyId})
+        and (w.headers_key_id is null or w.headers_key_id = ${keyId})
         and coalesce(r.n, 0) < ${perWebhook} and coalesce(b.n, 0) < ${perTenant}
     )
     select w.id, due.tenant_running from due join webhooks w on w.id = due.id
@@ -118,7 +121,7 @@ async function lease(
     update deliveries d set lease = ${lease}, leased_until = statement_timestamp() + ${leaseMs}::double precision * interval '1 millisecond'
     from chosen, webhooks w
     where d.id = chosen.id and w.id = d.webhook_id
-    returning d.id, d.attempt, d.event, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.secret,
+    returning d.id, d.attempt, d.event, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.sealed_headers, w.secret,
       case when w.previous_secret_until > ${now}::timestamptz then w.previous_secret end as previous_secret`.execute(
     db,
   )
@@ -126,7 +129,7 @@ async function lease(
 }
 
 function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
-  const { sealedBody, secret, previousSecret, body, ...rest } = row
+  const { sealedBody, sealedHeaders, secret, previousSecret, body, ...rest } = row
   try {
     const [sent, confidential] =
       sealedBody === null
@@ -135,9 +138,14 @@ function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
     const secrets = [secret, previousSecret]
       .filter(sealed => sealed !== null)
       .map(sealed => sealer.open(sealed, row.webhookId))
-    return { ...rest, body: sent, confidential, secrets, unreadable: undefined }
+    const customHeaders: ClaimedDelivery['customHeaders'] =
+      sealedHeaders === null
+        ? row.customHeaders
+        : JSON.parse(sealer.open(sealedHeaders, placeOfHeaders(row.webhookId)))
+    return { ...rest, customHeaders, body: sent, confidential, secrets, unreadable: undefined }
   } catch {
-    const unreadable = 'the sealed body or secret in the database cannot be decrypted: it has been changed'
+    const unreadable =
+      'the sealed body, headers or secret in the database cannot be decrypted: it has been changed'
     return { ...rest, body, confidential: [], secrets: [], unreadable }
   }
 }

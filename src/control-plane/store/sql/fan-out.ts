@@ -2,7 +2,13 @@
 import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
-import { EVERY_EVENT, isoMicroseconds, isWebhookEvent, messageBody } from '../../../model/webhook.ts'
+import {
+  EVERY_APPLICATION,
+  EVERY_EVENT,
+  isoMicroseconds,
+  isWebhookEvent,
+  messageBody,
+} from '../../../model/webhook.ts'
 import type { SqlSession } from './session.ts'
 
 /** Stands for a confidential value in the stored body. */
@@ -14,6 +20,8 @@ interface Receiver {
   readonly events: readonly string[]
   /** Key of the webhook's secret; null when it has none. */
   readonly keyId: string | null
+  /** The application whose keys it may receive; `EVERY_APPLICATION`: any; null: none. */
+  readonly keysOf: string | null
 }
 
 /**
@@ -30,7 +38,7 @@ export async function receiversOf({ db, pendingEvents }: SqlSession): Promise<re
     .selectFrom('webhooks')
     .where('tenantId', 'in', [...tenants])
     .where('enabled', '=', true)
-    .select(['id', 'tenantId', 'events', 'keyId'])
+    .select(['id', 'tenantId', 'events', 'keyId', 'keysOf'])
     .orderBy('id')
     .forKeyShare()
     .execute()
@@ -81,23 +89,26 @@ interface MessageFields {
 
 /**
  * The body as it is stored. Confidential values appear in the sealed body only, and in none when the webhook's secret is sealed under
- * another key than this instance has: no instance could decrypt both.
+ * another key than this instance has: no instance could decrypt both. A webhook of another application does not get them at all.
  */
 function bodyFor(
   { sealer }: SqlSession,
-  { id, keyId }: Receiver,
+  { id, keyId, keysOf }: Receiver,
   { kind, timestamp, data, once }: MessageFields,
 ) {
   const message = { event: kind, timestamp, webhookId: id, test: false }
   const canSeal = sealer.keyId !== '' && (keyId === null || keyId === sealer.keyId)
-  if (once === undefined || !canSeal) {
+  if (once === undefined || !canSeal || (keysOf !== EVERY_APPLICATION && keysOf !== once.application)) {
     return { body: messageBody({ ...message, data }), sealed_body: null, key_id: null }
   }
-  const masked = Object.fromEntries(Object.keys(once).map(name => [name, REDACTED]))
+  const masked = Object.fromEntries(Object.keys(once.data).map(name => [name, REDACTED]))
   return {
     body: messageBody({ ...message, data: { ...data, ...masked } }),
     sealed_body: sealer.seal(
-      JSON.stringify([messageBody({ ...message, data: { ...data, ...once } }), Object.values(once)]),
+      JSON.stringify([
+        messageBody({ ...message, data: { ...data, ...once.data } }),
+        Object.values(once.data),
+      ]),
       id,
     ),
     key_id: sealer.keyId,

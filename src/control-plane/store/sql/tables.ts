@@ -52,6 +52,9 @@ export interface Tables {
     previousSecret: string | null
     previousSecretUntil: Date | null
     keyId: string | null
+    /** Values of `customHeaders`, sealed under the key that `headersKeyId` names. */
+    sealedHeaders: string | null
+    headersKeyId: string | null
   }
   deliveries: Mutable<Delivery> & {
     body: string

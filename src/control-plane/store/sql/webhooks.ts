@@ -1,6 +1,6 @@
 /** Queries on webhooks. Secrets are sealed before they are written, and never selected here. */
 import { type SelectQueryBuilder, sql } from 'kysely'
-import type { Webhook } from '../../../model/webhook.ts'
+import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -13,10 +13,14 @@ const SHOWN = [
   'events',
   'enabled',
   'customHeaders',
+  'keysOf',
   'revision',
   'createdAt',
   'updatedAt',
 ] as const
+
+/** Sealed headers of one webhook cannot be opened as its secret, nor as those of another. */
+export const placeOfHeaders = (id: string): string => `${id} headers`
 
 const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O>) =>
   query.select(SHOWN).select(sql<boolean>`secret is not null`.as('hasSecret'))
@@ -27,12 +31,20 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
     secret: sealer.seal(secret, id),
     keyId: sealer.keyId,
   })
-  const columns = ({ events, customHeaders, url, enabled }: Webhook) => ({
+  const columns = ({ events, url, enabled, keysOf }: Webhook) => ({
     url,
     enabled,
+    keysOf,
     events: JSON.stringify(events),
-    customHeaders: JSON.stringify(customHeaders),
   })
+  const headers = (id: string, values: Webhook['customHeaders']) => {
+    const none = Object.keys(values).length === 0
+    return {
+      customHeaders: JSON.stringify(maskedHeaders(values)),
+      sealedHeaders: none ? null : sealer.seal(JSON.stringify(values), placeOfHeaders(id)),
+      headersKeyId: none ? null : sealer.keyId,
+    }
+  }
   return {
     async insert(webhook, secret) {
       const { id, tenantId, revision, createdAt, updatedAt } = webhook
@@ -40,6 +52,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .insertInto('webhooks')
         .values({
           ...columns(webhook),
+          ...headers(id, webhook.customHeaders),
           ...{ id, tenantId, revision, createdAt, updatedAt },
           ...(secret === undefined ? { secret: null, keyId: null } : sealed(id, secret)),
           previousSecret: null,
@@ -57,13 +70,14 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
       const row = await mine().select(sql<number>`count(*)::int`.as('count')).executeTakeFirstOrThrow()
       return row.count
     },
-    async update(webhook, change) {
+    async update(webhook, change, values) {
       const { id, revision } = webhook
       let query = db
         .updateTable('webhooks')
         .set({ ...columns(webhook), revision: revision + 1, updatedAt: now })
         .where('id', '=', id)
         .where(inScope(scope, sql.ref('tenant_id')))
+      if (values !== undefined) query = query.set(headers(id, values))
       if (change !== undefined) {
         // There is one key_id for both secrets, so a secret sealed under another key is dropped.
         const usable = sql<boolean>`key_id = ${sealer.keyId}`
@@ -78,6 +92,27 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .returning(SHOWN)
         .returning(sql<boolean>`secret is not null`.as('hasSecret'))
         .executeTakeFirstOrThrow()
+    },
+    async sealHeaders(limit) {
+      const rows = await mine()
+        .where('sealedHeaders', 'is', null)
+        .where(sql<boolean>`custom_headers <> '{}'::jsonb`)
+        .select(['id', 'customHeaders'])
+        .orderBy('id')
+        .limit(limit)
+        .forUpdate()
+        .execute()
+      for (const { id, customHeaders } of rows)
+        await db.updateTable('webhooks').set(headers(id, customHeaders)).where('id', '=', id).execute()
+      return rows.length
+    },
+    async withholdKeys(id) {
+      await db
+        .updateTable('deliveries')
+        .set({ sealedBody: null, keyId: null })
+        .where('webhookId', '=', id)
+        .where(inScope(scope, sql.ref('tenant_id')))
+        .execute()
     },
     async remove(id) {
       await db
@@ -98,8 +133,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
     },
     async sealedElsewhere() {
       const row = await mine()
-        .where('keyId', 'is not', null)
-        .where('keyId', '!=', sealer.keyId)
+        .where(eb => eb.or([eb('keyId', '!=', sealer.keyId), eb('headersKeyId', '!=', sealer.keyId)]))
         .select(sql<number>`count(*)::int`.as('count'))
         .executeTakeFirstOrThrow()
       return row.count

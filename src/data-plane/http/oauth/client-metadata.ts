@@ -31,18 +31,21 @@ const MAX_TEXT = 2048
 /** Free texts and addresses that are forwarded when they are valid; other members are ignored, as RFC 7591 §2 asks. */
 const TEXTS = ['client_name', 'software_id', 'software_version'] as const
 const ADDRESSES = ['client_uri', 'logo_uri', 'tos_uri', 'policy_uri'] as const
-/** Schemes a browser runs or reads instead of handing the code to an application. */
-const UNSAFE_SCHEMES = new Set([
-  'javascript:',
-  'data:',
-  'vbscript:',
-  'file:',
-  'blob:',
-  'about:',
-  'ftp:',
-  'ws:',
-  'wss:',
+/** RFC 8252 §7.1: a private-use scheme is a reversed domain name, so it holds a dot; `javascript:` and `data:` hold none. */
+const PRIVATE_USE_SCHEME = /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:$/
+/** Applications in wide use whose scheme is older than that rule (docs/reference/http.md, OAuth and discovery). */
+const APPLICATION_SCHEMES = new Set([
+  'cursor:',
+  'vscode:',
+  'vscode-insiders:',
+  'vscodium:',
+  'windsurf:',
+  'zed:',
+  'claude:',
+  'raycast:',
 ])
+/** Scopes with which a client could administrate the platform: a client that registers itself never gets them. */
+const PRIVILEGED = /^(platform:)?(admin|deploy)$/
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export function readRegistration(body: Readonly<Record<string, unknown>>): Registration | RegistrationFault {
@@ -59,6 +62,7 @@ export function readRegistration(body: Readonly<Record<string, unknown>>): Regis
   const scope = body.scope
   if (scope !== undefined && typeof scope !== 'string')
     return fault('invalid_client_metadata', 'scope must be a text of scopes separated by spaces.')
+  if (scope?.includes('*')) return fault('invalid_client_metadata', 'scope must not contain "*".')
   const given: Record<string, string> = {}
   for (const name of [...TEXTS, ...ADDRESSES]) {
     const value = body[name]
@@ -90,12 +94,17 @@ function fault(error: RegistrationFault['error'], description: string): Registra
 function redirectFault(uri: unknown): string | undefined {
   if (!isText(uri) || !URL.canParse(uri)) return 'A redirect address is not an absolute URL.'
   const { protocol, hostname, username, password } = new URL(uri)
+  if (uri.includes('*')) return 'A redirect address must not contain "*".'
   if (uri.includes('#')) return 'A redirect address must not have a fragment.'
   if (username !== '' || password !== '') return 'A redirect address must not have a user name.'
-  if (UNSAFE_SCHEMES.has(protocol)) return 'A redirect address has a scheme that cannot be used.'
-  if (protocol === 'http:' && !LOOPBACK.has(hostname))
-    return 'A redirect address over http must be on localhost; use https elsewhere.'
-  return undefined
+  if (protocol === 'https:') return undefined
+  if (protocol === 'http:')
+    return LOOPBACK.has(hostname)
+      ? undefined
+      : 'A redirect address over http must be on localhost; use https elsewhere.'
+  return PRIVATE_USE_SCHEME.test(protocol) || APPLICATION_SCHEMES.has(protocol)
+    ? undefined
+    : 'A redirect address must have https, http on localhost, or a private-use scheme such as com.example.app.'
 }
 
 function isWeb(uri: string): boolean {
@@ -115,6 +124,6 @@ function isText(value: unknown): value is string {
 function knownScopes(scope: string): string {
   return scope
     .split(' ')
-    .filter(one => SUPPORTED_SCOPES.includes(one))
+    .filter(one => SUPPORTED_SCOPES.includes(one) && !PRIVILEGED.test(one))
     .join(' ')
 }

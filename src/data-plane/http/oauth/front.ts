@@ -16,6 +16,8 @@ export interface OAuthFrontOptions {
   readonly issuer: string | undefined
   readonly egress: Egress
   readonly admin: ProviderAdmin | undefined
+  /** The provider gives no registered client administrative scopes. */
+  readonly guarded: boolean
   readonly log: Log
 }
 
@@ -33,9 +35,17 @@ export interface OAuthFront {
 }
 
 /** Starts discovery of the provider; the documents do not wait for it. */
-export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAuthFrontOptions): OAuthFront {
+export function createOAuthFront({
+  gatewayUrl,
+  issuer,
+  egress,
+  admin,
+  guarded,
+  log,
+}: OAuthFrontOptions): OAuthFront {
   const provider = issuer === undefined ? undefined : new ProviderEndpoints(issuer, egress)
-  void provider?.learnt()
+  const discovered = provider?.discover()
+  if (!guarded) void discovered?.then(document => warnOfOpenAdminScope(document, log))
   // without a provider the documents say 503, the two proxies 502: their status tables know no 503
   return {
     protectedResource: path => protectedResource(gatewayUrl, path),
@@ -56,6 +66,18 @@ export function createOAuthFront({ gatewayUrl, issuer, egress, admin, log }: OAu
             log,
           }),
   }
+}
+
+/** Whether a provider restricts the scopes of registered clients is not in its document, so this can only warn. */
+function warnOfOpenAdminScope(document: Readonly<Record<string, unknown>> | string, log: Log): void {
+  if (typeof document === 'string' || document.registration_endpoint === undefined) return
+  const scopes = Array.isArray(document.scopes_supported) ? document.scopes_supported : []
+  if (!scopes.includes('platform:admin')) return
+  log.warn(
+    { issuer: document.issuer },
+    'the identity provider offers the scope platform:admin and accepts registrations: a registered client could get it. ' +
+      'Restrict the scopes of registered clients at the provider, or set SCOPES=intersection.',
+  )
 }
 
 function notConfigured(status: 502 | 503): OAuthResponse {

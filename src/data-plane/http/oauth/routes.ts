@@ -1,9 +1,11 @@
 /** Routes of the OAuth endpoints: documents that any page may read, and the two proxies. `front.ts` makes the responses. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'
+import type { GatewayParts } from '../gateway.ts'
 import type { OAuthFront } from './front.ts'
 import { DOCUMENT_PREFLIGHT } from './metadata.ts'
-import type { OAuthResponse } from './oauth-response.ts'
+import { type OAuthResponse, oauthError } from './oauth-response.ts'
 import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
 import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
 
@@ -24,8 +26,12 @@ export function documentPreflight(call: Call): void {
   call.sendWithOwnCors(DOCUMENT_PREFLIGHT.status, DOCUMENT_PREFLIGHT.body, DOCUMENT_PREFLIGHT.headers)
 }
 
-/** @param onAttempt called for each request that anyone may repeat without a credential, and for each failed login */
-export function oauthRoutes(front: OAuthFront, onAttempt: (call: Call) => void): readonly OAuthRoute[] {
+/** `attempts` counts each request that anyone may repeat without a credential, and each failed login. */
+export function oauthRoutes(
+  front: OAuthFront,
+  { attempts, registrations }: Pick<GatewayParts, 'attempts' | 'registrations'>,
+): readonly OAuthRoute[] {
+  const onAttempt = (call: Call): void => attempts.count(call)
   const document = (pattern: string, respond: () => OAuthResponse | Promise<OAuthResponse>): OAuthRoute => ({
     method: 'GET',
     pattern,
@@ -42,7 +48,11 @@ export function oauthRoutes(front: OAuthFront, onAttempt: (call: Call) => void):
     document('/.well-known/oauth-authorization-server', () => front.authorizationServer()),
     document('/.well-known/openid-configuration', () => front.openidConfiguration()),
     { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call, onAttempt) },
-    { method: 'POST', pattern: '/oauth/register', endpoint: call => register(front, call, onAttempt) },
+    {
+      method: 'POST',
+      pattern: '/oauth/register',
+      endpoint: call => register(front, call, attempts, registrations),
+    },
   ]
 }
 
@@ -58,10 +68,21 @@ function token(front: OAuthFront, call: Call, onAttempt: (call: Call) => void): 
   })
 }
 
-function register(front: OAuthFront, call: Call, onAttempt: (call: Call) => void): void {
-  onAttempt(call)
+function register(front: OAuthFront, call: Call, attempts: AttemptLimit, registrations: AttemptLimit): void {
+  const refusal = registrations.take(call)
+  if (refusal !== undefined) {
+    const { status, body, headers } = tooManyRegistrations(refusal.retryAfterSecs ?? 1)
+    return call.respondAs(status, body, headers)
+  }
+  attempts.count(call)
   const contentType = call.request.header('content-type')
   readBounded(call, MAX_REGISTRATION_BYTES, body => front.register(contentType, body))
+}
+
+function tooManyRegistrations(retryAfterSecs: number): OAuthResponse {
+  const message = 'Too many clients were registered from this address. Retry later.'
+  const { status, body, headers } = oauthError(429, 'temporarily_unavailable', message)
+  return { status, body, headers: [...headers, 'retry-after', String(retryAfterSecs)] }
 }
 
 function readBounded(

@@ -1,6 +1,6 @@
 /** Verifies the credential and sets the principal and tenant of the call. It makes no access decision. */
 
-import { type Principal, principal } from '../../../model/principal.ts'
+import { PLATFORM_ADMIN, type Principal, principal } from '../../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
@@ -8,9 +8,6 @@ import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/ver
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-
-/** May act for another tenant with `X-Tenant-ID` (docs/reference/http.md, Claims). */
-const PLATFORM_ADMIN = 'cpi-admin'
 
 /** The caller of an API that requires no authentication. */
 const ANONYMOUS = principal({

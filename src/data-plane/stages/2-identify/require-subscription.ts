@@ -1,5 +1,7 @@
-/** Refuses blocked consumers, and calls without an approved subscription to an API that requires one. It counts nothing. */
+/** Refuses suspended tenants, blocked consumers, keys of other APIs, and calls without a required subscription. It counts nothing. */
 import { refuse } from '../../../shared/call/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 
@@ -8,17 +10,28 @@ export function requireSubscription(): Stage {
     id: 'require-subscription',
     phase: 'identify',
     run(exchange) {
-      const { operation, snapshot, tool } = exchange
+      const { operation, snapshot, tool, tenant } = exchange
       const principal = exchange.principal!
       if (snapshot.isBlocked(principal.tenant, principal.consumer)) return refuse('consumer_blocked')
-      const apiId = operation.action === 'proxy' ? operation.api.id : tool?.tool.apiId
-      if (apiId === undefined) return undefined
-      const authRequired =
-        operation.action === 'proxy'
-          ? operation.api.authRequired
-          : snapshot.apiOf(apiId)?.authRequired === true
-      if (!authRequired || entitlementOf(exchange, principal).subscriptionId !== undefined) return undefined
-      return refuse('subscription_required')
+      if (operation.action === 'proxy') {
+        const { api } = operation
+        if (snapshot.isSuspended(tenant) || snapshot.isSuspended(api.tenant))
+          return refuse('tenant_suspended')
+        // any caller may use an API without authentication, so a key of another API may, too
+        return api.authRequired ? ofApi(exchange, api.id, true) : undefined
+      }
+      if (operation.action !== 'tools.call') return undefined
+      if (snapshot.isSuspended(tenant)) return refuse('tenant_suspended')
+      const { apiId } = tool!.tool
+      return ofApi(exchange, apiId, apiId !== undefined && snapshot.apiOf(apiId)?.authRequired === true)
     },
   }
+}
+
+function ofApi(exchange: Exchange, apiId: string | undefined, authRequired: boolean): Outcome {
+  const principal = exchange.principal!
+  if (principal.apiId !== undefined && principal.apiId !== apiId) return refuse('key_of_other_api')
+  return authRequired && entitlementOf(exchange, principal).subscriptionId === undefined
+    ? refuse('subscription_required')
+    : undefined
 }

@@ -16,7 +16,7 @@ const NO_OBSERVER: DecisionObserver = { decided: () => undefined }
 export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
   function accept(exchange: Exchange, input: PolicyInput, decision: Decision): Outcome {
     exchange.decision = decision
-    const id = observer.decided(input, decision, exchange.receivedAtMs)
+    const id = observer.decided(input, decision, exchange.receivedAtMs, exchange.tool?.tool.inputSchema)
     if (!decision.allow) return denial(decision, exchange.principal!, id)
     return decision.obligations === undefined ? undefined : unmet(exchange, decision, id)
   }

@@ -13,6 +13,14 @@ import { subjectKeyOf } from '../shared/subject-key.ts'
 /** Classes of callers whose listing is cached per snapshot; further listings are computed for each request. */
 const CACHED_LISTINGS = 1024
 
+/** The tools that tenant and credential can reach at all. A suspended tenant can call none, a key those of its API. */
+function reachable({ snapshot, tenant, principal }: Exchange): readonly CompiledTool[] {
+  if (snapshot.isSuspended(tenant)) return []
+  const entries = [...snapshot.toolsOf(tenant).values()]
+  const apiId = principal?.apiId
+  return apiId === undefined ? entries : entries.filter(({ tool }) => tool.apiId === apiId)
+}
+
 export function listTools(): Stage {
   function keep(
     exchange: Exchange,
@@ -41,7 +49,7 @@ export function listTools(): Stage {
         exchange.listing = cached
         return undefined
       }
-      const entries = [...exchange.snapshot.toolsOf(exchange.tenant).values()]
+      const entries = reachable(exchange)
       const decisions: MaybePromise<Decision>[] = []
       for (const entry of entries) {
         const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)

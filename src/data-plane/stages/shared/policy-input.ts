@@ -1,5 +1,6 @@
 /** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
 
+import { reachesEveryTenant } from '../../../model/principal.ts'
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
@@ -36,6 +37,7 @@ function subjectOf(exchange: Exchange): PolicyInput['subject'] {
       tenant: exchange.tenant ?? null,
       roles: principal.roles,
       scopes: principal.scopes,
+      ...(principal.rights === undefined ? undefined : { rights: principal.rights }),
     },
   }
 }
@@ -65,7 +67,7 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   const { operation } = exchange
   if (operation.action === 'tools.call') return toolResource(exchange.tool!)
   if (operation.action === 'admin')
-    return { type: 'admin', id: operation.resource, properties: { tenant: null } }
+    return { type: 'admin', id: operation.resource, properties: { tenant: adminTenantOf(exchange) } }
   if (operation.action === 'proxy') {
     // an API without authentication is public
     return {
@@ -75,6 +77,12 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
     }
   }
   return { type: 'tools', id: '*', properties: { tenant: exchange.tenant ?? null } }
+}
+
+/** Quotas are kept per tenant, so those of the caller's tenant are a resource of that tenant; the rest concerns every tenant. */
+function adminTenantOf({ operation, tenant, principal }: Exchange): string | null {
+  const within = operation.action === 'admin' && operation.resource === 'quotas'
+  return within && !reachesEveryTenant(principal!) ? (tenant ?? null) : null
 }
 
 /** What is asked before the call is made. */
@@ -97,7 +105,8 @@ export function timingInput(exchange: Exchange): PolicyInput {
   return {
     subject: subjectOf(exchange),
     action: { name: 'admin' },
-    resource: { type: 'admin', id: 'timing', properties: { tenant: null } },
+    // about the caller's own call
+    resource: { type: 'admin', id: 'timing', properties: { tenant: exchange.tenant ?? null } },
     context: contextOf(exchange),
   }
 }

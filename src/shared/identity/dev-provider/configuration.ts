@@ -1,8 +1,8 @@
 /** The configuration of `oidc-provider` that makes it look like a Keycloak realm to clients. It starts nothing. */
 import { randomBytes } from 'node:crypto'
 import type { JWK } from 'jose'
-import type { Client, Configuration, KoaContextWithOIDC } from 'oidc-provider'
-import { DEV_ACCOUNTS, type DevClient, OIDC_SCOPES, PLATFORM_SCOPES } from './people.ts'
+import type { Client, ClientMetadata, Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import { DEV_ACCOUNTS, type DevClient, OIDC_SCOPES, PLATFORM_SCOPES, REGISTERED_SCOPES } from './people.ts'
 
 /** In `aud` of every access token, as the audience mapper of a real deployment would put it (docs/reference/http.md). */
 export const GATEWAY_AUDIENCE = 'platform-mcp-gateway'
@@ -19,10 +19,14 @@ export interface ConfigurationParts {
   readonly InvalidTarget: new (
     description?: string,
   ) => Error
+  /** Of the library: thrown for a client that may not be registered. */
+  readonly InvalidClientMetadata: new (
+    description: string,
+  ) => Error
 }
 
 export function providerConfiguration(parts: ConfigurationParts): Configuration {
-  const { keys, clients, mountPath, InvalidTarget } = parts
+  const { keys, clients, mountPath, InvalidTarget, InvalidClientMetadata } = parts
   const byId = new Map(clients.map(client => [client.id, client]))
   return {
     jwks: { keys: keys as never },
@@ -36,11 +40,20 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
       response_types: [],
       scope: client.scopes.join(' '),
     })),
-    // Registered clients are public unless they ask otherwise.
+    // Registered clients are public and get no administrative scope.
     clientDefaults: {
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
+    },
+    extraClientMetadata: {
+      properties: ['registered_by'],
+      validator(ctx, _name, _value, metadata) {
+        // without a request: a seeded client, or one that was registered before
+        if (ctx?.method !== 'POST' || !ctx.path.endsWith('/clients-registrations/openid-connect')) return
+        const fault = registrationFault(metadata)
+        if (fault !== undefined) throw new InvalidClientMetadata(fault)
+      },
     },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
@@ -105,6 +118,18 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
       ctx.body = `${out.error}: ${out.error_description ?? 'the request could not be served'}\n`
     },
   }
+}
+
+function registrationFault({
+  token_endpoint_auth_method: method,
+  grant_types: grants,
+  scope,
+}: ClientMetadata): string | undefined {
+  if (method !== 'none')
+    return 'token_endpoint_auth_method must be none: only public clients can be registered'
+  if (grants?.includes('client_credentials')) return 'grant_types must not include client_credentials'
+  const refused = scope?.split(' ').find(one => !REGISTERED_SCOPES.includes(one))
+  return refused === undefined ? undefined : `scope must not include ${refused.slice(0, 64)}`
 }
 
 /** Any absolute http(s) address: the provider does not know where the gateway will be reachable. */

@@ -74,8 +74,12 @@ async function buildHandler(
 ): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
   const provider = await withoutBanners(log, async () => {
     const { Provider, errors } = await loadLibrary()
-    const { InvalidTarget } = errors
-    return new Provider(issuer, providerConfiguration({ keys, clients, mountPath: REALM, InvalidTarget }))
+    const { InvalidTarget, InvalidClientMetadata } = errors
+    const mountPath = REALM
+    return new Provider(
+      issuer,
+      providerConfiguration({ keys, clients, mountPath, InvalidTarget, InvalidClientMetadata }),
+    )
   })
   provider.proxy = true
   provider.on('server_error', (_, error: Error) =>

@@ -1,7 +1,7 @@
 /** The login and consent page of the development provider: choose an account, done. It asks for no password. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import { DEV_ACCOUNTS, type DevAccount, OIDC_SCOPES } from './people.ts'
+import { DEV_ACCOUNTS, type DevAccount, OIDC_SCOPES, REGISTERED_SCOPES } from './people.ts'
 
 const MAX_FORM_BYTES = 4096
 
@@ -59,7 +59,10 @@ async function grantFor(
   resource: string | string[] | undefined,
 ): Promise<string> {
   const grant = new provider.Grant({ accountId: account.id, clientId: params.client_id ?? '' })
-  const allowed = new Set<string>([...OIDC_SCOPES, ...account.scopes])
+  // only clients that registered themselves sign people in
+  const allowed = new Set<string>(
+    [...OIDC_SCOPES, ...account.scopes].filter(scope => REGISTERED_SCOPES.includes(scope)),
+  )
   const resources = resource === undefined ? [] : [resource].flat()
   for (const scope of wantedScopes(params.scope)) {
     if (allowed.has(scope)) grant.addOIDCScope(scope)

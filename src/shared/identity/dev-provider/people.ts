@@ -69,3 +69,9 @@ export const PLATFORM_SCOPES = [
   'platform:admin',
   'platform:deploy',
 ] as const
+
+/** The scopes that a client which registered itself can get, for whichever account. */
+export const REGISTERED_SCOPES: readonly string[] = [
+  ...OIDC_SCOPES,
+  ...PLATFORM_SCOPES.filter(scope => scope !== 'platform:admin' && scope !== 'platform:deploy'),
+]

@@ -36,7 +36,7 @@ export class DecisionRecorder implements DecisionObserver {
     this.#random = options.random ?? Math.random
   }
 
-  decided(input: PolicyInput, decision: Decision, atMs: number): string | undefined {
+  decided(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined {
     const { log, sampleAllowed, keepArguments, also } = this.#options
     also?.(input, decision)
     if (
@@ -46,7 +46,7 @@ export class DecisionRecorder implements DecisionObserver {
     )
       return undefined
     const id = randomUUID()
-    const entry = entryOf(id, atMs, input, decision, keepArguments)
+    const entry = entryOf(id, atMs, input, decision, keepArguments, schema)
     this.#recent[this.#next] = entry
     this.#next = (this.#next + 1) % RECENT
     log?.append(entry)

@@ -109,7 +109,7 @@ describe('the right to it', () => {
     expect(may).toBe(true)
     expect([inputs[0]!.action.name, inputs[0]!.resource]).toEqual([
       'admin',
-      { type: 'admin', id: 'timing', properties: { tenant: null } },
+      { type: 'admin', id: 'timing', properties: { tenant: 'acme' } },
     ])
     expect(inputs[0]!.subject.properties.scopes).toEqual(['admin'])
   })

@@ -127,6 +127,14 @@ describe('plans', () => {
     expect(perSecond(snapshot, 'someone')).toBe(5)
   })
 
+  it('of the settings file apply to tokens, not to a key whose application took the name', () => {
+    const snapshot = compiler()({ plans: [plan('gold', 3)], consumers: { someone: 'gold' } })
+    const perSecondOf = (kind: 'token' | 'api_key') =>
+      snapshot.entitlementOf(aPrincipal({ consumer: 'someone', kind }), undefined, NOW).limits.perSecond
+    expect(perSecondOf('token')).toBe(3)
+    expect(perSecondOf('api_key')).not.toBe(3)
+  })
+
   it('of the settings file that change apply at once to tenants that did not', () => {
     const serve = compiler()
     const share = control([tenant({ consumers, plans: [] })])
@@ -226,6 +234,7 @@ describe('keys', () => {
         expiresAtMs: expected,
         application: 'app',
         tenant: 'acme',
+        apiId: 'api_1',
         subscriptionId: 'sub_1',
         roles: [],
         scopes: ['read', 'execute'],

@@ -106,6 +106,7 @@ function reported(snapshot: Snapshot) {
     keys: TENANTS.flatMap((_, tenant) => SLOTS.map(at => snapshot.keyOf(`tgk_${tenant}${at}`))),
     tools: TENANTS.map(name => [...snapshot.toolsOf(name).keys()]),
     tenantIds: TENANTS.map(name => snapshot.tenantIdOf(name)),
+    suspended: TENANTS.map(name => snapshot.isSuspended(name)),
     entitled: TENANTS.flatMap(tenant =>
       ids.map(id =>
         snapshot.entitlementOf(

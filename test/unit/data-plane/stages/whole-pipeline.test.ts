@@ -137,21 +137,28 @@ describe('a blocked consumer', () => {
 })
 
 describe('a suspended tenant', () => {
-  it('has no API, no key and no tool', async () => {
-    serve(acme())
+  it('is refused before anything is counted for it, and keeps its key', async () => {
     serve(acme({ suspended: true }))
-    expect(snapshot.apis).toEqual([])
-    expect(snapshot.apiOf('api_1')).toBeUndefined()
-    expect(snapshot.keyOf(digest.prefix)).toBeUndefined()
-    expect(snapshot.toolsOf('acme').size).toBe(0)
-    expect(await call({ id: '7' })).toMatchObject({ reason: 'api_key_invalid' })
+    expect(snapshot.isSuspended('acme')).toBe(true)
+    expect(await call({ id: '7' })).toMatchObject({ reason: 'tenant_suspended' })
+    const before = quota.statistics()
+    await call({ id: '7' })
+    expect(quota.statistics()).toEqual(before)
   })
 
-  it('has them again when it is active again', () => {
+  it('is served again when it is active again', async () => {
     serve(acme({ suspended: true }))
     serve(acme())
-    expect(snapshot.apis.map(({ prefix }) => prefix)).toEqual(['/t/acme'])
-    expect(snapshot.keyOf(digest.prefix)).toBeDefined()
-    expect(snapshot.toolsOf('acme').size).toBe(1)
+    expect(snapshot.isSuspended('acme')).toBe(false)
+    expect(await call({ id: 7 })).toMatchObject({ reason: 'invalid_arguments' })
+  })
+})
+
+describe('an API key', () => {
+  it('does not open a tool of another API, nor one of none', async () => {
+    for (const apiId of ['api_2', undefined]) {
+      serve(acme({ tools: [aTool({ ...(apiId === undefined ? {} : { apiId }), toolSet: 'api' })] }))
+      expect(await call({ id: '7' })).toMatchObject({ reason: 'key_of_other_api' })
+    }
   })
 })

@@ -202,6 +202,22 @@ describe('registration', () => {
     expect(body).not.toHaveProperty('client_secret')
   })
 
+  it.each([
+    { token_endpoint_auth_method: 'client_secret_basic' },
+    {
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+    },
+    { scope: 'openid platform:admin' },
+    { scope: 'platform:deploy' },
+  ])('refuses a client that would be confidential or privileged: %o', async metadata => {
+    expect(await register(metadata)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_client_metadata' },
+    })
+  })
+
   it('refuses metadata that makes no sense', async () => {
     expect(await register({ redirect_uris: ['not a url'] })).toMatchObject({
       status: 400,
@@ -280,6 +296,19 @@ describe('authorization code with PKCE', () => {
   it('gives an account no scope it may not have, and does not ask again for it', async () => {
     const client = (await register()).body.client_id!
     const { verifier, landed } = await signIn(client, 'openid platform:read platform:admin', 'developer')
+    const got = await token({
+      grant_type: 'authorization_code',
+      client_id: client,
+      code: landed.searchParams.get('code')!,
+      redirect_uri: REDIRECT,
+      code_verifier: verifier,
+    })
+    expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read')
+  })
+
+  it('gives no registered client an administrative scope, for any account', async () => {
+    const client = (await register()).body.client_id!
+    const { verifier, landed } = await signIn(client, 'openid platform:read platform:admin', 'admin')
     const got = await token({
       grant_type: 'authorization_code',
       client_id: client,

@@ -14,6 +14,7 @@ describe('reads', () => {
       'subject.properties.tenant',
       'subject.properties.roles',
       'subject.properties.scopes',
+      'subject.properties.rights',
       'resource.properties.annotations',
     ])
   })

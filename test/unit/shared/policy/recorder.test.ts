@@ -94,6 +94,76 @@ describe('arguments that are masked', () => {
     })
   })
 
+  it.each([
+    'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln',
+    'tgk_4fK0aZ9q_0123456789abcdef0123456789abcdef',
+    'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
+    'the key is sk_live_4eC39HqLyjWDarjtT1zdp7dc, keep it',
+    'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+    'AKIAIOSFODNN7EXAMPLE',
+    'Bearer abcdefghijkl',
+    '-----BEGIN RSA PRIVATE KEY-----',
+    '4111 1111 1111 1111',
+    '5500-0055-5555-5559',
+    'pay with 378282246310005 please',
+    4111111111111111,
+    'ada@example.com',
+    'Ada <ada.l+x@mail.example.co.uk>',
+    'q8Zr2LxV0tYw7NbKc4Hd9PsF',
+    '9f86d081884c7d659a2feaa0c55ad015',
+  ])('do not keep %s, in whatever argument, item or name', secret => {
+    expect(masked({ note: secret, list: [{ note: secret }] })).toEqual({
+      note: '[masked]',
+      list: [{ note: '[masked]' }],
+    })
+    if (typeof secret === 'string') expect(JSON.stringify(masked({ [secret]: 1 }))).not.toContain(secret)
+  })
+
+  it.each([
+    'two chairs, oak, delivered on 2026-03-01',
+    'customer K-1234567890123456',
+    '4111 1111 1111 1112',
+    '019a3c5e-7b1d-7c44-9d2e-1f2a3b4c5d6e',
+    'https://shop.example/products/oak-chair-with-arms',
+    'internationalization-of-products',
+    1795329207000,
+    42,
+  ])('keep %s', plain => {
+    expect(masked({ note: plain })).toEqual({ note: plain })
+  })
+
+  it('do not keep what the schema of the tool marks, at any depth', () => {
+    const schema = {
+      properties: {
+        code: { type: 'string', format: 'password' },
+        person: { $ref: '#/$defs/Person' },
+        answers: { type: 'array', items: { type: 'string', writeOnly: true } },
+      },
+      $defs: { Person: { properties: { born: { type: 'string', 'x-sensitive': true } } } },
+    }
+    const given = { code: 'abc', person: { born: '1815-12-10', city: 'London' }, answers: ['a'], open: 'yes' }
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
+    expect(kept.input.context.arguments).toEqual({
+      code: '[masked]',
+      person: { born: '[masked]', city: 'London' },
+      answers: '[masked]',
+      open: 'yes',
+    })
+    expect(kept.masked).toBe(true)
+  })
+
+  it('keep only allowed names in that mode, and these without what is masked in any case', () => {
+    const given = { city: 'London', name: 'Ada', lines: [{ sku: 'a', note: 'b' }], mail: 'ada@example.com' }
+    const allowed = new Set(['city', 'lines', 'sku', 'mail'])
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, allowed)
+    expect(kept.input.context.arguments).toEqual({
+      city: 'London',
+      name: '[masked]',
+      lines: [{ sku: 'a', note: '[masked]' }],
+      mail: '[masked]',
+    })
+  })
+
   it('keep two hundred fields and items in all', () => {
     const items = (count: number): number[] => Array.from({ length: count }, () => 1)
     const fields = (count: number) => Object.fromEntries(items(count).map((one, at) => [`f${at}`, one]))

@@ -16,6 +16,7 @@ export function frontOf(issuer: string | undefined, more: Partial<OAuthFrontOpti
     issuer,
     egress,
     admin: undefined,
+    guarded: false,
     log: SILENT,
     ...more,
   })

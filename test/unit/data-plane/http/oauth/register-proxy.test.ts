@@ -94,6 +94,21 @@ describe('metadata', () => {
     ['a script', { redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
     ['a script in other letters', { redirect_uris: ['JaVaScRiPt:alert(1)'] }, 'invalid_redirect_uri'],
     ['data', { redirect_uris: ['data:text/html,x'] }, 'invalid_redirect_uri'],
+    ['a file', { redirect_uris: ['file:///etc/passwd'] }, 'invalid_redirect_uri'],
+    ['a scheme without a dot', { redirect_uris: ['myapp://callback'] }, 'invalid_redirect_uri'],
+    [
+      'a scheme of the browser',
+      { redirect_uris: ['view-source:https://a.example/'] },
+      'invalid_redirect_uri',
+    ],
+    ['a wildcard host', { redirect_uris: ['https://*.example/cb'] }, 'invalid_redirect_uri'],
+    ['a wildcard path', { redirect_uris: ['https://a.example/*'] }, 'invalid_redirect_uri'],
+    ['a wildcard alone', { redirect_uris: ['*'] }, 'invalid_redirect_uri'],
+    [
+      'a wildcard scope',
+      { redirect_uris: ['https://a.example/'], scope: 'openid *' },
+      'invalid_client_metadata',
+    ],
     ['a fragment', { redirect_uris: ['https://app.example/cb#x'] }, 'invalid_redirect_uri'],
     ['a user name', { redirect_uris: ['https://u:p@app.example/cb'] }, 'invalid_redirect_uri'],
     ['a line break', { redirect_uris: ['https://app.example/\ncb'] }, 'invalid_redirect_uri'],
@@ -129,6 +144,18 @@ describe('metadata', () => {
     ],
   ])('with %s is refused', (_, metadata, error) => {
     expect(readRegistration(metadata as Record<string, unknown>)).toMatchObject({ error })
+  })
+
+  it.each([
+    'https://a.example/cb',
+    'http://127.0.0.1:7777/cb',
+    'http://[::1]/cb',
+    'com.example.app:/oauth',
+    'vscode://vscode.github-authentication/did-authenticate',
+    'cursor://anysphere.cursor-mcp/oauth/callback',
+  ])('with the redirect %s is accepted, without administrative scopes', uri => {
+    const scope = 'openid platform:read platform:admin platform:deploy admin'
+    expect(readRegistration({ redirect_uris: [uri], scope })).toMatchObject({ scope: 'openid platform:read' })
   })
 
   it('of any shape is refused or becomes a public PKCE client, and never throws', () => {

@@ -1,0 +1,50 @@
+/** What the shipped policy requires for each action, for the served OpenAPI document. It decides nothing: the policy does. */
+
+/** A row of `policies/toolgate/operations/data.yaml`, with the confined roles that grant the action without a scope; a test compares both. */
+interface Requirement {
+  /** All of these scopes. */
+  readonly all?: readonly string[]
+  /** One of these scopes. */
+  readonly any?: readonly string[]
+  /** Instead of `all` where the resource belongs to no tenant. */
+  readonly shared?: readonly string[]
+  /** One of these roles in addition. */
+  readonly roles?: readonly string[]
+  /** True: the owner of the resource needs none of `roles`. */
+  readonly own?: boolean
+  /** True: beyond the caller's tenant it needs the role cpi-admin or a token without tenant. */
+  readonly every_tenant?: boolean
+  /** Confined role → the resources on which it grants the action. */
+  readonly confined?: { readonly [role: string]: 'any' | 'own' }
+}
+
+const READ: Requirement = { all: ['read'] }
+const WRITE: Requirement = { all: ['write'] }
+const DEPLOY: Requirement = { all: ['deploy'] }
+const READ_OR_AUDIT: Requirement = { any: ['read', 'audit'] }
+const DECIDE: Requirement = { all: ['write'], roles: ['tenant-admin', 'cpi-admin'] }
+const OWN: Requirement = { ...DECIDE, own: true }
+const TENANTS: Requirement = { all: ['admin'], every_tenant: true }
+const PLANS: Requirement = { ...DECIDE, shared: ['admin'], every_tenant: true }
+
+/** The first pattern that matches; else an action that reads needs `read`, another one `write`. */
+const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = [
+  [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
+  [/^tenants\./, TENANTS],
+  [/^plans\.(create|update|delete)$/, PLANS],
+  [/^subscriptions\.approve$/, DECIDE],
+  [/^subscriptions\.(create|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
+  [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
+  [/^(metrics|deliveries|gateways|deployments)\.(list|read)$/, READ_OR_AUDIT],
+  [/\.(list|read)$/, READ],
+]
+const CATALOG = /^(portal|plans)\.(list|read)$/
+const OF_APPLICATION = /^(subscriptions\.(list|read|create|revoke)|usage\.read|apikeys\.\w+)$/
+
+/** @param action `control.<resource>.<verb>` */
+export function requirementOf(action: string): Requirement {
+  const name = action.slice('control.'.length)
+  const row = ROWS.find(([pattern]) => pattern.test(name))?.[1] ?? WRITE
+  if (CATALOG.test(name)) return { ...row, confined: { subscriber: 'any' } }
+  return OF_APPLICATION.test(name) ? { ...row, confined: { subscriber: 'own' } } : row
+}

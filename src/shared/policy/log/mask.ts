@@ -1,0 +1,149 @@
+/** Masks arguments for the decision log: by name, by schema and by value. It writes nothing and changes no argument. */
+
+/** `allowed`: only arguments with a listed name are kept, and these are masked by value and schema, too. */
+export interface Masking {
+  /** undefined: every name that does not suggest a secret. */
+  readonly allowed: ReadonlySet<string> | undefined
+  /** Names that the schema of the tool marks as sensitive. */
+  readonly sensitive: ReadonlySet<string>
+}
+
+export interface Masked {
+  readonly value: unknown
+  /** Whether anything was replaced. */
+  readonly masked: boolean
+}
+
+const SENSITIVE_NAME =
+  /pass(word|phrase|wd)?$|secret|token|api_?key|authori[sz]ation|credential|cookie|session|card|cvv|cvc|iban|ssn|pin$/i
+const MASK = '[masked]'
+const MAX_TEXT = 256
+const MAX_DEPTH = 8
+const MAX_FIELDS = 200
+
+/** Prefixes of credentials in wide use, and JWTs. */
+const CREDENTIAL =
+  /\beyJ[\w-]{8,}\.|\b(?:sk|pk|rk|whsec)_(?:live|test)?_?\w{8,}|\btgk_\w{8}|\bwhsec_|\bgh[pousr]_\w{20,}|\bgithub_pat_|\bglpat-|\bxox[abeoprs]-|\bA(?:KIA|SIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bsk-[\w-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:bearer|basic)\s+[\w+/=.~-]{8,}/i
+const EMAIL = /[\w.+%-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}/i
+/** ISO/IEC 7812: 13 to 19 digits, written in groups or not. */
+const CARD = /\d(?:[ -]?\d){12,18}/g
+const RUN = /[\w+/=-]{20,}/g
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** Bits per character of a run that is more likely generated than written: words and identifiers stay below. */
+const MIN_ENTROPY = 3.7
+const HEX_SECRET = /^[0-9a-f]{32,}$/i
+
+export function maskArguments(value: unknown, masking: Masking): Masked {
+  const state = { ...masking, masked: false, fields: 0 }
+  return { value: mask(value, state, 0), masked: state.masked }
+}
+
+interface State extends Masking {
+  masked: boolean
+  fields: number
+}
+
+/** Bounded in depth and number, because arguments are the caller's. */
+function mask(value: unknown, state: State, depth: number): unknown {
+  if (typeof value === 'string') return isSecret(value) ? hide(state) : value
+  if (typeof value === 'number') return isCard(String(value)) ? hide(state) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (depth >= MAX_DEPTH) return hide(state)
+  if (Array.isArray(value)) {
+    if (state.fields + value.length > MAX_FIELDS) return hide(state)
+    state.fields += value.length
+    return value.map(item => mask(item, state, depth + 1))
+  }
+  const entries = Object.entries(value)
+  if (state.fields + entries.length > MAX_FIELDS) return hide(state)
+  state.fields += entries.length
+  return Object.fromEntries(
+    entries.map(([name, item]) => [
+      isSecret(name) ? hide(state) : name,
+      isSensitive(name, state) ? hide(state) : mask(item, state, depth + 1),
+    ]),
+  )
+}
+
+function isSensitive(name: string, { allowed, sensitive }: Masking): boolean {
+  return sensitive.has(name) || (allowed === undefined ? SENSITIVE_NAME.test(name) : !allowed.has(name))
+}
+
+function isSecret(text: string): boolean {
+  return (
+    text.length > MAX_TEXT || CREDENTIAL.test(text) || EMAIL.test(text) || isCard(text) || isGenerated(text)
+  )
+}
+
+/** A run of digits with a valid check digit (Luhn, ISO/IEC 7812-1 annex B). */
+function isCard(text: string): boolean {
+  for (const [run] of text.matchAll(CARD)) {
+    const digits = run.replace(/\D/g, '')
+    let sum = 0
+    for (let at = 0; at < digits.length; at++) {
+      const digit = Number(digits[digits.length - 1 - at])
+      sum += at % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
+    }
+    if (sum % 10 === 0 && /[1-9]/.test(digits)) return true
+  }
+  return false
+}
+
+function isGenerated(text: string): boolean {
+  for (const [run] of text.matchAll(RUN)) {
+    if (UUID.test(run)) continue
+    if (HEX_SECRET.test(run)) return true
+    if (/\d/.test(run) && /[a-z]/i.test(run) && entropyOf(run) >= MIN_ENTROPY) return true
+  }
+  return false
+}
+
+/** Shannon entropy in bits per character. */
+function entropyOf(text: string): number {
+  const counts = new Map<string, number>()
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)
+  let bits = 0
+  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length)
+  return bits
+}
+
+function hide(state: State): string {
+  state.masked = true
+  return MASK
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const MAX_SCHEMA_NODES = 20_000
+const namesOf = new WeakMap<object, ReadonlySet<string>>()
+
+/** Names of properties that a schema marks with `format: password`, `writeOnly` or `x-sensitive`, at any depth; kept per schema. */
+export function sensitiveNames(schema: object | undefined): ReadonlySet<string> {
+  if (schema === undefined) return NONE
+  let names = namesOf.get(schema)
+  if (names === undefined) {
+    names = collect(schema)
+    namesOf.set(schema, names)
+  }
+  return names
+}
+
+function collect(schema: object): ReadonlySet<string> {
+  const names = new Set<string>()
+  const pending: (readonly [node: unknown, name: string])[] = [[schema, '']]
+  for (let visited = 0; pending.length > 0 && visited < MAX_SCHEMA_NODES; visited++) {
+    const [node, name] = pending.pop()!
+    if (typeof node !== 'object' || node === null) continue
+    if (isMarked(node) && name !== '') names.add(name)
+    for (const [key, child] of Object.entries(node)) {
+      if (key !== 'properties') pending.push([child, name])
+      else if (typeof child === 'object' && child !== null)
+        for (const [property, its] of Object.entries(child)) pending.push([its, property])
+    }
+  }
+  return names
+}
+
+function isMarked(node: object): boolean {
+  const marks = node as { format?: unknown; writeOnly?: unknown; 'x-sensitive'?: unknown }
+  return marks.format === 'password' || marks.writeOnly === true || marks['x-sensitive'] === true
+}
