@@ -4,6 +4,7 @@ import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
 import { statements as seededPlans } from './0003-seeded-plans.ts'
 import { statements as webhooks } from './0004-webhooks.ts'
 import { statements as metering } from './0005-metering.ts'
+import { statements as apiPassthrough } from './0006-api-passthrough.ts'
 
 export interface Migration {
   readonly name: string
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0003-seeded-plans', statements: seededPlans },
   { name: '0004-webhooks', statements: webhooks },
   { name: '0005-metering', statements: metering },
+  { name: '0006-api-passthrough', statements: apiPassthrough },
 ]
