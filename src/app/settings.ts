@@ -1,5 +1,5 @@
 /** Environment → Settings, once, validated as a whole. It starts nothing. */
-import { isCidr } from './settings/cidr.ts'
+import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
@@ -67,7 +67,14 @@ export interface Settings extends RoleSettings {
   readonly quotaStatsTtlMs: number
   readonly example: { readonly enabled: boolean; readonly port: number }
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
-  readonly metrics: { readonly port: number; readonly maxConsumers: number }
+  /** Without a host: that of the gateway, or of the control plane where it runs alone. */
+  readonly metrics: {
+    readonly host: string | undefined
+    readonly port: number
+    readonly maxConsumers: number
+  }
+  /** Further names under which every listener serves; see `allowHosts`. */
+  readonly allowedHosts: readonly string[]
   readonly maxInFlight: number
   /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
   readonly preAuthRatePerMin: number
@@ -161,7 +168,9 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       port: read.port('EXAMPLE_PORT', 8090),
     },
     logLevel: read.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info'),
+    allowedHosts: read.list('ALLOWED_HOSTS', ''),
     metrics: {
+      host: read.optional('METRICS_HOST'),
       port: read.port('METRICS_PORT', 9464),
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
@@ -182,9 +191,31 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     if (!isCidr(cidr))
       read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
+  checkHosts(settings, read)
   if (nodeEnv === 'production') productionFaults(settings, read)
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   return settings
+}
+
+const HOST_NAME = /^(?:\*|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_.])?)$/i
+
+function checkHosts({ allowedHosts, auth, gateway }: Settings, read: Reader): void {
+  for (const name of allowedHosts) {
+    if (!HOST_NAME.test(name))
+      read.fault(
+        'ALLOWED_HOSTS',
+        `holds "${name}".`,
+        'List host names without scheme and port, such as gw.example.com or *.example.com.',
+      )
+  }
+  const isExposed = auth.provider === 'embedded' && !isLoopback(gateway.host)
+  if (isExposed && !read.flag('ALLOW_INSECURE_DEV', false)) {
+    read.fault(
+      'AUTH_ISSUER',
+      `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who reaches it.`,
+      'Set AUTH_ISSUER to your identity provider, or GATEWAY_HOST to 127.0.0.1, or ALLOW_INSECURE_DEV=true in a network that you trust.',
+    )
+  }
 }
 
 function productionFaults(settings: Settings, read: Reader): void {
