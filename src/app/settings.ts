@@ -3,11 +3,13 @@ import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
+import { guardProduction } from './settings/production.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
 import { readTelemetry, type TelemetrySettings } from './settings/telemetry.ts'
 import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
+import { findUnknownSettings } from './settings/unknown.ts'
 import { readWorkers } from './settings/workers.ts'
 
 export interface Settings extends RoleSettings {
@@ -64,6 +66,8 @@ export interface Settings extends RoleSettings {
     readonly maxDurationMs: number
   }
   readonly egressAllow: readonly string[]
+  /** Names of settings whose insecure values production accepts; see `guardProduction`. */
+  readonly allowInsecure: readonly string[]
   readonly quotaStatsTtlMs: number
   readonly example: { readonly enabled: boolean; readonly port: number }
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
@@ -98,10 +102,22 @@ export class SettingsError extends Error {
 
 const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /**
  * @throws SettingsError with all faults
  */
-export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
+export function readSettings(env: Environment = process.env): Settings {
+  const { settings, faults } = inspectSettings(env)
+  if (faults.length > 0) throw new SettingsError(faults)
+  return settings
+}
+
+/** Reads all settings, valid or not; one with a fault has its default. */
+export function inspectSettings(env: Environment): {
+  readonly settings: Settings
+  readonly faults: readonly SettingFault[]
+} {
   const read = new Reader(env)
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
   const issuer = readIssuer(read)
@@ -162,6 +178,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       maxDurationMs: read.durationMs('MAX_DURATION', '1h'),
     },
     egressAllow: read.list('EGRESS_ALLOW', ''),
+    allowInsecure: read.list('ALLOW_INSECURE', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
     example: {
       enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
@@ -193,13 +210,14 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
   }
   checkHosts(settings, read)
   if (nodeEnv === 'production') productionFaults(settings, read)
-  if (read.faults.length > 0) throw new SettingsError(read.faults)
-  return settings
+  for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
+    read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename it, or unset it.`)
+  return { settings, faults: read.faults }
 }
 
 const HOST_NAME = /^(?:\*|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_.])?)$/i
 
-function checkHosts({ allowedHosts, auth, gateway }: Settings, read: Reader): void {
+function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, read: Reader): void {
   for (const name of allowedHosts) {
     if (!HOST_NAME.test(name))
       read.fault(
@@ -209,7 +227,16 @@ function checkHosts({ allowedHosts, auth, gateway }: Settings, read: Reader): vo
       )
   }
   const isExposed = auth.provider === 'embedded' && !isLoopback(gateway.host)
-  if (isExposed && !read.flag('ALLOW_INSECURE_DEV', false)) {
+  const insecureDev = read.flag('ALLOW_INSECURE_DEV', false)
+  const exposed = [gateway.host, api.host, metrics.host].find(host => host !== undefined && !isLoopback(host))
+  if (exposed !== undefined && !insecureDev && read.optional('NODE_ENV') === undefined) {
+    read.fault(
+      'NODE_ENV',
+      `is not set, and a listener is on ${exposed}, which other machines reach: the settings of development are not safe there.`,
+      'Set NODE_ENV=production, or NODE_ENV=development if this is intended.',
+    )
+  }
+  if (isExposed && !insecureDev) {
     read.fault(
       'AUTH_ISSUER',
       `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who reaches it.`,
@@ -219,6 +246,7 @@ function checkHosts({ allowedHosts, auth, gateway }: Settings, read: Reader): vo
 }
 
 function productionFaults(settings: Settings, read: Reader): void {
+  guardProduction(settings, read)
   if (settings.auth.issuer === undefined) {
     read.fault(
       'AUTH_ISSUER',
