@@ -126,7 +126,7 @@ export function inspectSettings(env: Environment): {
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
-    allowChunkedRequests: read.flag('ALLOW_CHUNKED_REQUESTS', false),
+    allowChunkedRequests: read.flag('ALLOW_CHUNKED_REQUESTS', true),
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
