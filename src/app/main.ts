@@ -136,7 +136,8 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
 async function openMetrics(context: AppContext): Promise<string> {
   const { settings, metrics } = context
   const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
-  const server = await openListener(context, { host, port: settings.metrics.port })
+  const where = { host: settings.metrics.host ?? host, port: settings.metrics.port }
+  const server = await openListener(context, where)
   server.handle(metricsHandler(metrics))
   return `http://localhost:${server.port}`
 }

@@ -1,20 +1,23 @@
 /** Environment → Settings, once, validated as a whole. It starts nothing. */
-import { isCidr } from './settings/cidr.ts'
+import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { type MeteringSettings, readMetering } from './settings/metering.ts'
 import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
+import { guardProduction } from './settings/production.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { type RoleSettings, readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
 import { readTelemetry, type TelemetrySettings } from './settings/telemetry.ts'
 import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
+import { findUnknownSettings } from './settings/unknown.ts'
 import { readWorkers } from './settings/workers.ts'
 
 export interface Settings extends RoleSettings {
   readonly nodeEnv: 'development' | 'production' | 'test'
   readonly dataDir: string
   readonly httpServer: 'auto' | 'uws' | 'node'
-  readonly allowChunkedRequests: boolean
+  /** Undefined: where the parser verifies their framing. */
+  readonly allowChunkedRequests: boolean | undefined
   readonly drainTimeoutMs: number
   readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
@@ -66,10 +69,19 @@ export interface Settings extends RoleSettings {
     readonly maxDurationMs: number
   }
   readonly egressAllow: readonly string[]
+  /** Names of settings whose insecure values production accepts; see `guardProduction`. */
+  readonly allowInsecure: readonly string[]
   readonly quotaStatsTtlMs: number
   readonly example: { readonly enabled: boolean; readonly port: number }
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
-  readonly metrics: { readonly port: number; readonly maxConsumers: number }
+  /** Without a host: that of the gateway, or of the control plane where it runs alone. */
+  readonly metrics: {
+    readonly host: string | undefined
+    readonly port: number
+    readonly maxConsumers: number
+  }
+  /** Further names under which every listener serves; see `allowHosts`. */
+  readonly allowedHosts: readonly string[]
   readonly maxInFlight: number
   /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
   readonly preAuthRatePerMin: number
@@ -95,10 +107,22 @@ export class SettingsError extends Error {
 
 const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /**
  * @throws SettingsError with all faults
  */
-export function readSettings(env: Readonly<Record<string, string | undefined>> = process.env): Settings {
+export function readSettings(env: Environment = process.env): Settings {
+  const { settings, faults } = inspectSettings(env)
+  if (faults.length > 0) throw new SettingsError(faults)
+  return settings
+}
+
+/** Reads all settings, valid or not; one with a fault has its default. */
+export function inspectSettings(env: Environment): {
+  readonly settings: Settings
+  readonly faults: readonly SettingFault[]
+} {
   const read = new Reader(env)
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
   const issuer = readIssuer(read)
@@ -107,7 +131,9 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
-    allowChunkedRequests: read.flag('ALLOW_CHUNKED_REQUESTS', false),
+    allowChunkedRequests: { auto: undefined, true: true, false: false }[
+      read.oneOf('ALLOW_CHUNKED_REQUESTS', ['auto', 'true', 'false'], 'auto')
+    ],
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
@@ -160,13 +186,16 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
       maxDurationMs: read.durationMs('MAX_DURATION', '1h'),
     },
     egressAllow: read.list('EGRESS_ALLOW', ''),
+    allowInsecure: read.list('ALLOW_INSECURE', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
     example: {
       enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
       port: read.port('EXAMPLE_PORT', 8090),
     },
     logLevel: read.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info'),
+    allowedHosts: read.list('ALLOWED_HOSTS', ''),
     metrics: {
+      host: read.optional('METRICS_HOST'),
       port: read.port('METRICS_PORT', 9464),
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
@@ -188,12 +217,45 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     if (!isCidr(cidr))
       read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
+  checkHosts(settings, read)
   if (nodeEnv === 'production') productionFaults(settings, read)
-  if (read.faults.length > 0) throw new SettingsError(read.faults)
-  return settings
+  for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
+    read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename it, or unset it.`)
+  return { settings, faults: read.faults }
+}
+
+const HOST_NAME = /^(?:\*|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,252}[a-z0-9_.])?)$/i
+
+function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, read: Reader): void {
+  for (const name of allowedHosts) {
+    if (!HOST_NAME.test(name))
+      read.fault(
+        'ALLOWED_HOSTS',
+        `holds "${name}".`,
+        'List host names without scheme and port, such as gw.example.com or *.example.com.',
+      )
+  }
+  const isExposed = auth.provider === 'embedded' && !isLoopback(gateway.host)
+  const insecureDev = read.flag('ALLOW_INSECURE_DEV', false)
+  const exposed = [gateway.host, api.host, metrics.host].find(host => host !== undefined && !isLoopback(host))
+  if (exposed !== undefined && !insecureDev && read.optional('NODE_ENV') === undefined) {
+    read.fault(
+      'NODE_ENV',
+      `is not set, and a listener is on ${exposed}, which other machines reach: the settings of development are not safe there.`,
+      'Set NODE_ENV=production, or NODE_ENV=development if this is intended.',
+    )
+  }
+  if (isExposed && !insecureDev) {
+    read.fault(
+      'AUTH_ISSUER',
+      `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who reaches it.`,
+      'Set AUTH_ISSUER to your identity provider, or GATEWAY_HOST to 127.0.0.1, or ALLOW_INSECURE_DEV=true in a network that you trust.',
+    )
+  }
 }
 
 function productionFaults(settings: Settings, read: Reader): void {
+  guardProduction(settings, read)
   if (settings.auth.issuer === undefined) {
     read.fault(
       'AUTH_ISSUER',

@@ -6,7 +6,9 @@ const VERSION = /^[0-9a-f]{64}$/
 
 /** `?`: may be absent or null. */
 type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
-type Shape = { readonly [field: string]: Kind | { readonly listOf: Shape | Kind } }
+/** An object that may be absent or null, or a list. */
+type Nested = { readonly optional: Shape } | { readonly listOf: Shape | Kind }
+type Shape = { readonly [field: string]: Kind | Nested }
 
 const PLAN: Shape = {
   slug: 'string',
@@ -24,6 +26,13 @@ const API: Shape = {
   upstreamUrl: 'string',
   authRequired: 'boolean',
   requestsPerHour: 'number?',
+  passthrough: {
+    optional: {
+      requestHeaders: { listOf: 'string' },
+      responseHeaders: { listOf: 'string' },
+      paths: 'string',
+    },
+  },
 }
 
 const SUBSCRIPTION: Shape = {
@@ -82,13 +91,16 @@ function objectFault(value: unknown, shape: Shape, path: string): string | undef
   for (const field of Object.keys(shape)) {
     const wanted = shape[field]!
     const at = path === '' ? field : `${path}.${field}`
-    const fault =
-      typeof wanted === 'string'
-        ? kindFault(value[field], wanted, at)
-        : listFault(value[field], wanted.listOf, at)
+    const fault = fieldFault(value[field], wanted, at)
     if (fault !== undefined) return fault
   }
   return undefined
+}
+
+function fieldFault(value: unknown, wanted: Kind | Nested, path: string): string | undefined {
+  if (typeof wanted === 'string') return kindFault(value, wanted, path)
+  if ('listOf' in wanted) return listFault(value, wanted.listOf, path)
+  return value === undefined || value === null ? undefined : objectFault(value, wanted.optional, path)
 }
 
 function listFault(value: unknown, item: Shape | Kind, path: string): string | undefined {

@@ -1,4 +1,5 @@
 /** The control plane's share of a snapshot, one part per tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
+import type { Passthrough } from '../model/passthrough.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 
@@ -12,6 +13,8 @@ export interface ApiShare {
   readonly authRequired: boolean
   /** Requests per hour of one consumer; null: no limit. */
   readonly requestsPerHour: number | null
+  /** null, and absent in an update of an older control plane: nothing beyond the defaults. */
+  readonly passthrough?: Passthrough | null
 }
 
 /** An approved subscription. Its limits are the plan's with these overrides (`limitsOf` of model/subscription.ts). */

@@ -1,4 +1,5 @@
 /** An API of a tenant and its life cycle as pure functions. It proxies nothing and stores nothing. */
+import type { Passthrough } from './passthrough.ts'
 import { moveStatus, type Transition } from './transition.ts'
 
 export const API_STATUSES = ['active', 'deprecated', 'retired'] as const
@@ -17,6 +18,8 @@ export interface Api {
   readonly authRequired: boolean
   /** Requests per hour of one consumer; null = no such limit. */
   readonly requestsPerHour: number | null
+  /** What it allows beyond the defaults; null = nothing. */
+  readonly passthrough: Passthrough | null
   /** The OpenAPI document as JSON text (a JSON string when it was given as text); null = none. */
   readonly spec: string | null
   /** Shown in the portal's catalog. */

@@ -1,7 +1,8 @@
 /** `toolgate serve`: starts the deployment, prints how to use it and the ready line, and stops it on a signal. */
 import type { Command } from 'commander'
 import type { Running } from '../main.ts'
-import { readSettings } from '../settings.ts'
+import { findFileFaults } from '../settings/files.ts'
+import { inspectSettings, SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import { welcome } from './welcome.ts'
 
@@ -30,7 +31,9 @@ It is ready when it prints a line on stdout that begins with {"ready":true. SIGT
 }
 
 async function serve(env: CommandContext['env']): Promise<number> {
-  const settings = readSettings(env)
+  const { settings, faults } = inspectSettings(env)
+  const all = [...faults, ...(await findFileFaults(settings))]
+  if (all.length > 0) throw new SettingsError(all)
   const { start } = await import('../main.ts')
   let running: Running
   try {

@@ -1,7 +1,8 @@
 /** What every role needs: settings, log, clock, metrics, the outgoing client and listeners. It imports no plane. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
-import { createListener } from '../../shared/server/create.ts'
+import { allowHosts, onlyHosts } from '../../shared/server/allowed-hosts.ts'
+import { createListener, isStrictParser } from '../../shared/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from '../../shared/server/listener.ts'
 import type { Closers } from '../../shared/telemetry/closers.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -37,6 +38,16 @@ export interface OpenListener {
   handle(handler: HttpHandler): void
 }
 
+/** Names under which every listener serves: public addresses, names it is bound to, and `ALLOWED_HOSTS`. */
+export function servedNames({ gateway, api, metrics, allowedHosts }: Settings): readonly string[] {
+  const urls = [gateway.url, api.url].filter(url => url !== undefined)
+  return [
+    ...urls.map(url => new URL(url).hostname),
+    ...[gateway.host, api.host, metrics.host].filter(host => host !== undefined),
+    ...allowedHosts,
+  ]
+}
+
 export function createContext(settings: Settings, log: Log, closers: Closers): AppContext {
   const egress = createEgress({
     allow: settings.egressAllow,
@@ -61,9 +72,13 @@ export async function openListener(context: AppContext, where: Where): Promise<O
   const listener = createListener(settings.httpServer, {
     host: where.host,
     port: where.port,
-    handler: (request, response) => handler(request, response),
+    handler: onlyHosts(
+      allowHosts(servedNames(settings)),
+      (request, response) => handler(request, response),
+      () => metrics.connectionRefused('foreign_host'),
+    ),
     limits: DEFAULT_LISTENER_LIMITS,
-    allowChunkedRequests: settings.allowChunkedRequests,
+    allowChunkedRequests: settings.allowChunkedRequests ?? isStrictParser(settings.httpServer),
     sharePort: where.sharePort ?? false,
     onRefused: reason => metrics.connectionRefused(reason),
   })

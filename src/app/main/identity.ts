@@ -5,7 +5,8 @@ import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
 import { createTokenVerifier } from '../../shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import type { AppContext } from './app-context.ts'
+import { allowHosts } from '../../shared/server/allowed-hosts.ts'
+import { type AppContext, servedNames } from './app-context.ts'
 
 /** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
 export async function openIssuer({ settings, log, closers }: AppContext): Promise<string> {
@@ -14,6 +15,8 @@ export async function openIssuer({ settings, log, closers }: AppContext): Promis
     host: settings.gateway.host,
     port: settings.auth.devPort,
     dataDir: join(settings.dataDir, 'dev-provider'),
+    isServed: allowHosts(servedNames(settings)),
+    origins: settings.cors.origins,
     log,
   })
   closers.add('embedded identity provider', () => provider.close())

@@ -17,6 +17,8 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
 
 export class Reader {
   readonly faults: SettingFault[] = []
+  /** Names that were asked for. */
+  readonly known = new Set<string>()
   readonly #env: Readonly<Record<string, string | undefined>>
 
   constructor(env: Readonly<Record<string, string | undefined>>) {
@@ -29,6 +31,7 @@ export class Reader {
 
   /** The raw value, from the variable or from the file that `NAME_FILE` names. */
   #raw(name: string): string | undefined {
+    this.known.add(name)
     const file = this.#env[`${name}_FILE`]
     if (file === undefined || file === '') return this.#env[name]
     if (this.#env[name] !== undefined) {

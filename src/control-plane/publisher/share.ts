@@ -33,6 +33,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
         upstreamUrl: api.upstreamUrl,
         authRequired: api.authRequired,
         requestsPerHour: api.requestsPerHour,
+        passthrough: api.passthrough,
       })),
       subscriptions: live.map(subscription => ({
         id: subscription.id,

@@ -186,7 +186,14 @@ export interface ShareRows {
   readonly plans: readonly PlanRecord[]
   readonly apis: readonly (Pick<
     Api,
-    'id' | 'tenantId' | 'path' | 'upstreamUrl' | 'authRequired' | 'requestsPerHour' | 'revision'
+    | 'id'
+    | 'tenantId'
+    | 'path'
+    | 'upstreamUrl'
+    | 'authRequired'
+    | 'requestsPerHour'
+    | 'passthrough'
+    | 'revision'
   > & { readonly hasSpec: boolean })[]
   readonly subscriptions: readonly Pick<
     Subscription,

@@ -8,7 +8,7 @@ import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-con
 
 export const JSON_TYPE = 'application/json'
 
-/** Adds to every response request id, trace id and CORS headers. */
+/** Adds to every response request id, trace id, `nosniff` and CORS headers. */
 export class Call {
   readonly request: HttpRequest
   readonly response: HttpResponse
@@ -91,7 +91,7 @@ export class Call {
    * browser refuse the response (Fetch, "CORS check").
    */
   sendWithOwnCors(status: number, body: string | Uint8Array, headers: readonly string[]): void {
-    this.response.send(status, ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...headers], body)
+    this.response.send(status, [...this.#common(), ...headers], body)
   }
 
   /** Sends a response whose headers include the content type. */
@@ -122,8 +122,12 @@ export class Call {
     return this.response.stream(200, this.#with([...own, ...headers]))
   }
 
+  #common(): readonly string[] {
+    return ['x-request-id', this.requestId, 'x-trace-id', this.traceId, 'x-content-type-options', 'nosniff']
+  }
+
   #with(headers: readonly string[]): string[] {
-    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...this.corsHeaders, ...headers]
+    const own = [...this.#common(), ...this.corsHeaders, ...headers]
     if (this.serverTiming !== undefined)
       own.push('server-timing', this.serverTiming.render(performance.now()))
     return own

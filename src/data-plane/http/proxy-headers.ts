@@ -1,4 +1,5 @@
 /** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
+import { isWithheldFromUpstream, NEVER_FORWARDED, WITHHELD_FROM_CLIENTS } from '../../model/passthrough.ts'
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
@@ -11,35 +12,29 @@ export interface Forwarding {
   readonly isTrusted: (address: string) => boolean
 }
 
-/** Of one connection only (RFC 9110 §7.6.1), or set again for the next one. */
-const HOP_BY_HOP = new Set([
+/** Set by the gateway or by the listener for this connection. */
+const NEVER_RETURNED: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
   'keep-alive',
   'proxy-authenticate',
-  'proxy-authorization',
-  'te',
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'expect',
-  'host',
-])
-/** The caller's credentials end here: no upstream ever sees them. */
-const CREDENTIALS = new Set(['authorization', 'x-api-key', 'cookie'])
-const OURS = new Set([
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-prefix',
-  'forwarded',
-  'x-tenant-id',
+  'content-length',
   'x-request-id',
-  'traceparent',
-  'tracestate',
-  'baggage',
-  'x-debug-timing',
+  'x-trace-id',
+  'x-content-type-options',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-policy-revision',
+  'x-token-optimization-saved',
+  'vary',
+  'server',
+  'date',
 ])
+const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
 
 /** @param spanId of the step that calls the upstream */
 export function forwardedHeaders(
@@ -57,7 +52,8 @@ export function forwardedHeaders(
   const headers: string[] = []
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
     const name = request.rawHeaders[at]!
-    if (HOP_BY_HOP.has(name) || CREDENTIALS.has(name) || OURS.has(name) || named.has(name)) continue
+    if (NEVER_FORWARDED.has(name) || named.has(name)) continue
+    if (isWithheldFromUpstream(name) && !api.passthrough?.requestHeaders.includes(name)) continue
     headers.push(name, request.rawHeaders[at + 1]!)
   }
   headers.push(
@@ -80,27 +76,27 @@ export function forwardedHeaders(
   return headers
 }
 
-/** Headers of the upstream's response that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`). */
-export function returnedHeaders(headers: EgressHeaders): string[] {
+/**
+ * Headers of the upstream's response that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`), and what
+ * would have an effect on the whole origin only passes where the API allows it.
+ */
+export function returnedHeaders(headers: EgressHeaders, { prefix, passthrough }: CompiledApi): string[] {
   const named = connectionNames(headers.get('connection'))
   const kept: string[] = []
   for (let at = 0; at < headers.raw.length; at += 2) {
     const name = headers.raw[at]!.toLowerCase()
-    if (
-      HOP_BY_HOP.has(name) ||
-      named.has(name) ||
-      name === 'content-length' ||
-      name === 'x-request-id' ||
-      name === 'x-trace-id' ||
-      name === 'vary' ||
-      name.startsWith('access-control-') ||
-      name === 'server' ||
-      name === 'date'
-    )
-      continue
-    kept.push(name, headers.raw[at + 1]!)
+    if (NEVER_RETURNED.has(name) || named.has(name) || name.startsWith('access-control-')) continue
+    if (WITHHELD.has(name) && !passthrough?.responseHeaders.includes(name)) continue
+    const value = headers.raw[at + 1]!
+    kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)
   }
   return kept
+}
+
+/** The cookie without its Domain, for the addresses of the API only (RFC 6265 §4.1.2). */
+function cookieWithin(prefix: string, cookie: string): string {
+  const [pair, ...attributes] = cookie.split(';').map(part => part.trim())
+  return [pair, ...attributes.filter(one => !/^(?:domain|path)\b/i.test(one)), `Path=${prefix}`].join('; ')
 }
 
 /** `Connection` may name further headers of this connection only. */

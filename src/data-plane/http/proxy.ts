@@ -1,5 +1,6 @@
 /** Proxied APIs: runs each request through the pipeline and streams bodies both ways. It never buffers a whole body. */
 
+import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
@@ -21,6 +22,8 @@ import { wantsTiming } from './server-timing.ts'
 const TIMEOUT_MS = 60_000
 /** Up to here the first piece of a body is most often the whole of it. */
 const SHORT_BODY_BYTES = 16 * 1024
+const AMBIGUOUS_PATH =
+  'The path is not valid: parameters on dot segments (..;) and reserved characters that are encoded twice are refused by this API.'
 const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
 export class ApiProxy {
@@ -43,6 +46,8 @@ export class ApiProxy {
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
   async handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): Promise<void> {
+    if (api.passthrough?.paths !== 'lenient' && isAmbiguousPath(rest))
+      return this.#rest.refuse(call, refuse('invalid_request', { message: AMBIGUOUS_PATH }))
     const cancellation = new Cancellation()
     const body = new BodyQueue(call.request)
     call.response.onAbort(() => {
@@ -94,7 +99,7 @@ export class ApiProxy {
     if (response.kind === 'failure') return failureOf(response.reason)
     // the head is sent now, with the timings known so far
     if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
-    const sendEnd = await this.#respond(call, exchange, response)
+    const sendEnd = await this.#respond(call, exchange, api, response)
     if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
@@ -108,11 +113,12 @@ export class ApiProxy {
   async #respond(
     call: Call,
     exchange: Exchange,
+    api: CompiledApi,
     { status, headers, body }: EgressStreamResponse,
   ): Promise<(() => void) | undefined> {
     const { response } = call
     call.corsHeaders = proxiedCors(call.corsHeaders, headers)
-    const own = [...returnedHeaders(headers), ...callHeaders(exchange)]
+    const own = [...returnedHeaders(headers, api), ...callHeaders(exchange)]
     const declared = headers.get('content-length')
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
     let wake: (() => void) | undefined

@@ -112,6 +112,7 @@ function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
     upstreamUrl: api.upstreamUrl.replace(/\/+$/, ''),
     authRequired: api.authRequired,
     requestsPerHour: api.requestsPerHour ?? undefined,
+    passthrough: api.passthrough ?? undefined,
   }
 }
 
@@ -120,7 +121,8 @@ function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
     api.prefix === wanted.prefix &&
     api.upstreamUrl === wanted.upstreamUrl &&
     api.authRequired === wanted.authRequired &&
-    api.requestsPerHour === wanted.requestsPerHour
+    api.requestsPerHour === wanted.requestsPerHour &&
+    JSON.stringify(api.passthrough) === JSON.stringify(wanted.passthrough)
   )
 }
 

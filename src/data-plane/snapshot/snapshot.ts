@@ -1,4 +1,5 @@
 /** What a compiled snapshot offers to a call: tools, limits, APIs and keys. Interfaces only; `compile.ts` builds them. */
+import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
@@ -61,6 +62,8 @@ export interface CompiledApi {
   readonly authRequired: boolean
   /** Requests of one consumer, tool calls of the API included; undefined: the API has no limit. */
   readonly requestsPerHour: number | undefined
+  /** What it allows beyond the defaults; undefined: nothing. */
+  readonly passthrough?: Passthrough | undefined
 }
 
 /** An API key as the snapshot knows it. */

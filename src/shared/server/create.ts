@@ -21,6 +21,13 @@ export function listenerSupport(): ListenerSupport {
     : { kinds: ['node'], uwsBuild: undefined, uwsMissing: loaded.reason }
 }
 
+/** Whether the parser verifies the framing of chunked bodies; the older native build does not. */
+export function isStrictParser(kind: 'auto' | ListenerKind): boolean {
+  if (kind === 'node') return true
+  const loaded = loadNative()
+  return !('native' in loaded) || loaded.isStrict
+}
+
 /** Whether several threads can listen on one port: uWS always can, node:http since Node 22.12 (`reusePort`). */
 export function canSharePorts(kind: 'auto' | ListenerKind): boolean {
   if (kind !== 'node' && listenerSupport().kinds.includes('uws')) return true

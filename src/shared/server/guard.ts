@@ -45,11 +45,12 @@ export interface RequestHead {
 }
 
 /**
- * Refusals whose head is sound but too big: they may get a response (414, 431); for all others the connection is
- * closed without a response.
+ * Refusals that get a response: a head that is sound but too big (414, 431), and an invalid Host (400, RFC 9112 §3.2).
+ * For all others the connection is closed without a response.
  */
 export function statusOfRefusal(refusal: ListenerRefusal): number | undefined {
   if (refusal === 'url_too_long') return 414
+  if (refusal === 'host') return 400
   return refusal === 'headers_too_large' ? 431 : undefined
 }
 

@@ -140,6 +140,8 @@ export interface ListenerOptions {
 /** Closed set: it is a metric label. */
 export type ListenerRefusal =
   | 'host'
+  /** A name that is not served, refused with 421. */
+  | 'foreign_host'
   | 'content_length'
   | 'transfer_encoding'
   | 'method'

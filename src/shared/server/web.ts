@@ -153,5 +153,9 @@ function declaredLength(reply: Response): number | undefined {
 }
 
 function refuse(response: HttpResponse, status: number, error: string, message: string): void {
-  response.send(status, ['content-type', 'application/json'], JSON.stringify({ error, message }))
+  response.send(
+    status,
+    ['content-type', 'application/json', 'x-content-type-options', 'nosniff'],
+    JSON.stringify({ error, message }),
+  )
 }

@@ -67,6 +67,7 @@ describe.each(DATABASES)('snapshots on $name', database => {
           upstreamUrl: 'http://127.0.0.1:9/orders',
           authRequired: true,
           requestsPerHour: null,
+          passthrough: null,
         },
       ])
       expect(acme.subscriptions).toMatchObject([

@@ -4,7 +4,12 @@
  */
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe } from 'vitest'
-import { createListener, type ListenerKind, listenerSupport } from '../../../src/shared/server/create.ts'
+import {
+  createListener,
+  isStrictParser,
+  type ListenerKind,
+  listenerSupport,
+} from '../../../src/shared/server/create.ts'
 import {
   DEFAULT_LISTENER_LIMITS,
   type HttpHandler,
@@ -23,7 +28,7 @@ export interface OpenListener {
 }
 
 /** The newer build refuses malformed heads itself, with a status, and waits 30 s for progress instead of 10. */
-export const isStrictUws = listenerSupport().uwsBuild?.startsWith('@btc-vision/') === true
+export const isStrictUws = isStrictParser('uws')
 
 const opened: Listener[] = []
 const sockets: Socket[] = []

@@ -1,5 +1,11 @@
 /** Schemas of APIs in requests and responses, for the owner and for the portal. It contains no route. */
 import { API_STATUSES, type Api, tenantGatewayUrl } from '../../../model/api.ts'
+import {
+  mayAllowRequestHeader,
+  PATH_RULES,
+  type Passthrough,
+  WITHHELD_FROM_CLIENTS,
+} from '../../../model/passthrough.ts'
 import { count, httpUrl, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
@@ -17,6 +23,33 @@ const spec = z
 /** Segments of unreserved characters (RFC 3986 §2.3): such a path is in normal form already. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
 
+const MAX_HEADERS = 32
+
+const passthrough = z
+  .strictObject({
+    request_headers: z
+      .array(
+        shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
+          mayAllowRequestHeader,
+          'must be a header that is withheld by default and not set by the gateway; other headers need no permission.',
+        ),
+      )
+      .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
+      .default([])
+      .openapi({ example: ['x-http-method-override'] }),
+    response_headers: z
+      .array(word(WITHHELD_FROM_CLIENTS))
+      .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
+      .default([]),
+    paths: word(PATH_RULES).default('strict').openapi({
+      description:
+        '`lenient` also forwards paths with parameters on dot segments (`..;`) and reserved characters that are encoded twice.',
+    }),
+  })
+  .openapi('Passthrough', {
+    description: 'Headers and paths that are withheld by default and that this API allows.',
+  })
+
 const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
@@ -29,6 +62,7 @@ const fields = {
   version: textField(50).openapi({ example: 'v1' }),
   auth_required: z.boolean('must be true or false.'),
   rate_limit: rateLimit.nullable(),
+  passthrough: passthrough.nullable(),
   spec: spec.nullable(),
   portal_visibility: z.boolean('must be true or false.'),
 }
@@ -40,6 +74,7 @@ export const newApi = z
     version: fields.version.default('v1'),
     auth_required: fields.auth_required.default(true),
     rate_limit: fields.rate_limit.default(null),
+    passthrough: fields.passthrough.default(null),
     spec: fields.spec.default(null),
     portal_visibility: fields.portal_visibility.default(false),
   })
@@ -74,6 +109,7 @@ export const shownApi = z
     upstream_url: z.string().openapi({ format: 'uri' }),
     path: z.string(),
     rate_limit: rateLimit.nullable(),
+    passthrough: passthrough.nullable(),
     portal_visibility: z.boolean(),
     spec: shownSpec,
   })
@@ -93,7 +129,17 @@ function shown(api: Api, { tenantName, gatewayUrl, withSpec }: ShowApi) {
     ...api,
     publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
+    passthrough: shownPassthrough(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
+  }
+}
+
+function shownPassthrough({ passthrough: allowed }: Api) {
+  if (allowed === null) return null
+  return {
+    request_headers: allowed.requestHeaders,
+    response_headers: allowed.responseHeaders,
+    paths: allowed.paths,
   }
 }
 
@@ -111,6 +157,7 @@ export function showApi(api: Api, options: ShowApi) {
 
 /** Fields of a body as in the model; absent fields are undefined. */
 export function apiFields(body: z.output<typeof apiPatch>) {
+  const allowed = body.passthrough
   return {
     name: body.name,
     description: body.description,
@@ -119,6 +166,13 @@ export function apiFields(body: z.output<typeof apiPatch>) {
     version: body.version,
     authRequired: body.auth_required,
     requestsPerHour: body.rate_limit === undefined ? undefined : (body.rate_limit?.requests_per_hour ?? null),
+    passthrough:
+      allowed &&
+      ({
+        requestHeaders: allowed.request_headers,
+        responseHeaders: allowed.response_headers,
+        paths: allowed.paths,
+      } satisfies Passthrough),
     spec: body.spec === undefined ? undefined : body.spec === null ? null : JSON.stringify(body.spec),
     portalVisibility: body.portal_visibility,
   }

@@ -16,6 +16,7 @@ export type ApiFields = Pick<
   | 'version'
   | 'authRequired'
   | 'requestsPerHour'
+  | 'passthrough'
   | 'spec'
   | 'portalVisibility'
 >

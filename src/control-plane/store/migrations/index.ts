@@ -5,6 +5,7 @@ import { statements as seededPlans } from './0003-seeded-plans.ts'
 import { statements as webhooks } from './0004-webhooks.ts'
 import { statements as metering } from './0005-metering.ts'
 import { statements as webhookHeaders } from './0006-webhook-headers.ts'
+import { statements as apiPassthrough } from './0007-api-passthrough.ts'
 
 export interface Migration {
   readonly name: string
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0004-webhooks', statements: webhooks },
   { name: '0005-metering', statements: metering },
   { name: '0006-webhook-headers', statements: webhookHeaders },
+  { name: '0007-api-passthrough', statements: apiPassthrough },
 ]

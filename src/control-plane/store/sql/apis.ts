@@ -1,5 +1,6 @@
 /** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
 import { sql } from 'kysely'
+import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -14,6 +15,7 @@ const COLUMNS = [
   'version',
   'authRequired',
   'requestsPerHour',
+  'passthrough',
   'spec',
   'portalVisibility',
   'status',
@@ -21,6 +23,11 @@ const COLUMNS = [
   'createdAt',
   'updatedAt',
 ] as const
+
+/** null becomes the JSON null, which is read as null. */
+function jsonOf({ passthrough }: Api): string {
+  return JSON.stringify(passthrough)
+}
 
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
   const mine = () =>
@@ -30,7 +37,10 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       .where(inScope(scope, sql.ref('tenant_id')))
   return {
     async insert(api) {
-      await db.insertInto('apis').values(api).execute()
+      await db
+        .insertInto('apis')
+        .values({ ...api, passthrough: jsonOf(api) })
+        .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).select(COLUMNS), locking),
     async list({ q, status, portalVisibility, offered, tenantId }, request) {
@@ -45,7 +55,7 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       const { id, tenantId, createdAt: _createdAt, revision, ...fields } = api
       return db
         .updateTable('apis')
-        .set({ ...fields, revision: revision + 1, updatedAt: now })
+        .set({ ...fields, passthrough: jsonOf(api), revision: revision + 1, updatedAt: now })
         .where('id', '=', id)
         .where('tenantId', '=', tenantId)
         .where(inScope(scope, sql.ref('tenant_id')))

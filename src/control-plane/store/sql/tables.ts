@@ -19,7 +19,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Api> & { deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null> }
+  apis: Mutable<Omit<Api, 'passthrough'>> & {
+    passthrough: JsonColumn<Api['passthrough']>
+    deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
+  }
   subscriptions: Mutable<Subscription>
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>

@@ -2,6 +2,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JWK } from 'jose'
+import {
+  allowHosts,
+  FOREIGN_HOST_BODY,
+  FOREIGN_HOST_HEADERS,
+  FOREIGN_HOST_STATUS,
+  type HostCheck,
+} from '../../server/allowed-hosts.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { asBehindGateway } from './behind-gateway.ts'
 import { providerConfiguration } from './configuration.ts'
@@ -19,6 +26,10 @@ export interface DevProviderOptions {
   /** Holds the signing key. */
   readonly dataDir: string
   readonly log: Log
+  /** Names under which it serves; without it `localhost` and IP addresses. */
+  readonly isServed?: HostCheck
+  /** Pages of these origins may call it (`CORS_ORIGINS`); pages of others may only be redirected to it. */
+  readonly origins?: readonly string[]
   /** Instead of the seeded ones. */
   readonly clients?: readonly DevClient[]
 }
@@ -67,10 +78,38 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
   }
 }
 
+/**
+ * Keeps pages of other origins and rebound names from everything but a navigation. The library lets every origin read, so its cross-origin
+ * headers are dropped for those that are not allowed.
+ * @returns false when the request was refused
+ */
+function admitPage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  isServed: HostCheck,
+  origins: readonly string[],
+): boolean {
+  response.setHeader('x-content-type-options', 'nosniff')
+  const { host = '', origin } = request.headers
+  if (!isServed(host)) {
+    response.writeHead(FOREIGN_HOST_STATUS, FOREIGN_HOST_HEADERS.slice(0, 2)).end(FOREIGN_HOST_BODY)
+    return false
+  }
+  const isAllowed = origins.includes('*') || origins.includes(origin ?? '') || origin === `http://${host}`
+  if (origin === undefined || isAllowed) return true
+  const setHeader = response.setHeader.bind(response)
+  response.setHeader = (name, value) => (/^access-control-/i.test(name) ? response : setHeader(name, value))
+  if (request.method === 'GET' || request.method === 'HEAD') return true
+  response
+    .writeHead(403, { 'content-type': 'text/plain; charset=utf-8' })
+    .end('Pages of this origin may not call the identity provider. Add the origin to CORS_ORIGINS.\n')
+  return false
+}
+
 async function buildHandler(
   issuer: string,
   { keys }: { readonly keys: readonly JWK[] },
-  { log, clients = SEEDED_CLIENTS }: DevProviderOptions,
+  { log, clients = SEEDED_CLIENTS, isServed = allowHosts([]), origins = [] }: DevProviderOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
   const provider = await withoutBanners(log, async () => {
     const { Provider, errors } = await loadLibrary()
@@ -89,6 +128,7 @@ async function buildHandler(
   const handle = provider.callback()
   const { host, protocol } = new URL(issuer)
   return (request, response) => {
+    if (!admitPage(request, response, isServed, origins)) return
     const path = request.url ?? '/'
     if (!path.startsWith(`${REALM}/`)) return void response.writeHead(404).end()
     // URLs in responses begin with the issuer, not with the host name of the request.

@@ -144,13 +144,13 @@ export class NodeTurn implements Watched {
 
   onBody(data: (chunk: Uint8Array) => void, end: () => void): void {
     this.body = 'reading'
-    this.context.bodies.watch(this)
+    this.#watchSender()
     this.message.on('data', chunk => {
       if (this.#state === 'open') this.attempt(() => data(chunk))
     })
     this.message.on('end', () => {
       this.body = 'complete'
-      this.context.bodies.unwatch(this)
+      this.#unwatchSender()
       if (this.#state === 'open') this.attempt(end)
     })
   }
@@ -159,13 +159,27 @@ export class NodeTurn implements Watched {
   pauseBody(): void {
     if (this.#state === 'gone' || this.body !== 'reading') return
     this.message.pause()
-    this.context.bodies.unwatch(this)
+    this.#unwatchSender()
   }
 
   resumeBody(): void {
     if (this.#state === 'gone' || this.body !== 'reading') return
     this.message.resume()
+    this.#watchSender()
+  }
+
+  /** A sender has `bodyTimeoutMs` for its body, and is cut after 8 to 16 s without progress, as with uWS. */
+  #watchSender(): void {
     this.context.bodies.watch(this)
+    this.message.socket.setTimeout(STALL_MS)
+    // on the message, which is asked before the response: a stalled sender is not a slow reader
+    if (this.message.listenerCount('timeout') === 0) this.message.on('timeout', () => this.bodyIsLate())
+  }
+
+  #unwatchSender(): void {
+    this.context.bodies.unwatch(this)
+    this.message.removeAllListeners('timeout')
+    this.message.socket.setTimeout(0)
   }
 
   /** The body did not arrive in time. */

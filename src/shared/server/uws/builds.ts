@@ -5,6 +5,8 @@ export interface NativeBuild {
   readonly package: string
   /** Where its addons are, relative to the folder of the file that `require` resolves. */
   readonly folder: string
+  /** Its parser verifies the framing of chunked bodies and responds to malformed heads. */
+  readonly isStrict: boolean
   /** What the system has to bring, for the message when the build does not load. */
   readonly needs: string
   /** SHA-256 by `<platform>_<arch>_<ABI of Node>`; ABI 115 is Node 20, 127 Node 22, 137 Node 24, 141 Node 25. */
@@ -16,6 +18,7 @@ export const NATIVE_BUILDS: readonly NativeBuild[] = [
   {
     package: '@btc-vision/uwebsockets.js',
     folder: '.',
+    isStrict: true,
     needs: 'Node 20, 22, 24 or 25; on Linux glibc 2.38 (Debian 13, Ubuntu 24.04)',
     sha256: {
       darwin_arm64_115: 'e92644395ac8d37cb078098f843fb1b82e59701832f38fed00a9bdcfb87ba939',
@@ -39,6 +42,7 @@ export const NATIVE_BUILDS: readonly NativeBuild[] = [
   {
     package: 'uWebSockets.js',
     folder: '../binaries',
+    isStrict: false,
     needs: 'Node 20',
     sha256: {
       darwin_arm64_115: '2a3aff854929518a3bc066527340ab0fc47c970cda4cdbb86f5d65b03ee83885',

@@ -68,7 +68,9 @@ export interface NativeModule {
 /** Above what the guard takes (8 KiB of URL, 16 KiB of headers), so that the guard decides and counts. */
 const MAX_HEAD_BYTES = 28 * 1024
 
-type Loaded = { readonly native: NativeModule; readonly build: string } | { readonly reason: string }
+type Loaded =
+  | { readonly native: NativeModule; readonly build: string; readonly isStrict: boolean }
+  | { readonly reason: string }
 
 let loaded: Loaded | undefined
 
@@ -112,7 +114,7 @@ export function loadBuild(build: NativeBuild, platform: string): Loaded {
     const native = require(path) as NativeModule
     // Takes the `uWebSockets` header off every response.
     native._cfg('silent')
-    return { native, build: `${name} ${platform}` }
+    return { native, build: `${name} ${platform}`, isStrict: build.isStrict }
   } catch (error) {
     const { message } = error instanceof Error ? error : new Error(String(error))
     return { reason: `${name} does not load: ${message.split('\n')[0]} (it needs ${build.needs})` }

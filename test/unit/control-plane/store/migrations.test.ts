@@ -13,5 +13,6 @@ test('the statements of released migrations are unchanged', () => {
     '0003-seeded-plans': '541eac00fa3c2fea84e76976fd6b6a52834ce8388e93fcb6f88f69ff9e83783d',
     '0004-webhooks': '81b8cfcbef1ad94e29021cf0db416c3f1313c8c69c5a08d02fe176e56de4e36a',
     '0005-metering': 'c42f3ef5b93be7ac42d76a2f8bdae32d6a8d801d6918f479215dfabbe8f89023',
+    '0007-api-passthrough': '7909c987c7cd100b84f69529aaf40d4f766a31896c55387fb3f09c33e919cc48',
   })
 })

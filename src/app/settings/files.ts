@@ -1,0 +1,50 @@
+/** Tries what the settings point at (plans, bundle, database address, egress list), so that its faults are reported with all others. It keeps nothing open. */
+import { readFile } from 'node:fs/promises'
+import type { Settings } from '../settings.ts'
+import type { SettingFault } from './reader.ts'
+
+/** Checks without side effects, all of them. Modules are loaded by the roles that need them. */
+export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
+  const { role, policy, plansFile, databaseUrl, dataDir, egressAllow } = settings
+  const checks: [name: string, check: () => Promise<unknown>][] = [
+    [
+      'EGRESS_ALLOW',
+      async () => {
+        const { createAddressGuard } = await import('../../shared/egress/address-guard.ts')
+        createAddressGuard({ allow: egressAllow, allowLoopback: false })
+      },
+    ],
+  ]
+  if (policy.engine === 'opa-wasm' && !/^https?:/.test(policy.bundle))
+    checks.push([
+      'POLICY_BUNDLE',
+      async () => {
+        const { readBundle } = await import('../../shared/policy/bundle.ts')
+        readBundle(await readFile(policy.bundle))
+      },
+    ])
+  if (role !== 'control-plane')
+    checks.push(['PLANS', async () => (await import('../../data-plane/quota/plans.ts')).readPlans(plansFile)])
+  if (role !== 'gateway')
+    checks.push([
+      'DATABASE_URL',
+      async () =>
+        (await import('../../control-plane/store/database-url.ts')).databaseTarget(databaseUrl, dataDir),
+    ])
+  const faults = await Promise.all(
+    checks.map(([name, check]) =>
+      check().then(
+        () => [],
+        (error: unknown) => [
+          { name, reason: reasonOf(name, error), fix: 'Correct the value, or the file it names.' },
+        ],
+      ),
+    ),
+  )
+  return faults.flat()
+}
+
+function reasonOf(name: string, error: unknown): string {
+  const message = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, '.')
+  return message.startsWith(name) ? message.slice(name.length).replace(/^: /, '').trimStart() : message
+}

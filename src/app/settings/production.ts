@@ -1,0 +1,117 @@
+/** What production does not accept unless `ALLOW_INSECURE` names it: plain HTTP, unsigned bundles, ranges that are too wide. It reads no file. */
+import { BlockList, isIP } from 'node:net'
+import { isLoopback } from './cidr.ts'
+import type { PolicySettings } from './policy.ts'
+import type { Reader } from './reader.ts'
+import type { RoleSettings } from './role.ts'
+
+/** The settings that are looked at. */
+interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
+  readonly auth: { readonly issuer: string | undefined; readonly adminUrl: string | undefined }
+  readonly policy: PolicySettings
+  readonly egressAllow: readonly string[]
+  readonly sse: { readonly trustedProxies: readonly string[] }
+  readonly allowInsecure: readonly string[]
+}
+
+/** May be named in `ALLOW_INSECURE`: a service mesh encrypts, or a network policy admits only the proxy. */
+const INTENDABLE: readonly string[] = [
+  'AUTH_ISSUER',
+  'AUTH_ADMIN_URL',
+  'CONTROL_PLANE_URL',
+  'POLICY_BUNDLE',
+  'POLICY_SHADOW',
+  'POLICY_URL',
+  'POLICY_KEY',
+  'EGRESS_ALLOW',
+  'SSE_TRUSTED_PROXIES',
+]
+
+/** Metadata services of clouds: they hand out the credentials of the machine. */
+const LINK_LOCAL = new BlockList()
+LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4')
+LINK_LOCAL.addAddress('168.63.129.16', 'ipv4')
+LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6')
+LINK_LOCAL.addAddress('fd00:ec2::254', 'ipv6')
+const METADATA_ADDRESSES = ['169.254.169.254', '168.63.129.16', 'fe80::a9fe:a9fe']
+const METADATA_NAMES = /^(?:metadata|metadata\.google\.internal|instance-data)\.?$/i
+
+/** Adds a fault for each setting that production refuses and `ALLOW_INSECURE` does not name. */
+export function guardProduction(settings: GuardedSettings, read: Reader): void {
+  const allowed = settings.allowInsecure
+  for (const name of allowed) {
+    if (!INTENDABLE.includes(name))
+      read.fault('ALLOW_INSECURE', `names "${name}".`, `It may name ${INTENDABLE.join(', ')}.`)
+  }
+  const refuse = (name: string, reason: string, fix: string): void => {
+    if (!allowed.includes(name))
+      read.fault(name, reason, `${fix} Where this is intended, add ${name} to ALLOW_INSECURE.`)
+  }
+  const { auth, controlPlane, policy, egressAllow, sse } = settings
+  const addresses = {
+    AUTH_ISSUER: auth.issuer,
+    AUTH_ADMIN_URL: auth.adminUrl,
+    CONTROL_PLANE_URL: controlPlane?.url,
+    POLICY_BUNDLE: policy.bundle,
+    POLICY_SHADOW: policy.shadow,
+    POLICY_URL: policy.url,
+  }
+  for (const [name, address] of Object.entries(addresses)) {
+    if (address !== undefined && isPlainHttp(address))
+      refuse(
+        name,
+        'is a plain http:// address: anyone on the network path can replace its responses.',
+        'Use https.',
+      )
+  }
+  const isRemote = [policy.bundle, policy.shadow ?? ''].some(bundle => /^https?:/.test(bundle))
+  if (isRemote && policy.key === undefined)
+    refuse(
+      'POLICY_KEY',
+      'is missing, and a bundle is fetched from another server: it decides who may do what.',
+      'Sign the bundle and set the public key.',
+    )
+  for (const entry of egressAllow) {
+    const why = egressFault(entry)
+    if (why !== undefined)
+      refuse('EGRESS_ALLOW', `holds "${entry}", ${why}.`, 'List the hosts and networks of your backends.')
+  }
+  for (const cidr of sse.trustedProxies) {
+    if (isBroad(cidr))
+      refuse(
+        'SSE_TRUSTED_PROXIES',
+        `holds "${cidr}": every client could choose its address.`,
+        'List the addresses of your proxies.',
+      )
+  }
+}
+
+function isPlainHttp(address: string): boolean {
+  if (!address.startsWith('http:') || !URL.canParse(address)) return false
+  return !isLoopback(new URL(address).hostname.replace(/^\[|\]$/g, ''))
+}
+
+/** A network of more than a 128th of the addresses of its family. */
+function isBroad(cidr: string): boolean {
+  const [address = '', bits] = cidr.split('/')
+  return bits !== undefined && isIP(address) !== 0 && Number(bits) < 7
+}
+
+/** Why an entry of `EGRESS_ALLOW` must not be there; undefined when it may. */
+function egressFault(entry: string): string | undefined {
+  if (METADATA_NAMES.test(entry)) return 'the metadata service of a cloud'
+  if (isBroad(entry)) return 'which is nearly everything'
+  const [address = '', bits] = entry.split('/')
+  const version = isIP(address)
+  if (version === 0) return undefined
+  const family = version === 6 ? 'ipv6' : 'ipv4'
+  const block = new BlockList()
+  const width = version === 6 ? 128 : 32
+  const prefix = Number(bits ?? width)
+  if (!(prefix <= width)) return undefined
+  block.addSubnet(address, prefix, family)
+  const holdsMetadata = METADATA_ADDRESSES.some(one => block.check(one, isIP(one) === 6 ? 'ipv6' : 'ipv4'))
+  return LINK_LOCAL.check(address, family) || holdsMetadata
+    ? 'a link-local range, which holds the metadata service of a cloud'
+    : undefined
+}
