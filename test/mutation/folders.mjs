@@ -43,7 +43,8 @@ export const FOLDERS = {
     'policy-core': {
       mutate: ['src/shared/policy/*.ts'],
       tests: [
-        'test/unit/shared/policy/{decision-cache,schema,reads,live}.test.ts',
+        'test/unit/shared/policy/{decision,decision-cache,bundle,signatures,report-failure}.test.ts',
+        'test/unit/shared/policy/{schema,reads,live}.test.ts',
         'test/integration/shared/policy/archive.test.ts',
         'test/unit/shared/policy/{opa-http,log,opa-wasm}.test.ts',
         'test/integration/shared/policy/signatures.test.ts',
