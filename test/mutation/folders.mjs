@@ -36,7 +36,11 @@ export const FOLDERS = {
     },
     'quota-redis': {
       mutate: ['src/data-plane/quota/redis/**/*.ts'],
-      tests: ['test/contract/quota/redis-*.test.ts', 'test/services/quota-redis-contract.test.ts'],
+      tests: [
+        'test/unit/data-plane/quota/redis-*.test.ts',
+        'test/contract/quota/redis-*.test.ts',
+        'test/services/quota-redis-contract.test.ts',
+      ],
     },
   },
   policy: {
