@@ -66,7 +66,10 @@ export const FOLDERS = {
     },
     'policy-engines': {
       mutate: ['src/shared/policy/opa-{http,wasm}/**/*.ts', '!src/shared/policy/opa-wasm/trial-worker.ts'],
-      tests: ['test/unit/shared/policy/{opa-http,evaluation-time,opa-wasm,trial}.test.ts'],
+      tests: [
+        'test/unit/shared/policy/{opa-http,opa-wasm,opa-wasm-memory,evaluation-time,trial}.test.ts',
+        'test/contract/policy/opa-wasm.test.ts',
+      ],
     },
     'policy-workshop': {
       mutate: ['src/shared/policy/workshop/**/*.ts'],
@@ -78,7 +81,6 @@ export const FOLDERS = {
 /** Tests that wait for seconds by design: they would cost each mutant that they meet as much, and a quick one meets it too. */
 export const LEFT_OUT = [
   'and takes longer than it may denies',
-  'are denied when too many wait already',
   'per second: rolling, free again after one second',
   'tool: a bucket per tool and consumer, on top',
   'that a thread refuses are tried again after a second, though the file has not changed',
