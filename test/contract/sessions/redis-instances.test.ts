@@ -163,9 +163,12 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
         ['initialize', true],
       ] as const) {
         const { id } = await one.store.create({ ...FACTS, origin })
+        const heard: string[] = []
+        one.store.listen(id, ({ kind }) => heard.push(kind))
         await one.store.setStreaming(id, 'legacy', true)
         await one.store.setStreaming(id, 'legacy', false)
         expect((await two.store.find(id, T0)) !== undefined).toBe(found)
+        expect(heard).toEqual(found ? [] : ['end'])
       }
     })
   })
@@ -209,9 +212,11 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
 
   describe('without Redis, an instance', () => {
     it('finds a session by the facts in its id, until its TTL', async () => {
-      const { id } = await one.store.create(FACTS)
+      const session = await one.store.create(FACTS)
+      const { id } = session
+      expect(session).toEqual({ id, ...FACTS, legacyStream: false })
       one.redis.disconnect()
-      expect(await one.store.find(id, T0 + TTL_MS)).toEqual({ id, ...FACTS, legacyStream: false })
+      expect(await one.store.find(id, T0 + TTL_MS)).toEqual(session)
       expect(await one.store.find(id, T0 + TTL_MS + 1)).toBeUndefined()
     })
 
