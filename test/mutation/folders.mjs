@@ -10,7 +10,7 @@ export const FOLDERS = {
     snapshot: {
       mutate: ['src/data-plane/snapshot/**/*.ts'],
       tests: [
-        'test/unit/data-plane/snapshot/{snapshot,control-share,incremental}.test.ts',
+        'test/unit/data-plane/snapshot/{snapshot,configuration,control-share,incremental}.test.ts',
         'test/unit/data-plane/stages/{stages,whole-pipeline}.test.ts',
       ],
     },

@@ -118,7 +118,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
     })
   })
 
-  it('a listener hears a signal of its own instance once', async () => {
+  it('a listener hears a signal of the same instance once', async () => {
     const heard: SessionSignal[] = []
     two.store.listen('a', signal => heard.push(signal))
     await two.store.signal('a', { kind: 'cancel', requestId: 1 })

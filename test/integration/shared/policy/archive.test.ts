@@ -127,7 +127,7 @@ describe('unpack refuses', () => {
 
   it('more entries than it may hold', () => {
     const tar = gunzipSync(packed({ a: '' }))
-    // type 5: folders, which take no memory of their own
+    // type 5: folders, which have no content
     const folder = gunzipSync(withTar(packed({ a: '' }), one => one.write('5', 156))).subarray(0, 512)
     const folders = (count: number) =>
       gzipSync(Buffer.concat([...Array<Buffer>(count).fill(folder), tar.subarray(512)]))

@@ -83,7 +83,7 @@ describe('the plans file', () => {
     )
   })
 
-  it('that cannot be read is no missing file', () => {
+  it('that is a folder is not taken for a missing one', () => {
     expect(() => readPlans('.')).toThrow(/the plans file cannot be read \(EISDIR/)
   })
 })
