@@ -23,7 +23,7 @@ export default {
   ignoreStatic: true,
   coverageAnalysis: 'perTest',
   concurrency: 1,
-  timeoutMS: 5_000,
+  timeoutMS: 10_000,
   timeoutFactor: 2,
   ignorePatterns: ['.tools', 'bench', 'deploy', 'dist', 'data', 'reports'],
   disableTypeChecks: false,

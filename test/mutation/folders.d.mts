@@ -9,3 +9,5 @@ export interface Part {
 export declare const FOLDERS: Readonly<Record<string, Readonly<Record<string, Part>>>>
 /** The parts of all folders by name. */
 export declare const PARTS: Readonly<Record<string, Part>>
+/** Names of tests that do not run for mutants. */
+export declare const LEFT_OUT: readonly string[]

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/connection.ts'
@@ -46,10 +46,10 @@ function ringFile(): string {
 function contract(make: (clock: Clock) => Promise<SessionStore>): void {
   const clock = new Clock()
   let store: SessionStore
-  beforeAll(async () => {
+  beforeEach(async () => {
     store = await make(clock)
   })
-  afterAll(() => store.close())
+  afterEach(() => store.close())
 
   it('finds what it created, with the facts that stand in the id', async () => {
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
@@ -336,6 +336,31 @@ describe('threads of one process', () => {
     expect(await one.find(id, clock.nowMs)).toBeDefined()
     expect(await two.end(id)).toBe(true)
     expect(await one.find(id, clock.nowMs)).toBeUndefined()
+  })
+
+  it('keeps a session whose every call is served from the cache of a thread', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const clock = new Clock()
+      const at = serverOn(clock)
+      const [one, two] = [join(at).store, join(at).store]
+      const { id } = await one.create({ ...FACTS, createdAtMs: clock.nowMs })
+      expect(await one.find(id, clock.nowMs)).toMatchObject({ id })
+      clock.nowMs += 999
+      expect(one.find(id, clock.nowMs)).not.toBeInstanceOf(Promise)
+      vi.advanceTimersByTime(10_000)
+      // counted from the call that only the cache has seen
+      await expect
+        .poll(async () => (await two.statistics(clock.nowMs + TTL_MS)).active_sessions, { timeout: 15_000 })
+        .toBe(1)
+      expect((await two.statistics(clock.nowMs + TTL_MS + 1)).active_sessions).toBe(0)
+      // a second later the session itself is asked again
+      expect(one.find(id, clock.nowMs + 1)).toBeInstanceOf(Promise)
+      one.close()
+      two.close()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('ends the streams of a thread that has gone, and nothing else', async () => {

@@ -1,6 +1,6 @@
 /** Bundles as archives: hostile ones are refused, ours are the same bytes everywhere. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -62,6 +62,19 @@ describe('pack and unpack', () => {
     }
   })
 
+  it('read a name of more than 100 bytes, which tar splits in two', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'archive-'))
+    const name = `${'d'.repeat(80)}/${'f'.repeat(80)}`
+    try {
+      mkdirSync(join(dir, 'd'.repeat(80)))
+      writeFileSync(join(dir, name), 'hello')
+      execFileSync('tar', ['--format=ustar', '-czf', 'a.tar.gz', name], { cwd: dir })
+      expect([...unpack(readFileSync(join(dir, 'a.tar.gz')), LIMITS).keys()]).toEqual([name])
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+
   it('read what tar makes', () => {
     const dir = mkdtempSync(join(tmpdir(), 'archive-'))
     try {
@@ -78,12 +91,17 @@ describe('unpack refuses', () => {
   it('what is not a gzip file', () => {
     expect(() => unpack(Buffer.from('PK\x03\x04'), LIMITS)).toThrow('not a gzip file')
     expect(() => unpack(Buffer.alloc(0), LIMITS)).toThrow('not a gzip file')
+    // each byte of the magic number counts
+    expect(() => unpack(Buffer.from([0x1f, 0x8c]), LIMITS)).toThrow('not a gzip file')
+    expect(() => unpack(Buffer.from([0x1e, 0x8b]), LIMITS)).toThrow('not a gzip file')
   })
 
   it('more compressed bytes than allowed', () => {
     expect(() =>
       unpack(packed({ a: 'x'.repeat(5000) }), { maxCompressedBytes: 1000, maxBytes: 10_000 }),
     ).toThrow('more than the 1000 allowed')
+    const archive = packed({ a: 'x' })
+    expect(unpack(archive, { ...LIMITS, maxCompressedBytes: archive.byteLength }).size).toBe(1)
   })
 
   it('a bomb before it is unpacked', () => {
@@ -105,6 +123,17 @@ describe('unpack refuses', () => {
     const archive = Buffer.from(packed({ a: 'x'.repeat(1500) }))
     archive[700]! ^= 1
     expect(() => unpack(archive, LIMITS)).toThrow('damaged')
+  })
+
+  it('more entries than it may hold', () => {
+    const tar = gunzipSync(packed({ a: '' }))
+    // type 5: folders, which have no content
+    const folder = gunzipSync(withTar(packed({ a: '' }), one => one.write('5', 156))).subarray(0, 512)
+    const folders = (count: number) =>
+      gzipSync(Buffer.concat([...Array<Buffer>(count).fill(folder), tar.subarray(512)]))
+    const limits = { ...LIMITS, maxBytes: 10_000_000 }
+    expect(unpack(folders(10_000), limits).size).toBe(0)
+    expect(() => unpack(folders(10_001), limits)).toThrow('more than 10000 entries')
   })
 
   it('a header whose checksum is wrong', () => {

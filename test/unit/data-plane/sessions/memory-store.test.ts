@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { fileKeyRing } from '../../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../../src/data-plane/sessions/memory/store.ts'
 import { openSessions } from '../../../../src/data-plane/sessions/open.ts'
@@ -32,6 +32,34 @@ function open(maxSessions = 10) {
 }
 
 describe('a session in memory', () => {
+  it('outlasts the sweeps while it is young or has a stream, and stays ended', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const { clock, store } = open()
+      const [idle, streaming, ended] = [store.create(FACTS), store.create(FACTS), store.create(FACTS)]
+      store.setStreaming(streaming.id, 'legacy', true)
+      store.end(ended.id)
+      clock.ms = T0 + TTL_MS
+      vi.advanceTimersByTime(30_000)
+      expect(store.find(idle.id, clock.ms)).toBeDefined()
+      expect(store.find(ended.id, clock.ms)).toBeUndefined()
+      clock.ms = T0 + 3 * TTL_MS
+      vi.advanceTimersByTime(30_000)
+      expect(store.find(streaming.id, clock.ms)).toBeDefined()
+      expect(store.find(idle.id, clock.ms)).toBeUndefined()
+      store.close()
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('is not known to a store whose keys have not signed it', () => {
+    const [{ store: one }, { store: two }] = [open(), open()]
+    const { id } = one.create(FACTS)
+    expect(two.find(id, T0)).toBeUndefined()
+  })
+
   it('lives for its TTL after the last use, and not a millisecond longer', () => {
     const { store } = open()
     const [one, two] = [store.create(FACTS), store.create(FACTS)]

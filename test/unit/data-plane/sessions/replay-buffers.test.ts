@@ -13,6 +13,15 @@ it('evicts the oldest streams when all together are too large', () => {
   expect(buffers.replay('s19', -1)?.events).toHaveLength(1)
 })
 
+it('keeps at most 10,000 streams, the newest', () => {
+  const buffers = new ReplayBuffers(() => 0)
+  for (let at = 0; at < 10_000; at++) buffers.append(`s${at}`, { n: 0, data: 'x' })
+  expect(buffers.replay('s0', -1)).toBeDefined()
+  buffers.append('one more', { n: 0, data: 'x' })
+  expect(buffers.replay('s0', -1)).toBeUndefined()
+  expect(['s1', 's9999', 'one more'].filter(id => buffers.replay(id, -1) === undefined)).toEqual([])
+})
+
 it('keeps the only stream there is, however large its last event', () => {
   const buffers = new ReplayBuffers(() => 0, KIB)
   buffers.append('one', { n: 0, data: 'x'.repeat(10 * KIB) })

@@ -52,6 +52,14 @@ describe('the mapping', () => {
     })
   })
 
+  it.each(['exp', 'nbf', 'iat'])('refuses a token whose %s is not a date', name => {
+    for (const value of ['1800000000', -1, 1e12 + 1, null, true])
+      expect([value, map({ [name]: value })]).toMatchObject([
+        value,
+        { kind: 'refusal', reason: 'token_claims' },
+      ])
+  })
+
   it('never throws, and never gives a principal to claims without a future expiry', () => {
     const value = fc.oneof(fc.jsonValue(), fc.constantFrom('https://idp', 'gw', 1.8e9, 1.9e9))
     const names = fc.constantFrom(

@@ -16,8 +16,23 @@ export interface TestKey {
   readonly jwk: JWK
 }
 
+type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>
+
+/** An RSA pair takes long to make: a thread that runs a file many times (mutation testing) uses the last ones again. */
+const MAX_PAIRS = 4
+const pairs = new Map<string, Promise<KeyPair>[]>()
+
+/** Any four of one algorithm in a row differ. */
+function makePair(alg: string): Promise<KeyPair> {
+  const made = pairs.get(alg) ?? []
+  pairs.set(alg, made)
+  const pair = made.length < MAX_PAIRS ? generateKeyPair(alg, { extractable: true }) : made.shift()!
+  made.push(pair)
+  return pair
+}
+
 export async function makeKey(alg: string, kid = `${alg}-1`): Promise<TestKey> {
-  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  const { privateKey, publicKey } = await makePair(alg)
   return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
 }
 

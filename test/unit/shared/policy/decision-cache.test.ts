@@ -33,6 +33,15 @@ describe('a cached decision', () => {
     expect(foundFor(SHIPPED_READS, {}, {})).toBe(true)
   })
 
+  it('is found for a resource without tags and hints', () => {
+    const { tags: _, annotations: __, ...bare } = inputOf().resource.properties
+    const input = { ...inputOf(), resource: { ...inputOf().resource, properties: bare } }
+    const cache = new DecisionCache(readsOf(ALL_BUT_THE_CHANGING), 100)
+    cache.cache(input, 'caller', 7, YES)
+    expect(cache.find(structuredClone(input), 'caller', 7)).toBe(YES)
+    expect(cache.find(inputOf(), 'caller', 7)).toBeUndefined()
+  })
+
   it('is not found for another caller or another resource', () => {
     const cache = new DecisionCache(readsOf(SHIPPED_READS), 100)
     cache.cache(inputOf(), 'caller', 7, YES)

@@ -141,6 +141,18 @@ describe('a server that does not give a decision denies', () => {
   })
 })
 
+describe('a question that cannot be sent', () => {
+  it('is denied, and keeps no place of the questions in flight', async () => {
+    const policy = await prepared(undefined, { maxInFlight: 1 })
+    const unwritable = inputOf({ context: { arguments: { count: 1n } } })
+    expect(await policy.decide(unwritable, 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect(failures).toEqual(['trap'])
+    reply = { body: '{"result":{"allow":true}}' }
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
+    expect([policy.cached, policy.clearCache()]).toEqual([0, 0])
+  })
+})
+
 describe('a server that keeps failing', () => {
   it('is left alone for a while, then tried once, and asked again when it responds', async () => {
     let nowMs = 0

@@ -122,6 +122,74 @@ describe('a bundle without what policy:build adds', () => {
   })
 })
 
+describe('a policy that looks at arguments', () => {
+  /** The shipped policy, with these codes marked as those of rules that look at arguments, and no reads declared. */
+  const looking = (codes: readonly string[]) =>
+    altered({
+      '.manifest': manifestWith(manifest => {
+        manifest.wasm = [{ entrypoint: 'toolgate/decision', module: 'policy.wasm' }]
+        const rules = codes.map(code => ({
+          code,
+          title: code,
+          file: 'a.rego',
+          line: 1,
+          readsArguments: true,
+        }))
+        manifest.metadata = { toolgate: { rules } }
+      }),
+    })
+  const stranger = { caller: { scopes: [] } }
+  const listing = inputOf(stranger)
+  const calling = inputOf({ ...stranger, context: { arguments: {} } })
+
+  it('lists a tool whose call only its arguments could deny', async () => {
+    const policy = await prepared(looking(['insufficient_scope']))
+    expect(await policy.decide(calling, 'caller', 1)).toMatchObject({
+      allow: false,
+      reasons: [{ code: 'insufficient_scope' }],
+    })
+    expect(await policy.decide(listing, 'caller', 1)).toMatchObject({ allow: true, reasons: [] })
+    const other = { ...listing, action: { name: 'capabilities.read' } }
+    expect((await policy.decide(other, 'caller', 1)).reasons).toEqual(
+      (await policy.decide({ ...other, context: calling.context }, 'caller', 1)).reasons,
+    )
+  })
+
+  it('does not list a tool that another rule denies as well', async () => {
+    const policy = await prepared(looking(['another_code']))
+    expect(await policy.decide(listing, 'caller', 1)).toMatchObject({ allow: false })
+    const both = inputOf({ caller: { scopes: [], tenant: 'acme' }, resource: { tenant: 'beta' } })
+    const one = await prepared(looking(['insufficient_scope']))
+    const { allow, reasons } = await one.decide(both, 'caller', 1)
+    expect({ allow, others: reasons.filter(({ code }) => code !== 'insufficient_scope').length > 0 }).toEqual(
+      {
+        allow: false,
+        others: true,
+      },
+    )
+  })
+})
+
+describe('cached decisions of a policy', () => {
+  it('are counted when they are cleared, and made again afterwards', async () => {
+    const policy = await prepared(readFileSync(SHIPPED))
+    const first = await policy.decide(inputOf(), 'caller', 1)
+    expect(await policy.decide(inputOf(), 'caller', 1)).toBe(first)
+    expect([policy.cached, policy.clearCache(), policy.cached, policy.clearCache()]).toEqual([1, 1, 0, 0])
+    expect(await policy.decide(inputOf(), 'caller', 1)).toEqual(first)
+    expect(policy.cached).toBe(1)
+  })
+
+  it('serve no one after the policy was closed', async () => {
+    const failures: PolicyFailure[] = []
+    const policy = await prepared(readFileSync(SHIPPED), { onFailure: failure => failures.push(failure) })
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: true })
+    policy.close()
+    expect(await policy.decide(inputOf(), 'caller', 1)).toMatchObject({ allow: false, unavailable: true })
+    expect([policy.cached, ...failures]).toEqual([0, 'closed'])
+  })
+})
+
 describe('a policy that misbehaves', () => {
   async function asked(action: string, options: OpaWasmOptions = {}, context = {}) {
     const failures: PolicyFailure[] = []

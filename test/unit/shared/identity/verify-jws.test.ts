@@ -1,0 +1,60 @@
+/** What a key is good for, and where it is found: public keys alone verify, and a discovery document names its issuer. */
+import { generateKeyPairSync } from 'node:crypto'
+import { CompactSign } from 'jose'
+import { describe, expect, it } from 'vitest'
+import { discoverJwksUri, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
+import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
+import { jwsVerifier } from '../../../../src/shared/identity/verify-jws.ts'
+
+describe('a signature over bytes', () => {
+  const own = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const verify = jwsVerifier(own.publicKey.export({ type: 'spki', format: 'pem' }) as string)
+  const signed = (key: typeof own.privateKey) =>
+    new CompactSign(Buffer.from('content')).setProtectedHeader({ alg: 'ES256' }).sign(key)
+
+  it('gives its payload under its key, and none under another', async () => {
+    expect(Buffer.from(await verify(await signed(own.privateKey))).toString()).toBe('content')
+    await expect(verify(await signed(other.privateKey))).rejects.toThrow()
+    await expect(verify('a.b.c')).rejects.toThrow()
+  })
+
+  it('is verified by public keys only', () => {
+    const pem = own.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    expect(() => jwsVerifier(pem)).toThrow('it is a private key')
+    expect(() => jwsVerifier('nonsense')).toThrow()
+  })
+})
+
+describe('a discovery document', () => {
+  const discover = (json: unknown, issuer = 'https://id.example/realm') =>
+    discoverJwksUri(issuer, async () => ({ ok: true, json }) as never)
+
+  it('is where the issuer puts it, whatever slashes end the issuer', () => {
+    for (const issuer of ['https://id.example/realm', 'https://id.example/realm//'])
+      expect(discoveryUrl(issuer)).toBe('https://id.example/realm/.well-known/openid-configuration')
+  })
+
+  it('names the keys of its issuer alone', async () => {
+    const issuer = 'https://id.example/realm'
+    expect(await discover({ issuer, jwks_uri: 'https://id.example/keys' })).toEqual({
+      ok: true,
+      jwksUri: 'https://id.example/keys',
+    })
+    for (const document of [{ issuer: `${issuer}/`, jwks_uri: 'https://id.example/keys' }, null, 'text'])
+      expect(await discover(document)).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining('another issuer'),
+      })
+    for (const jwks_uri of [undefined, 7, 'ftp://id.example/keys', 'x https://id.example/keys'])
+      expect(await discover({ issuer, jwks_uri })).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining('no jwks_uri'),
+      })
+  })
+})
+
+it('without a provider tokens are refused, and there is nothing to wait for', () => {
+  expect(NO_TOKENS.verify('token', Date.now())).toMatchObject({ kind: 'refusal' })
+  expect([NO_TOKENS.ready, NO_TOKENS.clearCache()]).toEqual([true, 0])
+})
