@@ -36,6 +36,7 @@ async function serve(env: CommandContext['env']): Promise<number> {
   onStopSignal(() => stopping.abort())
   const settings = readSettings(env)
   const { start } = await import('../main.ts')
+  if (stopping.signal.aborted) process.exit(EXIT.ok)
   let running: Running
   try {
     running = await start(settings, stopping.signal)

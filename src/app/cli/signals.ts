@@ -22,5 +22,10 @@ function receive(): void {
   if (firstAtMs === undefined) {
     firstAtMs = nowMs
     stop()
-  } else if (nowMs - firstAtMs > SAME_REQUEST_MS) process.exit(1)
+  } else if (nowMs - firstAtMs > SAME_REQUEST_MS) {
+    // `process.exit` would abort with a core dump, because worker threads still listen
+    process.kill(process.pid, 'SIGKILL')
+    // process 1 of a container cannot kill itself
+    process.exit(1)
+  }
 }

@@ -40,6 +40,8 @@ export class Follower {
   readonly #file: ShareFile | undefined
   /** The newest version, which could not be served, and when it may be requested again. */
   #refused: { readonly version: string; readonly retryAtMs: number } | undefined
+  /** The stream was closed to get the refused version on a new one: that is not a fault of the connection. */
+  #isRequestingAgain = false
   readonly #refusedBackoff: Backoff | undefined
   /** Why the last update was invalid; undefined once a valid one has arrived, or none is due. */
   #invalid: string | undefined
@@ -102,11 +104,13 @@ export class Follower {
     const { signal } = this.#closing
     const backoff = new Backoff(RETRY)
     while (!signal.aborted) {
+      this.#isRequestingAgain = false
       try {
         // returns when the stream ends properly: the credential expired, or the control plane restarts
         await this.#followOnce(() => backoff.reset())
       } catch (error) {
         if (signal.aborted) return
+        if (this.#isRequestingAgain) continue
         const reason = error instanceof Error ? error.message : String(error)
         if (reason !== this.#reported) {
           this.#reported = reason
@@ -161,6 +165,11 @@ export class Follower {
     const now = performance.now()
     const { heardAtMs } = this.#stream
     const isRetryDue = now > (this.#refused?.retryAtMs ?? Number.POSITIVE_INFINITY)
+    if (isRetryDue) {
+      // until it has been refused again
+      this.#refused = { ...this.#refused!, retryAtMs: Number.POSITIVE_INFINITY }
+      this.#isRequestingAgain = true
+    }
     if (isRetryDue || now - heardAtMs > DEAD_AFTER_SILENCE_MS) return this.#stream.close()
     const isSilent = now - Math.max(heardAtMs, this.#polledAtMs) > POLL_AFTER_SILENCE_MS
     if (isSilent && !this.#isPolling) void this.#poll()
