@@ -41,17 +41,26 @@ const POLL_MS = 20
 /** For closing what a start that is stopped has opened. */
 const ABORT_MS = 2_000
 
+interface StartOptions {
+  /** Stops the start: the promise rejects. */
+  readonly signal?: AbortSignal
+  /** Nothing else runs in this process: errors that no code expected are caught. */
+  readonly ownsProcess?: boolean
+}
+
 /**
  * Resolves when everything is started; what is not ready then responds 503 until it is.
- * @param signal stops the start: the promise rejects
  * @throws Error with the part that could not start and the setting to change; parts already started are closed.
  */
-export async function start(settings: Settings, signal?: AbortSignal): Promise<Running> {
+export async function start(
+  settings: Settings,
+  { signal, ownsProcess = false }: StartOptions = {},
+): Promise<Running> {
   const log = createLogger(settings.logLevel)
   const closers = new Closers(log)
   try {
     prepareDataDir(settings.dataDir, log)
-    const context = createContext(settings, log, closers)
+    const context = createContext(settings, log, closers, ownsProcess)
     const { httpServer, exampleUrl, planes, ...urls } = await unlessAborted(
       ROLES[settings.role](context),
       signal,

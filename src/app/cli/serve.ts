@@ -39,7 +39,7 @@ async function serve(env: CommandContext['env']): Promise<number> {
   if (stopping.signal.aborted) process.exit(EXIT.ok)
   let running: Running
   try {
-    running = await start(settings, stopping.signal)
+    running = await start(settings, { signal: stopping.signal, ownsProcess: true })
   } catch (error) {
     if (stopping.signal.aborted) process.exit(EXIT.ok)
     const reason = error instanceof Error ? error.message : String(error)

@@ -9,6 +9,7 @@ import { Metrics } from '../../shared/telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
+import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 
 export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
 
@@ -20,6 +21,8 @@ export interface AppContext {
   readonly metrics: Metrics
   readonly egress: Egress
   readonly conditions: Conditions
+  /** undefined: errors that no code expected are left to the program around this one, such as a test. */
+  readonly reportUnexpected: ReportUnexpected | undefined
 }
 
 export interface Where {
@@ -39,7 +42,14 @@ export interface OpenListener {
   listen(): Promise<void>
 }
 
-export function createContext(settings: Settings, log: Log, closers: Closers): AppContext {
+/** @param ownsThread nothing else runs in this thread: errors that no code expected are caught */
+export function createContext(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  ownsThread: boolean,
+): AppContext {
+  const metrics = new Metrics(settings.metrics.maxConsumers)
   const egress = createEgress({
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
@@ -50,9 +60,10 @@ export function createContext(settings: Settings, log: Log, closers: Closers): A
     log,
     closers,
     clock: new Clock(),
-    metrics: new Metrics(settings.metrics.maxConsumers),
+    metrics,
     egress,
     conditions: new Conditions(),
+    reportUnexpected: ownsThread ? catchUnexpectedErrors(settings, metrics) : undefined,
   }
 }
 
@@ -65,7 +76,7 @@ export async function openListener(context: AppContext, where: Where): Promise<O
 
 /** A listener that opens its port on request; port 0 is opened at once, because only an open listener knows its address. */
 export async function prepareListener(context: AppContext, where: Where): Promise<OpenListener> {
-  const { settings, metrics, closers } = context
+  const { settings, metrics, closers, reportUnexpected } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const listener = createListener(settings.httpServer, {
     host: where.host,
@@ -75,6 +86,9 @@ export async function prepareListener(context: AppContext, where: Where): Promis
     allowChunkedRequests: settings.allowChunkedRequests,
     sharePort: where.sharePort ?? false,
     onRefused: reason => metrics.connectionRefused(reason),
+    ...(reportUnexpected === undefined
+      ? {}
+      : { onHandlerError: (error: unknown) => reportUnexpected('handler', error) }),
   })
   let opening: Promise<{ readonly port: number }> | undefined
   const open = (): Promise<{ readonly port: number }> => {

@@ -58,7 +58,7 @@ export function rpcError(
 export const ERROR_META_KEY = 'toolgate.dev/error'
 
 /** A load balancer must see these, and nothing has been dispatched yet. */
-const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set(['draining', 'not_ready'])
+const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set(['draining', 'not_ready', 'keys_unavailable'])
 
 /** True where the client must act on the HTTP status: log in, ask for a scope, initialize again, go to another instance. */
 function keepsStatus({ row, reason }: Refusal): boolean {

@@ -141,11 +141,10 @@ export const REFUSALS = {
     message: 'Invalid audience: the token is not meant for this gateway.',
   },
   keys_unavailable: {
-    error: 'unauthorized',
-    status: 401,
-    rpcCode: 401,
-    oauth: 'invalid_token',
-    message: 'The signing keys of the identity provider cannot be reached.',
+    error: 'identity_unavailable',
+    status: 503,
+    rpcCode: 503,
+    message: 'The signing keys of the identity provider are unavailable. Keep the token and try again.',
   },
   api_key_invalid: {
     error: 'unauthorized',

@@ -56,6 +56,12 @@ export const METRICS = {
     'Exceptions caught by the pipeline.',
     'stage',
   ),
+  platform_unexpected_errors_total: counter(
+    'errors',
+    'app/main',
+    'Errors that no code expected: rejections, error events without a listener, exceptions in handlers of requests.',
+    'kind',
+  ),
   platform_attempts_refused_total: counter(
     'requests',
     HTTP,

@@ -40,7 +40,7 @@ async function serve(): Promise<void> {
   const log = createLogger(settings.logLevel).child({ thread: data.thread })
   const closers = new Closers(log)
   try {
-    const context = createContext(settings, log, closers)
+    const context = createContext(settings, log, closers, true)
     context.clock.advance(data.clockOffsetMs)
     for (const [part, fault] of data.conditions) context.conditions.set(part, fault)
     const server = await prepareListener(context, { ...settings.gateway, port: data.port, sharePort: true })
