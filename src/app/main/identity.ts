@@ -8,13 +8,14 @@ import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { AppContext } from './app-context.ts'
 
 /** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
-export async function openIssuer({ settings, log, closers }: AppContext): Promise<string> {
+export async function openIssuer({ settings, log, closers, clock }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startDevProvider({
     host: settings.gateway.host,
     port: settings.auth.devPort,
     dataDir: join(settings.dataDir, 'dev-provider'),
     log,
+    now: clock.now,
   })
   closers.add('embedded identity provider', () => provider.close())
   return provider.issuer

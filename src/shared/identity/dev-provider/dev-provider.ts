@@ -19,6 +19,8 @@ export interface DevProviderOptions {
   /** Holds the signing key. */
   readonly dataDir: string
   readonly log: Log
+  /** Unix ms; a clock that tests advance. Default: the clock of the machine. */
+  readonly now?: () => number
   /** Instead of the seeded ones. */
   readonly clients?: readonly DevClient[]
 }
@@ -70,12 +72,12 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
 async function buildHandler(
   issuer: string,
   { keys }: { readonly keys: readonly JWK[] },
-  { log, clients = SEEDED_CLIENTS }: DevProviderOptions,
+  { log, clients = SEEDED_CLIENTS, now = Date.now }: DevProviderOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
   const provider = await withoutBanners(log, async () => {
     const { Provider, errors } = await loadLibrary()
     const { InvalidTarget } = errors
-    return new Provider(issuer, providerConfiguration({ keys, clients, mountPath: REALM, InvalidTarget }))
+    return new Provider(issuer, providerConfiguration({ keys, clients, mountPath: REALM, now, InvalidTarget }))
   })
   provider.proxy = true
   provider.on('server_error', (_, error: Error) =>
