@@ -117,23 +117,25 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   }
   const compiler = createCompiler()
   closers.add('compiler of API documents', () => compiler.close())
-  const controlPlane = createControlPlane({
-    store,
+  const controlPlane = createControlPlane(
+    {
+      store,
+      verifier: tokens,
+      policy: policy.current,
+      gatewayUrl,
+      apiUrl,
+      version: VERSION,
+      now: clock.now,
+      ...(settings.testHooks ? { advanceClock } : {}),
+      maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+      webhooksHttpsOnly: webhooksHttpsOnly(context),
+      cors: settings.cors,
+      authConfig: { issuer, audiences: settings.auth.allowedAudiences },
+      toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
+      onFault,
+    },
     readiness,
-    verifier: tokens,
-    policy: policy.current,
-    gatewayUrl,
-    apiUrl,
-    version: VERSION,
-    now: clock.now,
-    ...(settings.testHooks ? { advanceClock } : {}),
-    maxBodyBytes: MAX_REQUEST_BODY_BYTES,
-    webhooksHttpsOnly: webhooksHttpsOnly(context),
-    cors: settings.cors,
-    authConfig: { issuer, audiences: settings.auth.allowedAudiences },
-    toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
-    onFault,
-  })
+  )
   closers.add('control plane', () => controlPlane.close())
   plane.serve(request => controlPlane.fetch(request))
   return controlPlane

@@ -19,7 +19,7 @@ type UnexpectedKind = 'rejection' | 'error_event' | 'handler' | 'exception'
 export type ReportUnexpected = (kind: UnexpectedKind, error: unknown) => void
 
 /**
- * - A rejection: one operation of a client library failed and nobody waited for it. The process continues.
+ * - A rejection: one operation of a client library failed, and no code waited for it. The process continues.
  * - An `error` event without a listener: a connection failed, and its client reconnects. The process continues.
  * - An exception in a handler of a request: the request got 500, and what it shares with others, such as snapshots and counters, changes in
  *   single steps that do not throw. The listeners catch it outside of the native callback, so uWebSockets.js never sees it. The process

@@ -36,8 +36,9 @@ export interface ControlPlane {
 
 const DEFAULT_SWEEP_MS = 2_000
 
-export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
-  const { store, now, onFault, readiness = new Readiness() } = options
+/** @param readiness given by a process that serves it while the database is opened */
+export function createControlPlane(options: ControlPlaneOptions, readiness = new Readiness()): ControlPlane {
+  const { store, now, onFault } = options
   const publisher = new Publisher(options)
   readiness.opened(store, () => publisher.isPublished)
   const fleet = new Fleet(store, publisher, () => maintenance.nudge())

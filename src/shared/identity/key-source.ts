@@ -84,6 +84,8 @@ export class KeySource {
       .then(loaded => {
         this.#loading = undefined
         this.#failedAt = loaded ? Number.NEGATIVE_INFINITY : performance.now()
+        // a fetch that failed has not shown that the provider lacks the key
+        if (!loaded) this.#askedAt = Number.NEGATIVE_INFINITY
         this.#schedule(loaded)
         return loaded
       })

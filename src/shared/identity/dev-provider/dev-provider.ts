@@ -77,7 +77,10 @@ async function buildHandler(
   const provider = await withoutBanners(log, async () => {
     const { Provider, errors } = await loadLibrary()
     const { InvalidTarget } = errors
-    return new Provider(issuer, providerConfiguration({ keys, clients, mountPath: REALM, now, InvalidTarget }))
+    return new Provider(
+      issuer,
+      providerConfiguration({ keys, clients, mountPath: REALM, now, InvalidTarget }),
+    )
   })
   provider.proxy = true
   provider.on('server_error', (_, error: Error) =>
