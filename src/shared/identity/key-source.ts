@@ -74,7 +74,8 @@ export class KeySource {
 
   /** Fetches because a key is not known. Resolves to whether the fetch succeeded; never rejects. */
   ask(): Promise<boolean> {
-    this.#askedAt = performance.now()
+    // without keys, none has been found to be unknown yet
+    if (this.#keys !== undefined) this.#askedAt = performance.now()
     return this.#load()
   }
 
