@@ -18,6 +18,8 @@ export interface Settings extends RoleSettings {
   readonly httpServer: 'auto' | 'uws' | 'node'
   /** Undefined: where the parser verifies their framing. */
   readonly allowChunkedRequests: boolean | undefined
+  /** Between the signal to stop and the drain: readiness is off, and calls are served. */
+  readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
   readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
@@ -134,6 +136,7 @@ export function inspectSettings(env: Environment): {
     allowChunkedRequests: { auto: undefined, true: true, false: false }[
       read.oneOf('ALLOW_CHUNKED_REQUESTS', ['auto', 'true', 'false'], 'auto')
     ],
+    shutdownDelayMs: read.durationMs('SHUTDOWN_DELAY', nodeEnv === 'production' ? '5s' : '0s'),
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),

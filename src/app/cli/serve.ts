@@ -4,6 +4,7 @@ import type { Running } from '../main.ts'
 import { findFileFaults } from '../settings/files.ts'
 import { inspectSettings, SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
+import { onStopSignal } from './signals.ts'
 import { welcome } from './welcome.ts'
 
 export function addServe(program: Command, context: CommandContext): void {
@@ -12,7 +13,7 @@ export function addServe(program: Command, context: CommandContext): void {
     .summary('start the gateway, the control plane and, in development, an identity provider and an example')
     .description(
       `Starts the gateway and everything it needs. All settings come from the environment; README.md lists them. \
-It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it.`,
+It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it; a second one ends it at once.`,
     )
     .addHelpText(
       'after',
@@ -31,30 +32,28 @@ It is ready when it prints a line on stdout that begins with {"ready":true. SIGT
 }
 
 async function serve(env: CommandContext['env']): Promise<number> {
+  const stopping = new AbortController()
+  const stopped = new Promise<void>(resolve => stopping.signal.addEventListener('abort', () => resolve()))
+  onStopSignal(() => stopping.abort())
   const { settings, faults } = inspectSettings(env)
   const all = [...faults, ...(await findFileFaults(settings))]
   if (all.length > 0) throw new SettingsError(all)
   const { start } = await import('../main.ts')
+  if (stopping.signal.aborted) process.exit(EXIT.ok)
   let running: Running
   try {
-    running = await start(settings)
+    running = await start(settings, { signal: stopping.signal, ownsProcess: true })
   } catch (error) {
+    if (stopping.signal.aborted) process.exit(EXIT.ok)
     const reason = error instanceof Error ? error.message : String(error)
     throw new CommandFailure(`cannot start: ${reason}`, EXIT.config)
   }
-  print(welcome(running))
-  print(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
-  return new Promise(resolve => {
-    let stopping = false
-    const stop = (): void => {
-      if (stopping) process.exit(EXIT.failed) // a second signal skips the drain
-      stopping = true
-      void running.stop().then(() => {
-        resolve(EXIT.ok)
-        process.exit(EXIT.ok)
-      })
-    }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
-  })
+  await Promise.race([running.ready, stopped])
+  if (!stopping.signal.aborted) {
+    print(welcome(running))
+    print(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
+  }
+  await stopped
+  await running.stop()
+  return process.exit(EXIT.ok)
 }

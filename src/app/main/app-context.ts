@@ -10,6 +10,7 @@ import { Metrics } from '../../shared/telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
+import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 
 export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
 
@@ -21,6 +22,8 @@ export interface AppContext {
   readonly metrics: Metrics
   readonly egress: Egress
   readonly conditions: Conditions
+  /** undefined: errors that no code expected are left to the program around this one, such as a test. */
+  readonly reportUnexpected: ReportUnexpected | undefined
 }
 
 export interface Where {
@@ -36,6 +39,8 @@ export interface OpenListener {
   readonly port: number
   /** Until then requests get 503. */
   handle(handler: HttpHandler): void
+  /** Opens the port, if it is not open yet. @throws Error naming the setting when the port is taken */
+  listen(): Promise<void>
 }
 
 /** Names under which every listener serves: public addresses, names it is bound to, and `ALLOWED_HOSTS`. */
@@ -48,7 +53,14 @@ export function servedNames({ gateway, api, metrics, allowedHosts }: Settings): 
   ]
 }
 
-export function createContext(settings: Settings, log: Log, closers: Closers): AppContext {
+/** @param ownsThread nothing else runs in this thread: errors that no code expected are caught */
+export function createContext(
+  settings: Settings,
+  log: Log,
+  closers: Closers,
+  ownsThread: boolean,
+): AppContext {
+  const metrics = new Metrics(settings.metrics.maxConsumers)
   const egress = createEgress({
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
@@ -59,15 +71,23 @@ export function createContext(settings: Settings, log: Log, closers: Closers): A
     log,
     closers,
     clock: new Clock(),
-    metrics: new Metrics(settings.metrics.maxConsumers),
+    metrics,
     egress,
     conditions: new Conditions(),
+    reportUnexpected: ownsThread ? catchUnexpectedErrors(settings, metrics) : undefined,
   }
 }
 
-/** Opened before the handler exists: with port 0 only an open listener knows its address. */
+/** A listener with an open port. */
 export async function openListener(context: AppContext, where: Where): Promise<OpenListener> {
-  const { settings, metrics, closers } = context
+  const server = await prepareListener(context, where)
+  await server.listen()
+  return server
+}
+
+/** A listener that opens its port on request; port 0 is opened at once, because only an open listener knows its address. */
+export async function prepareListener(context: AppContext, where: Where): Promise<OpenListener> {
+  const { settings, metrics, closers, reportUnexpected } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const listener = createListener(settings.httpServer, {
     host: where.host,
@@ -81,14 +101,25 @@ export async function openListener(context: AppContext, where: Where): Promise<O
     allowChunkedRequests: settings.allowChunkedRequests ?? isStrictParser(settings.httpServer),
     sharePort: where.sharePort ?? false,
     onRefused: reason => metrics.connectionRefused(reason),
+    ...(reportUnexpected === undefined
+      ? {}
+      : { onHandlerError: (error: unknown) => reportUnexpected('handler', error) }),
   })
-  const { port } = await listener.listen()
-  closers.add(`listener on port ${port}`, () => listener.close())
+  let opening: Promise<{ readonly port: number }> | undefined
+  const open = (): Promise<{ readonly port: number }> => {
+    opening ??= listener.listen()
+    return opening
+  }
+  closers.add(`listener on port ${where.port}`, () => listener.close())
+  const port = where.port === 0 ? (await open()).port : where.port
   return {
     listener,
     port,
     handle(next) {
       handler = next
+    },
+    async listen() {
+      await open()
     },
   }
 }

@@ -9,7 +9,7 @@ import { allowHosts } from '../../shared/server/allowed-hosts.ts'
 import { type AppContext, servedNames } from './app-context.ts'
 
 /** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
-export async function openIssuer({ settings, log, closers }: AppContext): Promise<string> {
+export async function openIssuer({ settings, log, closers, clock }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startDevProvider({
     host: settings.gateway.host,
@@ -18,6 +18,7 @@ export async function openIssuer({ settings, log, closers }: AppContext): Promis
     isServed: allowHosts(servedNames(settings)),
     origins: settings.cors.origins,
     log,
+    now: clock.now,
   })
   closers.add('embedded identity provider', () => provider.close())
   return provider.issuer

@@ -104,9 +104,9 @@ export class AttemptLimit {
   }
 }
 
-/** `keys_unavailable` is a fault of this deployment, not of the caller. */
+/** Refusals that are a fault of this deployment, such as `keys_unavailable`, have other statuses. */
 function isAttempt({ reason, row }: Refusal): boolean {
-  return (row.status === 401 && reason !== 'keys_unavailable') || reason === 'tool_not_found'
+  return row.status === 401 || reason === 'tool_not_found'
 }
 
 /** An IPv4 address, or the /64 of an IPv6 address: one subscriber usually holds a whole /64 (RFC 6177). */

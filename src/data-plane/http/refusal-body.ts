@@ -1,5 +1,5 @@
 /** Renders refusals: REST body, headers, JSON-RPC error. The only place where a refusal gets its form on the wire. */
-import type { Refusal } from '../../shared/call/refusal.ts'
+import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */
@@ -57,9 +57,12 @@ export function rpcError(
 /** Key in `_meta` of a refused tool call; its value is the REST body. */
 export const ERROR_META_KEY = 'toolgate.dev/error'
 
+/** A load balancer must see these, and nothing has been dispatched yet. */
+const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set(['not_ready', 'keys_unavailable'])
+
 /** True where the client or a load balancer must act on the HTTP status: log in, ask for a scope, initialize again, go to another instance. */
 function keepsStatus({ row, reason }: Refusal): boolean {
-  return row.oauth !== undefined || reason === 'session_not_found' || reason === 'not_ready'
+  return row.oauth !== undefined || reason === 'session_not_found' || BEFORE_DISPATCH.has(reason)
 }
 
 /**

@@ -65,7 +65,11 @@ export const REFUSALS = {
     ...row(401, 'invalid_audience', 'Invalid audience: the token is not meant for this gateway.'),
     oauth: 'invalid_token',
   },
-  keys_unavailable: invalidToken('The signing keys of the identity provider cannot be reached.'),
+  keys_unavailable: row(
+    503,
+    'identity_unavailable',
+    'The signing keys of the identity provider are unavailable. Keep the token and try again.',
+  ),
   api_key_invalid: invalidToken('The API key is not known, has expired or was revoked.'),
 
   tenant_mismatch: forbidden('X-Tenant-ID names another tenant than the credential.'),

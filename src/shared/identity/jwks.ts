@@ -9,6 +9,9 @@ import { KeySource, type KeySourceOptions } from './key-source.ts'
 import { type TokenParts, takeApart } from './token-parts.ts'
 import type { TokenVerifier } from './verifier.ts'
 
+/** Without keys they are fetched again after 250 ms, doubled up to 30 s. */
+const KEYS_RETRY_SECS = 5
+
 export interface TokenVerifierOptions
   extends Pick<KeySourceOptions, 'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs'> {
   /** `iss` of every token, exactly. */
@@ -59,7 +62,10 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
   }
 
   function keyNotFound(): Refusal {
-    return refuse(source.keys === undefined || source.unreachable ? 'keys_unavailable' : 'token_unknown_key')
+    // a 401 would have clients discard a token that may be valid
+    return source.keys === undefined || source.unreachable
+      ? refuse('keys_unavailable', { retryAfterSecs: KEYS_RETRY_SECS })
+      : refuse('token_unknown_key')
   }
 
   async function askAndCheck(token: string, parts: TokenParts, nowMs: number): Promise<Principal | Refusal> {

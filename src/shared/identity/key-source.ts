@@ -74,7 +74,8 @@ export class KeySource {
 
   /** Fetches because a key is not known. Resolves to whether the fetch succeeded; never rejects. */
   ask(): Promise<boolean> {
-    this.#askedAt = performance.now()
+    // without keys, none has been found to be unknown yet
+    if (this.#keys !== undefined) this.#askedAt = performance.now()
     return this.#load()
   }
 
@@ -84,6 +85,8 @@ export class KeySource {
       .then(loaded => {
         this.#loading = undefined
         this.#failedAt = loaded ? Number.NEGATIVE_INFINITY : performance.now()
+        // a fetch that failed has not shown that the provider lacks the key
+        if (!loaded) this.#askedAt = Number.NEGATIVE_INFINITY
         this.#schedule(loaded)
         return loaded
       })

@@ -15,7 +15,7 @@ export function portTaken(
 }
 
 /**
- * For listeners without `onHandlerError`: an unhandled error must end the process, not be lost in a callback.
+ * For listeners without `onHandlerError`: an unhandled error must not be lost in a callback.
  */
 export function throwUncaught(error: unknown): void {
   setImmediate(() => {

@@ -20,7 +20,8 @@ export interface Logger extends Log {
   flush(): void
 }
 
-export function createLogger(level: string): Logger {
+/** @param sync lines are written before the call returns, for those after which the process may end */
+export function createLogger(level: string, sync = false): Logger {
   const paths = REDACTED.flatMap(name => [name, `*.${name}`, `*.*.${name}`])
   return pino(
     {
@@ -29,6 +30,6 @@ export function createLogger(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths, censor: '[redacted]' },
     },
-    pino.destination({ fd: 2, sync: false, minLength: 0 }),
+    pino.destination({ fd: 2, sync, minLength: 0 }),
   )
 }

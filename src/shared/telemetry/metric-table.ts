@@ -54,6 +54,21 @@ export const METRICS = {
     platform_streams_ended_total: counter('streams', 'Ended event streams by reason.', 'reason'),
   }),
 
+  ...heldBy('app/main', {
+    platform_unexpected_errors_total: counter(
+      'errors',
+      'Errors that no code expected: rejections, error events without a listener, exceptions in handlers of requests.',
+      'kind',
+    ),
+  }),
+
+  ...heldBy('data-plane/follower', {
+    platform_snapshot_file_damaged_total: counter(
+      'files',
+      'Starts that found the snapshot in DATA_DIR damaged.',
+    ),
+  }),
+
   ...heldBy('data-plane/snapshot', {
     platform_tools: { ...gauge('tools', 'Tools in the active snapshot.'), threads: 'max' },
   }),

@@ -27,6 +27,7 @@ export class Metrics {
   readonly #streamsRefused: Counter<'reason'>
   readonly #streamsEnded: Counter<'reason'>
   readonly #bugs: Counter<'stage'>
+  readonly #unexpected: Counter<'kind'>
   readonly #policyFailures: Counter<'failure'>
   #others: (() => Promise<readonly MetricJson[]>) | undefined
   /** Of the process, not of a thread: made where they are scraped. */
@@ -59,6 +60,7 @@ export class Metrics {
     this.#streamsEnded = new Counter(this.#labelled('platform_streams_ended_total'))
     this.#histogram('platform_stage_duration_seconds', calls.stages)
     this.#bugs = new Counter(this.#labelled('platform_internal_errors_total'))
+    this.#unexpected = new Counter(this.#labelled('platform_unexpected_errors_total'))
     this.#policyFailures = new Counter(this.#labelled('platform_policy_failures_total'))
   }
 
@@ -107,6 +109,11 @@ export class Metrics {
   /** See `CallMetrics`. */
   stage(stage: string, seconds: number): void {
     this.#calls.stages.of(stage).observe(seconds)
+  }
+
+  /** @param kind one of a closed set (`app/main/unexpected.ts`). */
+  unexpected(kind: string): void {
+    this.#unexpected.inc({ kind })
   }
 
   bug(stage: string): void {

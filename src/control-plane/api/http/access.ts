@@ -24,6 +24,7 @@ export async function authenticateRequest(
   if (token === undefined) throw unauthorized('A bearer token is required.', '')
   const verified = await verifier.verify(token, nowMs)
   if (verified.kind !== 'refusal') return verified
+  if (verified.row.status === 503) throw unavailable(verified.message, verified.retryAfterSecs ?? 1)
   if (verified.row.status !== 401) throw new Problem('forbidden', verified.message)
   throw unauthorized(verified.message, `error="${verified.row.oauth || 'invalid_token'}"`)
 }

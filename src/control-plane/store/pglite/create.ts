@@ -1,11 +1,14 @@
-/** Creates an empty PGlite data directory in a child process, because creating takes 800 MB of memory. It does not open the database. */
+/** Creates an empty PGlite data directory from the template of the build; from source in a child process, because that takes 800 MB of memory. It does not open the database. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
 
 const CREATE_TIMEOUT_MS = 120_000
+/** Written by `scripts/write-database-template.mjs`; the sources have none. */
+const TEMPLATE = new URL('../../../database-template.gz', import.meta.url)
 /** Plain JavaScript, so that it runs from source and from the build. */
 const SCRIPT = `
 process.umask(0o077)
@@ -36,11 +39,29 @@ export async function create(directory: string): Promise<void> {
     )
   }
   const draft = join(parent, `${draftPrefix}${process.pid}`)
-  await runChild(draft)
+  if (existsSync(TEMPLATE)) unpackTemplate(draft)
+  else await runChild(draft)
   // The library creates files with mode 0666, independent of the umask.
   makeTreePrivate(draft)
   rmSync(directory, { recursive: true, force: true })
   renameSync(draft, directory)
+}
+
+/** A line of JSON with directories and files, then the content of the files. @throws Error of the file system */
+function unpackTemplate(directory: string): void {
+  const bytes = gunzipSync(readFileSync(TEMPLATE))
+  const start = bytes.indexOf(10)
+  const { directories, files } = JSON.parse(bytes.toString('utf8', 0, start)) as {
+    readonly directories: readonly string[]
+    readonly files: readonly (readonly [path: string, length: number])[]
+  }
+  mkdirSync(directory, { mode: 0o700 })
+  for (const path of directories) mkdirSync(join(directory, path), { mode: 0o700 })
+  let at = start + 1
+  for (const [path, length] of files) {
+    writeFileSync(join(directory, path), bytes.subarray(at, at + length), { mode: 0o600 })
+    at += length
+  }
 }
 
 function runChild(directory: string): Promise<void> {

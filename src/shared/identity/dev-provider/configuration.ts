@@ -11,6 +11,8 @@ const DEFAULT_RESOURCE = 'urn:toolgate:gateway'
 const HOUR_SECS = 3600
 
 export interface ConfigurationParts {
+  /** Unix ms; access tokens are issued at this time. */
+  readonly now: () => number
   readonly keys: readonly JWK[]
   readonly clients: readonly DevClient[]
   /** Path of the issuer, before every address. */
@@ -26,7 +28,7 @@ export interface ConfigurationParts {
 }
 
 export function providerConfiguration(parts: ConfigurationParts): Configuration {
-  const { keys, clients, mountPath, InvalidTarget, InvalidClientMetadata } = parts
+  const { keys, clients, mountPath, now, InvalidTarget, InvalidClientMetadata } = parts
   const byId = new Map(clients.map(client => [client.id, client]))
   return {
     jwks: { keys: keys as never },
@@ -72,6 +74,12 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
               ? GATEWAY_AUDIENCE
               : [GATEWAY_AUDIENCE, resource]
           parts.payload.azp = parts.payload.client_id
+          // the library reads the clock of the machine
+          const aheadSecs = Math.floor((now() - Date.now()) / 1000)
+          for (const claim of ['iat', 'nbf', 'exp']) {
+            const at = parts.payload[claim]
+            if (typeof at === 'number') parts.payload[claim] = at + aheadSecs
+          }
         },
       },
     },

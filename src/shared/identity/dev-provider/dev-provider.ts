@@ -30,6 +30,8 @@ export interface DevProviderOptions {
   readonly isServed?: HostCheck
   /** Pages of these origins may call it (`CORS_ORIGINS`); pages of others may only be redirected to it. */
   readonly origins?: readonly string[]
+  /** Unix ms; a clock that tests advance. Default: the clock of the machine. */
+  readonly now?: () => number
   /** Instead of the seeded ones. */
   readonly clients?: readonly DevClient[]
 }
@@ -109,7 +111,13 @@ function admitPage(
 async function buildHandler(
   issuer: string,
   { keys }: { readonly keys: readonly JWK[] },
-  { log, clients = SEEDED_CLIENTS, isServed = allowHosts([]), origins = [] }: DevProviderOptions,
+  {
+    log,
+    clients = SEEDED_CLIENTS,
+    isServed = allowHosts([]),
+    origins = [],
+    now = Date.now,
+  }: DevProviderOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
   const provider = await withoutBanners(log, async () => {
     const { Provider, errors } = await loadLibrary()
@@ -117,7 +125,7 @@ async function buildHandler(
     const mountPath = REALM
     return new Provider(
       issuer,
-      providerConfiguration({ keys, clients, mountPath, InvalidTarget, InvalidClientMetadata }),
+      providerConfiguration({ keys, clients, mountPath, now, InvalidTarget, InvalidClientMetadata }),
     )
   })
   provider.proxy = true

@@ -1,0 +1,57 @@
+/** The first start with the embedded database, as `npm start` runs it: memory of the whole process tree. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+
+const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
+const MAX_MIB = 512
+const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
+
+/** Resident memory of a process and its children, in MiB (proc(5)). */
+function treeMib(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    const own = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024
+    return children.reduce((sum, child) => sum + treeMib(Number(child)), own)
+  } catch {
+    return 0
+  }
+}
+
+async function peakUntilReady(child: ChildProcess): Promise<number> {
+  let printed = ''
+  child.stdout!.on('data', text => {
+    printed += text
+  })
+  let peak = 0
+  while (!printed.includes('"ready":true')) {
+    expect(child.exitCode, printed).toBeNull()
+    peak = Math.max(peak, treeMib(child.pid!))
+    await sleep(5)
+  }
+  return peak
+}
+
+it.skipIf(process.platform !== 'linux')(
+  `takes less than ${MAX_MIB} MiB`,
+  async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-first-'))
+    const child = spawn(process.execPath, [BIN, 'serve'], {
+      env: { PATH: process.env.PATH, LOG_LEVEL: 'error', WORKERS: '1', DATA_DIR: dataDir, ...PORTS },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    try {
+      expect(await peakUntilReady(child)).toBeLessThan(MAX_MIB)
+    } finally {
+      const ended = new Promise(resolve => child.once('exit', resolve))
+      child.kill('SIGKILL')
+      await ended
+      rmSync(dataDir, { recursive: true, force: true })
+    }
+  },
+  180_000,
+)
