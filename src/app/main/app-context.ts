@@ -43,14 +43,17 @@ export function createContext(settings: Settings, log: Log, closers: Closers): A
     allowLoopback: settings.nodeEnv !== 'production',
   })
   closers.add('egress', () => egress.close())
+  const metrics = new Metrics(settings.metrics.maxConsumers)
+  const conditions = new Conditions()
+  metrics.degraded(() => conditions.states)
   return {
     settings,
     log,
     closers,
     clock: new Clock(),
-    metrics: new Metrics(settings.metrics.maxConsumers),
+    metrics,
     egress,
-    conditions: new Conditions(),
+    conditions,
   }
 }
 

@@ -22,6 +22,7 @@ const POLICY = 'shared/policy'
 const EGRESS = 'shared/egress'
 const SERVER = 'shared/server'
 const THREADS = 'app/main/workers'
+const MAIN = 'app/main'
 
 /** Names that do not follow Prometheus conventions (`_total` for counters) are older than this table. */
 export const METRICS = {
@@ -75,6 +76,11 @@ export const METRICS = {
   platform_results_remembered: gauge('results', STAGES, 'Tool results in the cache.'),
   platform_tools: { ...gauge('tools', SNAPSHOT, 'Tools in the active snapshot.'), threads: 'max' },
   platform_workers: gauge('threads', THREADS, 'Worker threads that serve calls.'),
+
+  platform_degraded: {
+    ...gauge('boolean', MAIN, '1 while a part has a fault that makes the process degraded, else 0.', 'part'),
+    threads: 'max',
+  },
 
   platform_connections_refused_total: counter(
     'connections',
