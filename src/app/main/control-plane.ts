@@ -50,6 +50,8 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     now: clock.now,
     sealer: openSealer(context),
     onFault,
+    onAvailable: available =>
+      context.conditions.set('database', available ? undefined : 'the database is unavailable'),
   })
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)

@@ -22,13 +22,14 @@ export async function openIssuer({ settings, log, closers }: AppContext): Promis
 
 /** @param gatewayUrl tokens may name the gateway's own addresses as their audience */
 export function openVerifier(context: AppContext, issuer: string, gatewayUrl: string): TokenVerifier {
-  const { settings, egress, log, closers } = context
+  const { settings, egress, log, closers, conditions } = context
   if (settings.auth.provider === 'none') return NO_TOKENS
   const tokens = createTokenVerifier({
     issuer,
     audiences: settings.auth.allowedAudiences,
     resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
     fetchJson: fetchJsonOver(egress),
+    onFault: fault => conditions.set('identity provider', fault),
     log,
   })
   tokens.start()

@@ -10,7 +10,10 @@ import { type TokenParts, takeApart } from './token-parts.ts'
 import type { TokenVerifier } from './verifier.ts'
 
 export interface TokenVerifierOptions
-  extends Pick<KeySourceOptions, 'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs'> {
+  extends Pick<
+    KeySourceOptions,
+    'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs' | 'onFault'
+  > {
   /** `iss` of every token, exactly. */
   readonly issuer: string
   /** `ALLOWED_AUDIENCES`; empty switches the check off (debugging only). */

@@ -1,6 +1,8 @@
 /** Rows of PostgreSQL as the database of the control plane. */
 import { everyFault, type Table } from '../matrix.ts'
 
+const STARTS = 'a control plane that starts without its database and serves /ready meanwhile'
+
 export const POSTGRES: Table = {
   dependency: 'PostgreSQL',
   expected: everyFault(
@@ -19,6 +21,14 @@ export const POSTGRES: Table = {
     'slow @ draining': { calls: [200, 201], state: 'any' },
   },
   never: [],
+  open: {
+    'refuse @ start': STARTS,
+    'hang @ start': STARTS,
+    'half-open @ start': STARTS,
+    'garbage @ start': STARTS,
+    'back after 1 s @ start': STARTS,
+    'back after 60 s @ start': STARTS,
+  },
   short: [
     'refuse @ start',
     'reset in flight @ load',
