@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TenantShare } from '../../src/link/control-share.ts'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { type FakeControlPlane, startFakeControlPlane, wholeUpdate } from '../fixtures/fake-control-plane.ts'
@@ -32,10 +33,14 @@ export interface Subject {
   /** State by `/ready`, `/mcp/health` and the metric `platform_degraded` of a part. */
   see(part: string): Promise<Seen>
   metrics(): Promise<string>
+  /** A new configuration is available at the control plane. */
+  change(): void
   close(): Promise<void>
 }
 
 export const DAILY_LIMIT = 60
+/** An API without authentication, whose upstream is the backend. */
+export const PROXIED_PATH = '/t/edge/api/fast'
 
 interface SubjectOptions {
   readonly env?: Record<string, string>
@@ -58,7 +63,6 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     log: SILENT,
   })
   const controlPlane: FakeControlPlane = await startFakeControlPlane()
-  controlPlane.serve('stream', wholeUpdate([]))
   const backendSaw = new Set<string>()
   const backend = createServer(async (request, response) => {
     const id = request.headers['x-request-id']
@@ -68,7 +72,12 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   })
   await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
   const backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
-  writeToolSet(root, (await options.backendUrl?.(backendUrl)) ?? backendUrl)
+  const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
+  writeToolSet(root, reachedBackendUrl)
+  let changes = 0
+  const change = (): void =>
+    controlPlane.serve('stream', wholeUpdate([tenantShare(reachedBackendUrl, changes++)]))
+  change()
   const limited = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`limited-${at}`, 'limited']))
   const plans = {
     plans: {
@@ -136,6 +145,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
       }
     },
     metrics,
+    change,
     async close() {
       await process.end('SIGTERM')
       await provider.close()
@@ -151,7 +161,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
 export async function fetchIn(url: string, init: RequestInit = {}): Promise<Called> {
   const from = performance.now()
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(CALL_TIMEOUT_MS), ...init })
     const text = await response.text()
     const retryAfter = response.headers.get('retry-after')
     const retryAfterSecs = retryAfter === null ? undefined : Number(retryAfter)
@@ -159,6 +169,25 @@ export async function fetchIn(url: string, init: RequestInit = {}): Promise<Call
   } catch (error) {
     const text = `${(error as Error).message}: ${(error as Error).cause ?? ''}`
     return { status: 0, retryAfterSecs: undefined, text, tookMs: performance.now() - from }
+  }
+}
+
+/** @param revision makes each one differ from the one before */
+function tenantShare(upstreamUrl: string, revision: number): TenantShare {
+  const api = { authRequired: false, requestsPerHour: null, upstreamUrl }
+  return {
+    id: 'ten_01hzxg4x4c0123456789abcdef',
+    name: 'edge',
+    suspended: false,
+    plans: [],
+    apis: [
+      { id: 'api_01hzxg4x4c0123456789abcdef', path: '/api', ...api },
+      { id: 'api_01hzxg4x4c0123456789abcdee', path: `/revision-${revision}`, ...api },
+    ],
+    subscriptions: [],
+    keys: [],
+    consumers: [],
+    tools: [],
   }
 }
 

@@ -1,0 +1,34 @@
+/** Rows of the control plane as the source of a gateway's configuration. */
+import { everyFault, type Table } from '../matrix.ts'
+
+const STARTS = 'a gateway that applies its saved configuration before it listens'
+const SILENCE = 'a stream without heartbeats whose poll fails is reported, and replaced'
+
+export const CONTROL_PLANE: Table = {
+  dependency: 'control plane',
+  expected: everyFault(
+    // the last configuration stays in service
+    { calls: [200], state: 'faulty' },
+    {
+      'reset while idle': { state: 'any' },
+      'reset in flight': { state: 'any' },
+      slow: { state: 'fine' },
+    },
+  ),
+  moments: { draining: { state: 'any' } },
+  never: [
+    { moment: ['transaction'], reason: 'an update is applied as a whole or not at all: nothing stays open' },
+  ],
+  open: {
+    ...Object.fromEntries(
+      (['refuse', 'reset in flight', 'hang', 'slow', 'half-open', 'garbage', 'back after 1 s', 'back after 60 s'] as const).map(
+        fault => [`${fault} @ start`, STARTS],
+      ),
+    ),
+    'hang @ idle': SILENCE,
+    'hang @ load': SILENCE,
+    'half-open @ idle': SILENCE,
+    'half-open @ load': SILENCE,
+  },
+  short: ['half-open @ load', 'refuse @ start', 'garbage @ subscribing', 'refuse @ idle'],
+}
