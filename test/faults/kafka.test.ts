@@ -37,7 +37,7 @@ async function open(): Promise<World> {
     },
     async verify() {
       const missing = async (): Promise<string[]> => {
-        const messages = await kafka.read("platform.metering")
+        const messages = await kafka.read('platform.metering')
         const there = new Set(messages.map(({ value }) => readEvent(value).request_id))
         return [...responded].filter(id => !there.has(id))
       }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { findOpa, OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { eventually } from '../contract/toolsets/source-world.ts'
 import { freePorts } from '../fixtures/planes.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
@@ -18,11 +19,17 @@ async function open(): Promise<World> {
   if (opa === undefined) throw new Error(`opa ${OPA_VERSION} is neither on the PATH nor in .tools/bin`)
   const [port] = await freePorts(1)
   const address = `127.0.0.1:${port}`
-  const options = ['run', '--server', '--disable-telemetry', '--log-level=error', `--addr=${address}`, '-b', POLICIES]
+  const options = [
+    'run',
+    '--server',
+    '--disable-telemetry',
+    '--log-level=error',
+    `--addr=${address}`,
+    '-b',
+    POLICIES,
+  ]
   const server: ChildProcess = spawn(opa, options, { stdio: 'ignore' })
-  await expect
-    .poll(async () => (await fetchIn(`http://${address}/health`)).status, { timeout: 30_000 })
-    .toBe(200)
+  await eventually(async () => (await fetchIn(`http://${address}/health`)).status === 200, 'the OPA server')
   const proxy = await startFaultProxy(`http://${address}`)
   const subject = await prepareSubject({
     env: {

@@ -24,14 +24,17 @@ export interface Subject {
   readonly provider: DevProvider
   /** Request ids that the backend has seen. */
   readonly backendSaw: Set<string>
-  /** A token of a consumer without limits. */
+  /** A token of a consumer whose limit no row reaches. */
   readonly token: string
+  /** A token of a consumer without limits: its calls need no quota store. */
+  readonly unlimitedToken: string
   /** A token of the consumer `limited-<number>`, which may call 60 times a day. */
   limitedToken(number: number): Promise<string>
   /** @param tool `fast` or `slow` */
   callTool(tool: string, token?: string, requestId?: string): Promise<Called>
   /** State by `/ready`, `/mcp/health` and the metric `platform_degraded` of a part. */
   see(part: string): Promise<Seen>
+  listTools(): Promise<Called>
   metrics(): Promise<string>
   /** A new configuration is available at the control plane. */
   change(): void
@@ -84,7 +87,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
       limited: { name: 'Limited', perDay: DAILY_LIMIT },
       free: { name: 'Free', perMinute: 1_000_000 },
     },
-    consumers: { ...limited, 'demo-agent': 'free', 'demo-admin': 'free' },
+    consumers: { ...limited, 'demo-agent': 'free', 'demo-viewer': 'unlimited' },
   }
   writeFileSync(join(root, 'plans.yaml'), JSON.stringify(plans))
   const url = `http://127.0.0.1:${gatewayPort}`
@@ -112,6 +115,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   )
   // a proxy in front of the provider may refuse by the time a token is needed
   const token = await signedToken(root, provider.issuer, { id: 'demo-agent', tenant: 'acme' })
+  const unlimitedToken = await signedToken(root, provider.issuer, { id: 'demo-viewer', tenant: 'acme' })
   const metrics = async (): Promise<string> => (await fetchIn(`http://127.0.0.1:${metricsPort}/metrics`)).text
   return {
     root,
@@ -120,6 +124,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     provider,
     backendSaw,
     token,
+    unlimitedToken,
     limitedToken: number => signedToken(root, provider.issuer, { id: `limited-${number}`, tenant: 'acme' }),
     callTool: (tool, bearer = token, requestId) =>
       fetchIn(`${url}/mcp/tools/call`, {
@@ -144,6 +149,12 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
         text: `${ready.text} ${health.text} ${/^platform_degraded.*$/gm.exec(text)?.join(' ')}`,
       }
     },
+    listTools: () =>
+      fetchIn(`${url}/mcp/v1/tools`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: '{}',
+      }),
     metrics,
     change,
     async close() {

@@ -1,7 +1,6 @@
 /** Rows of the control plane as the source of a gateway's configuration. */
 import { everyFault, type Table } from '../matrix.ts'
 
-const STARTS = 'a gateway that applies its saved configuration before it listens'
 const SILENCE = 'a stream without heartbeats whose poll fails is reported, and replaced'
 
 export const CONTROL_PLANE: Table = {
@@ -20,11 +19,6 @@ export const CONTROL_PLANE: Table = {
     { moment: ['transaction'], reason: 'an update is applied as a whole or not at all: nothing stays open' },
   ],
   open: {
-    ...Object.fromEntries(
-      (['refuse', 'reset in flight', 'hang', 'slow', 'half-open', 'garbage', 'back after 1 s', 'back after 60 s'] as const).map(
-        fault => [`${fault} @ start`, STARTS],
-      ),
-    ),
     'hang @ idle': SILENCE,
     'hang @ load': SILENCE,
     'half-open @ idle': SILENCE,

@@ -19,7 +19,8 @@ export const KAFKA: Table = {
     },
     {
       moment: ['subscribing'],
-      reason: 'a gateway only produces; the group of the control plane is tested in test/services/meter-kafka.test.ts',
+      reason:
+        'a gateway only produces; the group of the control plane is tested in test/services/meter-kafka.test.ts',
     },
   ],
   short: ['half-open @ load', 'reset in flight @ load', 'refuse @ start', 'refuse @ draining'],

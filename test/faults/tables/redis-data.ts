@@ -12,8 +12,6 @@ export const REDIS_DATA: Table = {
     },
   ),
   moments: {
-    // before the limits are open, the listener responds 503 to every request
-    start: { calls: [200, 429, 503] },
     draining: { state: 'any' },
   },
   never: [

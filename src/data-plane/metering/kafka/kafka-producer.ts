@@ -88,7 +88,10 @@ export class KafkaProducer {
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the brokers did not respond within ${timeoutMs} ms`)), timeoutMs)
+    timer = setTimeout(
+      () => reject(new Error(`the brokers did not respond within ${timeoutMs} ms`)),
+      timeoutMs,
+    )
   })
   try {
     return await Promise.race([work, late])
