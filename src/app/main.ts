@@ -1,11 +1,13 @@
 /** The deployment: what each role starts, in which order, and how it stops. It connects parts and implements none. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
 import { type AppContext, createContext, openListener } from './main/app-context.ts'
 import { followInProcess, followOverHttp } from './main/control-link.ts'
 import { prepareDataDir } from './main/data-dir.ts'
+import type { DataPlane } from './main/data-plane.ts'
 import { openGateway } from './main/gateway.ts'
 import { openIssuer } from './main/identity.ts'
 import type { Settings } from './settings.ts'
@@ -24,42 +26,91 @@ export interface Running {
   readonly role: Settings['role']
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
-  /** Readiness off, streams ended, calls in flight completed within `DRAIN_TIMEOUT`, then everything closed. Never rejects. */
+  /** Resolves when `/ready` of every plane in this process has responded 200 for the first time. */
+  readonly ready: Promise<void>
+  /**
+   * Readiness off; after `SHUTDOWN_DELAY` streams ended and calls in flight completed within `DRAIN_TIMEOUT`, then everything closed.
+   * Never rejects.
+   */
   stop(): Promise<void>
 }
 
-/** @throws Error with the part that could not start and the setting to change; parts already started are closed. */
-export async function start(settings: Settings): Promise<Running> {
+/** Without a snapshot the gateway opens its port after this time, so that `/ready` reports what is missing. */
+const LISTEN_AFTER_MS = 2_000
+const POLL_MS = 20
+/** For closing what a start that is stopped has opened. */
+const ABORT_MS = 2_000
+
+/**
+ * Resolves when everything is started; what is not ready then responds 503 until it is.
+ * @param signal stops the start: the promise rejects
+ * @throws Error with the part that could not start and the setting to change; parts already started are closed.
+ */
+export async function start(settings: Settings, signal?: AbortSignal): Promise<Running> {
   const log = createLogger(settings.logLevel)
   const closers = new Closers(log)
   try {
     prepareDataDir(settings.dataDir, log)
     const context = createContext(settings, log, closers)
-    const { httpServer, exampleUrl, drain, ...urls } = await ROLES[settings.role](context)
+    const { httpServer, exampleUrl, planes, ...urls } = await unlessAborted(
+      ROLES[settings.role](context),
+      signal,
+    )
+    const metricsUrl = await openMetrics(context)
+    const closing = new AbortController()
     return {
-      addresses: {
-        ...urls,
-        metrics_url: await openMetrics(context),
-        http_server: httpServer,
-      },
+      addresses: { ...urls, metrics_url: metricsUrl, http_server: httpServer },
       role: settings.role,
       embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
+      ready: untilReady(planes, closing.signal),
       async stop() {
-        await drain?.(Date.now() + settings.drainTimeoutMs)
+        closing.abort()
+        for (const plane of planes) plane.announceDrain()
+        await sleep(settings.shutdownDelayMs)
+        const untilMs = Date.now() + settings.drainTimeoutMs
+        await Promise.all(planes.map(plane => plane.drain(untilMs)))
         await closers.close()
         log.flush()
       },
     }
   } catch (error) {
-    await closers.close()
+    await Promise.race([closers.close(), sleep(ABORT_MS, undefined, { ref: false })])
     throw error
   }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new Error('the start was stopped'))
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  aborted.catch(() => {})
+  return Promise.race([work, aborted])
+}
+
+/** What an orchestrator sees of a plane. */
+type Plane = Pick<DataPlane, 'waitingFor' | 'announceDrain' | 'drain'>
+
+async function untilReady(planes: readonly Plane[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const waiting = await Promise.all(planes.map(plane => plane.waitingFor()))
+    if (waiting.every(parts => parts.length === 0)) return
+    await sleep(POLL_MS)
+  }
+}
+
+/** An open port attracts calls, so it is opened once they can be served, and after a while in any case. */
+async function listenWhenReady(plane: DataPlane): Promise<void> {
+  await untilReady([plane], AbortSignal.timeout(LISTEN_AFTER_MS))
+  await plane.listen()
 }
 
 interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'> {
   readonly httpServer: Addresses['http_server']
   readonly exampleUrl?: string | undefined
-  drain?(untilMs: number): Promise<void>
+  readonly planes: readonly Plane[]
 }
 
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
@@ -71,16 +122,20 @@ async function startBoth(context: AppContext): Promise<Started> {
   const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
   const api = await openApi(context)
-  const exampleUrl = await gateway.startTools()
-  const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, issuer })
-  await followInProcess(gateway, controlPlane)
+  const connect = async (): Promise<string | undefined> => {
+    const exampleUrl = await gateway.startTools()
+    const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, issuer })
+    await followInProcess(gateway, controlPlane)
+    return exampleUrl
+  }
+  const [exampleUrl] = await Promise.all([connect(), listenWhenReady(plane)])
   return {
     gateway_url: gatewayUrl,
     api_url: api.apiUrl,
     auth_url: issuer,
     httpServer,
     exampleUrl,
-    drain: untilMs => plane.drain(untilMs),
+    planes: [plane, api.plane],
   }
 }
 
@@ -92,13 +147,14 @@ async function startGateway(context: AppContext): Promise<Started> {
   const exampleUrl = await gateway.startTools()
   const controlPlane = context.settings.controlPlane!
   await followOverHttp(gateway, controlPlane)
+  await listenWhenReady(plane)
   return {
     gateway_url: gatewayUrl,
     api_url: controlPlane.url,
     auth_url: issuer,
     httpServer,
     exampleUrl,
-    drain: untilMs => plane.drain(untilMs),
+    planes: [plane],
   }
 }
 
@@ -114,6 +170,7 @@ async function startControlPlaneAlone(context: AppContext): Promise<Started> {
     api_url: api.apiUrl,
     auth_url: issuer,
     httpServer: api.server.listener.kind,
+    planes: [api.plane],
   }
 }
 

@@ -15,6 +15,8 @@ export interface Settings extends RoleSettings {
   readonly dataDir: string
   readonly httpServer: 'auto' | 'uws' | 'node'
   readonly allowChunkedRequests: boolean
+  /** Between the signal to stop and the drain: readiness is off, and calls are served. */
+  readonly shutdownDelayMs: number
   readonly drainTimeoutMs: number
   readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
   readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
@@ -104,6 +106,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
     allowChunkedRequests: read.flag('ALLOW_CHUNKED_REQUESTS', false),
+    shutdownDelayMs: read.durationMs('SHUTDOWN_DELAY', nodeEnv === 'production' ? '5s' : '0s'),
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),

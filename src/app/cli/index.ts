@@ -1,10 +1,14 @@
 #!/usr/bin/env node
-/** The entry point of the `toolgate` process: umask, closed pipes, exit code. It defines no command. */
-import { runCommand } from './program.ts'
+/** The entry point of the `toolgate` process: signals, umask, closed pipes, exit code. It defines no command. */
+import { catchStopSignals } from './signals.ts'
 
 /** They create files in DATA_DIR or the embedded database, which only this user may read. */
 const WRITES_DATA = new Set(['serve', 'db', 'metering'])
 
+// the other commands end at a signal by default
+if (process.argv[2] === 'serve') catchStopSignals()
+// loading the commands takes a while: the signals have to be caught before
+const { runCommand } = await import('./program.ts')
 process.exitCode = await runCommand(process.argv.slice(2), process.env, {
   beforeAction(name) {
     // before any worker thread starts: threads inherit the umask and cannot set one

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Running } from '../main.ts'
 import { readSettings } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
+import { onStopSignal } from './signals.ts'
 import { welcome } from './welcome.ts'
 
 export function addServe(program: Command, context: CommandContext): void {
@@ -11,7 +12,7 @@ export function addServe(program: Command, context: CommandContext): void {
     .summary('start the gateway, the control plane and, in development, an identity provider and an example')
     .description(
       `Starts the gateway and everything it needs. All settings come from the environment; README.md lists them. \
-It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it.`,
+It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it; a second one ends it at once.`,
     )
     .addHelpText(
       'after',
@@ -30,28 +31,26 @@ It is ready when it prints a line on stdout that begins with {"ready":true. SIGT
 }
 
 async function serve(env: CommandContext['env']): Promise<number> {
+  const stopping = new AbortController()
+  const stopped = new Promise<void>(resolve => stopping.signal.addEventListener('abort', () => resolve()))
+  onStopSignal(() => stopping.abort())
   const settings = readSettings(env)
   const { start } = await import('../main.ts')
+  if (stopping.signal.aborted) process.exit(EXIT.ok)
   let running: Running
   try {
-    running = await start(settings)
+    running = await start(settings, stopping.signal)
   } catch (error) {
+    if (stopping.signal.aborted) process.exit(EXIT.ok)
     const reason = error instanceof Error ? error.message : String(error)
     throw new CommandFailure(`cannot start: ${reason}`, EXIT.config)
   }
-  print(welcome(running))
-  print(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
-  return new Promise(resolve => {
-    let stopping = false
-    const stop = (): void => {
-      if (stopping) process.exit(EXIT.failed) // a second signal skips the drain
-      stopping = true
-      void running.stop().then(() => {
-        resolve(EXIT.ok)
-        process.exit(EXIT.ok)
-      })
-    }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
-  })
+  await Promise.race([running.ready, stopped])
+  if (!stopping.signal.aborted) {
+    print(welcome(running))
+    print(`${JSON.stringify({ ready: true, ...running.addresses })}\n`)
+  }
+  await stopped
+  await running.stop()
+  return process.exit(EXIT.ok)
 }

@@ -35,6 +35,8 @@ export interface OpenListener {
   readonly port: number
   /** Until then requests get 503. */
   handle(handler: HttpHandler): void
+  /** Opens the port, if it is not open yet. @throws Error naming the setting when the port is taken */
+  listen(): Promise<void>
 }
 
 export function createContext(settings: Settings, log: Log, closers: Closers): AppContext {
@@ -57,8 +59,15 @@ export function createContext(settings: Settings, log: Log, closers: Closers): A
   }
 }
 
-/** Opened before the handler exists: with port 0 only an open listener knows its address. */
+/** A listener with an open port. */
 export async function openListener(context: AppContext, where: Where): Promise<OpenListener> {
+  const server = await prepareListener(context, where)
+  await server.listen()
+  return server
+}
+
+/** A listener that opens its port on request; port 0 is opened at once, because only an open listener knows its address. */
+export async function prepareListener(context: AppContext, where: Where): Promise<OpenListener> {
   const { settings, metrics, closers } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const listener = createListener(settings.httpServer, {
@@ -70,13 +79,21 @@ export async function openListener(context: AppContext, where: Where): Promise<O
     sharePort: where.sharePort ?? false,
     onRefused: reason => metrics.connectionRefused(reason),
   })
-  const { port } = await listener.listen()
-  closers.add(`listener on port ${port}`, () => listener.close())
+  let opening: Promise<{ readonly port: number }> | undefined
+  const open = (): Promise<{ readonly port: number }> => {
+    opening ??= listener.listen()
+    return opening
+  }
+  closers.add(`listener on port ${where.port}`, () => listener.close())
+  const port = where.port === 0 ? (await open()).port : where.port
   return {
     listener,
     port,
     handle(next) {
       handler = next
+    },
+    async listen() {
+      await open()
     },
   }
 }

@@ -11,15 +11,12 @@ import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
 import type { Gateway } from './gateway.ts'
 
-/** Without a snapshot on disk, the ready line waits this long for the control plane; `/ready` responds with 503 until there is one. */
-const FIRST_SNAPSHOT_MS = 10_000
-
 /** A configuration that could not be served may be valid after a change of the tools. */
-const RETRY_REFUSED_MS = 5_000
+const RETRY_REFUSED = { firstMs: 5_000, maxMs: 300_000 }
 
 /** A control plane in the same process: nothing is kept on disk, because both stop together. */
 export function followInProcess(gateway: Gateway, { transport }: ControlPlane): Promise<void> {
-  return follow(gateway, { transport, dataDir: undefined, retryRefusedMs: RETRY_REFUSED_MS })
+  return follow(gateway, { transport, dataDir: undefined, retryRefused: RETRY_REFUSED })
 }
 
 /** A control plane in another process. @throws Error of the file system */
@@ -39,11 +36,13 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
 
 async function follow(
   gateway: Gateway,
-  options: Pick<FollowerOptions, 'transport' | 'dataDir' | 'retryRefusedMs'>,
+  options: Pick<FollowerOptions, 'transport' | 'dataDir' | 'retryRefused'>,
 ): Promise<void> {
   const { configuration } = gateway
-  const { log, closers, conditions } = gateway.context
+  const { log, closers, conditions, metrics } = gateway.context
   const hello = helloOf(gateway)
+  let damages = 0
+  metrics.read('platform_snapshot_file_damaged_total', () => damages)
   const follower = new Follower({
     ...options,
     reporter: new Reporter({
@@ -56,10 +55,14 @@ async function follow(
     hello,
     configuration,
     onFault: fault => conditions.set('control plane', fault),
+    onDamage(damage) {
+      if (damage !== undefined) damages++
+      conditions.set('saved snapshot', damage)
+    },
     log,
   })
   closers.add('link to the control plane', () => follower.close())
-  await follower.start(FIRST_SNAPSHOT_MS)
+  await follower.start()
 }
 
 /** In the form that the address guard compares. */

@@ -1,17 +1,24 @@
 /** Starts the control plane: database, HTTP, compiler of API documents. It starts no gateway. */
-
+import { setTimeout as sleep } from 'node:timers/promises'
 import { apiTools } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
+import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
 import { openMigratedStore } from '../../control-plane/store/open.ts'
-import { mountWeb } from '../../shared/server/web.ts'
+import { StoreUnavailable } from '../../control-plane/store/store.ts'
+import { Backoff } from '../../shared/async/backoff.ts'
+import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
+
+const DATABASE_RETRY = { firstMs: 100, maxMs: 2_000 }
+const DRAIN_POLL_MS = 20
 
 /** The tenant and plans of the embedded provider's clients. */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
@@ -22,41 +29,90 @@ const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
   },
 ]
 
-export interface ControlPlaneParts {
-  readonly context: AppContext
+export interface OpenApi {
   readonly server: OpenListener
+  readonly apiUrl: string
+  readonly readiness: Readiness
+  readonly plane: Pick<DataPlane, 'waitingFor' | 'announceDrain' | 'drain'>
+  /** Replaces the handler of requests. */
+  serve(handler: WebHandler): void
+}
+
+export interface ControlPlaneParts extends Pick<OpenApi, 'serve' | 'readiness' | 'apiUrl'> {
+  readonly context: AppContext
   /** Public address of the gateways, without trailing slash. */
   readonly gatewayUrl: string
-  readonly apiUrl: string
   readonly issuer: string
 }
 
-export async function openApi(context: AppContext): Promise<Pick<ControlPlaneParts, 'server' | 'apiUrl'>> {
-  const { api } = context.settings
+/** Opens the port at once: health and readiness respond while the database is opened. */
+export async function openApi(context: AppContext): Promise<OpenApi> {
+  const { api, cors } = context.settings
   const server = await openListener(context, api)
-  return { server, apiUrl: api.url ?? `http://localhost:${server.port}` }
+  const readiness = new Readiness()
+  let inFlight = 0
+  const serve = (handler: WebHandler): void =>
+    server.handle(
+      mountWeb(
+        async request => {
+          inFlight++
+          try {
+            return await handler(request)
+          } finally {
+            inFlight--
+          }
+        },
+        {
+          maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+          scheme: 'http',
+          onError: error => context.log.error({ err: error }, 'a request to the control plane failed'),
+        },
+      ),
+    )
+  serve(startingApp(readiness, cors))
+  return {
+    server,
+    serve,
+    readiness,
+    apiUrl: api.url ?? `http://localhost:${server.port}`,
+    plane: {
+      waitingFor: () => readiness.waitingFor(),
+      announceDrain() {
+        readiness.drain()
+        server.listener.closeAfterResponses()
+      },
+      async drain(untilMs) {
+        server.listener.stopAccepting()
+        while (inFlight > 0 && Date.now() < untilMs) await sleep(DRAIN_POLL_MS)
+      },
+    },
+  }
 }
 
-/** @throws Error naming the setting when the database cannot be opened */
+/** Resolves when the database is available. @throws Error naming the setting when it cannot be opened */
 export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
-  const { context, server, gatewayUrl, apiUrl, issuer } = plane
+  const { context, readiness, gatewayUrl, apiUrl, issuer } = plane
   const { settings, log, closers, clock } = context
   const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
   const tokens = openVerifier(context, issuer, gatewayUrl)
   const policy = await openControlPolicy(context)
-  const store = await openMigratedStore({
-    url: settings.databaseUrl,
-    dataDir: settings.dataDir,
-    now: clock.now,
-    sealer: openSealer(context),
-    onFault,
-    onAvailable: available =>
-      context.conditions.set('database', available ? undefined : 'the database is unavailable'),
-  })
+  const sealer = openSealer(context)
+  const store = await whenAvailable(context, readiness, () =>
+    openMigratedStore({
+      url: settings.databaseUrl,
+      dataDir: settings.dataDir,
+      now: clock.now,
+      sealer,
+      onFault,
+      onAvailable: available =>
+        context.conditions.set('database', available ? undefined : 'the database is unavailable'),
+    }),
+  )
   closers.add('database', () => store.close())
-  if (settings.auth.issuer === undefined) await seedTenants(store, DEVELOPMENT_TENANTS)
+  if (settings.auth.issuer === undefined)
+    await whenAvailable(context, readiness, () => seedTenants(store, DEVELOPMENT_TENANTS))
   await receiveEvents(context, store)
-  const webhooks = await sendWebhooks(context, store)
+  const webhooks = await sendWebhooks(context, store, work => whenAvailable(context, readiness, work))
   const advanceClock = (ms: number): void => {
     clock.advance(ms)
     webhooks.nudge()
@@ -65,6 +121,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   closers.add('compiler of API documents', () => compiler.close())
   const controlPlane = createControlPlane({
     store,
+    readiness,
     verifier: tokens,
     policy: policy.current,
     gatewayUrl,
@@ -80,12 +137,28 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     onFault,
   })
   closers.add('control plane', () => controlPlane.close())
-  server.handle(
-    mountWeb(request => controlPlane.fetch(request), {
-      maxBodyBytes: MAX_REQUEST_BODY_BYTES,
-      scheme: 'http',
-      onError: error => onFault('a request to the control plane failed', error),
-    }),
-  )
+  plane.serve(request => controlPlane.fetch(request))
   return controlPlane
+}
+
+/** Repeats the work while the database is unavailable: it may start after its control plane. @throws every other error */
+async function whenAvailable<T>(
+  { log, closers }: AppContext,
+  readiness: Readiness,
+  work: () => Promise<T>,
+): Promise<T> {
+  const closing = new AbortController()
+  closers.add('waiting for the database', () => closing.abort())
+  const backoff = new Backoff(DATABASE_RETRY)
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || closing.signal.aborted) throw error
+      readiness.failed(error)
+      if (backoff.retries === 0)
+        log.warn({ reason: error.message }, 'the control plane waits for its database (DATABASE_URL)')
+      await backoff.wait(closing.signal)
+    }
+  }
 }

@@ -3,6 +3,7 @@
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
+import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
 import { createKernel } from '../../data-plane/kernel/create.ts'
 import { SnapshotCompiler } from '../../data-plane/snapshot/compile.ts'
@@ -31,6 +32,12 @@ export interface DataPlane {
   /** Compiles and serves a document. @returns why it was refused; the previous snapshot then stays */
   readonly apply: Deliver
   status(): 'online' | 'degraded' | 'draining'
+  /** What `/ready` waits for; empty when it responds 200. */
+  waitingFor(): readonly string[] | Promise<readonly string[]>
+  /** Opens the port, which may be open already. @throws Error naming the setting when it is taken */
+  listen(): Promise<void>
+  /** Readiness off, for `SHUTDOWN_DELAY`: calls are still accepted and served. */
+  announceDrain(): void
   /** The counts since the previous call. */
   takeUsage(): UsageDelta
   /** Readiness off, no new connection, streams ended, calls in flight completed until `untilMs` (Unix ms). Never rejects. */
@@ -63,7 +70,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     },
     snapshotFault: fault,
     keysReady: () => tokens.ready,
-    draining: () => drain.started,
+    draining: () => drain.announced,
     sessions,
     attempts,
     url: plane.gatewayUrl,
@@ -94,7 +101,14 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   return {
     workers: 1,
     apply: document => snapshot.publish(document),
-    status: () => (drain.started ? 'draining' : fault() === undefined ? 'online' : 'degraded'),
+    status: () => (drain.announced ? 'draining' : fault() === undefined ? 'online' : 'degraded'),
+    waitingFor: () => waitingFor(gateway),
+    listen: () => server.listen(),
+    announceDrain() {
+      drain.announce()
+      // clients that keep connections open move to another instance
+      server.listener.closeAfterResponses()
+    },
     takeUsage: () => usage.take(),
     drain: untilMs => drain.run({ ...plane, admission, mcp }, untilMs),
   }

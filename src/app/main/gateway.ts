@@ -4,7 +4,7 @@ import { openSessions } from '../../data-plane/sessions/open.ts'
 import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
-import { type AppContext, openListener } from './app-context.ts'
+import { type AppContext, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
@@ -56,7 +56,7 @@ interface OpenPlane {
 /** In this thread. */
 async function openHere(context: AppContext, issuer: string): Promise<OpenPlane> {
   const { settings, log, clock } = context
-  const server = await openListener(context, settings.gateway)
+  const server = await prepareListener(context, settings.gateway)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${server.port}`
   const { quota } = await openQuota(context)
   const sessions = await openSessions({ ...settings, ...settings.sessions, log, now: clock.now })

@@ -32,9 +32,14 @@ export function openSealer({ settings, log }: AppContext): Sealer {
 
 /**
  * Starts delivery with a separate outgoing client, so that receivers that hang take no connection from calls.
+ * @param start starts it, and repeats that while the database is unavailable
  * @throws Error in production if an enabled webhook uses plain HTTP
  */
-export async function sendWebhooks(context: AppContext, store: Store): Promise<Webhooks> {
+export async function sendWebhooks(
+  context: AppContext,
+  store: Store,
+  start: (work: () => Promise<Webhooks>) => Promise<Webhooks>,
+): Promise<Webhooks> {
   const { settings, log, closers, clock, metrics } = context
   const egress = createEgress({
     allow: settings.egressAllow,
@@ -44,17 +49,19 @@ export async function sendWebhooks(context: AppContext, store: Store): Promise<W
   })
   closers.add('outgoing client of webhooks', () => egress.close())
   const outcomes = { success: 0, retry: 0, failed: 0 }
-  const webhooks = await startWebhooks({
-    store,
-    egress,
-    now: clock.now,
-    httpsOnly: webhooksHttpsOnly(context),
-    userAgent: `Toolgate/${VERSION}`,
-    onOutcome(outcome) {
-      outcomes[outcome]++
-    },
-    onFault: (message, error) => log.error({ err: error }, message),
-  })
+  const webhooks = await start(() =>
+    startWebhooks({
+      store,
+      egress,
+      now: clock.now,
+      httpsOnly: webhooksHttpsOnly(context),
+      userAgent: `Toolgate/${VERSION}`,
+      onOutcome(outcome) {
+        outcomes[outcome]++
+      },
+      onFault: (message, error) => log.error({ err: error }, message),
+    }),
+  )
   closers.add('webhooks', () => webhooks.close())
   metrics.read('platform_webhook_delivered_total', () => outcomes.success)
   metrics.read('platform_webhook_retries_total', () => outcomes.retry)

@@ -5,6 +5,7 @@ import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
 import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
+import { withDeadline } from '../store/with-deadline.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { authenticateRequest } from './http/access.ts'
 import { corsOf } from './http/cors.ts'
@@ -16,6 +17,7 @@ import { mountStream } from './http/snapshot-stream.ts'
 import { mountTestClock } from './http/test-clock.ts'
 import { TierLimit } from './http/tier-limit.ts'
 import type { ControlPlaneOptions } from './options.ts'
+import { Readiness } from './readiness.ts'
 
 export type { ControlPlaneOptions } from './options.ts'
 
@@ -35,8 +37,9 @@ export interface ControlPlane {
 const DEFAULT_SWEEP_MS = 2_000
 
 export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
-  const { store, now, onFault } = options
+  const { store, now, onFault, readiness = new Readiness() } = options
   const publisher = new Publisher(options)
+  readiness.opened(store, () => publisher.isPublished)
   const fleet = new Fleet(store, publisher, () => maintenance.nudge())
   const maintenance = new Maintenance({
     store,
@@ -46,16 +49,17 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     intervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_MS,
     onFault,
   })
-  const tierLimit = new TierLimit(store, now)
+  const requestStore = withDeadline(store)
+  const tierLimit = new TierLimit(requestStore, now)
   const httpsOnly = options.webhooksHttpsOnly ?? false
   const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
-  const parts: MountParts = { options, services, tierLimit }
+  const parts: MountParts = { options: { ...options, store: requestStore }, services, tierLimit }
   const closing = new AbortController()
 
   const app = new Hono()
   app.use(commonHeaders)
   if (options.cors !== undefined) app.use(corsOf(options.cors))
-  app.get('/health', context => context.json({ status: 'ok' }))
+  readiness.mount(app)
   const document = controlPlaneDocument(options)
   for (const base of ['', BASE]) {
     app.get(`${base}/openapi.json`, context => context.json(document))
@@ -111,7 +115,10 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
 }
 
 const ROUTES = [
-  { pattern: /^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/health$|^\/v1\/gateways\/stream$/, method: 'GET' },
+  {
+    pattern: /^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/(health|ready)$|^\/v1\/gateways\/stream$/,
+    method: 'GET',
+  },
   ...ENDPOINTS.map(endpoint => ({
     pattern: new RegExp(`^${routePath(endpoint.path).replace(/:\w+/g, '[^/]+')}$`),
     method: endpoint.method.toUpperCase(),

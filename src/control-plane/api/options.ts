@@ -7,6 +7,7 @@ import type { Tool } from '../../model/tool.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Store } from '../store/store.ts'
+import type { Readiness } from './readiness.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
@@ -20,6 +21,8 @@ export interface ApiCorsOptions {
 export interface ControlPlaneOptions {
   /** Migrated. The code that opened it closes it, after the control plane. */
   readonly store: Store
+  /** For `/health` and `/ready`; of the process that serves them while the database is opened. */
+  readonly readiness?: Readiness
   readonly verifier: TokenVerifier
   /** The current policy. The control plane needs a separate one, because its cache keys would collide with those of tools. */
   readonly policy: () => PreparedPolicy

@@ -7,6 +7,7 @@ import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
+import { withDeadline } from '../store/with-deadline.ts'
 import { type FeedOptions, feed } from './feed.ts'
 import type { Publisher } from './publisher.ts'
 
@@ -52,7 +53,7 @@ export class Fleet {
   }
 
   #register({ name, url, version, workers, authConfig }: Hello): Promise<GatewayInstance> {
-    return this.#store.write(EVERY_TENANT, async tx => {
+    return withDeadline(this.#store).write(EVERY_TENANT, async tx => {
       const id = newId('gateway', tx.now.getTime())
       const report = { name, url, version, workers, authConfig, reportedStatus: 'online' as const }
       const gateway = await tx.gateways.register(id, report)

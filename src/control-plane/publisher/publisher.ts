@@ -21,6 +21,10 @@ import { planShare, tenantShares } from './share.ts'
 const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
 const BACKOFF = { firstMs: 100, maxMs: 2_000 }
+/** A document whose compilation failed, for example because the compiler ran out of memory beside another one. */
+const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
+/** Before the first publication there are no previous tools, and gateways would drop those that they serve. */
+const FIRST_ATTEMPTS = 3
 
 interface Step {
   readonly from: string
@@ -53,6 +57,11 @@ export class Publisher {
   #again = false
   #retry: NodeJS.Timeout | undefined
   readonly #backoff = new Backoff(BACKOFF)
+  /** APIs whose document could not be compiled, and their tenants. */
+  readonly #uncompiled = new Map<string, string>()
+  readonly #recompileBackoff = new Backoff(RECOMPILE)
+  #recompile: NodeJS.Timeout | undefined
+  #isRecompileDue = false
   #isClosed = false
 
   constructor(options: PublisherOptions) {
@@ -145,6 +154,7 @@ export class Publisher {
   /** No retry runs after it. */
   close(): void {
     this.#isClosed = true
+    clearTimeout(this.#recompile)
     clearTimeout(this.#retry)
   }
 
@@ -157,6 +167,10 @@ export class Publisher {
       if (first)
         return { seq: lastSeq, tenants: undefined, rows: await tx.share.load(), plans: await plansOf(tx) }
       const events = await tx.events.after(this.#seq, EVENTS_AT_ONCE)
+      if (events.length === 0 && lastSeq <= this.#seq && this.#isRecompileDue) {
+        const tenants = new Set(this.#uncompiled.values())
+        return { seq: this.#seq, tenants, rows: await tx.share.load([...tenants]), plans: undefined }
+      }
       if (events.length === 0) {
         // events are deleted after a while; when they are missing, everything is read again
         return lastSeq > this.#seq ? ('lost' as const) : undefined
@@ -177,7 +191,9 @@ export class Publisher {
       this.#seq = -1
       return true
     }
+    this.#isRecompileDue = false
     await this.#compileTools(read.rows, read.tenants)
+    this.#recompileLater()
     const shares = tenantShares(read.rows, id => this.#tools.get(id)?.tools ?? [])
     this.#trackProvisioning(read.rows.tenants, read.tenants)
     this.#publish(shares, read.tenants, read.plans)
@@ -222,27 +238,55 @@ export class Publisher {
     if (toolsOf === undefined) return
     const serving = new Set(rows.apis.filter(api => api.hasSpec).map(api => api.id))
     for (const [id, { tenantId }] of this.#tools) {
-      if ((scope?.has(tenantId) ?? true) && !serving.has(id)) this.#tools.delete(id)
+      if ((scope?.has(tenantId) ?? true) && !serving.has(id)) {
+        this.#tools.delete(id)
+        this.#uncompiled.delete(id)
+      }
     }
     for (const { id, tenantId, revision, hasSpec } of rows.apis) {
-      if (!hasSpec || this.#tools.get(id)?.revision === revision) continue
+      if (!hasSpec || (this.#tools.get(id)?.revision === revision && !this.#uncompiled.has(id))) continue
       const found = await store.read(tenantId, async tx => ({
         api: await tx.apis.find(id),
         tenant: await tx.tenants.find(tenantId),
       }))
       if (found.api === undefined || found.tenant === undefined) continue
+      const { api, tenant } = found
+      const previous = this.#tools.get(id)
       try {
-        const tools = await toolsOf(found.api, found.tenant)
+        const tools = await attempt(this.isPublished ? 1 : FIRST_ATTEMPTS, () => toolsOf(api, tenant))
         this.#tools.set(id, { tenantId, revision, tools })
+        this.#uncompiled.delete(id)
       } catch (error) {
-        // the tools of the previous document stay in service
-        const tools = this.#tools.get(id)?.tools ?? []
-        this.#tools.set(id, { tenantId, revision, tools })
-        onFault(
-          `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service`,
-          error,
-        )
+        this.#tools.set(id, { tenantId, revision, tools: previous?.tools ?? [] })
+        // the retries of the same document report nothing new
+        if (previous?.revision !== revision || !this.#uncompiled.has(id))
+          onFault(
+            `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service, and it is retried`,
+            error,
+          )
+        this.#uncompiled.set(id, tenantId)
       }
+    }
+  }
+
+  #recompileLater(): void {
+    if (this.#uncompiled.size === 0) this.#recompileBackoff.reset()
+    if (this.#uncompiled.size === 0 || this.#recompile !== undefined || this.#isClosed) return
+    this.#recompile = setTimeout(() => {
+      this.#recompile = undefined
+      this.#isRecompileDue = true
+      void this.refresh()
+    }, this.#recompileBackoff.nextMs())
+    this.#recompile.unref()
+  }
+}
+
+async function attempt<T>(times: number, work: () => Promise<T>): Promise<T> {
+  for (let left = times; ; left--) {
+    try {
+      return await work()
+    } catch (error) {
+      if (left <= 1) throw error
     }
   }
 }

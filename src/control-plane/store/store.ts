@@ -94,8 +94,11 @@ const RETRY_AFTER_SECS = 1
 /** The database is unavailable; the same call may succeed later. The `cause` is the original error. */
 export class StoreUnavailable extends Error {
   readonly retryAfterSecs = RETRY_AFTER_SECS
-  constructor(cause: unknown) {
-    super(`the database is unavailable: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  constructor(
+    cause: unknown,
+    message = `the database is unavailable: ${cause instanceof Error ? cause.message : String(cause)}`,
+  ) {
+    super(message, { cause })
     this.name = 'StoreUnavailable'
   }
 }

@@ -1,11 +1,10 @@
 /** Follows a control plane over any transport: receives updates, acks or nacks each, keeps a copy of the last share on disk. It applies and compiles nothing. */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { wholeShare } from '../../link/control-share.ts'
 import type { Hello } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
-import { Backoff } from '../../shared/async/backoff.ts'
+import { Backoff, type BackoffOptions } from '../../shared/async/backoff.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { Configuration } from '../snapshot/configuration.ts'
@@ -27,8 +26,10 @@ export interface FollowerOptions {
   /** Folder of the copy of the last share; undefined: no copy is kept. */
   readonly dataDir: string | undefined
   readonly configuration: Configuration
-  /** After this time a refused version is requested again; absent: when the stream next reconnects. */
-  readonly retryRefusedMs?: number
+  /** When a version that could not be served is requested again; absent: when the stream next reconnects. */
+  readonly retryRefused?: BackoffOptions
+  /** Called with the damage found in the copy of the last share, and with undefined once a new copy has been written. */
+  readonly onDamage: (damage: string | undefined) => void
   /** Called with the reason why the share may be outdated, and with undefined once it is not. */
   readonly onFault: (fault: string | undefined) => void
   readonly log: Log
@@ -37,8 +38,11 @@ export interface FollowerOptions {
 export class Follower {
   readonly #options: FollowerOptions
   readonly #file: ShareFile | undefined
-  /** The newest version, which could not be served, and when it was tried. */
-  #refused: { readonly version: string; readonly atMs: number } | undefined
+  /** The newest version, which could not be served, and when it may be requested again. */
+  #refused: { readonly version: string; readonly retryAtMs: number } | undefined
+  /** The stream was closed to get the refused version on a new one: that is not a fault of the connection. */
+  #isRequestingAgain = false
+  readonly #refusedBackoff: Backoff | undefined
   /** Why the last update was invalid; undefined once a valid one has arrived, or none is due. */
   #invalid: string | undefined
   #stream: SnapshotStream | undefined
@@ -50,29 +54,24 @@ export class Follower {
   readonly #closing = new AbortController()
   #following: Promise<void> = Promise.resolve()
   readonly #updates = new SerialQueue()
-  #onFirst: () => void = () => {}
 
   constructor(options: FollowerOptions) {
     this.#options = options
+    if (options.retryRefused !== undefined) this.#refusedBackoff = new Backoff(options.retryRefused)
     if (options.dataDir !== undefined)
       this.#file = new ShareFile(join(options.dataDir, 'control-share.ndjson'))
   }
 
   /**
-   * Serves the copy on disk, where there is one, and begins to follow.
-   * Resolves when a share is served, or after `waitMs` without one: following continues. @throws Error of the file system
+   * Begins to follow. Resolves when the copy on disk, where there is one, is served: the first share of the control plane may arrive
+   * later. @throws Error of the file system
    */
-  async start(waitMs: number): Promise<void> {
-    const hasCopy = await this.#serveCopy()
-    const first = new Promise<void>(resolve => {
-      this.#onFirst = resolve
-    })
+  async start(): Promise<void> {
+    await this.#serveCopy()
     await this.#options.reporter.start()
     this.#following = this.#follow()
     this.#watch = setInterval(() => this.#checkSilence(), WATCH_EVERY_MS)
     this.#watch.unref()
-    if (hasCopy) return
-    await Promise.race([first, sleep(waitMs, undefined, { signal: this.#closing.signal, ref: false })])
   }
 
   /** The last report has the status `draining`. Never rejects. */
@@ -85,16 +84,19 @@ export class Follower {
     await this.#options.reporter.close()
   }
 
-  async #serveCopy(): Promise<boolean> {
-    const { log, configuration, reporter } = this.#options
-    const copy = await this.#file?.load(() =>
-      log.warn({}, 'the end of the snapshot on disk is damaged; what precedes it is used'),
-    )
-    if (copy === undefined || copy.version === '') return false
-    if ((await configuration.change({ control: wholeShare(copy) })) !== undefined) return false
-    reporter.serves(copy.version, null)
-    log.info({ version: copy.version }, 'serving the snapshot on disk until the control plane responds')
-    return true
+  async #serveCopy(): Promise<void> {
+    const { log, configuration, reporter, onDamage } = this.#options
+    const loaded = await this.#file?.load()
+    if (loaded === undefined) return
+    const { share, damage } = loaded
+    if (damage !== undefined) {
+      log.error({ damage, version: share.version || null }, 'the snapshot in DATA_DIR is damaged')
+      onDamage(damage)
+    }
+    if (share.version === '') return
+    if ((await configuration.change({ control: wholeShare(share) })) !== undefined) return
+    reporter.serves(share.version, null)
+    log.info({ version: share.version }, 'serving the snapshot on disk until the control plane responds')
   }
 
   async #follow(): Promise<void> {
@@ -102,11 +104,13 @@ export class Follower {
     const { signal } = this.#closing
     const backoff = new Backoff(RETRY)
     while (!signal.aborted) {
+      this.#isRequestingAgain = false
       try {
         // returns when the stream ends properly: the credential expired, or the control plane restarts
         await this.#followOnce(() => backoff.reset())
       } catch (error) {
         if (signal.aborted) return
+        if (this.#isRequestingAgain) continue
         const reason = error instanceof Error ? error.message : String(error)
         if (reason !== this.#reported) {
           this.#reported = reason
@@ -157,11 +161,15 @@ export class Follower {
 
   /** Twice a second: a connection can be dead without an error. */
   #checkSilence(): void {
-    const { retryRefusedMs = Number.POSITIVE_INFINITY } = this.#options
     if (this.#stream === undefined) return
     const now = performance.now()
     const { heardAtMs } = this.#stream
-    const isRetryDue = this.#refused !== undefined && now - this.#refused.atMs > retryRefusedMs
+    const isRetryDue = now > (this.#refused?.retryAtMs ?? Number.POSITIVE_INFINITY)
+    if (isRetryDue) {
+      // until it has been refused again
+      this.#refused = { ...this.#refused!, retryAtMs: Number.POSITIVE_INFINITY }
+      this.#isRequestingAgain = true
+    }
     if (isRetryDue || now - heardAtMs > DEAD_AFTER_SILENCE_MS) return this.#stream.close()
     const isSilent = now - Math.max(heardAtMs, this.#polledAtMs) > POLL_AFTER_SILENCE_MS
     if (isSilent && !this.#isPolling) void this.#poll()
@@ -190,7 +198,7 @@ export class Follower {
   }
 
   async #apply(marked: MarkedUpdate): Promise<boolean> {
-    const { configuration, reporter, log } = this.#options
+    const { configuration, reporter } = this.#options
     const { update, resync } = marked
     if (update.version === this.#version && resync === null) {
       this.#accept()
@@ -200,19 +208,29 @@ export class Follower {
     if (outcome.kind === 'stale') return false
     if (outcome.kind === 'invalid') this.#refuse(outcome.reason)
     if (outcome.kind === 'refused') {
-      this.#refused = { version: update.version, atMs: performance.now() }
+      if (update.version !== this.#refused?.version) this.#refusedBackoff?.reset()
+      const retryAtMs = performance.now() + (this.#refusedBackoff?.nextMs() ?? Number.POSITIVE_INFINITY)
+      this.#refused = { version: update.version, retryAtMs }
       reporter.serves(this.#version, outcome.reason)
     }
     if (outcome.kind !== 'served') return true
     this.#refused = undefined
     this.#recover()
     reporter.serves(this.#version, null, resync)
-    this.#onFirst()
     // the stream waits for the disk: the control plane then merges changes that come faster than it writes
-    await this.#file
-      ?.save(configuration.share, marked)
-      .catch(error => log.error({ err: error }, 'the snapshot could not be written to DATA_DIR'))
+    await this.#save(marked)
     return true
+  }
+
+  async #save(last: MarkedUpdate): Promise<void> {
+    const { configuration, onDamage, log } = this.#options
+    if (this.#file === undefined) return
+    try {
+      await this.#file.save(configuration.share, last)
+      onDamage(undefined)
+    } catch (error) {
+      log.error({ err: error }, 'the snapshot could not be written to DATA_DIR')
+    }
   }
 
   /** '' before the first. */

@@ -52,28 +52,32 @@ async function write(file: FileHandle, line: string): Promise<number> {
   return bytesWritten
 }
 
-/** The lines before the first that is torn or altered, if any (`whole` is false then). No file: no lines. */
-export async function readLines(
-  path: string,
-): Promise<{ readonly lines: readonly string[]; readonly whole: boolean; readonly bytes: number }> {
+/** The lines before the first that is torn (without an end) or altered, if any; `fault` says which. No file: no lines. */
+export async function readLines(path: string): Promise<{
+  readonly lines: readonly string[]
+  readonly fault: 'torn' | 'altered' | undefined
+  readonly bytes: number
+}> {
   let content: Buffer
   try {
     content = await readFile(path)
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'ENOENT') return { lines: [], whole: true, bytes: 0 }
+    if ((error as { code?: unknown }).code === 'ENOENT') return { lines: [], fault: undefined, bytes: 0 }
     throw error
   }
   const lines: string[] = []
   let at = 0
+  // a file appears whole, by a rename
+  if (content.byteLength === 0) return { lines, fault: 'torn', bytes: 0 }
   while (at < content.byteLength) {
     const end = content.indexOf(10, at)
-    if (end < 0) return { lines, whole: false, bytes: at }
+    if (end < 0) return { lines, fault: 'torn', bytes: at }
     const line = content.toString('utf8', at, end)
     const sum = line.slice(0, CHECKSUM_LENGTH)
     const text = line.slice(CHECKSUM_LENGTH + 1)
-    if (sum !== checksum(text)) return { lines, whole: false, bytes: at }
+    if (sum !== checksum(text)) return { lines, fault: 'altered', bytes: at }
     lines.push(text)
     at = end + 1
   }
-  return { lines, whole: true, bytes: at }
+  return { lines, fault: undefined, bytes: at }
 }

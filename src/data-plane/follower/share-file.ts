@@ -1,5 +1,6 @@
 /** The last share on disk: the whole share, then updates appended, rewritten when the updates outgrow it. It serves nothing. */
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../link/control-share.ts'
+import { versionOf } from '../../link/share-version.ts'
 import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../../link/update-events.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { appendLines, readLines, replaceLines } from './private-file.ts'
@@ -21,28 +22,37 @@ export class ShareFile {
   }
 
   /**
-   * The share of the newest complete update in the file; EMPTY_SHARE when there is none.
-   * @param onDamage called when the end of the file is torn or altered; the updates before it are used
+   * The share of the newest complete update in the file. A torn end is what a crash leaves: the updates before it are used. A file with
+   * altered content is not used, because its updates may be missing revocations.
+   * @returns EMPTY_SHARE when there is none that can be used, and what is wrong with the file
    * @throws Error of the file system
    */
-  async load(onDamage: () => void): Promise<ControlShare> {
-    const { lines, whole, bytes } = await readLines(this.#path)
-    let damaged = !whole
+  async load(): Promise<{ readonly share: ControlShare; readonly damage: string | undefined }> {
+    const { lines, fault, bytes } = await readLines(this.#path)
+    const damaged = (what: string): string =>
+      `the snapshot in DATA_DIR (${this.#path}) ${what}. The next snapshot of the control plane replaces it.`
     let share = EMPTY_SHARE
+    let isComplete = true
     const reader = new UpdateReader()
     try {
+      if (fault === 'altered') throw new Error('a line differs from its checksum')
       for (const line of lines) {
         const marked = reader.take(JSON.parse(line) as StreamEvent)
+        isComplete = marked !== undefined
         if (marked !== undefined) share = applyUpdate(share, marked.update)
       }
-    } catch {
-      damaged = true
+      if (share.version !== '' && versionOf(share) !== share.version)
+        throw new Error('its content is not that of its version')
+    } catch (error) {
+      return { share: EMPTY_SHARE, damage: damaged(`is not used: ${(error as Error).message}`) }
     }
-    if (damaged) onDamage()
-    // nothing is appended to a damaged file: the next write is a whole one
-    this.#version = damaged ? '' : share.version
     this.#wholeBytes = bytes
-    return share
+    if (fault === undefined && isComplete) {
+      this.#version = share.version
+      return { share, damage: undefined }
+    }
+    // nothing is appended to a torn file: the next write is a whole one
+    return { share, damage: damaged('ends within an update; the updates before it are served') }
   }
 
   /**

@@ -2,35 +2,49 @@
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 
+const RETRY_SOON = ['retry-after', '1']
+
 /** GET /health */
 export function health(call: Call): void {
   call.respond(200, { status: 'ok' })
 }
 
-/** GET /ready: 503 until the first snapshot and the signing keys are loaded, and while draining. */
-export function ready(parts: GatewayParts, call: Call): void {
-  const waitingFor = [
-    ...(parts.snapshot() === undefined ? ['snapshot'] : []),
-    ...(parts.keysReady() ? [] : ['signing_keys']),
-    ...(parts.draining() ? ['draining'] : []),
+/** What the gateway needs before it can serve every call; empty when it is ready. */
+export function waitingFor({ snapshot, keysReady, draining }: GatewayParts): readonly string[] {
+  return [
+    ...(snapshot() === undefined ? ['snapshot'] : []),
+    ...(keysReady() ? [] : ['signing_keys']),
+    ...(draining() ? ['draining'] : []),
   ]
-  if (waitingFor.length === 0) call.respond(200, { status: 'ready' })
-  else call.respond(503, { status: 'not_ready', waiting_for: waitingFor })
 }
 
-/** GET /mcp/health (docs/reference/http.md, Health). */
+/** GET /ready: 503 until the first snapshot and the signing keys are loaded, and while draining. */
+export function ready(parts: GatewayParts, call: Call): void {
+  const waiting = waitingFor(parts)
+  if (waiting.length === 0) return call.respond(200, { status: 'ready' })
+  const status = parts.draining() ? 'draining' : 'not_ready'
+  call.respond(503, { status, waiting_for: waiting }, RETRY_SOON)
+}
+
+/** GET /mcp/health (docs/reference/http.md, Health). It has the status code of `/ready`: load balancers use either. */
 export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> {
   const { active_sessions } = await parts.sessions.statistics(call.receivedAtMs)
   const snapshot = parts.snapshot()
   const fault = parts.snapshotFault()
-  const draining = parts.draining()
-  const degraded = snapshot === undefined || fault !== undefined || !parts.keysReady()
-  call.respond(draining ? 503 : 200, {
-    status: draining ? 'draining' : degraded ? 'degraded' : 'healthy',
+  const waiting = waitingFor(parts)
+  const body = {
+    status: parts.draining()
+      ? 'draining'
+      : fault !== undefined || waiting.length > 0
+        ? 'degraded'
+        : 'healthy',
     tools: snapshot?.toolCount ?? 0,
     active_sessions,
     version: parts.version,
     snapshot: snapshot?.version ?? null,
     ...(fault === undefined ? undefined : { reason: fault }),
-  })
+    ...(waiting.length === 0 ? undefined : { waiting_for: waiting }),
+  }
+  if (waiting.length === 0) call.respond(200, body)
+  else call.respond(503, body, RETRY_SOON)
 }

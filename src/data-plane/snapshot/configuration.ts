@@ -40,6 +40,8 @@ export class Configuration {
   readonly #log: Log
   /** False until a document was served: the threads hold nothing that a change could build on. */
   #isServing = false
+  /** The last version that was refused, and why. */
+  #refused: string | undefined
   readonly #changes = new SerialQueue()
 
   constructor({ content, awaited, deliver, log }: ConfigurationOptions) {
@@ -101,9 +103,13 @@ export class Configuration {
       this.#isServing ? { ...change, version } : wholeChange(document),
     )
     if (reason !== undefined) {
-      this.#log.error({ version, reason }, 'the new configuration is not served; the last one stays')
+      // a refused version is offered again and again
+      if (this.#refused !== `${version} ${reason}`)
+        this.#log.error({ version, reason }, 'the new configuration is not served; the last one stays')
+      this.#refused = `${version} ${reason}`
       return reason
     }
+    this.#refused = undefined
     this.#content = content
     this.#isServing = true
     this.#log.info({ version }, 'serving configuration')

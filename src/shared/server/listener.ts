@@ -157,6 +157,8 @@ export interface Listener {
   readonly kind: 'uws' | 'node'
   /** @throws Error naming host, port and the setting to change when the port is taken. */
   listen(): Promise<{ readonly port: number }>
+  /** Each further response carries `Connection: close`; new connections are still accepted. */
+  closeAfterResponses(): void
   /** Takes no new connections; open ones continue, and each further response carries `Connection: close`. */
   stopAccepting(): void
   /** Closes everything that is still open. */

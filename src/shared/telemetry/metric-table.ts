@@ -75,6 +75,11 @@ export const METRICS = {
   ),
   platform_results_remembered: gauge('results', STAGES, 'Tool results in the cache.'),
   platform_tools: { ...gauge('tools', SNAPSHOT, 'Tools in the active snapshot.'), threads: 'max' },
+  platform_snapshot_file_damaged_total: counter(
+    'files',
+    'data-plane/follower',
+    'Starts that found the snapshot in DATA_DIR damaged.',
+  ),
   platform_workers: gauge('threads', THREADS, 'Worker threads that serve calls.'),
 
   platform_degraded: {

@@ -9,9 +9,10 @@ import { ReportBook } from '../../../src/data-plane/follower/report-book.ts'
 import { Reporter } from '../../../src/data-plane/follower/reporter.ts'
 import { ShareFile } from '../../../src/data-plane/follower/share-file.ts'
 import { Configuration } from '../../../src/data-plane/snapshot/configuration.ts'
-import { applyUpdate, type ControlShare, EMPTY_SHARE } from '../../../src/link/control-share.ts'
+import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../../src/link/control-share.ts'
 import { EMPTY_CONTENT } from '../../../src/link/document.ts'
 import type { CountRows } from '../../../src/link/report.ts'
+import { versionOf } from '../../../src/link/share-version.ts'
 import type { ControlPlaneTransport } from '../../../src/link/transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
@@ -48,6 +49,8 @@ function directory(): string {
 }
 
 interface Edge {
+  /** Starts, and waits for the first share. */
+  begin(): Promise<void>
   readonly follower: Follower
   readonly reporter: Reporter
   share(): ControlShare
@@ -96,7 +99,8 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
     hello: { name, url: 'http://edge.example', version: '0.1.0', workers: 1, authConfig: {} },
     dataDir,
     configuration,
-    retryRefusedMs: 500,
+    retryRefused: { firstMs: 500, maxMs: 500 },
+    onDamage: () => {},
     onFault: reported => {
       fault = reported
     },
@@ -105,6 +109,10 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
   running.push(follower)
   return {
     follower,
+    async begin() {
+      await follower.start()
+      await expect.poll(() => configuration.share.version, SOON).not.toBe('')
+    },
     reporter,
     share: () => configuration.share,
     fault: () => fault,
@@ -157,8 +165,8 @@ describe.each([
   }
 
   it('serves the whole share, then what changes, and acknowledges it', async () => {
-    const { follower, share } = open('follows')
-    await follower.start(10_000)
+    const { begin, share } = open('follows')
+    await begin()
     expect(share().version).toBe(plane.control.publisher.share.version)
     await rename(`/followed-by-${way}`)
     await expect.poll(() => pathOf(share()), SOON).toBe(`/followed-by-${way}`)
@@ -168,7 +176,7 @@ describe.each([
   it('nacks what it cannot serve, and acknowledges it once it can', async () => {
     const { follower, share, refuse, fault } = open('nacks')
     refuse('not now')
-    void follower.start(10_000)
+    await follower.start()
     await expect
       .poll(() => seen(`nacks-${way}`), SOON)
       .toMatchObject({ error: 'not now', snapshot_version: null })
@@ -188,8 +196,8 @@ describe.each([
   })
 
   it('applies the whole share again on request', async () => {
-    const { follower } = open('again')
-    await follower.start(10_000)
+    const { begin } = open('again')
+    await begin()
     await expect.poll(async () => (await seen(`again-${way}`)).snapshot_version, SOON).toBeTruthy()
     const { id } = await seen(`again-${way}`)
     const deployments = async () =>
@@ -201,8 +209,8 @@ describe.each([
 
   it('adds counts once, however often it reports', async () => {
     const before = await counted()
-    const { follower, reporter, count } = open('once')
-    await follower.start(10_000)
+    const { begin, reporter, count } = open('once')
+    await begin()
     count(used(5))
     for (let time = 0; time < 3; time++) await reporter.report()
     await expect.poll(counted, SOON).toBe(before + 5)
@@ -211,8 +219,8 @@ describe.each([
 
 describe('a gateway that runs apart from its control plane', () => {
   it('resumes after its connections are cut', async () => {
-    const { follower, share, fault } = edge('cut', directory())
-    await follower.start(10_000)
+    const { begin, share, fault } = edge('cut', directory())
+    await begin()
     proxy.reset()
     await rename('/after-the-cut')
     await expect.poll(() => pathOf(share()), SOON).toBe('/after-the-cut')
@@ -220,8 +228,8 @@ describe('a gateway that runs apart from its control plane', () => {
   })
 
   it('gets a change within 5 s though its stream is dead without an error', async () => {
-    const { follower, share } = edge('muted', directory())
-    await follower.start(10_000)
+    const { begin, share } = edge('muted', directory())
+    await begin()
     proxy.mute()
     await rename('/by-poll')
     const startedAt = performance.now()
@@ -232,11 +240,11 @@ describe('a gateway that runs apart from its control plane', () => {
   it('starts from its copy while the control plane does not respond, and reports the fault', async () => {
     const dir = directory()
     const first = edge('kept', dir)
-    await first.follower.start(10_000)
+    await first.begin()
     await first.follower.close()
     expect(statSync(join(dir, 'control-share.ndjson')).mode & 0o777).toBe(0o600)
     const second = edge('kept', dir, overHttp('http://127.0.0.1:9'))
-    await second.follower.start(10_000)
+    await second.begin()
     expect(second.share()).toEqual(first.share())
     await expect.poll(second.fault, SOON).toContain('cannot be followed')
   })
@@ -245,7 +253,7 @@ describe('a gateway that runs apart from its control plane', () => {
     const before = await counted()
     const dir = directory()
     const first = edge('counts', dir)
-    await first.follower.start(10_000)
+    await first.begin()
     first.count(used(5))
     await first.reporter.report()
     await expect.poll(counted, SOON).toBe(before + 5)
@@ -255,7 +263,7 @@ describe('a gateway that runs apart from its control plane', () => {
     first.count(used(3))
     await first.follower.close()
     const second = edge('counts', dir)
-    await second.follower.start(10_000)
+    await second.begin()
     await expect.poll(counted, SOON).toBe(before + 8)
     second.count(used(2))
     await second.reporter.report()
@@ -319,46 +327,79 @@ describe('the share on disk', () => {
     consumers: [],
     tools: [],
   })
-  const step = (share: ControlShare, version: string) => {
+  const step = (share: ControlShare, name: string) => {
     const base = share.version === '' ? null : share.version
-    const update = { version, base, tenants: [tenant(version)], removed: [] }
-    return { share: applyUpdate(share, update), marked: { update, resync: null } }
+    const update = { version: '', base, tenants: [tenant(name)], removed: [] }
+    const version = versionOf(applyUpdate(share, update))
+    return {
+      share: { ...applyUpdate(share, update), version },
+      marked: { update: { ...update, version }, resync: null },
+    }
   }
 
-  it('is read as it was written, without what was torn or altered', async () => {
+  const load = async (path: string) => {
+    const { share, damage } = await new ShareFile(path).load()
+    return [share.version, damage?.replace(path, '…')]
+  }
+  const NONE = EMPTY_SHARE.version
+
+  it('is read as it was written; a torn end is left out, and altered content is not used', async () => {
     const path = join(directory(), 'share')
     const file = new ShareFile(path)
     let share = EMPTY_SHARE
-    for (const version of ['one', 'two', 'three']) {
-      const next = step(share, version)
+    const versions: string[] = []
+    for (const name of ['one', 'two', 'three']) {
+      const next = step(share, name)
       share = next.share
+      versions.push(share.version)
       await file.save(share, next.marked)
     }
-    let damaged = 0
-    const load = () => new ShareFile(path).load(() => damaged++)
-    expect([await load(), damaged]).toEqual([share, 0])
+    expect((await new ShareFile(path).load()).share).toEqual(share)
+    expect(await load(path)).toEqual([versions[2], undefined])
 
+    const whole = readFileSync(path)
     appendFileSync(path, '0123 {"name":"begin"')
-    expect([(await load()).version, damaged]).toEqual(['three', 1])
+    expect(await load(path)).toEqual([versions[2], expect.stringContaining('ends within an update')])
 
-    const changed = readFileSync(path, 'utf8').replaceAll('"three"', '"throo"')
-    writeFileSync(path, changed)
-    expect([(await load()).version, damaged]).toEqual(['two', 2])
+    // cut anywhere, also between two lines
+    for (let length = 0; length < whole.length; length += 7) {
+      writeFileSync(path, whole.subarray(0, length))
+      const [version, damage] = await load(path)
+      if (damage === undefined) expect(versions, `${length} bytes`).toContain(version)
+      else expect([NONE, ...versions], `${length} bytes`).toContain(version)
+    }
+
+    // one bit of each byte in turn: never served as it is, and never unnoticed
+    for (let at = 0; at < whole.length; at += 7) {
+      const flipped = Buffer.from(whole)
+      flipped[at]! ^= 1
+      writeFileSync(path, flipped)
+      const [version, damage] = await load(path)
+      expect(damage, `byte ${at}`).toBeDefined()
+      expect([NONE, ...versions.slice(0, 2)], `byte ${at}`).toContain(version)
+    }
 
     // what is damaged is replaced by the next whole one
     const repaired = new ShareFile(path)
-    const kept = await repaired.load(() => {})
+    const { share: kept } = await repaired.load()
     const next = step(kept, 'four')
     await repaired.save(next.share, next.marked)
-    expect([(await load()).version, damaged]).toEqual(['four', 2])
+    expect(await load(path)).toEqual([next.share.version, undefined])
+  })
+
+  it('is not used when its content is not that of its version', async () => {
+    const path = join(directory(), 'share')
+    const share = { ...step(EMPTY_SHARE, 'one').share, version: 'f'.repeat(64) }
+    await new ShareFile(path).save(share, { update: wholeShare(share), resync: null })
+    expect(await load(path)).toEqual([NONE, expect.stringContaining('not that of its version')])
   })
 
   it('is empty without a file, and without a complete update in it', async () => {
     const path = join(directory(), 'share')
-    expect(await new ShareFile(path).load(() => {})).toEqual(EMPTY_SHARE)
-    writeFileSync(path, 'not ours')
-    let damaged = 0
-    expect(await new ShareFile(path).load(() => damaged++)).toEqual(EMPTY_SHARE)
-    expect(damaged).toBe(1)
+    expect(await load(path)).toEqual([NONE, undefined])
+    for (const content of ['', 'not ours', '{"begin":1}\n']) {
+      writeFileSync(path, content)
+      expect(await load(path)).toEqual([NONE, expect.any(String)])
+    }
   })
 })

@@ -12,15 +12,20 @@ export interface DrainedParts
 }
 
 export class Drain {
-  #started = false
+  #announced = false
 
-  get started(): boolean {
-    return this.#started
+  get announced(): boolean {
+    return this.#announced
+  }
+
+  /** Readiness off; calls are still accepted and served, until load balancers have noticed. */
+  announce(): void {
+    this.#announced = true
   }
 
   /** Resolves when no call is in flight, or at `untilMs` (Unix ms). */
   async run({ context, server, admission, mcp }: DrainedParts, untilMs: number): Promise<void> {
-    this.#started = true
+    this.#announced = true
     context.log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
     server.listener.stopAccepting()
     mcp.close()

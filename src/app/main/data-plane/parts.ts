@@ -15,7 +15,7 @@ export interface OpenSessions {
 
 export interface DataPlaneParts {
   readonly context: AppContext
-  /** Already open: with port 0 the gateway's address depends on it. */
+  /** Opened when the plane is ready; with port 0 it is open already. */
   readonly server: OpenListener
   /** Public address without trailing slash. */
   readonly gatewayUrl: string

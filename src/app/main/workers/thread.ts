@@ -11,7 +11,7 @@ import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
 import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
-import { type AppContext, createContext, openListener } from '../app-context.ts'
+import { type AppContext, createContext, prepareListener } from '../app-context.ts'
 import type { OpenSessions } from '../data-plane/parts.ts'
 import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
@@ -43,7 +43,7 @@ async function serve(): Promise<void> {
     const context = createContext(settings, log, closers)
     context.clock.advance(data.clockOffsetMs)
     for (const [part, fault] of data.conditions) context.conditions.set(part, fault)
-    const server = await openListener(context, { ...settings.gateway, port: data.port, sharePort: true })
+    const server = await prepareListener(context, { ...settings.gateway, port: data.port, sharePort: true })
     const plane = await startDataPlane({
       context,
       server,
@@ -129,6 +129,9 @@ function respond(context: AppContext, plane: DataPlane): void {
     metrics: () => metrics.json(),
     condition: (part: string, fault: string | undefined) => conditions.set(part, fault),
     advance: (ms: number) => clock.advance(ms),
+    waiting: () => plane.waitingFor(),
+    listen: () => plane.listen(),
+    announce: () => plane.announceDrain(),
     async end(untilMs: number) {
       await plane.drain(untilMs)
       await closers.close()

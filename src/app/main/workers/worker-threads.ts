@@ -71,6 +71,8 @@ class Threads implements WorkerThreads {
   /** The last one that all threads served. */
   #document: SnapshotDocument | undefined
   #clockOffsetMs = 0
+  #isListening = false
+  #isDraining = false
   #stopping = false
   readonly #changes = new SerialQueue()
   port = 0
@@ -145,11 +147,28 @@ class Threads implements WorkerThreads {
   }
 
   status(): Status {
-    if (this.#stopping) return 'draining'
+    if (this.#isDraining) return 'draining'
     const all = [...this.#threads.values()]
     return all.length === this.#options.count && all.every(({ status }) => status === 'online')
       ? 'online'
       : 'degraded'
+  }
+
+  async waitingFor(): Promise<readonly string[]> {
+    const each = await Promise.all(
+      [...this.#threads.values()].map(({ line }) => line.ask<string[]>('waiting')),
+    )
+    return [...new Set(each.flat())]
+  }
+
+  async listen(): Promise<void> {
+    this.#isListening = true
+    await Promise.all([...this.#threads.values()].map(({ line }) => line.ask('listen')))
+  }
+
+  announceDrain(): void {
+    this.#isDraining = true
+    for (const { line } of this.#threads.values()) line.notify('announce')
   }
 
   takeUsage(): UsageDelta {
@@ -161,6 +180,7 @@ class Threads implements WorkerThreads {
   }
 
   async #end(untilMs: number): Promise<void> {
+    this.#isDraining = true
     this.#stopping = true
     await Promise.all(
       [...this.#threads.values()].map(async ({ line, ended }) => {
@@ -180,6 +200,9 @@ class Threads implements WorkerThreads {
       if (this.#document !== undefined) await applyTo(thread.line, wholeChange(this.#document))
       this.#threads.set(number, thread)
     })
+    // before it has caught up, its share of the connections would get 503
+    if (this.#isListening) await thread.line.ask('listen')
+    if (this.#isDraining) thread.line.notify('announce')
     const startedAtMs = performance.now()
     void thread.ended.then(() => {
       this.#threads.delete(number)

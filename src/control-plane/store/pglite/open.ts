@@ -30,7 +30,15 @@ export async function openPglite(directory: string | undefined, options: StoreOp
       db,
       now: options.now,
       sealer: options.sealer ?? NO_SEALER,
-      listen: listener => client.listen(CHANNEL, payload => listener(readSignal(payload))),
+      listen: async listener => {
+        try {
+          return await client.listen(CHANNEL, payload => listener(readSignal(payload)))
+        } catch (error) {
+          // readers also poll
+          options.onFault('the embedded database sends no signals: changes are found by polling', error)
+          return async () => {}
+        }
+      },
       onClose: async () => {
         await client.close()
         lock?.release()

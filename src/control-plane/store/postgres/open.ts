@@ -7,7 +7,7 @@ import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { StoreUnavailable } from '../store.ts'
 import { listen } from './listen.ts'
-import { openPool } from './pool.ts'
+import { meansUnavailable, openPool } from './pool.ts'
 
 /** Of a new connection, and of the wait for a free one. */
 const CONNECT_TIMEOUT_MS = 2_000
@@ -22,7 +22,11 @@ const types = {
   },
 } as unknown as pg.CustomTypesConfig
 
-/** @throws Error that names DATABASE_URL when the server does not respond; the message contains no password */
+/**
+ * The messages of its errors name DATABASE_URL and contain no password.
+ * @throws StoreUnavailable when the server may respond later
+ * @throws Error when it refuses the setting, such as the password or the name of the database
+ */
 export async function openPostgres(url: string, options: StoreOptions): Promise<OpenedStore> {
   const connection: pg.ClientConfig = {
     connectionString: url,
@@ -64,9 +68,14 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   } catch (error) {
     await store.close()
     const reason = error instanceof StoreUnavailable ? error.cause : error
-    throw new Error(
-      `the database at ${host(url)} does not respond: ${reason instanceof Error ? reason.message : String(reason)}. Check DATABASE_URL.`,
-    )
+    const text =
+      reason instanceof Error ? reason.message || (reason as { code?: string }).code : String(reason)
+    if (meansUnavailable(reason))
+      throw new StoreUnavailable(
+        reason,
+        `the database at ${host(url)} does not respond: ${text}. Check DATABASE_URL.`,
+      )
+    throw new Error(`the database at ${host(url)} refuses the connection: ${text}. Check DATABASE_URL.`)
   }
   return { store, migrator: createMigrator(db, options.now) }
 }

@@ -16,6 +16,9 @@ const READ_ONLY = '25006'
 /** Errors of `pg` itself, which have no code. */
 const UNAVAILABLE_MESSAGES = new Set([
   'Query read timeout',
+  'timeout exceeded when trying to connect',
+  'Connection terminated due to connection timeout',
+  'timeout expired',
   'Connection terminated',
   'Connection terminated unexpectedly',
   'Client was closed and is not queryable',
@@ -100,10 +103,14 @@ export function openPool(config: pg.PoolConfig, { onFault, onAvailable }: PoolRe
   }
 }
 
-function meansUnavailable(error: unknown, state: string | undefined): boolean {
+/** Whether the same statement may succeed later. */
+export function meansUnavailable(error: unknown, state = sqlState(error)): boolean {
   if (state !== undefined) return UNAVAILABLE_STATES.has(state) || UNAVAILABLE_CLASSES.has(state.slice(0, 2))
-  // `syscall`: an error of the socket, such as ECONNRESET.
-  return error instanceof Error && ('syscall' in error || UNAVAILABLE_MESSAGES.has(error.message))
+  // `syscall`: an error of the socket, such as ECONNRESET; several of them when the name has several addresses.
+  return (
+    error instanceof AggregateError ||
+    (error instanceof Error && ('syscall' in error || UNAVAILABLE_MESSAGES.has(error.message)))
+  )
 }
 
 function sqlState(error: unknown): string | undefined {

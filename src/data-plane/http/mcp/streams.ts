@@ -4,7 +4,7 @@ import { andThen } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { inSlices } from './slices.ts'
-import { KEEP_ALIVE } from './sse.ts'
+import { KEEP_ALIVE, retryHint } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'
 
@@ -88,7 +88,9 @@ export class OpenStream implements Ticked {
   end(why: StreamEnd): void {
     if (this.ended) return
     this.ended = true
-    if (why !== 'client' && why !== 'slow_reader') this.#stream.end(this.#form.farewell?.())
+    const farewell = this.#form.farewell?.()
+    if (why === 'draining') this.#stream.end(`${retryHint()}${farewell ?? ''}`)
+    else if (why !== 'client' && why !== 'slow_reader') this.#stream.end(farewell)
     this.#onEnd(why)
   }
 }

@@ -80,8 +80,12 @@ export class NodeListener implements Listener {
     return { port: (server.address() as AddressInfo).port }
   }
 
-  stopAccepting(): void {
+  closeAfterResponses(): void {
     this.#context.draining = true
+  }
+
+  stopAccepting(): void {
+    this.closeAfterResponses()
     this.#server.close()
   }
 

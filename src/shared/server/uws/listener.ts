@@ -78,8 +78,12 @@ export class UwsListener implements Listener {
     return { port: this.#take(host, port, sharePort ? SHARED : EXCLUSIVE) }
   }
 
-  stopAccepting(): void {
+  closeAfterResponses(): void {
     this.#context.draining = true
+  }
+
+  stopAccepting(): void {
+    this.closeAfterResponses()
     this.#release()
   }
 

@@ -40,7 +40,7 @@ describe('--help', () => {
   })
 
   it('loads no vendor package but commander', () => {
-    expect([...packagesOf(join(import.meta.dirname, '../../../../src/app/cli/index.ts'))]).toEqual([
+    expect([...packagesOf(join(import.meta.dirname, '../../../../src/app/cli/program.ts'))]).toEqual([
       'commander',
     ])
   })

@@ -1,0 +1,188 @@
+/**
+ * Rolling restarts of 3 gateways and 2 control planes with PostgreSQL and Redis, under load through load balancers that follow the health
+ * address: no call may fail. `ROLLING_ROUNDS=20` runs the long form.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../src/shared/telemetry/log.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
+import { read } from '../fixtures/deployment.ts'
+import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
+import { type LoadResponse, openLoop } from '../fixtures/open-loop.ts'
+import { freePorts, type Published, publishApi, ServeProcess } from '../fixtures/planes.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { clientToken } from '../fixtures/tokens.ts'
+import { startWatchedBalancer, type WatchedBalancer } from '../fixtures/watched-balancer.ts'
+
+const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? 2)
+const CALLS_PER_SECOND = 300
+const SLICE_MS = 1_000
+/** At least the time in which the load balancer notices a failed probe. */
+const SHUTDOWN_DELAY = '1500ms'
+const SOON = { timeout: 60_000, interval: 50 }
+/** One round takes about 20 s on a quiet machine with two processors. */
+const ROUND_TIMEOUT_MS = 240_000
+
+describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HINT} (${REDIS_HINT})`, () => {
+  let dataDir: string
+  let cluster: Cluster
+  let redis: RedisServer
+  let provider: DevProvider
+  let backend: FixedBackend
+  let gateways: readonly ServeProcess[] = []
+  let controls: readonly ServeProcess[] = []
+  let calls: WatchedBalancer
+  let api: WatchedBalancer
+  let published: Published
+  let admin: string
+
+  beforeAll(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'toolgate-rolling-'))
+    ;[cluster, redis, backend, provider] = await Promise.all([
+      startCluster(),
+      startRedis(),
+      startFixedBackend('served'),
+      startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dataDir, 'provider'), log: SILENT }),
+    ])
+    const ports = await freePorts(5)
+    const [apiPorts, gatewayPorts] = [ports.slice(0, 2), ports.slice(2)]
+    const urls = (each: readonly number[]) => each.map(port => `http://127.0.0.1:${port}`)
+    api = await startWatchedBalancer(urls(apiPorts), '/ready')
+    calls = await startWatchedBalancer(urls(gatewayPorts), '/mcp/health')
+    const common = {
+      AUTH_ISSUER: provider.issuer,
+      METRICS_PORT: '0',
+      GATEWAY_URL: calls.url,
+      REDIS_URL: redis.url,
+      SHUTDOWN_DELAY,
+      WORKERS: '1',
+    }
+    const databaseUrl = await cluster.database('rolling')
+    controls = apiPorts.map(
+      port =>
+        new ServeProcess(
+          {
+            ...common,
+            ROLE: 'control-plane',
+            API_PORT: String(port),
+            DATABASE_URL: databaseUrl,
+            SECRETS_KEY: 'a key that both control planes have',
+            DATA_DIR: join(dataDir, `control-${port}`),
+          },
+          true,
+        ),
+    )
+    gateways = gatewayPorts.map(
+      port =>
+        new ServeProcess(
+          {
+            ...common,
+            ROLE: 'gateway',
+            CONTROL_PLANE_URL: api.url,
+            GATEWAY_CLIENT_ID: 'gateway',
+            GATEWAY_CLIENT_SECRET: 'gateway-secret',
+            GATEWAY_PORT: String(port),
+            GATEWAY_NAME: `edge-${port}`,
+            EXAMPLE: 'false',
+            DATA_DIR: join(dataDir, `gateway-${port}`),
+          },
+          true,
+        ),
+    )
+    await Promise.all([...controls, ...gateways].map(each => each.start()))
+    admin = await clientToken(provider.issuer, 'demo-admin')
+    await vi.waitFor(() => expect([api.healthy.length, calls.healthy.length]).toEqual([2, 3]), SOON)
+    published = await publishApi({ api: callApi }, 'rolling', backend.url)
+    await vi.waitFor(async () => {
+      // every gateway serves it
+      for (const { addresses } of gateways) expect(addresses.gateway_url).toBe(calls.url)
+      for (const port of gatewayPorts) expect(await call(`http://127.0.0.1:${port}`)).toBe(200)
+    }, SOON)
+  }, 300_000)
+
+  afterAll(async () => {
+    await Promise.all([...gateways, ...controls].map(each => each.end('SIGKILL')))
+    await Promise.all([calls?.close(), api?.close(), provider?.close(), redis?.stop(), cluster?.stop()])
+    backend?.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  const headers = () => ({ 'x-api-key': published.key })
+
+  async function call(gateway: string): Promise<number> {
+    return (await fetch(`${gateway}/t/rolling/echo`, { headers: headers() })).status
+  }
+
+  async function callApi(method: string, path: string, body?: unknown) {
+    const response = await fetch(`${api.url}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    return read(response)
+  }
+
+  it(
+    `${ROUNDS} rounds at ${CALLS_PER_SECOND} calls/s: no call fails`,
+    async () => {
+      let isOver = false
+      const failed: (Pick<LoadResponse, 'status' | 'body'> & { readonly of: string })[] = []
+      let served = 0
+      async function load(): Promise<void> {
+        const slices: Promise<void>[] = []
+        while (!isOver) {
+          const slice = openLoop(`${calls.url}/t/rolling/echo`, headers(), {
+            perSecond: CALLS_PER_SECOND,
+            forMs: SLICE_MS,
+          }).then(responses => {
+            served += responses.length
+            for (const { status, body } of responses)
+              if (status !== 200) failed.push({ of: 'gateway', status, body })
+          })
+          slices.push(slice)
+          await sleep(SLICE_MS)
+        }
+        await Promise.all(slices)
+      }
+      async function changes(): Promise<void> {
+        for (let at = 0; !isOver; at++) {
+          const changed = await callApi('PATCH', `/tenants/${published.tenantId}`, {
+            admin_email: `change-${at}@example.com`,
+          }).catch((error: Error) => ({ status: 0, text: String(error.cause ?? error) }))
+          if (changed.status !== 200)
+            failed.push({ of: 'control plane', status: changed.status, body: changed.text })
+          await sleep(200)
+        }
+      }
+      const running = Promise.all([load(), changes()])
+      try {
+        for (let round = 0; round < ROUNDS; round++) {
+          for (const [at, each] of [...gateways, ...controls].entries()) {
+            expect(each.running, `process ${at} in round ${round}`).toBe(true)
+            await each.end('SIGTERM')
+            await each.start()
+            // as an orchestrator does: the next one only when this one is ready
+            await expect.poll(() => [calls.healthy.length, api.healthy.length], SOON).toEqual([3, 2])
+          }
+        }
+      } finally {
+        isOver = true
+      }
+      await running
+      expect(failed.slice(0, 10)).toEqual([])
+      expect(failed.length).toBe(0)
+      expect(served).toBeGreaterThan(ROUNDS * CALLS_PER_SECOND)
+      console.log(`${ROUNDS} rounds: ${served} calls, none failed`)
+    },
+    ROUNDS * ROUND_TIMEOUT_MS,
+  )
+})
