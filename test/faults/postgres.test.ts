@@ -85,8 +85,6 @@ async function open(): Promise<World> {
         fetchIn(`http://127.0.0.1:${metricsPort}/metrics`),
       ])
       const isCounted = metrics.text.includes('platform_degraded{part="database"} 1')
-      // a control plane without /ready
-      if (ready.status === 404) return { ready: 200, isDegraded: isCounted, isCounted, text: health.text }
       return {
         ready: ready.status,
         isDegraded: ready.status !== 200,

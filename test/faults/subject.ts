@@ -86,6 +86,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     plans: {
       limited: { name: 'Limited', perDay: DAILY_LIMIT },
       free: { name: 'Free', perMinute: 1_000_000 },
+      unlimited: { name: 'Unlimited' },
     },
     consumers: { ...limited, 'demo-agent': 'free', 'demo-viewer': 'unlimited' },
   }

@@ -1,7 +1,7 @@
 /** Rows of PostgreSQL as the database of the control plane. */
 import { everyFault, type Table } from '../matrix.ts'
 
-const STARTS = 'a control plane that starts without its database and serves /ready meanwhile'
+const STARTS = 'metrics that are served from the beginning of the start'
 
 export const POSTGRES: Table = {
   dependency: 'PostgreSQL',
