@@ -242,7 +242,9 @@ class Load {
     while (!this.#isEnded) {
       const isCounted = !this.#isIgnored
       const called = await this.#world.call()
-      if (isCounted && this.#isMarked) this.#got.push(called)
+      // one that waited until the dependency was back may succeed
+      const isLate = this.#isIgnored && this.#world.isFine(called)
+      if (isCounted && this.#isMarked && !isLate) this.#got.push(called)
       await sleep(PAUSE_MS)
     }
   }

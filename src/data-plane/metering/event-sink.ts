@@ -21,7 +21,7 @@ export interface EventSinkOptions<E> {
 }
 
 const IDLE_MS = 50
-const BACKOFF = { firstMs: 200, maxMs: 1_000 }
+const BACKOFF = { firstMs: 200, maxMs: 500 }
 
 export class EventSink<E> {
   readonly counts = { taken: 0, failures: 0 }

@@ -2,6 +2,7 @@
 import { everyFault, type Table } from '../matrix.ts'
 
 const SILENCE = 'a stream without heartbeats whose poll fails is reported, and replaced'
+const ATTEMPTS = 'an attempt to reach the control plane that ends within 2 s'
 
 export const CONTROL_PLANE: Table = {
   dependency: 'control plane',
@@ -23,6 +24,8 @@ export const CONTROL_PLANE: Table = {
     'hang @ load': SILENCE,
     'half-open @ idle': SILENCE,
     'half-open @ load': SILENCE,
+    'half-open @ start': ATTEMPTS,
+    'half-open @ subscribing': ATTEMPTS,
   },
   short: ['half-open @ load', 'refuse @ start', 'garbage @ subscribing', 'refuse @ idle'],
 }
