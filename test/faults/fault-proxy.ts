@@ -35,7 +35,7 @@ export interface FaultProxy {
 interface Link {
   readonly client: Socket
   readonly server: Socket
-  /** What the client has sent, its end, to tell kinds of connections apart. */
+  /** What the client has sent, its end, by which kinds of connections differ. */
   sent: string
   isSelected: boolean
   isDead: boolean

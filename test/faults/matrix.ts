@@ -39,7 +39,7 @@ export interface Table {
   /** The same for all cells of a moment; `cells` comes before it. */
   readonly moments?: { readonly [moment in Moment]?: Partial<Expected> }
   readonly never: readonly Never[]
-  /** Cells of the short form, the most telling ones. */
+  /** Cells of the short form, at least one for each kind of defect that occurs. */
   readonly short: readonly CellName[]
   /** Cells whose expectation does not hold yet, and what it waits for. They run, and fail the run when they pass. */
   readonly open?: { readonly [cell in CellName]?: string }

@@ -24,8 +24,10 @@ export const CONTROL_PLANE: Table = {
     'hang @ load': SILENCE,
     'half-open @ idle': SILENCE,
     'half-open @ load': SILENCE,
+    'garbage @ idle': SILENCE,
+    'garbage @ load': ATTEMPTS,
     'half-open @ start': ATTEMPTS,
     'half-open @ subscribing': ATTEMPTS,
   },
-  short: ['half-open @ load', 'refuse @ start', 'garbage @ subscribing', 'refuse @ idle'],
+  short: ['half-open @ load', 'refuse @ start', 'refuse @ idle'],
 }

@@ -79,7 +79,7 @@ export class SilentConnections {
         [ids],
       )
       const { own, busy } = rows[0]!
-      // a connection pooler in between reports ids of its own: only the time-out of the query applies
+      // a connection pooler in between reports other ids: only the time-out of the query applies
       return new Set(own === processIdOf(client) ? busy : ids)
     } catch {
       return undefined
