@@ -1,4 +1,4 @@
-/** A full disk below DATA_DIR: calls without a daily limit go on, limits are kept, and every event is in the spool once there is space. */
+/** A full disk below DATA_DIR: calls without a limit go on, limits are kept, and every event is in the spool once there is space. */
 
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -41,11 +41,11 @@ async function open(): Promise<World> {
     maxCallMs: 2_000,
     async call() {
       const id = randomUUID()
-      const called = await subject.callTool('fast', subject.token, id)
+      const called = await subject.callTool('fast', subject.unlimitedToken, id)
       if (called.status === 200) responded.add(id)
       return called
     },
-    longCall: () => subject.callTool('slow'),
+    longCall: () => subject.callTool('slow', subject.unlimitedToken),
     isFine: ({ status }) => status === 200,
     see: () => subject.see('metering spool'),
     async begin() {

@@ -36,7 +36,7 @@ export const IDENTITY_PROVIDER: Table = {
   ],
   // every row that sees a token of a key that cannot be fetched
   open: Object.fromEntries(
-    (['idle', 'load'] as const).flatMap(moment =>
+    (['start', 'idle', 'load'] as const).flatMap(moment =>
       FAILING.filter(fault => fault !== 'reset in flight' || moment !== 'idle').map(fault => [
         `${fault} @ ${moment}`,
         UNAVAILABLE,
