@@ -1,9 +1,11 @@
 /**
  * Runs a real Apache Kafka for the tests: one node in KRaft mode, on loopback, from the jars that test/services/kafka/pom.xml names.
  * Usage: node scripts/kafka.mjs fetch                downloads the jars into .tools/ (Maven, once)
- *        node scripts/kafka.mjs start [PORT [DIR]]   starts it, prints one JSON line {"ready":true,"brokers":"127.0.0.1:PORT","pid":…}
+ *        node scripts/kafka.mjs start [PORT [DIR [ADVERTISED]]]
+ *                                                    starts it, prints one JSON line {"ready":true,"brokers":"127.0.0.1:PORT","pid":…}
  *                                                    when it is ready, and stops it on SIGTERM, SIGINT or when standard input ends.
  *                                                    DIR holds its data and is kept; without it, a temporary one is used.
+ *                                                    ADVERTISED is the port of a proxy in front, which clients are sent to.
  * Needs Java 17 (JAVA_HOME or `java` on the PATH).
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -49,14 +51,14 @@ function fetchJars() {
   if (!copied) fail('Maven could not download the jars.')
 }
 
-function properties(dir, port, controllerPort) {
+function properties(dir, port, controllerPort, advertised) {
   return Object.entries({
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     'controller.listener.names': 'CONTROLLER',
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertised}`,
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'log.dirs': join(dir, 'log'),
     'num.partitions': 3,
@@ -105,7 +107,7 @@ function isReady(port) {
   })
 }
 
-async function start(wanted, kept) {
+async function start(wanted, kept, advertised) {
   fetchJars()
   requireJava()
   const dir = kept ?? mkdtempSync(join(tmpdir(), 'kafka-'))
@@ -115,7 +117,7 @@ async function start(wanted, kept) {
   const config = join(dir, 'server.properties')
   // the vote is stored with the controller's address: a directory that is used again needs the same address
   const fresh = !existsSync(config)
-  if (fresh) writeFileSync(config, properties(dir, port, controllerPort))
+  if (fresh) writeFileSync(config, properties(dir, port, controllerPort, advertised || port))
   else if (!readFileSync(config, 'utf8').includes(`PLAINTEXT://127.0.0.1:${port},`))
     fail(`${dir} belongs to a broker on another port.`, 64)
   if (fresh) {
@@ -137,7 +139,7 @@ async function start(wanted, kept) {
   })
 }
 
-const [command, port, dir] = process.argv.slice(2)
+const [command, port, dir, advertised] = process.argv.slice(2)
 if (command === 'fetch') fetchJars()
-else if (command === 'start') await start(Number(port ?? 0), dir)
+else if (command === 'start') await start(Number(port ?? 0), dir, Number(advertised ?? 0))
 else fail('use fetch or start', 64)

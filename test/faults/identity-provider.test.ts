@@ -1,111 +1,101 @@
-/** An identity provider that is unavailable, over the real wire: tokens get 503 with Retry-After on both planes, never 401, and loaded keys continue to serve. */
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+/** The identity provider behind the fault proxy: known keys go on, new ones are fetched once it is back, and nobody's token is called invalid meanwhile. */
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { expect } from 'vitest'
+import { makeKey, nowSecs, sign, type TestKey } from '../unit/shared/identity/provider.ts'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { runTable } from './run-table.ts'
+import { prepareSubject } from './subject.ts'
+import { IDENTITY_PROVIDER } from './tables/identity-provider.ts'
+import { breakProxy, type World } from './world.ts'
 
-type Fault = 'hang' | 'status 500' | 'garbage' | 'reset'
-const FAULTS: readonly Fault[] = ['reset', 'hang', 'status 500', 'garbage']
-
-/** A provider with one key, which can fail in several ways. */
-class Provider {
-  readonly #server: Server
-  readonly #key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
-  fault: Fault | undefined
-
-  constructor() {
-    this.#key = generateKeyPairSync('rsa', { modulusLength: 2048 })
-    this.#server = createServer((request, response) => void this.#respond(request.url!, response))
-  }
-
-  async listen(): Promise<void> {
-    await new Promise<void>(resolve => this.#server.listen(0, '127.0.0.1', resolve))
-  }
-
-  get issuer(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  close(): void {
-    this.#server.close()
-    this.#server.closeAllConnections()
-  }
-
-  token(kid: string): Promise<string> {
-    return new SignJWT({ azp: 'demo-admin', scope: 'platform:read', realm_access: { roles: ['cpi-admin'] } })
-      .setProtectedHeader({ alg: 'RS256', kid })
-      .setIssuer(this.issuer)
-      .setSubject('demo-admin')
-      .setAudience('platform-mcp-gateway')
-      .setIssuedAt()
-      .setExpirationTime('10m')
-      .sign(this.#key.privateKey)
-  }
-
-  async #respond(url: string, response: ServerResponse): Promise<void> {
-    if (this.fault === 'hang') return
-    if (this.fault === 'reset') return void response.destroy()
-    if (this.fault === 'status 500') return void response.writeHead(500).end()
-    if (this.fault === 'garbage') return void response.writeHead(200).end('<html>oops')
-    response.writeHead(200, { 'content-type': 'application/json' })
-    if (url.includes('well-known'))
-      return void response.end(JSON.stringify({ issuer: this.issuer, jwks_uri: `${this.issuer}/keys` }))
-    const jwk = { ...(await exportJWK(this.#key.publicKey)), kid: 'known', alg: 'RS256', use: 'sig' }
-    response.end(JSON.stringify({ keys: [jwk] }))
-  }
-}
-
-async function statuses(deployment: Deployment, token: string) {
-  const authorization = `Bearer ${token}`
-  const rest = await deployment.post('/mcp/v1/tools', {}, token)
-  const mcp = await deployment.post('/mcp', rpc('tools/list'), token)
-  const api = await fetch(`${deployment.running.addresses.api_url}/v1/tenants`, {
-    headers: { authorization },
-  })
-  return [rest, mcp, api].map(({ status, headers }) => [status, headers.get('retry-after') !== null])
-}
-const UNAVAILABLE = [503, true]
-
-describe.each(FAULTS)('with a provider that fails by %s', fault => {
-  let provider: Provider
-  let deployment: Deployment
-  beforeAll(async () => {
-    provider = new Provider()
-    await provider.listen()
-  })
-  afterAll(async () => {
-    await deployment?.stop()
-    provider?.close()
-  })
-
-  it('at the start, a token gets 503; once the provider is available, it is accepted without a restart', async () => {
-    provider.fault = fault
-    deployment = await deploy({
-      AUTH_ISSUER: provider.issuer,
-      DATABASE_URL: 'pglite:memory',
-      EXAMPLE: 'false',
+async function open(): Promise<World> {
+  const extra: TestKey[] = []
+  let proxy: FaultProxy | undefined
+  let providerPort = 0
+  /** The embedded provider, whose key set also has keys that the test adds. */
+  const front = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers
+    const onward = await fetch(`http://127.0.0.1:${providerPort}${request.url}`, {
+      method: request.method!,
+      headers: headers as Record<string, string>,
+      ...(body === '' ? {} : { body }),
     })
-    const token = await provider.token('known')
-    expect(await statuses(deployment, token)).toEqual([UNAVAILABLE, UNAVAILABLE, UNAVAILABLE])
-    expect((await fetch(`${deployment.url}/mcp/health`)).status).toBe(503)
-    provider.fault = undefined
-    await expect
-      .poll(async () => (await statuses(deployment, token)).map(([status]) => status), {
-        timeout: 60_000,
-        interval: 100,
-      })
-      .toEqual([200, 200, 200])
+    let text = await onward.text()
+    if (text.startsWith('{"keys"')) {
+      const { keys } = JSON.parse(text) as { keys: object[] }
+      text = JSON.stringify({ keys: [...keys, ...extra.map(({ jwk }) => jwk)] })
+    }
+    response.writeHead(onward.status, { 'content-type': onward.headers.get('content-type') ?? 'text/plain' })
+    response.end(text)
   })
+  await new Promise<void>(resolve => front.listen(0, '127.0.0.1', resolve))
+  const subject = await prepareSubject({
+    async providerUrl(port) {
+      providerPort = port
+      proxy = await startFaultProxy(`http://127.0.0.1:${(front.address() as AddressInfo).port}`)
+      return `http://127.0.0.1:${proxy.port}`
+    },
+  })
+  const { issuer } = subject.provider
+  const breakable = breakProxy(proxy!)
+  let token = subject.token
+  let rotations = 0
+  /** From here on the gateway meets a key that it has not seen. */
+  async function rotate(): Promise<void> {
+    const key = await makeKey('ES256', `rotated-${rotations++}`)
+    extra.push(key)
+    token = await sign(key, {
+      iss: issuer,
+      aud: 'platform-mcp-gateway',
+      sub: 'demo-agent',
+      azp: 'demo-agent',
+      scope: 'platform:read platform:execute',
+      tenant_id: 'acme',
+      iat: nowSecs(),
+      exp: nowSecs() + 600,
+    })
+  }
+  return {
+    subject: subject.process,
+    dependency: {
+      async apply(fault) {
+        await breakable.apply(fault)
+        await rotate()
+      },
+      restore: () => breakable.restore(),
+    },
+    maxCallMs: 4_000,
+    async call() {
+      const [fresh, known] = await Promise.all([subject.callTool('fast', token), subject.callTool('fast')])
+      // before the first keys no token can be verified
+      if (fresh.status === 401 || (known.status !== 200 && known.status !== fresh.status))
+        return known.status === 200 ? fresh : known
+      return fresh
+    },
+    longCall: () => subject.callTool('slow'),
+    isFine: ({ status }) => status === 200,
+    see: () => subject.see('identity provider'),
+    async begin({ moment }) {
+      token = subject.token
+      // the gateway fetches keys for an unknown one twice a minute at most
+      if (moment === 'start') return
+      await subject.process.end('SIGTERM')
+      await subject.process.start()
+      await expect.poll(async () => (await subject.callTool('fast')).status, { timeout: 20_000 }).toBe(200)
+    },
+    async verify() {
+      expect((await subject.callTool('fast')).status).toBe(200)
+    },
+    async close() {
+      await subject.close()
+      await proxy?.close()
+      front.closeAllConnections()
+      front.close()
+    },
+  }
+}
 
-  it('later, loaded keys continue to serve, and a token of an unknown key gets 503', async () => {
-    provider.fault = fault
-    expect((await statuses(deployment, await provider.token('known'))).map(([status]) => status)).toEqual([
-      200, 200, 200,
-    ])
-    const unknown = await provider.token('rotated')
-    for (let time = 0; time < 2; time++)
-      expect(await statuses(deployment, unknown)).toEqual([UNAVAILABLE, UNAVAILABLE, UNAVAILABLE])
-  })
-})
+runTable(IDENTITY_PROVIDER, { open })

@@ -66,6 +66,8 @@ export function createContext(
     allowLoopback: settings.nodeEnv !== 'production',
   })
   closers.add('egress', () => egress.close())
+  const conditions = new Conditions()
+  metrics.degraded(() => conditions.states)
   return {
     settings,
     log,
@@ -73,7 +75,7 @@ export function createContext(
     clock: new Clock(),
     metrics,
     egress,
-    conditions: new Conditions(),
+    conditions,
     reportUnexpected: ownsThread ? catchUnexpectedErrors(settings, metrics) : undefined,
   }
 }

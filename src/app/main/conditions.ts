@@ -2,10 +2,13 @@
 
 export class Conditions {
   readonly #faults = new Map<string, string>()
+  /** Every part that has ever been set: its metric returns to 0. */
+  readonly #parts = new Set<string>()
   readonly #listeners: ((part: string, fault: string | undefined) => void)[] = []
 
   /** @param fault for operators, without secrets; undefined: the part works (again) */
   set(part: string, fault: string | undefined): void {
+    this.#parts.add(part)
     if (fault === undefined) this.#faults.delete(part)
     else this.#faults.set(part, fault)
     for (const listener of this.#listeners) listener(part, fault)
@@ -18,6 +21,11 @@ export class Conditions {
   /** Pairs of part and fault. */
   get all(): readonly (readonly [string, string])[] {
     return [...this.#faults]
+  }
+
+  /** Pairs of part and whether it has a fault. */
+  get states(): readonly (readonly [string, boolean])[] {
+    return [...this.#parts].map(part => [part, this.#faults.has(part)])
   }
 
   /** All faults in one text; undefined when there are none. */

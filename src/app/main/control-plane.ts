@@ -104,6 +104,8 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       now: clock.now,
       sealer,
       onFault,
+      onAvailable: available =>
+        context.conditions.set('database', available ? undefined : 'the database is unavailable'),
     }),
   )
   closers.add('database', () => store.close())

@@ -26,7 +26,7 @@ export async function openIssuer({ settings, log, closers, clock }: AppContext):
 
 /** @param gatewayUrl tokens may name the gateway's own addresses as their audience */
 export function openVerifier(context: AppContext, issuer: string, gatewayUrl: string): TokenVerifier {
-  const { settings, egress, log, closers } = context
+  const { settings, egress, log, closers, conditions } = context
   if (settings.auth.provider === 'none') return NO_TOKENS
   const tokens = createTokenVerifier({
     issuer,
@@ -34,6 +34,7 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
     resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
     fetchJson: fetchJsonOver(egress),
     rights: settings.auth.scopes === 'intersection' ? 'intersection' : undefined,
+    onFault: fault => conditions.set('identity provider', fault),
     log,
   })
   tokens.start()

@@ -102,7 +102,7 @@ export async function receiveEvents(context: AppContext, store: Store): Promise<
  * the events stay. It closes before the meters; the next process delivers what they still write.
  */
 async function deliverEvents(context: AppContext, store: Store | undefined): Promise<void> {
-  const { settings, log, closers, metrics } = context
+  const { settings, log, closers, metrics, conditions } = context
   const { directory, segmentBytes } = spoolOf(context)
   const exporting = exportsEvents(settings)
   const reader = new SpoolReader({
@@ -135,6 +135,7 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
       take,
       taker: exporting ? 'Kafka' : 'the database',
       maxBatch: exporting ? EXPORT_BATCH : FOLD_BATCH,
+      onFault: fault => conditions.set('metering delivery', fault),
       log,
     })
     closers.add('delivery of metering events', () => sink.close())

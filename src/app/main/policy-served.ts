@@ -70,9 +70,17 @@ export async function openPolicyServer({
   log,
   closers,
   metrics,
+  conditions,
 }: AppContext): Promise<PlanePolicy> {
   const onFailure = (failure: string): void => metrics.policyFailed(failure)
-  const engine = createOpaHttpEngine({ url: settings.policy.url!, egress, log, onFailure })
+  const engine = createOpaHttpEngine({
+    url: settings.policy.url!,
+    egress,
+    log,
+    onFailure,
+    onAvailable: available =>
+      conditions.set('policy server', available ? undefined : 'the policy server makes no decisions'),
+  })
   const server = await engine.prepare(new Uint8Array())
   closers.add('policy', () => server.close())
   return { current: () => server, onSwap: () => {} }

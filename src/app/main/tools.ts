@@ -31,7 +31,7 @@ export async function startTools(
 }
 
 async function sourceOf(
-  { settings, log, egress }: AppContext,
+  { settings, log, egress, conditions }: AppContext,
   variables: Readonly<Record<string, string>>,
 ): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings
@@ -42,7 +42,12 @@ async function sourceOf(
   const { connectKubernetes } = await import('../../catalog/kubernetes/client.ts')
   const { createKubernetesSource } = await import('../../catalog/kubernetes/source.ts')
   return createKubernetesSource({
-    api: connectKubernetes({ apiGroup, kubeconfig, log }),
+    api: connectKubernetes({
+      apiGroup,
+      kubeconfig,
+      onFault: fault => conditions.set('tool-sets', fault),
+      log,
+    }),
     ...{ apiGroup, dataDir, egress, log, identity, leaseNamespace: namespace },
   })
 }

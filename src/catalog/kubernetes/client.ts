@@ -19,6 +19,7 @@ const VERSION = 'v1alpha1'
 /** An unresponsive API server must not block a leader, which could lose its lease in the meantime. */
 const REQUEST_TIMEOUT_MS = 10_000
 const LIST_TIMEOUT_MS = 60_000
+const PROBE_TIMEOUT_MS = 1_500
 const REQUEST = within(REQUEST_TIMEOUT_MS)
 const LIST = within(LIST_TIMEOUT_MS)
 
@@ -26,6 +27,8 @@ export interface ClientOptions {
   readonly apiGroup: string
   /** Path of a kubeconfig; absent: the service account of the pod. */
   readonly kubeconfig: string | undefined
+  /** Called with the reason when the API server cannot be watched, and with undefined when it can again. */
+  readonly onFault?: (fault: string | undefined) => void
   readonly log: Log
 }
 
@@ -39,6 +42,7 @@ export function connectKubernetes(options: ClientOptions): KubernetesApi {
 class Client implements KubernetesApi {
   readonly #config: KubeConfig
   readonly #log: Log
+  readonly #onFault: (fault: string | undefined) => void
   readonly #group: { readonly group: string; readonly version: string }
   readonly #custom: CustomObjectsApi
   readonly #core: CoreV1Api
@@ -47,6 +51,7 @@ class Client implements KubernetesApi {
   constructor(config: KubeConfig, options: ClientOptions) {
     this.#config = config
     this.#log = options.log
+    this.#onFault = options.onFault ?? (() => {})
     this.#group = { group: options.apiGroup, version: VERSION }
     this.#custom = config.makeApiClient(CustomObjectsApi)
     this.#core = config.makeApiClient(CoreV1Api)
@@ -62,12 +67,14 @@ class Client implements KubernetesApi {
           { ...this.#group, plural },
           LIST,
         )) as KubernetesListObject<KubernetesObject>,
+      probe: () =>
+        this.#custom.listClusterCustomObject({ ...this.#group, plural, limit: 1 }, within(PROBE_TIMEOUT_MS)),
       onChange,
-      onBroken: error =>
-        this.#log.warn(
-          { plural, reason: reasonOf(error) },
-          'a watch of the API server ended; it is reopened',
-        ),
+      onBroken: error => {
+        this.#onFault('the Kubernetes API cannot be watched; the tools that were read last are served')
+        this.#log.warn({ plural, reason: reasonOf(error) }, 'a watch of the API server ended; it is reopened')
+      },
+      onReopened: () => this.#onFault(undefined),
     })
   }
 

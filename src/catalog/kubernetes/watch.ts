@@ -7,26 +7,35 @@ import {
 } from '@kubernetes/client-node'
 import type { KubeObject, WatchedKind } from './api.ts'
 
-const REOPEN_MS = 2_000
+/** A watch is silent while nothing changes, so only another request finds that its connection is half-open. */
+const PROBE_MS = 2_000
+const RETRY_MS = 500
 
 export interface KubernetesWatchOptions {
   readonly config: KubeConfig
   readonly path: string
   readonly list: () => Promise<KubernetesListObject<KubernetesObject>>
+  /** One request that responds within seconds. @throws Error when the API server does not */
+  readonly probe: () => Promise<unknown>
   readonly onChange: () => void
-  /** Called each time the API server ends the watch or cannot be reached. */
+  /** Called when the API server ends the watch or cannot be reached. */
   readonly onBroken: (error: unknown) => void
+  /** Called when it responds again. */
+  readonly onReopened: () => void
 }
 
 export function watchObjects({
   config,
   path,
   list,
+  probe,
   onChange,
   onBroken,
+  onReopened,
 }: KubernetesWatchOptions): WatchedKind {
   let closed = false
-  let reopen: NodeJS.Timeout | undefined
+  let isBroken = false
+  let timer: NodeJS.Timeout | undefined
   let resolveListed: () => void = () => {}
   const listed = new Promise<void>(resolve => {
     resolveListed = resolve
@@ -39,20 +48,35 @@ export function watchObjects({
   })
   const open = (): void => void informer.start().catch(broken)
   const broken = (error: unknown): void => {
-    if (closed) return
+    if (closed || isBroken) return
+    isBroken = true
     onBroken(error)
-    clearTimeout(reopen)
-    reopen = setTimeout(open, REOPEN_MS)
+    // its connection may never report an end
+    void informer.stop()
+  }
+  const check = async (): Promise<void> => {
+    try {
+      await probe()
+      if (isBroken && !closed) {
+        isBroken = false
+        open()
+        onReopened()
+      }
+    } catch (error) {
+      broken(error)
+    }
+    if (!closed) timer = setTimeout(() => void check(), isBroken ? RETRY_MS : PROBE_MS)
   }
   for (const event of ['add', 'update', 'delete'] as const) informer.on(event, onChange)
   informer.on('error', broken)
   open()
+  timer = setTimeout(() => void check(), RETRY_MS)
   return {
     listed,
     list: () => informer.list() as unknown as readonly KubeObject[],
     async close() {
       closed = true
-      clearTimeout(reopen)
+      clearTimeout(timer)
       resolveListed()
       await informer.stop()
     },

@@ -11,6 +11,8 @@ export interface StoreOptions {
   readonly now: () => number
   /** Called for errors that no caller gets: a lost listening connection, a lock that could not be refreshed. */
   readonly onFault: (message: string, error: unknown) => void
+  /** Called when the database becomes unavailable, and when it is available again. */
+  readonly onAvailable?: (available: boolean) => void
   /** Seals webhook secrets; required for webhooks with a secret. */
   readonly sealer?: Sealer
   /** Size of the connection pool, default 10; PGlite always has one connection. */

@@ -15,11 +15,13 @@ export interface EventSinkOptions<E> {
   /** For the log: `Kafka`, `the database`. */
   readonly taker: string
   readonly maxBatch: number
+  /** Called with the reason when events are no longer taken, and with undefined once they are again. */
+  readonly onFault: (fault: string | undefined) => void
   readonly log: Log
 }
 
 const IDLE_MS = 50
-const BACKOFF = { firstMs: 200, maxMs: 5000 }
+const BACKOFF = { firstMs: 200, maxMs: 500 }
 
 export class EventSink<E> {
   readonly counts = { taken: 0, failures: 0 }
@@ -58,18 +60,20 @@ export class EventSink<E> {
         await this.#options.take(batch)
         this.counts.taken += batch.length
         batch = []
-        if (backoff.retries > 0)
+        if (backoff.retries > 0) {
+          this.#options.onFault(undefined)
           this.#options.log.info({}, `${this.#options.taker} accepts metering events again`)
+        }
         backoff.reset()
         await source.commit()
       } catch (error) {
         this.counts.failures++
         if (this.#closing) return
-        if (backoff.retries === 0)
-          this.#options.log.warn(
-            { err: error },
-            `${this.#options.taker} does not accept metering events; they stay in the spool and are sent again`,
-          )
+        if (backoff.retries === 0) {
+          const fault = `${this.#options.taker} does not accept metering events; they stay in the spool and are sent again`
+          this.#options.onFault(fault)
+          this.#options.log.warn({ err: error }, fault)
+        }
         await this.#sleep(backoff.nextMs())
       }
     }

@@ -10,7 +10,7 @@ export interface CircuitOptions {
   readonly maxCircuits: number
 }
 
-const DEFAULTS: CircuitOptions = { opensAfter: 5, openMs: 1_000, maxOpenMs: 30_000, maxCircuits: 1_024 }
+const DEFAULTS: CircuitOptions = { opensAfter: 5, openMs: 1_000, maxOpenMs: 2_000, maxCircuits: 1_024 }
 
 /** `closed`: call. `probe`: call; the result closes or opens the circuit. `open`: do not call before `retryAfterMs` have passed. */
 export type BreakerAdmission =
@@ -25,7 +25,6 @@ interface Circuit {
   /** In the clock of the caller; valid once `failures` has reached the threshold. */
   openUntilMs: number
   openMs: number
-  probing: boolean
 }
 
 const CLOSED: BreakerAdmission = Object.freeze({ state: 'closed' })
@@ -53,8 +52,8 @@ export class CircuitBreaker {
     const circuit = this.#circuits.get(key)
     if (circuit === undefined || circuit.failures < this.#options.opensAfter) return CLOSED
     if (nowMs < circuit.openUntilMs) return { state: 'open', retryAfterMs: circuit.openUntilMs - nowMs }
-    if (circuit.probing) return { state: 'open', retryAfterMs: this.#options.openMs }
-    circuit.probing = true
+    // the next probe follows even if this one never returns
+    circuit.openUntilMs = nowMs + circuit.openMs
     return PROBE
   }
 
@@ -64,8 +63,10 @@ export class CircuitBreaker {
     if (verdict === 'succeeded') this.#circuits.delete(key)
     else if (admission.state === 'probe') {
       if (circuit === undefined) return
-      circuit.probing = false
-      if (verdict === 'neutral') return
+      if (verdict === 'neutral') {
+        circuit.openUntilMs = nowMs
+        return
+      }
       circuit.openMs = Math.min(circuit.openMs * 2, this.#options.maxOpenMs)
       circuit.openUntilMs = nowMs + circuit.openMs
     } else if (verdict === 'failed') this.#fail(key, circuit, nowMs)
@@ -83,6 +84,6 @@ export class CircuitBreaker {
         break
       }
     }
-    this.#circuits.set(key, { failures, openUntilMs: nowMs + openMs, openMs, probing: false })
+    this.#circuits.set(key, { failures, openUntilMs: nowMs + openMs, openMs })
   }
 }

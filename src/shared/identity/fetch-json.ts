@@ -12,7 +12,7 @@ export type FetchJson = (url: string) => Promise<FetchedJson>
 /** A discovery document or key set is a few KiB; a megabyte is a mistake or an attack. */
 const MAX_DOCUMENT_BYTES = 512 * 1024
 
-export function fetchJsonOver(egress: Egress, timeoutMs = 5000): FetchJson {
+export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {
   return async url => {
     const response = await egress.request({
       method: 'GET',

@@ -13,7 +13,10 @@ import type { TokenVerifier } from './verifier.ts'
 const KEYS_RETRY_SECS = 5
 
 export interface TokenVerifierOptions
-  extends Pick<KeySourceOptions, 'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs'> {
+  extends Pick<
+    KeySourceOptions,
+    'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs' | 'onFault'
+  > {
   /** `iss` of every token, exactly. */
   readonly issuer: string
   /** `ALLOWED_AUDIENCES`; empty switches the check off (debugging only). */

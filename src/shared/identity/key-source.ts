@@ -13,13 +13,19 @@ export interface KeySourceOptions {
   readonly log: Log
   /** 5 minutes: keys older than this are refreshed in the background; they serve meanwhile. */
   readonly refreshMs?: number
-  /** 30 s: no second fetch for an unknown `kid`, and none after a failure, within this time. */
+  /** 30 s: no second fetch for an unknown `kid` within this time. */
   readonly cooldownMs?: number
-  /** 250 ms, doubled up to the cool-down: pause before another try while no keys have ever been loaded. */
+  /** 250 ms, doubled up to 1 s: pause before another try after a failure, in the background. */
   readonly firstRetryMs?: number
+  /** Called with the reason when the keys cannot be fetched, once for each outage, and with undefined when they can again. */
+  readonly onFault?: (reason: string | undefined) => void
   /** Called when a key has disappeared: what it signed must not be trusted any longer. */
   readonly onKeyRemoved: () => void
 }
+
+/** Within 3 s of its return the provider is used again, time-out of an attempt included. */
+const MAX_RETRY_MS = 1_000
+const JITTER = 0.5
 
 export class KeySource {
   readonly #options: KeySourceOptions
@@ -39,7 +45,8 @@ export class KeySource {
     this.#options = options
     this.#refreshMs = options.refreshMs ?? 300_000
     this.#cooldownMs = options.cooldownMs ?? 30_000
-    this.#backoff = new Backoff({ firstMs: options.firstRetryMs ?? 250, maxMs: this.#cooldownMs })
+    const { firstRetryMs: firstMs = 250 } = options
+    this.#backoff = new Backoff({ firstMs, maxMs: MAX_RETRY_MS, jitter: JITTER })
     this.#jwksUri = options.jwksUri
   }
 
@@ -84,6 +91,7 @@ export class KeySource {
       .catch(() => false)
       .then(loaded => {
         this.#loading = undefined
+        if (loaded && this.unreachable) this.#options.onFault?.(undefined)
         this.#failedAt = loaded ? Number.NEGATIVE_INFINITY : performance.now()
         // a fetch that failed has not shown that the provider lacks the key
         if (!loaded) this.#askedAt = Number.NEGATIVE_INFINITY
@@ -96,8 +104,8 @@ export class KeySource {
   #schedule(loaded: boolean): void {
     clearTimeout(this.#timer)
     if (this.#closed) return
-    const steadyMs = loaded ? this.#refreshMs : this.#cooldownMs
-    const waitMs = this.#keys === undefined ? this.#backoff.nextMs() : steadyMs
+    if (loaded) this.#backoff.reset()
+    const waitMs = loaded ? this.#refreshMs : this.#backoff.nextMs()
     this.#timer = setTimeout(() => void this.#load(), waitMs)
     this.#timer.unref()
   }
@@ -126,8 +134,11 @@ export class KeySource {
   }
 
   #failed(reason: string): false {
-    const { issuer, log } = this.#options
-    log.warn({ issuer, reason, stale: this.#keys !== undefined }, 'the signing keys could not be fetched')
+    const { issuer, log, onFault } = this.#options
+    if (!this.unreachable) {
+      log.warn({ issuer, reason, stale: this.#keys !== undefined }, 'the signing keys could not be fetched')
+      onFault?.(`the signing keys of the identity provider cannot be fetched: ${reason}`)
+    }
     return false
   }
 }

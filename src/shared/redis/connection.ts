@@ -17,10 +17,10 @@ const CONNECT_TIMEOUT_MS = 200
 /** How long a close waits for the server's side; the next attempt to connect begins after it. */
 const CLOSE_TIMEOUT_MS = 200
 /** A connection that has been silent for so long while a response is pending is half-open (RFC 9293 §3.5.1), and is replaced. */
-const SILENCE_TIMEOUT_MS = 2_000
+const SILENCE_TIMEOUT_MS = 1_000
 
 /** No call waits for signals, so a subscription may take longer than a command of a call. */
-export const SUBSCRIBER_COMMAND_TIMEOUT_MS = 2_000
+export const SUBSCRIBER_COMMAND_TIMEOUT_MS = 1_000
 
 /** Connects in the background. The library's own defaults hold a command for over 25 s while the server is stalled. */
 export function openConnection(url: string, options: ConnectionOptions): RedisConnection {

@@ -10,9 +10,9 @@ export interface SubscriptionOptions {
   readonly onFault: (error: Error) => void
 }
 
-const BACKOFF = { firstMs: 100, maxMs: 2_000 }
+const BACKOFF = { firstMs: 100, maxMs: 1_000 }
 /** A subscriber sends no commands, so only a ping finds a connection that is half-open. */
-const PING_MS = 5_000
+const PING_MS = 1_000
 
 /**
  * Subscribes with every new connection, and retries while the connection lasts.

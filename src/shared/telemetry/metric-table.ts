@@ -55,6 +55,10 @@ export const METRICS = {
   }),
 
   ...heldBy('app/main', {
+    platform_degraded: {
+      ...gauge('boolean', '1 while a part has a fault that makes the process degraded, else 0.', 'part'),
+      threads: 'max',
+    },
     platform_unexpected_errors_total: counter(
       'errors',
       'Errors that no code expected: rejections, error events without a listener, exceptions in handlers of requests.',

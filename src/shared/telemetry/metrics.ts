@@ -93,6 +93,18 @@ export class Metrics {
     })
   }
 
+  /** `platform_degraded`, read when scraped: pairs of part and whether it has a fault. */
+  degraded(read: () => Iterable<readonly [string, boolean]>): void {
+    new Gauge({
+      ...this.#labelled('platform_degraded'),
+      aggregator: 'max',
+      collect() {
+        this.reset()
+        for (const [part, isFaulty] of read()) this.set({ part }, isFaulty ? 1 : 0)
+      },
+    })
+  }
+
   connectionRefused(reason: string): void {
     this.#connectionsRefused.inc({ reason })
   }

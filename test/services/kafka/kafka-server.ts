@@ -34,19 +34,26 @@ export interface TopicMessage {
 /** A broker that can be killed and comes back on the same port with the same data. */
 export class KafkaServer {
   readonly #dir = mkdtempSync(join(tmpdir(), 'kafka-'))
+  readonly #advertisedPort: number
   #script: ChildProcess | undefined
   #brokerPid = 0
   brokers = ''
 
-  static async start(): Promise<KafkaServer> {
-    const server = new KafkaServer()
+  /** @param advertisedPort of a proxy in front, to which clients are sent */
+  static async start(advertisedPort = 0): Promise<KafkaServer> {
+    const server = new KafkaServer(advertisedPort)
     await server.start()
     return server
   }
 
+  private constructor(advertisedPort: number) {
+    this.#advertisedPort = advertisedPort
+  }
+
   async start(): Promise<void> {
     const port = this.brokers === '' ? '0' : this.brokers.split(':')[1]!
-    const script = spawn(process.execPath, ['scripts/kafka.mjs', 'start', port, join(this.#dir, 'data')], {
+    const options = [port, join(this.#dir, 'data'), String(this.#advertisedPort)]
+    const script = spawn(process.execPath, ['scripts/kafka.mjs', 'start', ...options], {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#script = script

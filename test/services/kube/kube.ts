@@ -204,9 +204,14 @@ export class Kube {
     return (JSON.parse(text) as { status: { token: string } }).status.token
   }
 
-  /** Path of a kubeconfig with the rights of the gateway. */
-  async gatewayKubeconfig(): Promise<string> {
-    const server = `https://127.0.0.1:${this.#port}`
+  /** Of the API server. */
+  get url(): string {
+    return `https://127.0.0.1:${this.#port}`
+  }
+
+  /** Path of a kubeconfig with the rights of the gateway. @param port of a proxy in front of the API server */
+  async gatewayKubeconfig(port = this.#port): Promise<string> {
+    const server = `https://127.0.0.1:${port}`
     const config = {
       apiVersion: 'v1',
       kind: 'Config',

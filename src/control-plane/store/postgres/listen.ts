@@ -5,8 +5,10 @@ import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import type { Signal } from '../store.ts'
 
-const BACKOFF = { firstMs: 100, maxMs: 5_000 }
-const QUERY_TIMEOUT_MS = 5_000
+const BACKOFF = { firstMs: 100, maxMs: 2_000 }
+const QUERY_TIMEOUT_MS = 2_000
+/** A listening connection sends nothing, so only a query finds that it is half-open. */
+const PING_MS = 2_000
 
 /**
  * Listens until the returned function is called. After a reconnection the listener gets `reconnected`, since signals may have been missed.
@@ -19,6 +21,7 @@ export async function listen(
 ): Promise<() => Promise<void>> {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
+  let pings: NodeJS.Timeout | undefined
   const backoff = new Backoff(BACKOFF)
   let stopped = false
 
@@ -28,6 +31,7 @@ export async function listen(
     const lost = (error: unknown) => {
       if (over || stopped) return
       over = true
+      clearInterval(pings)
       onFault('the listening database connection was lost', error)
       void fresh.end().catch(() => {})
       const reconnect = () => void connect().then(() => listener({ kind: 'reconnected' }))
@@ -41,6 +45,7 @@ export async function listen(
       await fresh.connect()
       await fresh.query(`listen ${CHANNEL}`)
       backoff.reset()
+      pings = setInterval(() => void fresh.query('select 1').catch(lost), PING_MS)
     } catch (error) {
       lost(error)
     }
@@ -50,6 +55,7 @@ export async function listen(
   return async () => {
     stopped = true
     clearTimeout(timer)
+    clearInterval(pings)
     await client?.end().catch(() => {})
   }
 }

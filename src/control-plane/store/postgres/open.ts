@@ -9,7 +9,8 @@ import { StoreUnavailable } from '../store.ts'
 import { listen } from './listen.ts'
 import { meansUnavailable, openPool } from './pool.ts'
 
-const CONNECT_TIMEOUT_MS = 5_000
+/** Of a new connection, and of the wait for a free one. */
+const CONNECT_TIMEOUT_MS = 2_000
 const STATEMENT_TIMEOUT_MS = 15_000
 const IDLE_IN_TRANSACTION_MS = 15_000
 const INT8_OID = 20
@@ -44,9 +45,12 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     },
-    // During opening, the caller gets the error.
-    (message, error) => {
-      if (isOpen) options.onFault(message, error)
+    {
+      // During opening, the caller gets the error.
+      onFault(message, error) {
+        if (isOpen) options.onFault(message, error)
+      },
+      onAvailable: available => options.onAvailable?.(available),
     },
   )
   const db = database(new PostgresDialect({ pool }))

@@ -2,6 +2,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { StoreUnavailable } from '../store.ts'
+import { SilentConnections } from './silent-connections.ts'
 
 /**
  * SQLSTATE classes of an unavailable server (PostgreSQL, appendix A): connection exception, insufficient resources, operator intervention
@@ -24,21 +25,30 @@ const UNAVAILABLE_MESSAGES = new Set([
   'Client has encountered a connection error and is not queryable',
 ])
 
-export function openPool(
-  config: pg.PoolConfig,
-  onFault: (message: string, error: unknown) => void,
-): PostgresPool {
+export interface PoolReports {
+  /** Errors of connections, and the first one of an outage. */
+  readonly onFault: (message: string, error: unknown) => void
+  /** Called when an outage begins and when it ends. */
+  readonly onAvailable: (available: boolean) => void
+}
+
+export function openPool(config: pg.PoolConfig, { onFault, onAvailable }: PoolReports): PostgresPool {
   const pool = new pg.Pool(config)
+  const silent = new SilentConnections(config)
   const broken = new WeakSet<pg.PoolClient>()
-  let isReported = false
+  let isAvailable = true
   const unavailable = (error: unknown): StoreUnavailable => {
     // Once for each outage, not for each request.
-    if (!isReported) onFault('the database is unavailable', error)
-    isReported = true
+    if (isAvailable) {
+      onFault('the database is unavailable', error)
+      onAvailable(false)
+    }
+    isAvailable = false
     return new StoreUnavailable(error)
   }
   // `pool.on('error')` covers idle clients only: an error of a client in use without a listener ends the process.
   pool.on('connect', client => {
+    silent.opened(client)
     client.on('error', error => {
       if (broken.has(client)) return
       broken.add(client)
@@ -56,8 +66,9 @@ export function openPool(
         // A ROLLBACK on a lost connection would wait for the next timeout; the server rolls back when the connection ends.
         if (failure !== undefined) throw failure
         try {
-          const result = await client.query(sql, [...parameters])
-          isReported = false
+          const result = await silent.watch(client, () => client.query(sql, [...parameters]))
+          if (!isAvailable) onAvailable(true)
+          isAvailable = true
           return result
         } catch (error) {
           const state = sqlState(error)
@@ -75,15 +86,20 @@ export function openPool(
 
   return {
     async connect() {
-      let client: pg.PoolClient
       try {
-        client = await pool.connect()
+        for (;;) {
+          const client = await pool.connect()
+          if (!silent.isSuspect(client)) return checkedOut(client)
+          client.release(true)
+        }
       } catch (error) {
         throw unavailable(error)
       }
-      return checkedOut(client)
     },
-    end: () => pool.end(),
+    async end() {
+      silent.close()
+      await pool.end()
+    },
   }
 }
 

@@ -11,10 +11,15 @@ export interface KafkaProducerOptions extends KafkaOptions {
 
 const ALL_REPLICAS = -1
 const SEND_TIMEOUT_MS = 10_000
+/** A broker that accepts connections and is silent is given up after this time. */
+const CONNECT_MS = 1_500
+/** A connection may be half-open: the first attempt to send ends after this time, each further one after twice as long, up to the time-out. */
+const FIRST_SEND_MS = 2_000
 
 export class KafkaProducer {
   readonly #options: KafkaProducerOptions
   #producer: Producer | undefined
+  #sendMs = FIRST_SEND_MS
 
   constructor(options: KafkaProducerOptions) {
     this.#options = options
@@ -29,15 +34,19 @@ export class KafkaProducer {
     if (messages.length === 0) return
     try {
       const producer = await this.#connected()
-      await producer.send({
+      const sent = producer.send({
         topic: this.#options.topic,
         acks: ALL_REPLICAS,
         timeout: SEND_TIMEOUT_MS,
         messages,
       })
+      const waitMs = this.#sendMs
+      this.#sendMs = Math.min(waitMs * 2, SEND_TIMEOUT_MS)
+      await within(waitMs, sent)
+      this.#sendMs = FIRST_SEND_MS
     } catch (error) {
-      // a client may keep the address of a dead broker: the next attempt uses a new client
-      await this.close()
+      // a client may keep the address of a dead broker: the next attempt uses a new client, and waits for nothing of this one
+      void this.close()
       throw error
     }
   }
@@ -57,8 +66,8 @@ export class KafkaProducer {
       createPartitioner: Partitioners.DefaultPartitioner,
       retry: { retries: 0 },
     })
-    await producer.connect()
     this.#producer = producer
+    await within(CONNECT_MS, producer.connect())
     return producer
   }
 
@@ -72,5 +81,22 @@ export class KafkaProducer {
       this.#options.onUnreadable()
       return undefined
     }
+  }
+}
+
+/** @throws Error when the work takes longer; its result is then ignored */
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`the brokers did not respond within ${timeoutMs} ms`)),
+      timeoutMs,
+    )
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => undefined)
   }
 }

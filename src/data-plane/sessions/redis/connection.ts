@@ -24,7 +24,7 @@ function connect(url: string, log: Log, commandTimeoutMs: number): RedisConnecti
   const redis = openConnection(url, {
     commandTimeoutMs,
     firstRetryMs: 50,
-    maxRetryMs: 1000,
+    maxRetryMs: 500,
     onError(error) {
       if (!reported)
         log.warn(

@@ -20,6 +20,8 @@ export interface OpaHttpOptions {
   /** `Authorization` header for the server, scheme included. */
   readonly authorization?: string
   readonly onFailure?: OnPolicyFailure
+  /** Called when the server stops making decisions, and when it makes them again. */
+  readonly onAvailable?: (available: boolean) => void
   readonly log?: { warn(fields: object, message: string): void }
   /** Monotonic milliseconds; for tests. */
   readonly now?: () => number
@@ -50,6 +52,8 @@ class OpaHttpPolicy implements PreparedPolicy {
   readonly #breaker = new CircuitBreaker()
   readonly #concurrencyLimit: ConcurrencyLimit
   readonly #onFailure: OnPolicyFailure
+  readonly #onAvailable: (available: boolean) => void
+  #isAvailable = true
   #revision = UNKNOWN_REVISION
   #closed = false
 
@@ -62,6 +66,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     const maxInFlight = options.maxInFlight ?? 64
     this.#concurrencyLimit = new ConcurrencyLimit(maxInFlight, maxInFlight * WAITING_PER_IN_FLIGHT)
     this.#onFailure = failureReporter(options)
+    this.#onAvailable = options.onAvailable ?? (() => {})
     this.#headers = [
       'content-type',
       'application/json',
@@ -93,6 +98,8 @@ class OpaHttpPolicy implements PreparedPolicy {
       const response = await this.#ask(body, leftMs)
       const isSuccess = response.kind === 'response' && response.status === 200
       this.#breaker.settle(this.#url, admission, isSuccess ? 'succeeded' : 'failed', this.#now())
+      if (isSuccess !== this.#isAvailable) this.#onAvailable(isSuccess)
+      this.#isAvailable = isSuccess
       return this.#read(response)
     } catch (error) {
       // for example an input that cannot be serialized: a bug, and still a denial

@@ -1,0 +1,68 @@
+/** A backend behind the fault proxy: its calls fail with the right status and are counted, all else goes on, and the circuit closes soon after the return. */
+import { expect } from 'vitest'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { runTable } from './run-table.ts'
+import { fetchIn, PROXIED_PATH, prepareSubject } from './subject.ts'
+import { BACKEND } from './tables/backend.ts'
+import { breakProxy, type Called, type World } from './world.ts'
+
+const FAILED = [502, 503, 504]
+/** A caller of the proxied API gives up after this time; the gateway itself would wait for a minute. */
+const PATIENCE_MS = 3_000
+
+async function open(): Promise<World> {
+  let proxy: FaultProxy | undefined
+  const subject = await prepareSubject({
+    async backendUrl(url) {
+      proxy = await startFaultProxy(url)
+      return `http://127.0.0.1:${proxy.port}`
+    },
+  })
+  /** Failed calls, as the metrics count them. */
+  const counted = async (): Promise<number> => {
+    const text = await subject.metrics()
+    const values = [...text.matchAll(/^platform_requests_total\{[^}]*status="50[234]"[^}]*\} (\d+)$/gm)]
+    return values.reduce((sum, [, value]) => sum + Number(value), 0)
+  }
+  let failed = 0
+  let before = 0
+  let calls = 0
+  async function call(): Promise<Called> {
+    if (calls++ % 2 === 1) {
+      const signal = AbortSignal.timeout(PATIENCE_MS)
+      const proxied = await fetchIn(`${subject.url}${PROXIED_PATH}`, { signal })
+      if (FAILED.includes(proxied.status)) failed++
+      return signal.aborted ? { ...proxied, status: 499 } : proxied
+    }
+    const called = await subject.callTool('fast')
+    if (FAILED.includes(called.status)) failed++
+    return called
+  }
+  return {
+    subject: subject.process,
+    dependency: breakProxy(proxy!),
+    // the time-out of the tool, and a busy machine
+    maxCallMs: 4_000,
+    call,
+    longCall: () => subject.callTool('slow'),
+    isFine: ({ status }) => status === 200,
+    see: () => subject.see('backend'),
+    async begin() {
+      failed = 0
+      before = await counted()
+    },
+    async verify({ moment }) {
+      for (const path of [1, 2]) expect((await call()).status, `way ${path}`).toBe(200)
+      // a new process counts from 0
+      if (moment !== 'start' && moment !== 'draining')
+        expect((await counted()) - before, 'failed calls in the metrics').toBeGreaterThanOrEqual(failed)
+      else expect(failed).toBeGreaterThanOrEqual(0)
+    },
+    async close() {
+      await subject.close()
+      await proxy?.close()
+    },
+  }
+}
+
+runTable(BACKEND, { open })

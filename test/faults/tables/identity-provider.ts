@@ -1,0 +1,47 @@
+/** Rows of the identity provider: calls carry a token whose key was published after the fault began. */
+import { everyFault, type Table } from '../matrix.ts'
+
+const UNAVAILABLE = '503 instead of 401 while the identity provider is unavailable'
+
+const FAILING = [
+  'refuse',
+  'hang',
+  'half-open',
+  'garbage',
+  'reset in flight',
+  'back after 1 s',
+  'back after 60 s',
+] as const
+
+export const IDENTITY_PROVIDER: Table = {
+  dependency: 'identity provider',
+  expected: everyFault(
+    // tokens of known keys get 200, which every row verifies besides
+    { calls: [503], state: 'faulty' },
+    {
+      'reset while idle': { calls: [200, 503], state: 'any' },
+      'reset in flight': { calls: [503], state: 'faulty' },
+      slow: { calls: [200], state: 'fine' },
+    },
+  ),
+  // calls that were sent before the fault carry a known key
+  moments: { load: { calls: [200, 503] }, draining: { calls: [200], state: 'any' } },
+  cells: { 'slow @ load': { calls: [200] } },
+  never: [
+    {
+      moment: ['transaction'],
+      reason: 'keys and tokens are fetched by single requests: there is no transaction',
+    },
+    { moment: ['subscribing'], reason: 'the provider announces nothing: there is no subscription' },
+  ],
+  // every row that sees a token of a key that cannot be fetched
+  open: Object.fromEntries(
+    (['start', 'idle', 'load'] as const).flatMap(moment =>
+      FAILING.filter(fault => fault !== 'reset in flight' || moment !== 'idle').map(fault => [
+        `${fault} @ ${moment}`,
+        UNAVAILABLE,
+      ]),
+    ),
+  ),
+  short: ['refuse @ load', 'half-open @ idle', 'garbage @ load', 'hang @ start'],
+}
