@@ -19,7 +19,11 @@ export interface MembershipOptions {
   readonly connection: QuotaConnection
   readonly keys: Keys
   readonly instance: string
+  /** Of the longest lease. */
   readonly leaseMs: number
+  readonly maxCallMs: number
+  /** Calls of the process before this one may be running until then: ms of `monotonicMs`. */
+  readonly earlierCallsUntilMs: number
   /** Counts of an earlier process were restored: a Redis without any has lost data. */
   readonly history: boolean
   readonly monotonicMs: () => number
@@ -123,7 +127,7 @@ export class Membership {
 
   async #beat(number: number): Promise<void> {
     const bucket = this.#buckets[number]!
-    const { keys, instance, history, leaseMs, clock } = this.#options
+    const { keys, instance, history, leaseMs, clock, maxCallMs, earlierCallsUntilMs } = this.#options
     try {
       const reply = await this.#script(
         keys.epoch(number),
@@ -137,6 +141,8 @@ export class Membership {
         leaseMs,
         ABSENT_MS,
         clock.skewMs,
+        Math.max(0, Math.ceil(earlierCallsUntilMs - this.#options.monotonicMs())),
+        maxCallMs,
       )
       const movedMs = Number(reply[7])
       if (movedMs > clock.skewMs) clock.advance(movedMs - clock.skewMs)

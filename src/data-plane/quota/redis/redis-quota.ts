@@ -18,6 +18,7 @@ import { instanceIn } from './instance.ts'
 import { keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
 import { Leases } from './leases.ts'
+import { LONG_LEASE } from './leases-lua.ts'
 import { Membership } from './membership.ts'
 import { createResets, type Reset } from './resets.ts'
 import { serveThread } from './serve-thread.ts'
@@ -72,7 +73,10 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     connection,
     keys,
     instance,
-    leaseMs,
+    leaseMs: leaseMs * LONG_LEASE,
+    maxCallMs,
+    // without a directory the instance has another id, which the others wait for
+    earlierCallsUntilMs: incarnation > 1 ? quota.monotonicMs() + leaseMs * LONG_LEASE + maxCallMs : 0,
     history: (restored?.consumers ?? 0) > 0,
     monotonicMs: quota.monotonicMs,
     clock: quota.table,
@@ -106,8 +110,10 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   /** Called several times for a reset: by the channel, and by every heartbeat of the next minute. */
-  function onReset({ n: name, g: generation }: Reset): void {
-    if (name === '') {
+  function onReset({ n: name, g: generation, by }: Reset): void {
+    if (by !== undefined) {
+      if (by !== instance) reserver.recall(name)
+    } else if (name === '') {
       if (generation <= cleared) return
       cleared = generation
       notices.notifyAll()
