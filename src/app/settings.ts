@@ -65,6 +65,8 @@ export interface Settings extends RoleSettings {
   }
   readonly egressAllow: readonly string[]
   readonly quotaStatsTtlMs: number
+  /** Whether a Redis without data is taken for a new one. */
+  readonly quotaEmptyStore: 'trust' | 'wait'
   readonly example: { readonly enabled: boolean; readonly port: number }
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly metrics: { readonly port: number; readonly maxConsumers: number }
@@ -156,6 +158,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>> =
     },
     egressAllow: read.list('EGRESS_ALLOW', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
+    quotaEmptyStore: read.oneOf('QUOTA_EMPTY_STORE', ['trust', 'wait'], 'trust'),
     example: {
       enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
       port: read.port('EXAMPLE_PORT', 8090),

@@ -121,6 +121,11 @@ export const METRICS = {
 
   platform_quota_usage_ratio: gauge('ratio', QUOTA, 'Used share of a quota, 0.0 to 1.0.', 'consumer', 'type'),
   platform_quota_store_up: gauge('boolean', QUOTA, '1 while the quota store responds, 0 while it does not.'),
+  platform_quota_assumed: gauge(
+    'boolean',
+    QUOTA,
+    '1 while the damage of the quota journal found at the start is reported; without Redis, limits then count as used for consumers whose counts could not be read.',
+  ),
   platform_quota_consumers: gauge('consumers', QUOTA, 'Consumers that have a slot in the quota table.'),
   platform_quota_evicted: counter(
     'slots',

@@ -37,6 +37,8 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
   readonly leaseMs?: number
   /** Longest call in ms; calls in flight of a disconnected instance count for this time. Default 60,000. */
   readonly maxCallMs?: number
+  /** A Redis without data is not taken for a new one: nothing is granted until all leases and windows of before have ended. */
+  readonly distrustEmpty?: boolean
   /** Called when Redis becomes available or unavailable. It is unavailable at first. */
   readonly onStore?: (up: boolean) => void
 }
@@ -44,6 +46,8 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
 export interface RedisQuota extends Quota {
   /** Resolves when every live instance knows this one, or after 5 s: until then calls with limits are refused. */
   readonly ready: Promise<void>
+  /** Damaged files of the journal. */
+  readonly damage: readonly string[]
   /** For the other threads of the process: post it with one end of a channel, and call `joinRedisQuota` there. */
   readonly share: SharedQuota
   /** Serves the thread at the other end of the channel. */
@@ -77,7 +81,8 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     maxCallMs,
     // without a directory the instance has another id, which the others wait for
     earlierCallsUntilMs: incarnation > 1 ? quota.monotonicMs() + leaseMs * LONG_LEASE + maxCallMs : 0,
-    history: (restored?.consumers ?? 0) > 0,
+    distrustEmpty: options.distrustEmpty ?? false,
+    history: (restored?.consumers ?? 0) > 0 || (restored?.damage ?? []).length > 0,
     monotonicMs: quota.monotonicMs,
     clock: quota.table,
     reportAll: (bucket): Promise<boolean> => reserver.reportAll(namesIn(bucket)),
@@ -144,6 +149,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
 
   return {
     ready: untilReady(),
+    damage: restored?.damage ?? [],
     share,
     serve(port) {
       const line = new PortLine(port)
@@ -193,7 +199,8 @@ function openParts(options: RedisQuotaOptions): JournalParts {
   let parts: JournalParts | undefined
   // every name is listed: after a loss of data all consumers have to be reported
   const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts?.quota.table) }
-  if (dir !== undefined) parts = openJournal({ ...sizes, dir })
+  // Redis has the counts that a damaged journal lost
+  if (dir !== undefined) parts = openJournal({ ...sizes, dir, assume: false })
   else {
     const region = createQuotaRegion(sizes, options.kernel)
     parts = { quota: new TableQuota(region, sizes), share: shareOf(region), close: () => {} }
