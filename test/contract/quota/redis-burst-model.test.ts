@@ -102,9 +102,10 @@ describe.skipIf(!hasRedis())(`slots of simulated instances (${REDIS_HINT})`, () 
     const backend = new Backend(world, limit)
     let count = 1 + Math.floor(random() * 3)
     const durationOf = () => (random() < 0.3 ? random() * MAX_CALL_MS : 20 + random() * 200)
-    const endMs = 14_000
+    const endMs = 16_000
     const start = (id: string, incarnation: number): void => {
-      const node = world.open(id, incarnation)
+      if (world.nowMs >= endMs) return
+      const node = world.open(id, incarnation, true)
       const clients = 1 + Math.floor(random() * 6)
       const maxPauseMs = random() < 0.5 ? 1 : random() * 600
       const pauseOf = () => random() * maxPauseMs
@@ -114,7 +115,7 @@ describe.skipIf(!hasRedis())(`slots of simulated instances (${REDIS_HINT})`, () 
     for (let i = 0; i < nodes; i++) start(`node${i}`, 1)
     world.maxDelayMs = 1 + random() * 8
     world.loss = random() < 0.3 ? random() * 0.1 : 0
-    await world.run(2_000)
+    await world.run(5_000)
     const alive = () => world.nodes.filter(node => node.alive)
     const faults = [
       () => {

@@ -55,6 +55,7 @@ export class World {
   requests = 0
   readonly #redis: Redis
   #run = 1
+  #over = false
   #executing: Promise<void>[] = []
   #copy = new Map<string, Buffer>()
 
@@ -64,7 +65,7 @@ export class World {
   }
 
   /** Opens an instance; `ready` after some 100 ms, as membership has to be known to the others. */
-  open(id: string, incarnation: number): Node {
+  open(id: string, incarnation: number, distrustEmpty = false): Node {
     const node: Node = {
       id,
       incarnation,
@@ -83,6 +84,7 @@ export class World {
       toolBuckets: 4,
       leaseMs: LEASE_MS,
       maxCallMs: MAX_CALL_MS,
+      distrustEmpty,
       monotonicMs: () => this.nowMs + offsetMs,
     })
     this.nodes.push(node)
@@ -140,7 +142,9 @@ export class World {
   }
 
   after(ms: number, run: () => void): void {
-    setTimeout(run, ms)
+    setTimeout(() => {
+      if (!this.#over) run()
+    }, ms)
   }
 
   async end(): Promise<void> {
@@ -148,6 +152,7 @@ export class World {
     const closing = Promise.all(this.nodes.map(node => node.quota.close()))
     await this.run(600)
     await closing
+    this.#over = true
   }
 
   #delay(): number {
