@@ -148,13 +148,19 @@ function refill(tool: usize, nowMs: i64, rate: u32, burst: u32): i64 {
   return level
 }
 
+/** The lease of units and slots has ended. */
+// @ts-ignore: decorator
+@inline
+function expired(slot: usize, nowMs: i64): bool {
+  const until = changetype<Slot>(slot).until
+  return until != 0 && <u32>(nowMs >> 4) >= until
+}
+
 /** There is no unit to spend, or it has expired. */
 // @ts-ignore: decorator
 @inline
 export function unreserved(slot: usize, nowMs: i64): bool {
-  const shared = changetype<Slot>(slot)
-  const until = shared.until
-  return shared.tokens == 0 || (until != 0 && <u32>(nowMs >> 4) >= until)
+  return changetype<Slot>(slot).tokens == 0 || expired(slot, nowMs)
 }
 
 // @ts-ignore: decorator
@@ -243,7 +249,8 @@ export function decide(
 
   const reserving = load<u32>(base, HEAD_RESERVING)
   if (reserving != 0) {
-    if (burst != 0 && (reserving & RESERVING_BURST) != 0 && inFlight >= flight >>> 16) return TAKE_BURST_UNRESERVED
+    if (burst != 0 && (reserving & RESERVING_BURST) != 0 && (inFlight >= flight >>> 16 || expired(slot, nowMs)))
+      return TAKE_BURST_UNRESERVED
     const counted = (perSecond | perMinute | perDay | perMonth) != 0 && (reserving & RESERVING_CONSUMERS) != 0
     if (counted && unreserved(slot, nowMs)) return TAKE_UNRESERVED
     const metered = tool != 0 && (reserving & RESERVING_TOOLS) != 0

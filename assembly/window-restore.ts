@@ -13,10 +13,12 @@ import {
   TABLE_STRIDE,
   TABLE_USED,
 } from './window-abi'
-import { Consumer, Ring, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
-import { tick } from './window-decide'
-import { add, addAt, clockAt, fit, minuteStep, misfit, phaseOf, secondStep } from './window-ring'
-import { base, find, holds, insert, scratch, slotAt } from './window-table'
+import { Consumer, Ring, lockOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
+import { setCalendar } from './window-calendar'
+import { settle, tick } from './window-decide'
+import { seize } from './window-reserve'
+import { add, addAt, clockAt, fit, held, minuteStep, misfit, phaseOf, secondStep } from './window-ring'
+import { base, find, holds, insert, scratch, slotAt, unlock } from './window-table'
 
 /** Of the units pending at the last entry of a slot, all but `unspent` count as used now. */
 function spendPending(slot: usize, unspent: u32): void {
@@ -107,6 +109,35 @@ function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeA
   if (period > newest) store<u32>(slot + beforeAt, period == newest + 1 ? load<u32>(slot + countAt) : 0)
   store<u16>(slot + periodAt, <u16>period)
   store<u32>(slot + countAt, units)
+}
+
+/**
+ * Counts limits of a consumer as used, because its counts are not known; 0 = not that limit. Threads may be attached.
+ * @returns 1; BUSY, UNKNOWN
+ */
+export function quotaAssume(
+  keyLength: i32,
+  perMinute: u32,
+  perDay: u32,
+  perMonth: u32,
+  monoMs: f64,
+  unixMs: f64,
+): i32 {
+  const address = seize(keyLength, 0)
+  if (address < 0) return address
+  const slot = <usize>address
+  const consumer = changetype<Consumer>(slot)
+  setCalendar(<i64>unixMs)
+  settle(slot, <i64>monoMs)
+  const minute = minuteOf(slot)
+  if (perMinute != 0) {
+    if (misfit(minute, perMinute)) fit(minute, minuteCountsOf(slot), minuteStep(consumer.clock), perMinute)
+    if (held(minute) < perMinute) add(minute, perMinute - held(minute))
+  }
+  consumer.dayCount = max(consumer.dayCount, perDay)
+  consumer.monthCount = max(consumer.monthCount, perMonth)
+  unlock(lockOf(slot))
+  return 1
 }
 
 /** Ends the restore: units pending at the last entry of a slot count as used now. */

@@ -34,7 +34,7 @@ import { attach, base, find, holds, insert, inserted, isSlot, lock, scratch, unl
 export { quotaFind, quotaRead, quotaReset } from './window-account'
 export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
 export { quotaCredit, quotaExport, quotaReserve, quotaSurrender } from './window-reserve'
-export { quotaRestore, quotaRestored } from './window-restore'
+export { quotaAssume, quotaRestore, quotaRestored } from './window-restore'
 
 /** Evictions of a slot between finding and locking it after which the call fails. */
 const ATTEMPTS: i32 = 16

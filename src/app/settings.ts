@@ -74,6 +74,8 @@ export interface Settings extends RoleSettings {
   /** Names of settings whose insecure values production accepts; see `guardProduction`. */
   readonly allowInsecure: readonly string[]
   readonly quotaStatsTtlMs: number
+  /** Whether a Redis without data is taken for a new one. */
+  readonly quotaEmptyStore: 'trust' | 'wait'
   readonly example: { readonly enabled: boolean; readonly port: number }
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Without a host: that of the gateway, or of the control plane where it runs alone. */
@@ -191,6 +193,7 @@ export function inspectSettings(env: Environment): {
     egressAllow: read.list('EGRESS_ALLOW', ''),
     allowInsecure: read.list('ALLOW_INSECURE', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
+    quotaEmptyStore: read.oneOf('QUOTA_EMPTY_STORE', ['trust', 'wait'], 'trust'),
     example: {
       enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
       port: read.port('EXAMPLE_PORT', 8090),

@@ -22,13 +22,16 @@ export interface JoinableQuota {
  * @param threads that will join, numbered from 1
  */
 export async function openQuota(context: AppContext, threads = 0): Promise<JoinableQuota> {
-  const { clock, metrics, closers } = context
+  const { clock, metrics, closers, conditions } = context
   const joinable = await open(context, threads + 1)
   const { quota } = joinable
   closers.add('quota', () => quota.close())
   clock.onAdvance(ms => quota.advance(ms))
   metrics.quotaUsage(() => usageOf(quota.usage()))
   metrics.read('platform_quota_store_up', () => (quota.health().store === 'down' ? 0 : 1))
+  metrics.read('platform_quota_assumed', () =>
+    Number(conditions.all.some(([part]) => part === 'quota journal')),
+  )
   metrics.read('platform_quota_consumers', () => quota.health().used)
   metrics.read('platform_quota_evicted', () => quota.health().evicted)
   metrics.read('platform_quota_turned_away', () => quota.health().turnedAway)
@@ -46,10 +49,16 @@ async function open(
       { err: error },
       'quota counters cannot be saved; calls with a daily or monthly limit are refused until they can be',
     )
+  const report = (reason: string): void => {
+    log.error({}, reason)
+    conditions.set('quota journal', reason)
+  }
   const { redisUrl: url } = settings
   if (url === undefined) {
     const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
-    return { quota, join: () => ({ kind: 'journal', dir, share: quota.share }) }
+    const { assumption } = quota
+    if (assumption !== undefined) report(assumption.reason)
+    return { quota, join: () => ({ kind: 'journal', dir, share: quota.share, assumption }) }
   }
   conditions.set('quota', UNAVAILABLE)
   const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
@@ -57,6 +66,7 @@ async function open(
     url,
     dir,
     threads,
+    distrustEmpty: settings.quotaEmptyStore === 'wait',
     // debug: the condition below reports it once, not at every attempt to connect
     onFault: error => log.debug({ err: error }, 'the quota store'),
     onStore(up) {
@@ -65,6 +75,10 @@ async function open(
       else log.warn({}, UNAVAILABLE)
     },
   })
+  if (quota.damage.length > 0)
+    report(
+      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}; the report ends with the next start`,
+    )
   await quota.ready
   return {
     quota,

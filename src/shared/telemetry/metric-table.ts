@@ -131,6 +131,10 @@ export const METRICS = {
       'Slots of idle consumers and tool buckets that were evicted for others.',
     ),
     platform_quota_turned_away: counter('calls', 'Calls refused because the quota table was full.'),
+    platform_quota_assumed: gauge(
+      'boolean',
+      '1 while the damage of the quota journal found at the start is reported; without Redis, limits then count as used for consumers whose counts could not be read.',
+    ),
     platform_quota_waited: counter('calls', 'Calls that waited for the quota store.'),
   }),
 

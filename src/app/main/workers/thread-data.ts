@@ -1,12 +1,19 @@
 /** The data and ports a worker thread starts with. Types only. */
+
 import type { MessagePort } from 'node:worker_threads'
+import type { Assumption } from '../../../data-plane/quota/journal/assumption.ts'
 import type { SharedQuota } from '../../../data-plane/quota/memory/kernel.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
 import type { Settings } from '../../settings.ts'
 
 /** How the thread joins the quotas of its process. */
 export type QuotaShare =
-  | { readonly kind: 'journal'; readonly dir: string; readonly share: SharedQuota }
+  | {
+      readonly kind: 'journal'
+      readonly dir: string
+      readonly share: SharedQuota
+      readonly assumption: Assumption | undefined
+    }
   | { readonly kind: 'redis'; readonly share: SharedQuota; readonly port: MessagePort }
 
 export interface ThreadData {

@@ -73,7 +73,8 @@ async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
     )
   let quota: Quota
   if (at.kind === 'journal') {
-    quota = joinJournalQuota({ dir: at.dir, share: at.share, thread, onFault, unixMs: clock.now })
+    const { dir, share, assumption } = at
+    quota = joinJournalQuota({ dir, share, thread, onFault, unixMs: clock.now, assumption })
   } else {
     const { joinRedisQuota } = await import('../../../data-plane/quota/redis/joined-quota.ts')
     quota = joinRedisQuota({ share: at.share, thread, port: at.port })

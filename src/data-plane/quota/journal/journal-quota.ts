@@ -12,9 +12,12 @@ import { createQuotaRegion, joinQuotaRegion, type SharedQuota, shareOf } from '.
 import { LocalQuota } from '../memory/local-quota.ts'
 import { Notices } from '../memory/notices.ts'
 import type { RegionOptions } from '../memory/region.ts'
+import { HashedKey } from '../memory/table.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
+import { type Assumption, assumeUsed, assumptionIn } from './assumption.ts'
 import { Journal } from './journal.ts'
 import { JournalReserver } from './journal-reserver.ts'
+import type { Note } from './note.ts'
 import { type RestoreReport, restore } from './restore.ts'
 import { listSegments, removeSegments } from './segments.ts'
 
@@ -25,6 +28,8 @@ export interface JournalQuotaOptions extends RegionOptions, Clocks {
   readonly kernel?: KernelHandle
   /** Size after which a new journal file begins. Default 4 MiB. */
   readonly segmentBytes?: number
+  /** False: counts that could not be read are kept elsewhere, so limits do not count as used. */
+  readonly assume?: boolean
   /** Milliseconds between two fdatasync calls. Default 200: a power failure may return units reserved within them. */
   readonly syncMs?: number
   /** Receives errors of the file system. While no note can be written, calls with a limit are refused. */
@@ -32,6 +37,7 @@ export interface JournalQuotaOptions extends RegionOptions, Clocks {
 }
 
 export interface JournalQuota extends LocalQuota {
+  readonly assumption: Assumption | undefined
   /** Result of the restore at the start. */
   readonly restored: RestoreReport
   /** For the other threads of the process: post it, and call `joinJournalQuota` there. */
@@ -48,11 +54,15 @@ export interface JournalParts {
   /** Absent: the counts end with the process. */
   readonly journal?: Journal
   readonly restored?: RestoreReport
+  /** Limits count as used for consumers whose counts could not be read. */
+  readonly assumption?: Assumption | undefined
   readonly close: () => void
 }
 
 /** Locks the directory and restores the counters; nothing is reserved yet. @throws as `openJournalQuota` */
-export function openJournal(options: JournalQuotaOptions): Required<JournalParts> {
+export function openJournal(
+  options: JournalQuotaOptions,
+): Required<Omit<JournalParts, 'assumption'>> & JournalParts {
   const { dir, kernel } = options
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const lock = lockDirectory(dir, { file: join(dir, 'lock'), setting: 'DATA_DIR' })
@@ -61,6 +71,11 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
     const quota = new TableQuota(region, options)
     const before = listSegments(dir)
     const restored = restore(quota, before)
+    const { damage } = restored
+    const assumption = options.assume === false ? undefined : assumptionIn(dir, damage, quota.unixMs())
+    if (assumption !== undefined)
+      for (const { hash, name, ...note } of restored.assumed)
+        assumeUsed(quota, new HashedKey(name, hash), limitsOf(note), assumption)
     const journal = new Journal(quota, { ...settings(options), thread: 0 })
     // the first segment of this thread now includes the notes of all threads of the last process
     journal.begin()
@@ -69,7 +84,7 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
       journal.close()
       lock.release()
     }
-    return { quota, share: shareOf(region), journal, restored, close }
+    return { quota, share: shareOf(region), journal, restored, close, assumption }
   } catch (error) {
     lock.release()
     throw error
@@ -81,9 +96,10 @@ export function openJournal(options: JournalQuotaOptions): Required<JournalParts
  * @throws Error naming the directory and the fix: in use by another process, not readable or writable
  */
 export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
-  const { quota, share, journal, restored, close } = openJournal(options)
+  const { quota, share, journal, restored, close, assumption } = openJournal(options)
   quota.table.reserve(RESERVING_CONSUMERS)
-  return Object.assign(counting(quota, journal, share, options, close), { restored, share })
+  const counted = counting(quota, journal, share, { ...options, assumption }, close)
+  return Object.assign(counted, { restored, share, assumption })
 }
 
 export interface JoinOptions extends Clocks {
@@ -95,6 +111,8 @@ export interface JoinOptions extends Clocks {
   readonly segmentBytes?: number
   readonly syncMs?: number
   readonly onFault?: (error: Error) => void
+  /** Of the first thread. */
+  readonly assumption?: Assumption | undefined
 }
 
 /** The same in another thread of the process. It keeps a separate journal, so it never waits for the first. */
@@ -114,16 +132,24 @@ function counting(
   quota: TableQuota,
   journal: Journal,
   share: SharedQuota,
-  { onFault = () => {} }: Pick<JournalQuotaOptions, 'onFault'>,
+  { onFault = () => {}, assumption }: Pick<JoinOptions, 'onFault' | 'assumption'>,
   close: () => void,
 ): LocalQuota {
-  quota.reserver = new JournalReserver(quota, journal, onFault)
+  quota.reserver = new JournalReserver(quota, journal, onFault, assumption)
   return new LocalQuota({
     quota,
     notices: new Notices(share.channel),
     onReset: key => journal.whole(quota.table.kernel.quotaFind(quota.table.writeKey(key))),
     close,
   })
+}
+
+function limitsOf({
+  dayLimit,
+  monthLimit,
+  minuteLimit,
+}: Pick<Note, 'dayLimit' | 'monthLimit' | 'minuteLimit'>) {
+  return { perDay: dayLimit, perMonth: monthLimit, perMinute: minuteLimit }
 }
 
 /** The secret of the key hash: without it, notes could not be assigned to consumers. */

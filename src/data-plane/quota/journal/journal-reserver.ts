@@ -1,8 +1,10 @@
 /** Reserves units for a consumer by a note in the journal, and decides how many. It stores nothing itself. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import { BUSY, HASHED, READ_DAY, READ_DAY_COUNT, READ_MONTH_COUNT } from '../memory/abi.ts'
+import type { HashedKey } from '../memory/table.ts'
 import { clamp, nameOf, quotaUnavailable, type Reserver, type TableQuota } from '../memory/table-quota.ts'
 import type { QuotaRefusal, QuotaRequest } from '../quota.ts'
+import { type Assumption, assumeUsed } from './assumption.ts'
 import type { Journal } from './journal.ts'
 
 /** A reservation grows by one unit for this many calls of the day, so that a crash costs infrequent callers little. */
@@ -32,8 +34,15 @@ export class JournalReserver implements Reserver {
   readonly #quota: TableQuota
   readonly #journal: Journal
   readonly #onFault: (error: Error) => void
+  readonly #assumption: Assumption | undefined
 
-  constructor(quota: TableQuota, journal: Journal, onFault: (error: Error) => void) {
+  constructor(
+    quota: TableQuota,
+    journal: Journal,
+    onFault: (error: Error) => void,
+    assumption: Assumption | undefined,
+  ) {
+    this.#assumption = assumption
     this.#quota = quota
     this.#journal = journal
     this.#onFault = onFault
@@ -68,6 +77,12 @@ export class JournalReserver implements Reserver {
     table.writeKey(key)
     table.patiently(() => kernel.quotaCredit(HASHED, 0, units, spendable, day, 0), BUSY)
     return spendable > 0 ? true : quotaUnavailable('store_unavailable', request)
+  }
+
+  created({ key, limits }: QuotaRequest): void {
+    if (this.#assumption === undefined) return
+    const hashed = typeof key === 'string' ? this.#quota.table.key(key) : (key as HashedKey)
+    assumeUsed(this.#quota, hashed, limits, this.#assumption)
   }
 
   #units(slot: number, { limits, nowMs }: QuotaRequest): number {

@@ -1,4 +1,5 @@
 /** Restores the counters of a journal into a new table. It writes no file. */
+import { dirname, join } from 'node:path'
 import { HEAD_SEQUENCE } from '../memory/abi.ts'
 import { PAST_MS } from '../memory/region.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
@@ -6,6 +7,8 @@ import type { Note } from './note.ts'
 import { type ReadReport, readSegments, type SegmentFile } from './segments.ts'
 
 export interface RestoreReport extends Readonly<ReadReport> {
+  /** Last notes of consumers whose later notes may have been lost. */
+  readonly assumed: readonly Note[]
   /** Consumers whose counters were restored. */
   readonly consumers: number
   /** Notes for which the table had no slot, because it is smaller than the one that wrote them. */
@@ -16,16 +19,18 @@ export interface RestoreReport extends Readonly<ReadReport> {
 
 const MINUTE_MS = 61_000
 const DAY_MS = 86_400_000
+const MAX_VERIFIED_BYTES = 100
 
 /** Called before any other thread attaches and any call is counted. @throws Error of the file system */
 export function restore(quota: TableQuota, files: readonly SegmentFile[]): RestoreReport {
-  const report: ReadReport = { notes: 0, skippedBytes: 0 }
+  const report: ReadReport = { notes: 0, skippedBytes: 0, damage: [], trustedFrom: 0 }
   const { table } = quota
   const wallMs = quota.unixMs()
   const monoMs = quota.monotonicMs()
   const today = Math.floor(wallMs / DAY_MS)
   const thisMonth = (new Date(wallMs).getUTCFullYear() - 1970) * 12 + new Date(wallMs).getUTCMonth()
-  const consumers = new Set<number>()
+  /** The last note by slot. */
+  const consumers = new Map<number, Note>()
   const generations = new Map<string, number>()
   let dropped = 0
   let sequence = 0
@@ -33,11 +38,12 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
     sequence = Math.max(sequence, note.sequence)
     const ageMs = Math.max(0, wallMs - note.wallMs)
     const over = note.day < today && note.month < thisMonth && ageMs > MINUTE_MS && note.pending === 0
+    verify(quota, note, files)
     if (over) continue
     const slot = apply(quota, note, Math.max(1, monoMs - Math.min(ageMs, PAST_MS - 1)))
     if (slot < 0) dropped++
     else {
-      consumers.add(slot)
+      consumers.set(slot, note)
       if (note.name !== '') quota.names.write(slot, note.name)
       if (note.generation > 0) generations.set(note.name, note.generation)
     }
@@ -45,7 +51,20 @@ export function restore(quota: TableQuota, files: readonly SegmentFile[]): Resto
   table.kernel.quotaRestored(monoMs)
   const head = new BigUint64Array(table.head.buffer, table.head.byteOffset + HEAD_SEQUENCE, 1)
   head[0] = BigInt(sequence)
-  return { ...report, consumers: consumers.size, dropped, generations }
+  const assumed = [...consumers.values()].filter(note => note.sequence < report.trustedFrom)
+  return { ...report, consumers: consumers.size, dropped, generations, assumed }
+}
+
+/** With another seed the notes would count for consumers that do not exist. */
+function verify({ table }: TableQuota, { name, hash }: Note, files: readonly SegmentFile[]): void {
+  // longer names are not kept whole
+  if (name === '' || Buffer.byteLength(name) > MAX_VERIFIED_BYTES) return
+  const { a, b, c, d } = table.key(name)
+  if (hash[0] === a >>> 0 && hash[1] === b >>> 0 && hash[2] === c >>> 0 && hash[3] === d >>> 0) return
+  const path = join(dirname(files[0]!.path), 'seed')
+  throw new Error(
+    `${path} is damaged: it is not the one that the notes beside it were written with. Restore the file, or remove the directory to start from zero`,
+  )
 }
 
 function apply({ table }: TableQuota, note: Note, atMs: number): number {

@@ -61,6 +61,14 @@ export interface QuotaKernel {
     fresh: number,
   ): number
   quotaRestored(monoMs: number): void
+  quotaAssume(
+    keyLength: number,
+    perMinute: number,
+    perDay: number,
+    perMonth: number,
+    monoMs: number,
+    unixMs: number,
+  ): number
 }
 
 /** A formatted region in the memory that `kernel` was instantiated on. */

@@ -72,6 +72,8 @@ export interface Reserver {
     lacking: Lacking,
     since: number | undefined,
   ): true | QuotaRefusal | Promise<true | QuotaRefusal>
+  /** Called when a call was the first of its consumer; it has not been granted yet. */
+  created?(request: QuotaRequest): void
   /** Called for every grant. @param unitsLeft units that the consumer has left to spend */
   granted?(request: QuotaRequest, unitsLeft: number): void
 }
@@ -112,8 +114,8 @@ export class TableQuota {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const status = this.#decide(request)
       const slot = this.#out[OUT_SLOT / 4]!
-      if (this.#out[OUT_NEW / 4] === 1)
-        this.names.write((slot - this.#firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
+      const fresh = this.#out[OUT_NEW / 4] === 1
+      if (fresh) this.names.write((slot - this.#firstSlot) / CONSUMER_STRIDE, nameOf(request.key))
       if (status === TAKE_GRANTED) {
         if (typeof request.key !== 'string') (request.key as HashedKey).at = slot
         const grant = new Grant(this.#kernel, slot, this.#standing())
@@ -122,6 +124,7 @@ export class TableQuota {
       }
       const lacking = LACKING[status]
       if (lacking === undefined) return this.#refusal(status, request)
+      if (fresh) this.reserver!.created?.(request)
       const reserved = this.reserver!.reserve(request, lacking, since)
       if (reserved instanceof Promise) {
         const begun = since ?? performance.now()

@@ -1,7 +1,7 @@
 /** The state of a consumer's lease in this thread: demand, deadline, last denial. It sends nothing. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { HashedKey } from '../memory/table.ts'
-import { quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'
+import { clamp, type Lacking, quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'
 import type { LimitKind, QuotaRefusal, QuotaRequest } from '../quota.ts'
 
 /** Units of one lease. */
@@ -22,17 +22,28 @@ export class ConsumerLease {
   readonly name: string
   readonly key: HashedKey
   limits: PlanLimits
-  /** Calls since the last lease was requested. */
+  /** Calls since units were last requested, and since the last report. */
   asked = 0
-  /** Monotonic ms of the last call, the last request for a lease, and the last response. */
+  unreported = 0
+  /** Monotonic ms of the last call, the last request for units, the last request, and the last response. */
   lastCallMs: number
   leasedMs: number
+  requestedMs: number
   respondedMs = Number.NEGATIVE_INFINITY
   granted = 0
+  /** Duration of the last lease. */
+  lengthMs = 0
   /** Monotonic ms at which the units expire here; in the past when none are held. */
   deadlineMs = 0
-  /** Calls that may be in flight here, when they are limited. */
+  /** Calls in flight are admitted here up to this number, when they are limited. */
   share = 0
+  /** The slots that Redis counts for this instance: the share, and what is in flight beyond it. */
+  slots = 0
+  /** Calls that lacked a slot since the last request, and the time of the last of them. */
+  lacking = 0
+  lackedMs = Number.NEGATIVE_INFINITY
+  /** Slots to reduce the share to, because other instances wait; -1: none waits. */
+  keep = -1
   denial: Denial | undefined = undefined
   pending: Promise<void> | undefined = undefined
   /** A denial that has ended while its successor is being requested: until then calls are refused as before. */
@@ -46,12 +57,33 @@ export class ConsumerLease {
     this.limits = limits
     this.lastCallMs = nowMs
     this.leasedMs = nowMs
+    this.requestedMs = nowMs
+  }
+
+  /** Monotonic ms of the last call that the present denial concerned. */
+  get lastDenied(): number {
+    return this.denial?.kind === 'burst' ? this.lackedMs : this.lastCallMs
+  }
+
+  /** A limit of calls per time applies; otherwise units are not counted. */
+  get windowed(): boolean {
+    const { perSecond, perMinute, perDay, perMonth } = this.limits
+    return clamp(perSecond) + clamp(perMinute) + clamp(perDay) + clamp(perMonth) > 0
+  }
+
+  /** What refuses a call that lacks this; a denial of slots does not concern a call that has one. */
+  denialFor(lacking: Lacking, nowMs: number): Denial | undefined {
+    const applies = (denial: Denial | undefined) =>
+      denial !== undefined && (denial.kind !== 'burst' || lacking === 'burst')
+    if (applies(this.denial) && nowMs < this.denial!.untilMs) return this.denial
+    return applies(this.renewal) ? { ...this.renewal!, untilMs: nowMs + 1 } : undefined
   }
 
   /** Units to request: the expected use of the next lease time, or twice the last lease when that was spent early. */
   wanted(nowMs: number, leaseMs: number): number {
+    if (!this.windowed) return 0
     const sinceMs = Math.max(1, nowMs - this.leasedMs)
-    const rate = Math.ceil((this.asked / sinceMs) * leaseMs * HEADROOM)
+    const rate = Math.ceil((this.asked / sinceMs) * Math.max(this.lengthMs, leaseMs) * HEADROOM)
     const grown = sinceMs < leaseMs / 2 ? this.granted * 2 : 0
     return Math.min(MAX_UNITS, Math.max(1, Math.min(rate, this.asked * 8), grown))
   }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 
 export interface Instance {
   readonly id: string
@@ -20,7 +21,10 @@ export function instanceIn(dir: string | undefined): Instance {
   const path = join(dir, FILE)
   const before = existsSync(path) ? parse(readFileSync(path, 'utf8'), path) : { id: newId(), incarnation: 0 }
   const instance = { id: before.id, incarnation: before.incarnation + 1 }
-  writeFileSync(`${path}.new`, JSON.stringify(instance), { mode: 0o600, flush: true })
+  writeFileSync(`${path}.new`, JSON.stringify({ ...instance, check: checkOf(instance) }), {
+    mode: 0o600,
+    flush: true,
+  })
   renameSync(`${path}.new`, path)
   return instance
 }
@@ -29,11 +33,18 @@ function newId(): string {
   return randomBytes(9).toString('base64url')
 }
 
+function checkOf({ id, incarnation }: Instance): number {
+  return crc32(`${id} ${incarnation}`)
+}
+
 function parse(text: string, path: string): Instance {
   try {
-    const { id, incarnation } = JSON.parse(text) as Partial<Instance>
-    if (typeof id === 'string' && id.length > 0 && Number.isSafeInteger(incarnation))
-      return { id, incarnation: incarnation! }
+    const { id, incarnation, check } = JSON.parse(text) as Partial<Instance> & { readonly check?: number }
+    if (typeof id === 'string' && id.length > 0 && Number.isSafeInteger(incarnation)) {
+      const instance = { id, incarnation: incarnation! }
+      // earlier versions wrote no check
+      if (check === undefined || check === checkOf(instance)) return instance
+    }
   } catch {
     // reported below
   }

@@ -5,7 +5,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HashedKey } from '../memory/table.ts'
 import {
-  clamp,
   type Lacking,
   nameOf,
   quotaUnavailable,
@@ -15,16 +14,17 @@ import {
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { RESPONSE_MS } from './connection.ts'
 import { ConsumerLease, type Denial, refusalOf } from './consumer-lease.ts'
-import type { Leases } from './leases.ts'
+import type { Ask, Leases } from './leases.ts'
 import type { Membership } from './membership.ts'
+import { Recalls } from './recalls.ts'
 import { ToolLease, type ToolLeases } from './tool-leases.ts'
 
 const SWEEP_MS = 50
-/** Unspent units of a consumer without calls for this long are returned. */
+/** A consumer without calls for this long has its counts reported; a denial is not renewed for it. */
 const QUIET_MS = 100
 /** A new lease is requested when this share of the units or of the time of the last is left. */
 const PREFETCH = 0.4
-/** Counts that no lease has reported are reported after this time. */
+/** While calls arrive, their counts are reported after this time. */
 const REPORT_MS = 1_000
 const EVICT_AFTER_MS = 5_000
 /** After a longer denial, the next call requests the lease. */
@@ -45,6 +45,7 @@ export class LeaseReserver implements Reserver {
   readonly #tools = new Map<string, ToolLease>()
   readonly #options: ReserverOptions
   readonly #sweeper: NodeJS.Timeout
+  readonly #recalls: Recalls
   /** Calls that waited for Redis. */
   waited = 0
 
@@ -52,6 +53,13 @@ export class LeaseReserver implements Reserver {
     this.#options = options
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS)
     this.#sweeper.unref()
+    this.#recalls = new Recalls(options, (lease, ask) => this.#request(lease, ask))
+  }
+
+  /** Another instance lacks units or slots of this consumer. */
+  recall(name: string): void {
+    const lease = this.consumers.get(name)
+    if (lease !== undefined) this.#recalls.add(lease)
   }
 
   reserve(
@@ -64,13 +72,18 @@ export class LeaseReserver implements Reserver {
     const lease = lacking === 'tool' ? this.#toolOf(request, nowMs) : this.#consumerOf(request, nowMs)
     lease.asked++
     lease.lastCallMs = nowMs
-    const refusal = this.#denied(lease, request, nowMs)
-    if (refusal !== undefined) {
-      if (lease instanceof ConsumerLease) this.#renewLater(lease, nowMs)
-      return refusal
+    if (lease instanceof ConsumerLease) {
+      lease.unreported++
+      if (lacking === 'burst') {
+        lease.lacking++
+        lease.lackedMs = nowMs
+      }
     }
-    if (lease instanceof ConsumerLease && lease.renewal !== undefined)
-      return refusalOf({ ...lease.renewal, untilMs: nowMs + 1 }, request, nowMs, quota.unixMs())
+    const denial = lease.denialFor(lacking, nowMs)
+    if (denial !== undefined) {
+      if (lease instanceof ConsumerLease) this.#renewLater(lease, nowMs)
+      return refusalOf(denial, request, nowMs, quota.unixMs())
+    }
     const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
     if (!membership.up || leftMs <= 0) return quotaUnavailable('store_unavailable', request)
     if (since === undefined) this.waited++
@@ -91,6 +104,7 @@ export class LeaseReserver implements Reserver {
     const nowMs = quota.monotonicMs()
     const lease = this.#consumerOf(request, nowMs)
     lease.asked += calls
+    lease.unreported += calls
     lease.lastCallMs = nowMs
     if (request.tool !== undefined) {
       const tool = this.#tools.get(toolName(lease.name, nameOf(request.tool.key)))
@@ -99,10 +113,9 @@ export class LeaseReserver implements Reserver {
         tool.lastCallMs = nowMs
       }
     }
-    const low = lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH
-    const spentSoon = unitsLeft === 0 && nowMs - lease.leasedMs < QUIET_MS
-    if ((low || spentSoon) && lease.pending === undefined && this.#mayRequest(lease, nowMs))
-      this.#requestAhead(lease, lease.wanted(nowMs, leaseMs))
+    const low = unitsLeft === 0 || (lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH)
+    if (low && lease.windowed && lease.pending === undefined && this.#mayRequest(lease, nowMs))
+      this.#request(lease, { units: lease.wanted(nowMs, leaseMs) })
   }
 
   /** Counts calls that another thread has refused by a cached denial. */
@@ -110,7 +123,12 @@ export class LeaseReserver implements Reserver {
     const nowMs = this.#options.quota.monotonicMs()
     const lease = this.#consumerOf(request, nowMs)
     lease.asked += calls
+    lease.unreported += calls
     lease.lastCallMs = nowMs
+    if (lease.denial?.kind === 'burst') {
+      lease.lacking += calls
+      lease.lackedMs = nowMs
+    }
     if (lease.denial !== undefined && nowMs < lease.denial.untilMs) this.#renewLater(lease, nowMs)
   }
 
@@ -144,13 +162,14 @@ export class LeaseReserver implements Reserver {
   /** Returns all units. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
+    this.#recalls.close()
     const nowMs = this.#options.quota.monotonicMs()
     await Promise.all([
       ...[...this.consumers.values()]
-        .filter(lease => lease.deadlineMs > nowMs || lease.share > 0)
+        .filter(lease => lease.deadlineMs > nowMs || lease.slots > 0)
         .map(async lease => {
           await lease.pending
-          await this.#options.leases.ask(lease, 0, 0, true)
+          await this.#options.leases.ask(lease, { surrender: true })
         }),
       ...[...this.#tools.values()]
         .filter(lease => lease.deadlineMs > nowMs)
@@ -161,17 +180,11 @@ export class LeaseReserver implements Reserver {
   async #report(lease: ConsumerLease): Promise<boolean> {
     for (let attempt = 0; attempt < 5; attempt++) {
       await lease.pending
-      if (await this.#options.leases.ask(lease, 0, 0)) return true
+      if (await this.#options.leases.ask(lease, {})) return true
       if (!this.#options.membership.up) return false
       await sleep(2)
     }
     return false
-  }
-
-  #denied(lease: ConsumerLease | ToolLease, request: QuotaRequest, nowMs: number): QuotaRefusal | undefined {
-    const { denial } = lease
-    if (denial === undefined || nowMs >= denial.untilMs) return undefined
-    return refusalOf(denial, request, nowMs, this.#options.quota.unixMs())
   }
 
   async #fetch(lease: ConsumerLease | ToolLease, lacking: Lacking): Promise<void> {
@@ -181,7 +194,10 @@ export class LeaseReserver implements Reserver {
       const asked =
         lease instanceof ToolLease
           ? await tools.ask(lease, tools.wanted(lease, nowMs))
-          : await leases.ask(lease, lacking === 'unit' ? lease.wanted(nowMs, leaseMs) : 0, 1)
+          : await leases.ask(lease, {
+              units: lacking === 'unit' || nowMs >= lease.deadlineMs ? lease.wanted(nowMs, leaseMs) : 0,
+              calls: lease.lacking,
+            })
       // another thread was requesting a lease, or the epoch has changed: both settle within milliseconds
       if (!asked) await sleep(2)
     } finally {
@@ -194,15 +210,16 @@ export class LeaseReserver implements Reserver {
   #renewLater(lease: ConsumerLease, nowMs: number): void {
     const { denial } = lease
     if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
-    if (nowMs - lease.lastCallMs > QUIET_MS || nowMs >= denial.untilMs) return
-    if (denial.kind === 'burst' || denial.untilMs - nowMs > MAX_RENEWAL_MS) return
+    if (nowMs - lease.lastDenied > QUIET_MS || nowMs >= denial.untilMs) return
+    if (denial.untilMs - nowMs > MAX_RENEWAL_MS) return
     lease.renewal = denial
     const timer = setTimeout(async () => {
       await lease.pending
       const { quota, leaseMs } = this.#options
       const laterMs = quota.monotonicMs()
-      if (laterMs - lease.lastCallMs <= QUIET_MS && this.#mayRequest(lease, laterMs)) {
-        this.#requestAhead(lease, lease.wanted(laterMs, leaseMs))
+      if (laterMs - lease.lastDenied <= QUIET_MS && this.#mayRequest(lease, laterMs)) {
+        const units = denial.kind === 'burst' ? 0 : lease.wanted(laterMs, leaseMs)
+        this.#request(lease, { units, calls: lease.lacking })
         await lease.pending
       }
       lease.renewal = undefined
@@ -211,16 +228,17 @@ export class LeaseReserver implements Reserver {
     timer.unref()
   }
 
-  #requestAhead(lease: ConsumerLease, want: number, surrender = false): void {
-    const more = clamp(lease.limits.burst) > 0 && want > 0 ? 1 : 0
-    lease.pending = this.#options.leases.ask(lease, want, more, surrender).then(() => {
+  #request(lease: ConsumerLease, ask: Ask): void {
+    lease.pending = this.#options.leases.ask(lease, ask).then(() => {
       lease.pending = undefined
       this.#renewLater(lease, this.#options.quota.monotonicMs())
     })
   }
 
-  #mayRequest(lease: { readonly denial: ConsumerLease['denial'] }, nowMs: number): boolean {
-    return this.#options.membership.up && (lease.denial === undefined || nowMs >= lease.denial.untilMs)
+  /** A denial of slots does not keep units from being requested. */
+  #mayRequest({ denial }: Pick<ConsumerLease, 'denial'>, nowMs: number): boolean {
+    const denied = denial !== undefined && denial.kind !== 'burst' && nowMs < denial.untilMs
+    return this.#options.membership.up && !denied
   }
 
   #sweep(): void {
@@ -231,14 +249,14 @@ export class LeaseReserver implements Reserver {
         continue
       const quietMs = nowMs - lease.lastCallMs
       const leftMs = lease.deadlineMs - nowMs
-      const sinceLeaseMs = nowMs - lease.leasedMs
-      if (leftMs > 0 && quietMs > QUIET_MS) this.#requestAhead(lease, 0, true)
-      else if (leftMs > 0 && leftMs < leaseMs * PREFETCH)
-        this.#requestAhead(lease, lease.wanted(nowMs, leaseMs))
-      else if (lease.share > 0 && sinceLeaseMs > (quietMs > QUIET_MS ? QUIET_MS : maxCallMs / 4))
-        this.#requestAhead(lease, 0)
-      else if (lease.asked > 0 && sinceLeaseMs > REPORT_MS) this.#requestAhead(lease, 0)
-      else if (quietMs > EVICT_AFTER_MS && lease.share === 0) this.consumers.delete(lease.name)
+      const sinceMs = nowMs - lease.requestedMs
+      const unreported = lease.unreported > 0 && sinceMs > (quietMs > QUIET_MS ? QUIET_MS : REPORT_MS)
+      const returning = lease.slots > lease.share && sinceMs > QUIET_MS
+      if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH)
+        this.#request(lease, lease.asked > 0 ? { units: lease.wanted(nowMs, leaseMs) } : { surrender: true })
+      else if (unreported || returning || (lease.slots > 0 && sinceMs > maxCallMs / 4))
+        this.#request(lease, {})
+      else if (quietMs > EVICT_AFTER_MS && lease.slots === 0 && leftMs <= 0) this.consumers.delete(lease.name)
     }
     for (const [name, lease] of this.#tools) {
       const quietMs = nowMs - lease.lastCallMs

@@ -5,20 +5,28 @@
 import type { Script } from './connection.ts'
 import { EPOCH, PRELUDE } from './lua-prelude.ts'
 
+/** A lease is this many times longer while half of every limit is left. */
+export const LONG_LEASE = 5
+
 /**
  * KEYS: 1 consumer, 2 epoch record, 3 names of the bucket. ARGV: 1 instance, 2 sequence number, 3 epoch, 4 report (JSON,
- * `report.ts`), 5 units wanted, 6 lease ms, 7 limits (JSON: second, minute, day, month, burst), 8 calls in flight wanted,
- * 9 name, 10 longest call ms, 11 names kept.
+ * `report.ts`), 5 units wanted, 6 lease ms, 7 limits (JSON: second, minute, day, month, burst), 8 slots needed by calls in
+ * flight and waiting, 9 name, 10 longest call ms, 11 names kept, 12 slots wanted, 13 channel of the instances.
  *
- * Response: 'ok', units granted, lease ms, ms to midnight, now, generation, calls in flight granted, then the denial:
- * kind ('' for none), used, limit, wait ms; then units used by the other instances in second, minute, day, month.
+ * Response: 'ok', units granted, lease ms, ms to midnight, now, generation, slots granted, then the denial: kind ('' for
+ * none), used, limit, wait ms; then units used by the other instances in second, minute, day, month; then the slots that
+ * the instance should reduce its own to, because others wait (-1: none waits).
  * Otherwise {'epoch'}, or {'stale'} for a report older than the last one.
  *
+ * A slot is the right to have one call in flight. The slots of an instance shrink only by its report, which it sends after
+ * it has stopped to use them; a report that is late or lost leaves them too high, never too low.
+ *
  * Stored state, whose short names are kept because several versions may share a Redis: `g` generation, `ld` and `lm`
- * the last limits of day and month, `i` the instances by id, `z` the units of expired leases that were never reported.
+ * the last limits of day and month, `i` the instances by id, `z` the units of expired leases that were never reported,
+ * `e` flat pairs (time at which they end, slots) of processes that ended without a report, `p` time of the last recall.
  * Entry of an instance: `q` sequence number, `g` generation, `v` last report; `s` and `m` flat pairs (time at which
  * units leave the rolling second or minute, units); `d` day and `dn` its count, `o` month and `on` its count; `l`
- * units leased until `x`; `b` calls in flight granted until `y`.
+ * units leased until `x`; `b` slots until `y`, the last of them since `h`; `w` slots it lacks until `wt`.
  */
 export const LEASE: Script = {
   name: 'quotaLease',
@@ -26,8 +34,10 @@ export const LEASE: Script = {
   lua: `${PRELUDE}${EPOCH}
 local instance, sequence = ARGV[1], tonumber(ARGV[2])
 local report = cjson.decode(ARGV[4])
-local wanted, lease_ms, in_flight_wanted = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])
+local wanted, lease_ms, slots_needed = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])
 local limits = cjson.decode(ARGV[7])
+local max_call_ms, slots_wanted = tonumber(ARGV[10]), tonumber(ARGV[12])
+local INCARNATION, WAITING_MS, HOLD_MS, RECALL_MS = 4294967296, 100, 1000, 10
 local day, month = day_of(now), month_of(now)
 local packed = redis.call('GET', KEYS[1])
 if not packed and report.known == 1 then
@@ -44,15 +54,19 @@ end
 
 -- Take the report.
 local unreported = state.z
+local ended = state.e or {}
 local own = state.i[instance]
 if own and sequence <= own.q then return {'stale'} end
 if not own then
   own = { l = 0, x = 0, b = 0, y = 0 }
   state.i[instance] = own
+elseif own.b > 0 and own.y > now and math.floor(own.q / INCARNATION) < math.floor(sequence / INCARNATION) then
+  -- The process before this one ended; its calls may still be running in the backend.
+  ended[#ended + 1] = own.y
+  ended[#ended + 1] = own.b
 end
 if report.generation > state.g then state.g = report.generation end
 own.q, own.v, own.l = sequence, now, report.held
-own.x = now + lease_ms
 -- Two clocks are truncated to milliseconds: one more for each.
 local function leaving_times(ages, length)
   local times = {}
@@ -74,11 +88,12 @@ if report.generation == state.g then
 end
 if unreported.d ~= day then unreported.d, unreported.dn = day, 0 end
 if unreported.o ~= month then unreported.o, unreported.on = month, 0 end
+own.b, own.w, own.wt = report.slots, 0, 0
 
 -- Sum what all instances used and lease; expire leases. Windows are 1 second, 2 minute, 3 day, 4 month.
 local used, leased, own_used = { 0, 0, 0, 0 }, 0, { 0, 0, 0, 0 }
 local next_free = { math.huge, math.huge }
-local in_flight_elsewhere, live_instances = 0, 0
+local slots_elsewhere, sharing, live_instances = 0, 1, 0
 local function count(pairs_list, window)
   local sum, kept = 0, {}
   for at = 1, #pairs_list, 2 do
@@ -86,23 +101,31 @@ local function count(pairs_list, window)
       sum = sum + pairs_list[at + 1]
       kept[#kept + 1] = pairs_list[at]
       kept[#kept + 1] = pairs_list[at + 1]
-      if pairs_list[at] < next_free[window] then next_free[window] = pairs_list[at] end
+      if window and pairs_list[at] < next_free[window] then next_free[window] = pairs_list[at] end
     end
   end
   return sum, kept
 end
+local slots_ended
+slots_ended, ended = count(ended)
+state.e = ended
 for id, entry in pairs(state.i) do
-  if entry.l > 0 and entry.x <= now then
-    -- Expired without a report: its units count as used at the end of the lease.
-    unreported.s[#unreported.s + 1] = entry.x + 1000
-    unreported.s[#unreported.s + 1] = entry.l
-    unreported.m[#unreported.m + 1] = entry.x + 60000
-    unreported.m[#unreported.m + 1] = entry.l
-    if day_of(entry.x) == day then unreported.dn = unreported.dn + entry.l end
-    if month_of(entry.x) == month then unreported.on = unreported.on + entry.l end
-    entry.l = 0
+  if id ~= instance then
+    if entry.l > 0 and entry.x <= now then
+      -- Expired without a report: its units count as used at the end of the lease.
+      unreported.s[#unreported.s + 1] = entry.x + 1000
+      unreported.s[#unreported.s + 1] = entry.l
+      unreported.m[#unreported.m + 1] = entry.x + 60000
+      unreported.m[#unreported.m + 1] = entry.l
+      if day_of(entry.x) == day then unreported.dn = unreported.dn + entry.l end
+      if month_of(entry.x) == month then unreported.on = unreported.on + entry.l end
+      entry.l = 0
+    end
+    if entry.y <= now then entry.b = 0 end
+    if (entry.wt or 0) <= now then entry.w = 0 end
+    if entry.b > 0 or entry.w > 0 then sharing = sharing + 1 end
+    slots_elsewhere = slots_elsewhere + entry.b
   end
-  if entry.y <= now then entry.b = 0 end
   local in_second, in_minute
   in_second, entry.s = count(entry.s, 1)
   in_minute, entry.m = count(entry.m, 2)
@@ -112,11 +135,10 @@ for id, entry in pairs(state.i) do
   leased = leased + entry.l
   if id == instance then
     own_used = { in_second, in_minute, in_day, in_month }
-  else
-    in_flight_elsewhere = in_flight_elsewhere + entry.b
-    if now - entry.v > 120000 and in_month == 0 then state.i[id] = nil end
+  elseif now - entry.v > 120000 and in_month == 0 and entry.b == 0 then
+    state.i[id] = nil
   end
-  if now - entry.v < 2 * lease_ms then live_instances = live_instances + 1 end
+  if entry.l > 0 or now - entry.v < 2 * lease_ms then live_instances = live_instances + 1 end
 end
 local in_second, in_minute
 in_second, unreported.s = count(unreported.s, 1)
@@ -127,22 +149,26 @@ used[3], used[4] = used[3] + unreported.dn, used[4] + unreported.on
 local elsewhere = {}
 for window = 1, 4 do elsewhere[window] = used[window] - own_used[window] end
 
--- Grant, or deny with the reason.
+-- Grant units, or deny with the reason.
 if limits[3] > 0 or limits[4] > 0 then state.ld, state.lm = limits[3], limits[4] end
-local granted, kind, wait, exhausted = 0, '', 0, 0
+local granted, kind, wait, exhausted, idle_elsewhere = 0, '', 0, 0, false
+local half_left = true
 local has_calendar_limit = limits[3] > 0 or limits[4] > 0
-if not may_grant_to(instance) or (record.held > real and has_calendar_limit) then
-  if wanted > 0 or in_flight_wanted > report.inFlight then kind, wait = 'closed', 50 end
-elseif wanted > 0 then
+local admitted = may_grant_to(instance)
+if not admitted or (record.held > real and has_calendar_limit) then
+  if wanted > 0 or slots_needed > report.slots then kind, wait = 'closed', 50 end
+else
   local left_in_all, tightest = math.huge, 0
   for window = 4, 1, -1 do
     if limits[window] > 0 then
       local left = limits[window] - used[window] - leased
       if left <= 0 and exhausted == 0 then exhausted = window end
       if left < left_in_all then left_in_all, tightest = left, window end
+      if (left - wanted) * 2 < limits[window] then half_left = false end
     end
   end
-  if exhausted == 0 then
+  if wanted == 0 then exhausted = 0 end
+  if wanted > 0 and exhausted == 0 then
     -- Leases shrink with the units left, so that the last units are not held idle by one instance.
     local max_units = live_instances > 1 and math.max(1, math.floor(left_in_all / (2 * live_instances))) or left_in_all
     granted = math.min(wanted, max_units)
@@ -155,24 +181,58 @@ elseif wanted > 0 then
     wait = exhausted < 3 and next_free[exhausted] - now or DAY - now % DAY
     -- The rest is leased and not used: it may be returned at any time.
     if used[exhausted] < limits[exhausted] and wait > 20 then wait = 20 end
+    idle_elsewhere = granted == 0 and leased > own.l
     -- Units become free one by one; waiting for several costs less than one per cent of the window.
     if exhausted == 1 then wait = math.max(wait, 6) elseif exhausted == 2 then wait = math.max(wait, 100) end
     used[exhausted] = granted > 0 and limits[exhausted] or used[exhausted]
   end
 end
-local in_flight = 0
-own.b, own.y = report.inFlightShare, now + lease_ms + tonumber(ARGV[10])
+-- Far from the limits a lease is longer. Its end never moves back: the response may be lost.
+if half_left then lease_ms = lease_ms * ${LONG_LEASE} end
+own.x = math.max(own.l > 0 and own.x or 0, now + lease_ms)
+
+-- Grant slots. With none to spare each instance gets an equal part; what others lack is taken from those with more.
+local slots, keep, burst_denied = report.slots, -1, false
+own.y = math.max(own.b > 0 and own.y or 0, now + lease_ms + max_call_ms)
 if limits[5] > 0 then
-  local free_slots = may_grant_to(instance) and math.max(0, limits[5] - in_flight_elsewhere) or 0
-  in_flight = math.max(report.inFlight, math.min(in_flight_wanted, free_slots))
-  own.b = in_flight
+  local equal = math.max(1, math.floor(limits[5] / sharing))
+  local lacked, owed = 0, 0
+  for id, entry in pairs(state.i) do
+    if id ~= instance and (entry.w or 0) > 0 then
+      lacked = lacked + entry.w
+      owed = owed + math.min(entry.w, math.max(0, equal - entry.b))
+    end
+  end
+  local closed = not admitted or (record.slots or 0) > real
+  local free = closed and 0 or math.max(0, limits[5] - slots_elsewhere - slots_ended - slots)
+  local target = math.max(slots_needed, sharing == 1 and slots_wanted or math.min(slots_wanted, equal))
+  if lacked > 0 then target = slots_needed end
+  local reachable = slots + free
+  if target > equal then reachable = math.max(math.min(reachable, equal), reachable - owed) end
+  slots = math.max(slots, math.min(target, reachable))
+  if slots > report.slots or not own.h then own.h = now end
+  if slots < slots_needed then
+    own.w, own.wt = slots_needed - slots, now + WAITING_MS
+    burst_denied = slots == report.slots
+    if burst_denied and kind == '' then wait = slots >= equal and 50 or 20 end
+    if slots_elsewhere > 0 then idle_elsewhere = true end
+  end
+  if lacked > 0 then
+    -- With fewer slots than instances one of them has to give up its last slot, but not at every call.
+    local floor = limits[5] < sharing and now - own.h < HOLD_MS and slots or math.floor(limits[5] / sharing)
+    keep = math.max(math.min(slots, floor), slots - owed)
+  end
+  own.b = slots
 end
-redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', used[4] > 0 and 2764800000 or 300000)
-local burst_denied = kind == '' and wanted == 0 and limits[5] > 0
-  and in_flight_wanted > report.inFlight and in_flight <= report.inFlight
-return { 'ok', granted, lease_ms, DAY - now % DAY, now, state.g, in_flight, burst_denied and 'burst' or kind,
-  exhausted > 0 and used[exhausted] or (burst_denied and in_flight_elsewhere + in_flight or 0),
+if idle_elsewhere and now - (state.p or 0) >= RECALL_MS then
+  state.p = now
+  redis.call('PUBLISH', ARGV[13], cjson.encode({ n = ARGV[9], g = 0, by = instance }))
+end
+redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', used[4] > 0 and 2764800000 or 300000 + max_call_ms)
+if burst_denied and kind == '' then kind = 'burst' end
+return { 'ok', granted, lease_ms, DAY - now % DAY, now, state.g, slots, kind,
+  exhausted > 0 and used[exhausted] or (burst_denied and slots_elsewhere + slots_ended + slots or 0),
   exhausted > 0 and limits[exhausted] or limits[5], wait,
-  elsewhere[1], elsewhere[2], elsewhere[3], elsewhere[4] }
+  elsewhere[1], elsewhere[2], elsewhere[3], elsewhere[4], keep }
 `,
 }

@@ -15,6 +15,8 @@ import { beginReport, type LeaseReport } from './report.ts'
 
 /** A lease ends here this much before it ends in Redis. */
 const EARLY_MS = 200
+/** Slots requested at least, so that a few calls at once do not wait one after another. */
+const MIN_SLOTS = 4
 /** After a response this recent, Redis must still hold the consumer. */
 const KNOWN_MS = 100_000
 const NAMES_KEPT = 4_096
@@ -38,6 +40,17 @@ export interface LeaseOptions {
   readonly onReset: (name: string) => void
 }
 
+/** Contents of a request; nothing: it only reports. */
+export interface Ask {
+  readonly units?: number
+  /** Calls that wait for a slot. */
+  readonly calls?: number
+  /** Returns unspent units, and all slots unless `slots` is given. */
+  readonly surrender?: boolean
+  /** Returns slots beyond this number, as the calls in them end. */
+  readonly slots?: number
+}
+
 export class Leases {
   readonly #options: LeaseOptions
   readonly #lease: RunScript
@@ -53,12 +66,9 @@ export class Leases {
 
   /**
    * Sends one request and stores the result in the table and in `lease`. Never rejects.
-   * @param want units; 0 only reports
-   * @param more calls in flight wanted beyond the present ones
-   * @param surrender returns unspent units
    * @returns false when no lease could be requested: another thread was requesting one, or Redis did not respond
    */
-  async ask(lease: ConsumerLease, want: number, more: number, surrender = false): Promise<boolean> {
+  async ask(lease: ConsumerLease, { units = 0, calls = 0, surrender = false, slots }: Ask): Promise<boolean> {
     const { quota, keys, membership, instance, leaseMs, maxCallMs } = this.#options
     const { kernel } = quota.table
     const bucket = keys.bucketOf(lease.name)
@@ -68,6 +78,10 @@ export class Leases {
       quota.table.writeKey(lease.key)
       quota.table.patiently(() => kernel.quotaSurrender(HASHED, 0), BUSY)
     }
+    // before the report: slots that it no longer contains may be granted to others at once
+    const lapsed = sentMs >= lease.deadlineMs
+    const share = lapsed ? 0 : Math.min(lease.share, slots ?? (surrender ? 0 : lease.share))
+    this.shrink(lease, share)
     const known = sentMs - lease.respondedMs < KNOWN_MS
     const report = beginReport(
       quota,
@@ -76,9 +90,18 @@ export class Leases {
       this.#generations.get(lease.name) ?? 0,
       known,
     )
-    if (report === undefined) return false
-    lease.asked = 0
-    lease.leasedMs = sentMs
+    if (report === undefined) {
+      // without a slot in the table there is no share
+      if (quota.statisticsOf(lease.name) === undefined) lease.share = lease.slots = 0
+      return false
+    }
+    lease.unreported = 0
+    lease.requestedMs = sentMs
+    lease.lacking = 0
+    if (units > 0 || surrender) {
+      lease.asked = 0
+      lease.leasedMs = sentMs
+    }
     try {
       const reply = await this.#lease(
         keys.consumer(lease.name),
@@ -88,13 +111,15 @@ export class Leases {
         this.#options.nextSequence(),
         epoch,
         JSON.stringify(report),
-        want,
+        units,
         leaseMs,
         JSON.stringify(limitsOf(lease)),
-        report.inFlight + more,
+        report.inFlight + calls,
         lease.name,
         maxCallMs,
         NAMES_KEPT,
+        calls > 0 ? Math.max(share, 2 * (report.inFlight + calls), MIN_SLOTS) : report.slots,
+        keys.channel,
       )
       if (reply[0] === 'ok') {
         this.#take(lease, report, reply, sentMs)
@@ -116,9 +141,8 @@ export class Leases {
 
   #take(lease: ConsumerLease, report: LeaseReport, reply: RedisReply, sentMs: number): void {
     const { quota, membership } = this.#options
-    const { table } = quota
     const numbers = reply.map(Number)
-    const [, granted = 0, leaseMs = 0, midnightMs = 0, nowMs = 0, generation = 0, share = 0] = numbers
+    const [, granted = 0, leaseMs = 0, midnightMs = 0, nowMs = 0, generation = 0, slots = 0] = numbers
     membership.responded(nowMs)
     this.reset(lease.name, generation)
     const calendar = clamp(lease.limits.perDay) > 0 || clamp(lease.limits.perMonth) > 0
@@ -127,7 +151,12 @@ export class Leases {
     lease.respondedMs = now
     lease.granted = granted
     lease.others = numbers.slice(11, 15)
-    lease.deadlineMs = report.held + granted > 0 ? expiresMs : 0
+    lease.lengthMs = leaseMs
+    lease.keep = numbers[15] ?? -1
+    lease.slots = slots
+    // more than reported was granted; what was in flight beyond the share returns as the calls end
+    if (slots > report.slots) this.#setShare(lease, slots)
+    lease.deadlineMs = report.held + granted + lease.share > 0 ? expiresMs : 0
     const kind = String(reply[7])
     // A response from before a reset does not apply after it.
     const outdated = generation < (this.#generations.get(lease.name) ?? 0)
@@ -138,14 +167,21 @@ export class Leases {
             kind: kind as LimitKind | 'closed',
             used: numbers[8]!,
             limit: numbers[9]!,
-            untilMs: now + Math.max(numbers[10]!, kind === 'burst' ? 20 : 1),
+            untilMs: now + Math.max(numbers[10]!, 1),
           }
-    if (clamp(lease.limits.burst) > 0) {
-      lease.share = share
-      table.writeKey(lease.key)
-      table.patiently(() => table.kernel.quotaShare(HASHED, share), BUSY)
-    }
     this.#credit(lease, granted, expiresMs)
+  }
+
+  /** Stops using slots beyond `share`; the next report returns them as the calls in them end. */
+  shrink(lease: ConsumerLease, share: number): void {
+    if (share < lease.share) this.#setShare(lease, share)
+  }
+
+  #setShare(lease: ConsumerLease, share: number): void {
+    const { table } = this.#options.quota
+    lease.share = share
+    table.writeKey(lease.key)
+    table.patiently(() => table.kernel.quotaShare(HASHED, share), BUSY)
   }
 
   /** Records the leased units in the journal before they can be spent: after a crash this instance must not report less use. */
@@ -156,7 +192,7 @@ export class Leases {
     table.writeKey(lease.key)
     const reserve = () =>
       table.kernel.quotaReserve(HASHED, 0, granted, 1, quota.monotonicMs(), quota.unixMs())
-    if (table.patiently(reserve, BUSY) !== 1) return this.#end(lease, 0, 0, -1)
+    if (table.patiently(reserve, BUSY) !== 1) return this.#end(lease, 0, 0, expiresMs)
     const day = table.out[READ_DAY / 4]!
     try {
       journal?.reserved(lease.name, granted, clamp(lease.limits.perSecond), clamp(lease.limits.perMinute))

@@ -9,7 +9,9 @@ import { PRELUDE } from './lua-prelude.ts'
 /**
  * KEYS: 1 epoch record. ARGV: 1 instance, 2 epoch it knows ('' for none), 3 epoch to which it has reported all counts,
  * 4 version of the member list it knows, 5 '1' when it has counts from before, 6 members it knows (JSON), 7 window ms,
- * 8 lease ms, 9 ms to wait for an absent member's calendar counts, 10 ms by which tests have moved the caller's clock.
+ * 8 longest lease ms, 9 ms to wait for an absent member's calendar counts, 10 ms by which tests have moved the caller's
+ * clock, 11 ms for which calls of the process before the caller may still run, 12 longest call ms, 13 '1' when a Redis
+ * without data may have lost them although no instance knows of any.
  * Response: epoch, state, version of the member list, '1' when the caller may be granted units, now, members (JSON),
  * resets (JSON), ms by which tests have moved the clock.
  *
@@ -24,13 +26,16 @@ export const BEAT: Script = {
 local instance, known_epoch, reported_epoch = ARGV[1], ARGV[2], ARGV[3]
 local known_version, has_history = tonumber(ARGV[4]), ARGV[5] == '1'
 local window, lease_ms, absent_ms = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local calls_ms, max_call_ms = tonumber(ARGV[11]), tonumber(ARGV[12])
 local LIVE, UNSURE = 3000, 1500
 local packed = redis.call('GET', KEYS[1])
 local record = packed and cjson.decode(packed)
 if not record or record.run ~= run then
   local previous = record
   record = { id = run .. '-' .. time[1] .. '-' .. time[2], run = run, since = now, ver = 0, members = {}, resets = {},
-    held = 0, fresh = true, state = 'unsure' }
+    held = 0, fresh = true, state = 'unsure', lost = ARGV[13] == '1' }
+  -- Someone emptied this server; what it held then is not known.
+  if string.match(redis.call('INFO', 'commandstats'), 'cmdstat_flush') then record.lost = true end
   if previous then
     record.state = 'recovering'
     record.resets = previous.resets
@@ -46,6 +51,8 @@ if record.state ~= 'open' then
     if not record.members[id] then record.members[id] = { seen = 0, joined = 0, acked = 0, expected = true } end
   end
 end
+-- What the ended process held is not known any more: no slots until its calls have ended.
+if record.state ~= 'open' and calls_ms > 0 then record.slots = math.max(record.slots or 0, now + calls_ms) end
 local own = record.members[instance]
 if not own or (own.seen == 0 and not own.expected) then
   record.ver = record.ver + 1
@@ -64,12 +71,13 @@ if not own.ok then
 end
 local missing = false
 for _, member in pairs(record.members) do if not member.done then missing = true end end
-if record.state == 'unsure' and now - record.since >= UNSURE then record.state = 'open' end
+local past_ms = lease_ms + math.max(window, max_call_ms)
+if record.state == 'unsure' and now - record.since >= (record.lost and past_ms or UNSURE) then record.state = 'open' end
 if record.state == 'recovering' then
   record.fresh = false
   if not missing then
     record.state = 'open'
-  elseif now - record.since >= window + lease_ms then
+  elseif now - record.since >= past_ms then
     record.state = 'open'
     record.held = now + absent_ms
   end

@@ -19,7 +19,13 @@ export interface MembershipOptions {
   readonly connection: QuotaConnection
   readonly keys: Keys
   readonly instance: string
+  /** Of the longest lease. */
   readonly leaseMs: number
+  readonly maxCallMs: number
+  /** Calls of the process before this one may be running until then: ms of `monotonicMs`. */
+  readonly earlierCallsUntilMs: number
+  /** A Redis without data may have lost them although no instance knows of any: its leases and windows are waited for. */
+  readonly distrustEmpty: boolean
   /** Counts of an earlier process were restored: a Redis without any has lost data. */
   readonly history: boolean
   readonly monotonicMs: () => number
@@ -123,7 +129,8 @@ export class Membership {
 
   async #beat(number: number): Promise<void> {
     const bucket = this.#buckets[number]!
-    const { keys, instance, history, leaseMs, clock } = this.#options
+    const { keys, instance, history, leaseMs, clock, maxCallMs, earlierCallsUntilMs, distrustEmpty } =
+      this.#options
     try {
       const reply = await this.#script(
         keys.epoch(number),
@@ -137,6 +144,9 @@ export class Membership {
         leaseMs,
         ABSENT_MS,
         clock.skewMs,
+        Math.max(0, Math.ceil(earlierCallsUntilMs - this.#options.monotonicMs())),
+        maxCallMs,
+        distrustEmpty ? 1 : 0,
       )
       const movedMs = Number(reply[7])
       if (movedMs > clock.skewMs) clock.advance(movedMs - clock.skewMs)

@@ -18,6 +18,7 @@ import { instanceIn } from './instance.ts'
 import { keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
 import { Leases } from './leases.ts'
+import { LONG_LEASE } from './leases-lua.ts'
 import { Membership } from './membership.ts'
 import { createResets, type Reset } from './resets.ts'
 import { serveThread } from './serve-thread.ts'
@@ -36,6 +37,8 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
   readonly leaseMs?: number
   /** Longest call in ms; calls in flight of a disconnected instance count for this time. Default 60,000. */
   readonly maxCallMs?: number
+  /** A Redis without data is not taken for a new one: nothing is granted until all leases and windows of before have ended. */
+  readonly distrustEmpty?: boolean
   /** Called when Redis becomes available or unavailable. It is unavailable at first. */
   readonly onStore?: (up: boolean) => void
 }
@@ -43,6 +46,8 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
 export interface RedisQuota extends Quota {
   /** Resolves when every live instance knows this one, or after 5 s: until then calls with limits are refused. */
   readonly ready: Promise<void>
+  /** Damaged files of the journal. */
+  readonly damage: readonly string[]
   /** For the other threads of the process: post it with one end of a channel, and call `joinRedisQuota` there. */
   readonly share: SharedQuota
   /** Serves the thread at the other end of the channel. */
@@ -72,8 +77,12 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     connection,
     keys,
     instance,
-    leaseMs,
-    history: (restored?.consumers ?? 0) > 0,
+    leaseMs: leaseMs * LONG_LEASE,
+    maxCallMs,
+    // without a directory the instance has another id, which the others wait for
+    earlierCallsUntilMs: incarnation > 1 ? quota.monotonicMs() + leaseMs * LONG_LEASE + maxCallMs : 0,
+    distrustEmpty: options.distrustEmpty ?? false,
+    history: (restored?.consumers ?? 0) > 0 || (restored?.damage ?? []).length > 0,
     monotonicMs: quota.monotonicMs,
     clock: quota.table,
     reportAll: (bucket): Promise<boolean> => reserver.reportAll(namesIn(bucket)),
@@ -106,8 +115,10 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   /** Called several times for a reset: by the channel, and by every heartbeat of the next minute. */
-  function onReset({ n: name, g: generation }: Reset): void {
-    if (name === '') {
+  function onReset({ n: name, g: generation, by }: Reset): void {
+    if (by !== undefined) {
+      if (by !== instance) reserver.recall(name)
+    } else if (name === '') {
       if (generation <= cleared) return
       cleared = generation
       notices.notifyAll()
@@ -138,6 +149,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
 
   return {
     ready: untilReady(),
+    damage: restored?.damage ?? [],
     share,
     serve(port) {
       const line = new PortLine(port)
@@ -187,7 +199,8 @@ function openParts(options: RedisQuotaOptions): JournalParts {
   let parts: JournalParts | undefined
   // every name is listed: after a loss of data all consumers have to be reported
   const sizes = { ...others, listed: options.consumers ?? 131_072, ...storeClocks(() => parts?.quota.table) }
-  if (dir !== undefined) parts = openJournal({ ...sizes, dir })
+  // Redis has the counts that a damaged journal lost
+  if (dir !== undefined) parts = openJournal({ ...sizes, dir, assume: false })
   else {
     const region = createQuotaRegion(sizes, options.kernel)
     parts = { quota: new TableQuota(region, sizes), share: shareOf(region), close: () => {} }

@@ -32,8 +32,8 @@ export interface LeaseReport {
   /** Resets that this instance knows of. */
   readonly generation: number
   readonly inFlight: number
-  /** Calls that may be in flight here. */
-  readonly inFlightShare: number
+  /** Calls in flight here at most, until a response raises the share: those in flight, and the share. */
+  readonly slots: number
   /** 1: Redis responded for this consumer shortly before. */
   readonly known: 0 | 1
 }
@@ -55,14 +55,15 @@ export function beginReport(
   table.writeKey(key)
   if (table.patiently(() => kernel.quotaBegin(HASHED, 0, quota.monotonicMs(), nowMs), BUSY) !== 1)
     return undefined
+  const inFlight = out[READ_IN_FLIGHT / 4]!
   const counts = {
     held: out[READ_TOKENS / 4]!,
     day: out[READ_DAY / 4]!,
     dayCount: out[READ_DAY_COUNT / 4]!,
     month: out[READ_MONTH / 4]!,
     monthCount: out[READ_MONTH_COUNT / 4]!,
-    inFlight: out[READ_IN_FLIGHT / 4]!,
-    inFlightShare: out[READ_SHARE / 4]!,
+    inFlight,
+    slots: Math.max(inFlight, out[READ_SHARE / 4]!),
   }
   table.writeKey(key)
   const slot = kernel.quotaFind(HASHED)

@@ -3,10 +3,14 @@ import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
 
-/** A reset of the consumer `n`, its generation `g`; without a name, the order to clear caches, with its number. */
+/**
+ * A reset of the consumer `n`, its generation `g`; without a name, the order to clear caches, with its number. With `by`, a
+ * recall instead (`g` is 0, which versions without recalls ignore): that instance lacks units or slots that others hold idle.
+ */
 export interface Reset {
   readonly n: string
   readonly g: number
+  readonly by?: string
 }
 
 /**

@@ -65,7 +65,8 @@ export class ThreadReserver implements Reserver {
     const nowMs = this.#quota.monotonicMs()
     const known = this.#knownOf(request, lacking === 'tool', nowMs)
     const { denial } = known
-    if (denial !== undefined && nowMs < denial.untilMs) {
+    const applies = denial !== undefined && (denial.kind !== 'burst' || lacking === 'burst')
+    if (applies && nowMs < denial.untilMs) {
       known.refused++
       this.#reportOnce(known, denial)
       return refusalOf(denial, request, nowMs, this.#quota.unixMs())

@@ -1,7 +1,7 @@
 /** Requests leases of tools' token buckets from Redis and credits them to the table. Redis holds the level of a bucket; this process, only its leased tokens. */
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
-import { clamp, perHour, type TableQuota } from '../memory/table-quota.ts'
+import { clamp, type Lacking, perHour, type TableQuota } from '../memory/table-quota.ts'
 import type { QuotaConnection, RunScript } from './connection.ts'
 import type { Denial } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
@@ -41,6 +41,10 @@ export class ToolLease {
     this.rate = rate
     this.leasedMs = nowMs
     this.lastCallMs = nowMs
+  }
+
+  denialFor(_lacking: Lacking, nowMs: number): Denial | undefined {
+    return this.denial !== undefined && nowMs < this.denial.untilMs ? this.denial : undefined
   }
 }
 

@@ -15,6 +15,7 @@ import { crashed, newDirectory } from './journal-directory.ts'
 
 const SMALL = { consumers: 64, toolBuckets: 1, listed: 64 }
 const limits = { perDay: 1_000_000 }
+const HEADER_BYTES = 20
 
 function notesOf(dir: string): string[] {
   return readdirSync(dir)
@@ -33,7 +34,8 @@ function take(quota: ReturnType<typeof openJournalQuota>, key: string, calls: nu
 describe('damage', () => {
   test('a last note torn at any byte costs that note alone', async () => {
     const dir = newDirectory()
-    const quota = openJournalQuota({ dir, ...SMALL })
+    // what was not on the disk yet may be torn by a power failure
+    const quota = openJournalQuota({ dir, ...SMALL, syncMs: 60_000 })
     take(quota, 'a', 1)
     const [path] = notesOf(dir)
     const one = statSync(path!).size
@@ -62,7 +64,7 @@ describe('damage', () => {
     for (let i = 0; i < 60; i++) {
       const copy = crashed(dir)
       const bytes = Buffer.from(whole)
-      bytes[(i * 7919) % bytes.length]! ^= 1 << (i % 8)
+      bytes[HEADER_BYTES + ((i * 7919) % (bytes.length - HEADER_BYTES))]! ^= 1 << (i % 8)
       writeFileSync(notesOf(copy)[0]!, bytes)
       const again = openJournalQuota({ dir: copy, ...SMALL })
       found += again.restored.consumers
@@ -72,6 +74,78 @@ describe('damage', () => {
     }
     expect(found).toBe(60 * 39)
     await quota.close()
+  })
+
+  const wrecks: [string, (bytes: Buffer) => Buffer][] = [
+    ['emptied', () => Buffer.alloc(0)],
+    [
+      'truncated between two notes',
+      bytes => bytes.subarray(0, (bytes.length - HEADER_BYTES) / 2 + HEADER_BYTES),
+    ],
+    ['truncated in a note', bytes => bytes.subarray(0, bytes.length - 5)],
+    ['garbage', bytes => Buffer.alloc(bytes.length, 'x')],
+    [
+      'with a bit of the header flipped',
+      bytes => Buffer.from(bytes.map((byte, i) => (i === 9 ? byte ^ 4 : byte))),
+    ],
+  ]
+  test.each(wrecks)(
+    'a segment that is %s: limits count as used, also after another start, until a reset',
+    async (_, wreck) => {
+      const dir = newDirectory()
+      const plan = { perDay: 1_000, perMonth: 5_000, perMinute: 100 }
+      const quota = openJournalQuota({ dir, ...SMALL })
+      const granted = (of: typeof quota, key: string) => {
+        const response = of.take({ key, limits: plan, nowMs: Date.now() })
+        return response.granted || response.kind
+      }
+      expect(granted(quota, 'aa')).toBe(true)
+      expect(granted(quota, 'bb')).toBe(true)
+      await quota.close()
+      const [path] = notesOf(dir)
+      writeFileSync(path!, wreck(readFileSync(path!)))
+      for (let start = 0; start < 2; start++) {
+        const again = openJournalQuota({ dir, ...SMALL })
+        expect(again.assumption?.reason).toContain(path)
+        expect(granted(again, 'aa')).toBe('month')
+        expect(granted(again, 'bb')).toBe('month')
+        expect(granted(again, `new-${start}`)).toBe('month')
+        await again.close()
+      }
+      const last = openJournalQuota({ dir, ...SMALL })
+      expect(last.reset('aa')).toBe(true)
+      expect(granted(last, 'aa')).not.toBe('month')
+      expect(granted(last, 'bb')).toBe('month')
+      await last.close()
+    },
+  )
+
+  test('a consumer whose counts were written after the damage keeps them', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    take(quota, 'a', 1)
+    take(quota, 'b', 1)
+    await quota.close()
+    const [path] = notesOf(dir)
+    const bytes = readFileSync(path!)
+    bytes[HEADER_BYTES + 40]! ^= 1
+    writeFileSync(path!, bytes)
+    const again = openJournalQuota({ dir, ...SMALL })
+    expect(again.statisticsOf('a')).toBeUndefined()
+    expect(again.take({ key: 'a', limits, nowMs: Date.now() })).toMatchObject({ granted: false, kind: 'day' })
+    expect(again.statisticsOf('b')).toMatchObject({ dailyCount: 1 })
+    await again.close()
+  })
+
+  test('a seed with a flipped bit is an error that names the file', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    take(quota, 'a', 1)
+    await quota.close()
+    const seed = readFileSync(join(dir, 'seed'))
+    seed[3]! ^= 16
+    writeFileSync(join(dir, 'seed'), seed)
+    expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(/seed is damaged/)
   })
 
   test('a damaged seed is an error that names the fix; it is not replaced', async () => {

@@ -41,7 +41,9 @@ function takeMany(quota: Opened, key: string, limits: object, nowMs: number, cal
 
 /** Units that the last note leaves reserved and not spent. */
 function pendingIn(dir: string): number {
-  return [...readSegments(listSegments(dir), { notes: 0, skippedBytes: 0 })].at(-1)!.pending
+  return [...readSegments(listSegments(dir), { notes: 0, skippedBytes: 0, damage: [], trustedFrom: 0 })].at(
+    -1,
+  )!.pending
 }
 
 describe('after an orderly end', () => {

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import {
   HASHED,
   READ_DAY,
+  RESERVING_BURST,
   RESERVING_CONSUMERS,
+  TAKE_BURST_UNRESERVED,
   TAKE_GRANTED,
   TAKE_UNRESERVED,
 } from '../../../../src/data-plane/quota/memory/abi.ts'
@@ -48,4 +50,20 @@ describe('a lease', () => {
     const statuses = [1, 2, 3].map(() => take('a', 4000, NOON, LIMITS))
     expect(statuses).toEqual([TAKE_GRANTED, TAKE_GRANTED, TAKE_UNRESERVED])
   })
+})
+
+test('slots of calls in flight are not taken after the lease that they came with', () => {
+  const { table, kernel, out, take } = smallTable()
+  table.reserve(RESERVING_BURST)
+  const key = table.key('a')
+  const burst = { burst: 4 }
+  expect(take('a', 1000, NOON, burst)).toBe(TAKE_BURST_UNRESERVED)
+  table.writeKey(key)
+  expect(kernel.quotaShare(HASHED, 2)).toBe(1)
+  table.writeKey(key)
+  expect(kernel.quotaBegin(HASHED, 0, 1000, NOON)).toBe(1)
+  table.writeKey(key)
+  expect(kernel.quotaCredit(HASHED, 0, 1, 0, out[READ_DAY / 4]!, 3200)).toBe(1)
+  expect(take('a', 3199, NOON, burst)).toBe(TAKE_GRANTED)
+  expect(take('a', 3200, NOON, burst)).toBe(TAKE_BURST_UNRESERVED)
 })

@@ -1,0 +1,81 @@
+/**
+ * After damage to the journal, limits count as used for consumers whose counts could not be read. The file `assumed` keeps
+ * this over restarts until the month ends. It reads no journal.
+ */
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { PlanLimits } from '../../../model/plan.ts'
+import { BUSY, HASHED } from '../memory/abi.ts'
+import type { HashedKey } from '../memory/table.ts'
+import { clamp, type TableQuota } from '../memory/table-quota.ts'
+
+const FILE = 'assumed'
+const DAY_MS = 86_400_000
+const MINUTE_MS = 61_000
+
+export interface Assumption {
+  /** Unix ms at which the damage was found. */
+  readonly sinceMs: number
+  /** For operators: the damaged files, and the fix. */
+  readonly reason: string
+}
+
+/** @param damage found at this start, one entry per file */
+export function assumptionIn(dir: string, damage: readonly string[], nowMs: number): Assumption | undefined {
+  const path = join(dir, FILE)
+  const before = readAssumption(path, nowMs)
+  if (damage.length > 0) {
+    const assumption = { sinceMs: nowMs, reason: reasonOf(damage, dir) }
+    writeFileSync(`${path}.new`, JSON.stringify(assumption), { mode: 0o600, flush: true })
+    renameSync(`${path}.new`, path)
+    return assumption
+  }
+  if (before !== undefined && monthOf(before.sinceMs) === monthOf(nowMs)) return before
+  rmSync(path, { force: true })
+  return undefined
+}
+
+function readAssumption(path: string, nowMs: number): Assumption | undefined {
+  if (!existsSync(path)) return undefined
+  try {
+    const { sinceMs, reason } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Assumption>
+    if (typeof sinceMs === 'number' && Number.isFinite(sinceMs) && typeof reason === 'string')
+      return { sinceMs, reason }
+  } catch {
+    // as damaged as any other content
+  }
+  return { sinceMs: nowMs, reason: reasonOf([`${path}: the file is not readable`], join(path, '..')) }
+}
+
+function reasonOf(damage: readonly string[], dir: string): string {
+  return `the quota journal is damaged (${damage.join('; ')}): until the day or month ends, its limits count as used for consumers whose counts could not be read. Reset them through POST /admin/quotas/{consumer_id}/reset, or remove ${join(dir, FILE)} while the gateway is stopped to grant new consumers their limits`
+}
+
+/** Counts the limits as used that may have been used before the damage was found. */
+export function assumeUsed(
+  quota: TableQuota,
+  key: HashedKey,
+  limits: PlanLimits,
+  { sinceMs }: Assumption,
+): void {
+  const nowMs = quota.unixMs()
+  if (monthOf(sinceMs) !== monthOf(nowMs)) return
+  const today = Math.floor(sinceMs / DAY_MS) === Math.floor(nowMs / DAY_MS)
+  const { table } = quota
+  table.writeKey(key)
+  const assume = () =>
+    table.kernel.quotaAssume(
+      HASHED,
+      nowMs - sinceMs < MINUTE_MS ? clamp(limits.perMinute) : 0,
+      today ? clamp(limits.perDay) : 0,
+      clamp(limits.perMonth),
+      quota.monotonicMs(),
+      nowMs,
+    )
+  table.patiently(assume, BUSY)
+}
+
+function monthOf(ms: number): number {
+  const at = new Date(ms)
+  return at.getUTCFullYear() * 12 + at.getUTCMonth()
+}
