@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { parseDurationMs } from '../../src/model/duration.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
+import { swapPolicies } from './policy-swaps.ts'
 import { type ChaosResult, runChaos } from './run.ts'
 
 const HELP = `Usage: npm run chaos -- [options]
@@ -13,6 +14,9 @@ const HELP = `Usage: npm run chaos -- [options]
   --faults A,B       only these kinds; without it all: ${FAULT_KINDS.join(', ')}
   --gateways N       (3)
   --control-planes N (2)
+  --rate R           share of the usual pace, which is about 120 calls a second (1)
+  --policy-swaps N   instead of faults: N swaps of the policy of one gateway with two threads, under load
+  --busy N           with --policy-swaps, processes that only use processor time (0)
   --dir DIR          for the logs of the processes (a temporary directory, kept if something was found)
   --out FILE         the result as JSON
   --json             the result as JSON on standard output; progress is on standard error in any case
@@ -35,7 +39,11 @@ function optionsOf(args: readonly string[]) {
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
-  const integer = (name: 'seed' | 'gateways' | 'control-planes', min: number, max: number): number => {
+  const integer = (
+    name: 'seed' | 'gateways' | 'control-planes' | 'policy-swaps' | 'busy',
+    min: number,
+    max: number,
+  ): number => {
     const value = Number(values[name])
     if (!Number.isInteger(value) || value < min || value > max)
       throw new UsageError(`--${name} must be an integer from ${min} to ${max}.`)
@@ -44,6 +52,8 @@ function optionsOf(args: readonly string[]) {
   const minutes = Number(values.minutes)
   if (!(minutes > 0 && minutes <= MAX_MINUTES))
     throw new UsageError(`--minutes must be above 0 and at most ${MAX_MINUTES}.`)
+  const rate = Number(values.rate)
+  if (!(rate > 0 && rate <= 10)) throw new UsageError('--rate must be above 0 and at most 10.')
   const everyMs = parseDurationMs(values.every)
   if (everyMs === undefined || everyMs < 2_000)
     throw new UsageError('--every must be a duration of 2s or more.')
@@ -58,6 +68,9 @@ function optionsOf(args: readonly string[]) {
     forMs: minutes * 60_000,
     everyMs,
     kinds: kinds as readonly FaultKind[],
+    rate,
+    busy: integer('busy', 0, 64),
+    swaps: values['policy-swaps'] === undefined ? 0 : integer('policy-swaps', 1, 10_000),
   }
 }
 
@@ -71,6 +84,9 @@ function parse(args: readonly string[]) {
       faults: { type: 'string' },
       gateways: { type: 'string', default: '3' },
       'control-planes': { type: 'string', default: '2' },
+      rate: { type: 'string', default: '1' },
+      'policy-swaps': { type: 'string' },
+      busy: { type: 'string', default: '0' },
       dir: { type: 'string' },
       out: { type: 'string' },
       json: { type: 'boolean', default: false },
@@ -80,7 +96,7 @@ function parse(args: readonly string[]) {
 }
 
 function summary(result: ChaosResult): string {
-  const { availability, metering, webhooks } = result
+  const { availability, metering, propagation, webhooks } = result
   const lines = [
     `seed ${result.seed}: ${result.calls} calls, ${result.faults.length} faults`,
     `availability ${(100 * availability.share).toFixed(4)} % of ${availability.counted} calls; ${availability.exempt} needed a broken part`,
@@ -90,8 +106,10 @@ function summary(result: ChaosResult): string {
     ),
     `recovery, longest: ${JSON.stringify(availability.recoveryMs)} ms`,
     `highest counts at the backend: ${JSON.stringify(result.highest)}`,
+    ...Object.entries(result.refused).map(([message, times]) => `  refused ${times} times: ${message}`),
     `metering: ${metering.required} calls with a response, ${metering.events} events, ${metering.messages} messages`,
     `webhooks: ${webhooks.promised} acknowledged changes, ${webhooks.deliveries} deliveries, ${webhooks.received} requests`,
+    `propagation of ${propagation.changes} changes: p50 ${propagation.p50} ms, max ${propagation.max} ms`,
     ...result.lifetimes.map(
       life =>
         `  ${life.name.padEnd(10)} ${life.minutes} min, RSS ${life.rssMib.join(' → ')} MiB, descriptors ${life.descriptors.join(' → ')}` +
@@ -99,6 +117,7 @@ function summary(result: ChaosResult): string {
           ? ''
           : `; ${life.mibPerMinute} MiB and ${life.descriptorsPerMinute} descriptors a minute`),
     ),
+    `processes waited for a processor during ${Math.round(100 * result.cpuPressure)} % of the run`,
     ...(result.findings.length === 0
       ? ['nothing was found']
       : [
@@ -122,14 +141,23 @@ async function main(): Promise<number> {
     process.stdout.write(HELP)
     return 0
   }
-  const { seed, forMs, everyMs, gateways, controls, kinds, dir } = options
+  const { seed, forMs, everyMs, gateways, controls, kinds, rate, dir, swaps, busy } = options
+  if (swaps > 0) {
+    const result = await swapPolicies({ swaps, busy, workers: 2, progress: say })
+    print(options, result, JSON.stringify(result, undefined, 2))
+    return result.findings.length === 0 ? 0 : EXIT.found
+  }
   const result = await runChaos({
-    ...{ seed, forMs, everyMs, gateways, controls, kinds, progress: say },
+    ...{ seed, forMs, everyMs, gateways, controls, kinds, rate, progress: say },
     ...(dir === undefined ? {} : { dir }),
   })
-  if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(result, undefined, 2)}\n`)
-  process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${summary(result)}\n`)
+  print(options, result, summary(result))
   return result.findings.length === 0 ? 0 : EXIT.found
+}
+
+function print({ out, json }: { out?: string; json: boolean }, result: object, text: string): void {
+  if (out !== undefined) writeFileSync(out, `${JSON.stringify(result, undefined, 2)}\n`)
+  process.stdout.write(`${json ? JSON.stringify(result) : text}\n`)
 }
 
 try {

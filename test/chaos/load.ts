@@ -37,9 +37,11 @@ interface Prepared extends Sent {
 
 let calls = 0
 
-export function startLoad(system: System, accounts: Accounts, record: RunRecord): Load {
+/** @param rate share of the usual pace */
+export function startLoad(system: System, accounts: Accounts, record: RunRecord, rate: number): Load {
   const random = seeded(record.seed)
   const kinds = Object.entries(PACE).flatMap(([kind, pace]) => Array<Kind>(pace).fill(kind as Kind))
+  const revisions = new Revisions(record)
   const loops: Promise<unknown>[] = []
   const pending = new Set<Promise<unknown>>()
   let stopping = false
@@ -51,7 +53,7 @@ export function startLoad(system: System, accounts: Accounts, record: RunRecord)
       skipped++
       return
     }
-    const call = runCall(member, kind, prepare(kind, accounts, random), record)
+    const call = runCall(member, kind, prepare(kind, accounts, random), record, revisions)
     pending.add(call)
     call.finally(() => pending.delete(call))
   }
@@ -59,7 +61,7 @@ export function startLoad(system: System, accounts: Accounts, record: RunRecord)
   async function steady(): Promise<void> {
     const beganAt = performance.now()
     for (let sent = 0; !stopping; await sleep(TICK_MS)) {
-      const due = ((performance.now() - beganAt) / 1000) * kinds.length
+      const due = ((performance.now() - beganAt) / 1000) * kinds.length * rate
       for (; sent < due; sent++) dispatch(kinds[random.below(kinds.length)]!)
     }
   }
@@ -67,9 +69,11 @@ export function startLoad(system: System, accounts: Accounts, record: RunRecord)
   async function burst(consumer: string): Promise<void> {
     while (!stopping) {
       const member = upOf(system.gateways, random)
-      if (member !== undefined)
-        await runCall(member, 'burst', keyed(accounts, consumer, `limited/${BURST_CALL_MS}`, true), record)
-      await sleep(random.between(0, 2 * BURST_PAUSE_MS))
+      if (member !== undefined) {
+        const call = keyed(accounts, consumer, `limited/${BURST_CALL_MS}`, true)
+        await runCall(member, 'burst', call, record, revisions)
+      }
+      await sleep(random.between(0, (2 * BURST_PAUSE_MS) / rate))
     }
   }
 
@@ -91,9 +95,16 @@ export function upOf(members: readonly Member[], random: Random): Member | undef
   return up[random.below(up.length)]
 }
 
-async function runCall(member: Member, kind: Kind, call: Prepared, record: RunRecord): Promise<void> {
+async function runCall(
+  member: Member,
+  kind: Kind,
+  call: Prepared,
+  record: RunRecord,
+  revisions: Revisions,
+): Promise<void> {
   const { path, id, ok, ...sent } = call
   const startedAt = now()
+  const announced = revisions.of(member)
   const response = await send(`${member.url}${path}`, {
     ...sent,
     headers: { ...sent.headers, 'x-request-id': id },
@@ -107,9 +118,33 @@ async function runCall(member: Member, kind: Kind, call: Prepared, record: RunRe
     endedAt: now(),
     status: response.status,
     ok: good,
-    detail: good ? '' : response.text.slice(0, MAX_DETAIL),
+    detail: response.status === 200 ? '' : response.text.slice(0, MAX_DETAIL),
   })
+  revisions.check(member, response, announced)
   if (kind !== 'list' && isMetered(response)) record.metered.add(id)
+}
+
+/** The newest policy that a response of each gateway named: no call that began later is decided by an older one. */
+class Revisions {
+  readonly #newest = new Map<string, number>()
+  readonly #record: RunRecord
+
+  constructor(record: RunRecord) {
+    this.#record = record
+  }
+
+  of({ name }: Member): number {
+    return this.#newest.get(name) ?? 0
+  }
+
+  check({ name }: Member, { headers }: Got, announced: number): void {
+    const revision = Number(/^chaos-(\d+)$/.exec(String(headers['x-policy-revision']))?.[1] ?? 0)
+    if (revision > (this.#newest.get(name) ?? 0)) this.#newest.set(name, revision)
+    if (revision > 0 && revision < announced)
+      this.#record.violations.push(
+        `${name} decided by policy ${revision} a call that began after one was decided by ${announced}.`,
+      )
+  }
 }
 
 /** Calls of an authenticated caller are metered whatever their outcome; those refused before that are not. */

@@ -13,15 +13,17 @@ import {
   MINUTE_LIMIT,
 } from './accounts.ts'
 import { now } from './backend.ts'
+import { startChanges } from './changes.ts'
 import { type FaultKind, faultOf } from './faults.ts'
 import { type Load, startLoad } from './load.ts'
 import { type Availability, checkAvailability } from './oracles/availability.ts'
 import { checkBurst, checkMinutes } from './oracles/limits.ts'
 import { checkMetering, type MeteringFound } from './oracles/metering.ts'
-import { type LifetimeFigures, Resources } from './oracles/resources.ts'
+import { type LifetimeFigures, Pressure, Resources } from './oracles/resources.ts'
 import { checkWebhooks, type WebhooksFound } from './oracles/webhooks.ts'
 import { emptyRecord, type FaultRecord, type RunRecord } from './record.ts'
 import { type Planned, scheduleOf } from './schedule.ts'
+import { startSessions } from './sessions.ts'
 import { type Member, registerDown, type System, startMember, startSystem } from './system.ts'
 
 export interface ChaosOptions {
@@ -32,6 +34,8 @@ export interface ChaosOptions {
   readonly gateways: number
   readonly controls: number
   readonly kinds: readonly FaultKind[]
+  /** Share of the usual pace of calls; 1 is about 120 a second. */
+  readonly rate: number
   /** Gets the logs of the processes; a temporary directory, removed after a run without findings, when absent. */
   readonly dir?: string
   readonly progress?: (line: string) => void
@@ -46,9 +50,15 @@ export interface ChaosResult {
   readonly faults: readonly Pick<FaultRecord, 'kind' | 'fromAt' | 'untilAt'>[]
   readonly availability: Omit<Availability, 'findings'>
   readonly highest: Readonly<Record<string, number>>
+  /** Messages of refused calls at their limit, with how often. */
+  readonly refused: Readonly<Record<string, number>>
   readonly metering: Omit<MeteringFound, 'findings'>
   readonly webhooks: Omit<WebhooksFound, 'findings'>
   readonly lifetimes: readonly LifetimeFigures[]
+  /** Milliseconds from an acknowledged change until each gateway served it. */
+  readonly propagation: { readonly changes: number; readonly p50: number; readonly max: number }
+  /** Share of the time in which a process of the machine waited for a processor; times out of bounds say little when it is high. */
+  readonly cpuPressure: number
   /** Directory with the logs of the processes. */
   readonly dir: string
 }
@@ -69,19 +79,22 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const members = [...system.controls, ...system.gateways]
   const resources = new Resources(members)
   const watch = new Watch(members, record)
+  const pressure = new Pressure()
   try {
     const accounts = await createAccounts(system, hook.url)
-    const load = startLoad(system, accounts, record)
+    const load = startLoad(system, accounts, record, options.rate)
+    const others = [startChanges(system, accounts, record), startSessions(system, accounts, record)] as const
     await sleep(WARM_MS)
     await breakThings(system, record, options, () => progress(stateOf(record, load)))
     await sleep(QUIET_MS)
-    await load.stop()
+    await Promise.all([load, ...others].map(one => one.stop()))
+    record.violations.push(...(await others[0].check()))
     watch.stop()
     resources.stop()
     progress('the load has ended; the oracles read topic, receiver and logs')
     const webhooks = await checkWebhooks(record.promised, hook.received)
     const metering = await checkMetering(system, record)
-    const result = judge(system, record, { ...options, dir, load, webhooks, metering, resources })
+    const result = judge(system, record, { ...options, dir, load, webhooks, metering, resources, pressure })
     if (options.dir === undefined && result.findings.length === 0)
       rmSync(dir, { recursive: true, force: true })
     return result
@@ -167,12 +180,14 @@ function judge(
     readonly webhooks: WebhooksFound
     readonly metering: MeteringFound
     readonly resources: Resources
+    readonly pressure: Pressure
   },
 ): ChaosResult {
   const { findings: delivery, ...webhooks } = parts.webhooks
   const { findings: metered, ...metering } = parts.metering
   const { findings: grown, lifetimes } = parts.resources.figures()
   const seen = [...system.backends.main.calls, ...system.backends.side.calls]
+  const propagation = record.propagationMs.toSorted((a, b) => a - b)
   const minutes = checkMinutes(seen, record.calls, MINUTE_CONSUMERS, MINUTE_LIMIT)
   const burst = checkBurst(seen, BURST_CONSUMERS, BURST_LIMIT)
   const { findings: unavailable, ...availability } = checkAvailability(record.calls, record.faults, [
@@ -195,9 +210,26 @@ function judge(
     faults: record.faults.map(({ kind, fromAt, untilAt }) => ({ kind, fromAt, untilAt })),
     availability,
     highest: { ...minutes.highest, ...burst.highest },
+    refused: refusedOf(record),
     metering,
     webhooks,
     lifetimes,
+    propagation: {
+      changes: propagation.length,
+      p50: Math.round(propagation[propagation.length >> 1] ?? 0),
+      max: Math.round(propagation.at(-1) ?? 0),
+    },
+    cpuPressure: parts.pressure.share(),
     dir: parts.dir,
   }
+}
+
+function refusedOf({ calls }: RunRecord): Record<string, number> {
+  const refused: Record<string, number> = {}
+  for (const { kind, status, detail } of calls) {
+    if ((kind !== 'minute' && kind !== 'burst') || status !== 429) continue
+    const message = /"message":"([^"]*)/.exec(detail)?.[1] ?? detail
+    refused[message] = (refused[message] ?? 0) + 1
+  }
+  return refused
 }

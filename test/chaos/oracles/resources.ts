@@ -82,6 +82,24 @@ export class Resources {
   }
 }
 
+/** Since it was created; 0 where the kernel does not measure it. */
+export class Pressure {
+  readonly #startedAt = performance.now()
+  readonly #before = waitedMs()
+
+  share(): number {
+    return rounded((waitedMs() - this.#before) / (performance.now() - this.#startedAt))
+  }
+}
+
+function waitedMs(): number {
+  try {
+    return Number(/^some .* total=(\d+)$/m.exec(readFileSync('/proc/pressure/cpu', 'utf8'))![1]) / 1000
+  } catch {
+    return 0
+  }
+}
+
 function figuresOf({ name, samples }: Lifetime): LifetimeFigures {
   const first = samples[0]!
   const last = samples.at(-1)!
