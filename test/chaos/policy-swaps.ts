@@ -101,7 +101,7 @@ async function swapAll(
       token,
       body: CALL,
     })
-    const swap = swapOf(header('x-policy-revision'))
+    const swap = swapOf(header('x-policy-revision') || (/"policy_revision":"([^"]+)"/.exec(text)?.[1] ?? ''))
     if (swap === undefined) return found(`a response names no revision: ${status} ${text.slice(0, 200)}`)
     announce(swap)
     calls.push({ startedAt, swap })
