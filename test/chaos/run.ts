@@ -1,5 +1,5 @@
 /** One chaos run: a deployment under load, a fault at a time by the schedule of a seed, and the oracles at the end. It prints nothing itself. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -59,7 +59,7 @@ export interface ChaosResult {
   readonly propagation: { readonly changes: number; readonly p50: number; readonly max: number }
   /** Share of the time in which a process of the machine waited for a processor; times out of bounds say little when it is high. */
   readonly cpuPressure: number
-  /** Directory with the logs of the processes. */
+  /** Directory with the logs of the processes and the failed calls. */
   readonly dir: string
 }
 
@@ -93,7 +93,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     resources.stop()
     progress('the load has ended; the oracles read topic, receiver and logs')
     const webhooks = await checkWebhooks(record.promised, hook.received)
-    const metering = await checkMetering(system, record)
+    const metering = await checkMetering(() => system.kafka.read(system.topic), record)
+    const failed = record.calls.filter(call => !call.ok).map(call => `${JSON.stringify(call)}\n`)
+    writeFileSync(join(dir, 'failed-calls.ndjson'), failed.join(''))
     const result = judge(system, record, { ...options, dir, load, webhooks, metering, resources, pressure })
     if (options.dir === undefined && result.findings.length === 0)
       rmSync(dir, { recursive: true, force: true })

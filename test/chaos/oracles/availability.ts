@@ -28,7 +28,7 @@ interface Exemption {
 export function checkAvailability(
   calls: readonly CallRecord[],
   faults: readonly FaultRecord[],
-  members: readonly Member[],
+  members: readonly Pick<Member, 'name' | 'downtimes'>[],
 ): Availability {
   const exemptions = [...ofFaults(faults), ...ofDowntimes(members)]
   const byKind: Record<string, { counted: number; failed: number; exempt: number }> = {}
@@ -77,7 +77,7 @@ function ofFaults(faults: readonly FaultRecord[]): Exemption[] {
   })
 }
 
-function ofDowntimes(members: readonly Member[]): Exemption[] {
+function ofDowntimes(members: readonly Pick<Member, 'name' | 'downtimes'>[]): Exemption[] {
   return members.flatMap(({ name, downtimes }) =>
     downtimes.map(downtime => ({ ...downtime, kinds: undefined, member: name })),
   )

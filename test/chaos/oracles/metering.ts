@@ -1,8 +1,8 @@
 /** Whether each call with a response has one metering event in the topic, as an independent consumer reads it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeWithLibrary } from '../../oracles/event-proto.ts'
+import type { TopicMessage } from '../../services/kafka/kafka-server.ts'
 import type { RunRecord } from '../record.ts'
-import type { System } from '../system.ts'
 
 const MAX_WAIT_MS = 90_000
 const MAX_EXAMPLES = 5
@@ -14,13 +14,14 @@ export interface MeteringFound {
   readonly required: number
 }
 
-/** Waits until no event is missing, or for 90 s. */
+/** Waits until no event is missing. @param read gives the whole topic */
 export async function checkMetering(
-  system: Pick<System, 'kafka' | 'topic'>,
+  read: () => Promise<readonly TopicMessage[]>,
   { metered }: Pick<RunRecord, 'metered'>,
+  maxWaitMs = MAX_WAIT_MS,
 ): Promise<MeteringFound> {
-  for (const until = Date.now() + MAX_WAIT_MS; ; await sleep(2_000)) {
-    const messages = await system.kafka.read(system.topic)
+  for (const until = Date.now() + maxWaitMs; ; await sleep(2_000)) {
+    const messages = await read()
     const eventsOf = new Map<string, Set<string>>()
     const ids = new Set<string>()
     for (const { value } of messages) {

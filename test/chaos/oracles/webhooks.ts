@@ -14,12 +14,13 @@ export interface WebhooksFound {
   readonly received: number
 }
 
-/** Waits until no event is missing, or for 150 s. @param received grows meanwhile */
+/** Waits until no event is missing. @param received grows meanwhile */
 export async function checkWebhooks(
   promised: readonly PromisedEvent[],
-  received: readonly Received[],
+  received: readonly Pick<Received, 'headers' | 'payload'>[],
+  maxWaitMs = MAX_WAIT_MS,
 ): Promise<WebhooksFound> {
-  for (const until = Date.now() + MAX_WAIT_MS; ; await sleep(500)) {
+  for (const until = Date.now() + maxWaitMs; ; await sleep(500)) {
     const idsOf = new Map<string, Set<string>>()
     for (const { headers, payload } of received) {
       const key = keyOf({
