@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Member } from '../system.ts'
 
 const SAMPLE_MS = 5_000
-/** A young process fills its caches and its heap. */
-const WARM_MS = 120_000
-/** Shorter lifetimes have no slope worth the name. */
-const MIN_SPAN_MS = 180_000
-const MAX_MIB_PER_MINUTE = 3
-const MAX_DESCRIPTORS_PER_MINUTE = 1.5
+/** A young process fills its caches and its heap: this share of its lifetime is not judged. */
+const WARM_SHARE = 0.3
+/** Shorter spans say more about the garbage collector than about a leak. */
+const MIN_SPAN_MS = 480_000
+const MAX_MIB_PER_MINUTE = 2
+const MAX_DESCRIPTORS_PER_MINUTE = 1
 
 interface Sample {
   readonly atMs: number
@@ -103,7 +103,8 @@ function waitedMs(): number {
 function figuresOf({ name, samples }: Lifetime): LifetimeFigures {
   const first = samples[0]!
   const last = samples.at(-1)!
-  const warm = samples.filter(({ atMs }) => atMs - first.atMs >= WARM_MS)
+  const warmAtMs = first.atMs + WARM_SHARE * (last.atMs - first.atMs)
+  const warm = samples.filter(({ atMs }) => atMs >= warmAtMs)
   const figures = {
     name,
     minutes: rounded((last.atMs - first.atMs) / 60_000),
