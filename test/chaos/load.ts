@@ -118,7 +118,7 @@ async function runCall(
     endedAt: now(),
     status: response.status,
     ok: good,
-    detail: response.status === 200 ? '' : response.text.slice(0, MAX_DETAIL),
+    detail: good && response.status === 200 ? '' : response.text.slice(0, MAX_DETAIL),
   })
   revisions.check(member, response, announced)
   if (kind !== 'list' && isMetered(response)) record.metered.add(id)

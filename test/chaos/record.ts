@@ -28,7 +28,7 @@ export interface CallRecord {
   readonly status: number
   /** Whether the response is what a caller expects; 429 is, for callers at their limit. */
   readonly ok: boolean
-  /** The start of the body unless the status is 200, or why there is no response. */
+  /** The start of the body, or why there is no response; empty where all is well. */
   readonly detail: string
 }
 
