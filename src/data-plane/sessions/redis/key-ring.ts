@@ -1,9 +1,13 @@
 /** The key ring that all instances share, kept in Redis. While Redis is unavailable, the cached keys continue to sign. */
+import { Backoff } from '../../../shared/async/backoff.ts'
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
 import type { RedisConnection } from './connection.ts'
 
 const KEY = 'toolgate:{session-keys}'
 const REFRESH_MS = 30_000
+const BACKOFF = { firstMs: 50, maxMs: 1_000 }
+/** A start does not wait longer for Redis. */
+const MAX_START_MS = 1_000
 
 /** Sets the ring only if it is unchanged since the caller read it: of two instances that rotate at once, one succeeds. */
 const COMPARE_AND_SET = `
@@ -14,7 +18,7 @@ end
 return redis.call('GET', KEYS[1])`
 
 export interface RedisKeyRing extends KeyRing {
-  /** Resolves when the shared ring has been read once, or Redis could not be reached. */
+  /** Resolves when the shared ring has been read once, after a second at the latest. */
   readonly ready: Promise<void>
   close(): void
 }
@@ -26,31 +30,52 @@ export function redisKeyRing(
   now: () => number = Date.now,
 ): RedisKeyRing {
   let keys: RingKey[] = []
-  async function refresh(): Promise<void> {
-    try {
-      const text = (await redis.get(KEY)) ?? ''
-      keys = readRing(text)
-      if (!isStale(keys[0], now())) return
-      const wanted = writeRing([freshKey(keys[0], now()), ...keys])
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  let onRead: () => void = () => {}
+  const read = new Promise<void>(resolve => {
+    onRead = resolve
+  })
+  const backoff = new Backoff(BACKOFF)
+
+  async function exchange(): Promise<void> {
+    const text = (await redis.get(KEY)) ?? ''
+    const stored = readRing(text)
+    // a server that restarted empty gets the cached keys again: the sessions that they signed stay valid
+    const known = stored.length > 0 ? stored : keys
+    const stale = isStale(known[0], now())
+    if (stored.length > 0 && !stale) keys = stored
+    else {
+      const wanted = writeRing(stale ? [freshKey(known[0], now()), ...known] : known)
       keys = readRing(String(await redis.eval(COMPARE_AND_SET, 1, KEY, text, wanted)))
-    } catch {
-      // the next round tries again
     }
   }
-  const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
-  const connected =
-    redis.status === 'ready'
-      ? Promise.resolve()
-      : new Promise<void>(resolve => redis.once('ready', () => resolve()))
-  const ready = Promise.race([
-    connected,
-    new Promise<void>(resolve => setTimeout(resolve, 1000).unref()),
-  ]).then(refresh)
-  redis.on('ready', () => void refresh())
+
+  async function refresh(): Promise<void> {
+    let nextMs = REFRESH_MS
+    try {
+      await exchange()
+      backoff.reset()
+      onRead()
+    } catch {
+      // until the ring has been read, this instance refuses the sessions of the others
+      nextMs = backoff.nextMs()
+    }
+    clearTimeout(timer)
+    if (!closed) timer = setTimeout(() => void refresh(), nextMs).unref()
+  }
+
+  const onReady = (): void => void refresh()
+  redis.on('ready', onReady)
+  if (redis.status === 'ready') onReady()
   return {
-    ready,
+    ready: Promise.race([read, new Promise<void>(resolve => setTimeout(resolve, MAX_START_MS).unref())]),
     current: () => keys[0] ?? fallback.current(),
     find: id => keys.find(key => key.id === id) ?? fallback.find(id),
-    close: () => clearInterval(timer),
+    close() {
+      closed = true
+      clearTimeout(timer)
+      redis.off('ready', onReady)
+    },
   }
 }

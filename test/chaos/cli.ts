@@ -1,0 +1,168 @@
+/** `npm run chaos`: a whole deployment under load, a random fault every 20 s, and external oracles. It prints progress and the result, and judges by the exit code. */
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { parseDurationMs } from '../../src/model/duration.ts'
+import { FAULT_KINDS, type FaultKind } from './faults.ts'
+import { swapPolicies } from './policy-swaps.ts'
+import { type ChaosResult, runChaos } from './run.ts'
+
+const HELP = `Usage: npm run chaos -- [options]
+
+  --minutes M        how long faults happen (30); at most 100, since tokens of the run last two hours
+  --every D          time from one fault to the next (20s)
+  --seed N           schedule of faults and mix of calls (a random one, which is printed)
+  --faults A,B       only these kinds; without it all: ${FAULT_KINDS.join(', ')}
+  --gateways N       (3)
+  --control-planes N (2)
+  --rate R           share of the usual pace, which is about 120 calls a second (1)
+  --policy-swaps N   instead of faults: N swaps of the policy of one gateway with two threads, under load
+  --busy N           with --policy-swaps, processes that only use processor time (0)
+  --dir DIR          for the logs of the processes (a temporary directory, kept if something was found)
+  --out FILE         the result as JSON
+  --json             the result as JSON on standard output; progress is on standard error in any case
+  --help
+
+Needs Redis, PostgreSQL, Kafka and kcat (bash scripts/services.sh), and a build (npm run build).
+
+Exit code 0: the oracles found nothing. 1: they found something; replay it with --seed. 64: the options are not valid. 70: the run failed.
+`
+const MAX_MINUTES = 100
+const EXIT = { found: 1, usage: 64, failed: 70 } as const
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+class UsageError extends Error {}
+
+function optionsOf(args: readonly string[]) {
+  let values: ReturnType<typeof parse>['values']
+  try {
+    values = parse(args).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  const integer = (
+    name: 'seed' | 'gateways' | 'control-planes' | 'policy-swaps' | 'busy',
+    min: number,
+    max: number,
+  ): number => {
+    const value = Number(values[name])
+    if (!Number.isInteger(value) || value < min || value > max)
+      throw new UsageError(`--${name} must be an integer from ${min} to ${max}.`)
+    return value
+  }
+  const minutes = Number(values.minutes)
+  if (!(minutes > 0 && minutes <= MAX_MINUTES))
+    throw new UsageError(`--minutes must be above 0 and at most ${MAX_MINUTES}.`)
+  const rate = Number(values.rate)
+  if (!(rate > 0 && rate <= 10)) throw new UsageError('--rate must be above 0 and at most 10.')
+  const everyMs = parseDurationMs(values.every)
+  if (everyMs === undefined || everyMs < 2_000)
+    throw new UsageError('--every must be a duration of 2s or more.')
+  const kinds = values.faults === undefined ? FAULT_KINDS : values.faults.split(',')
+  const unknown = kinds.filter(kind => !FAULT_KINDS.includes(kind as FaultKind))
+  if (unknown.length > 0) throw new UsageError(`--faults: ${unknown.join(', ')} does not exist.`)
+  return {
+    ...values,
+    seed: values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : integer('seed', 0, 2 ** 32 - 1),
+    gateways: integer('gateways', 1, 8),
+    controls: integer('control-planes', 1, 4),
+    forMs: minutes * 60_000,
+    everyMs,
+    kinds: kinds as readonly FaultKind[],
+    rate,
+    busy: integer('busy', 0, 64),
+    swaps: values['policy-swaps'] === undefined ? 0 : integer('policy-swaps', 1, 10_000),
+  }
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: 'string', default: '30' },
+      every: { type: 'string', default: '20s' },
+      seed: { type: 'string' },
+      faults: { type: 'string' },
+      gateways: { type: 'string', default: '3' },
+      'control-planes': { type: 'string', default: '2' },
+      rate: { type: 'string', default: '1' },
+      'policy-swaps': { type: 'string' },
+      busy: { type: 'string', default: '0' },
+      dir: { type: 'string' },
+      out: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+}
+
+function summary(result: ChaosResult): string {
+  const { availability, metering, propagation, webhooks } = result
+  const lines = [
+    `seed ${result.seed}: ${result.calls} calls, ${result.faults.length} faults`,
+    `availability ${(100 * availability.share).toFixed(4)} % of ${availability.counted} calls; ${availability.exempt} needed a broken part`,
+    ...Object.entries(availability.byKind).map(
+      ([kind, row]) =>
+        `  ${kind.padEnd(8)} ${row.counted} counted, ${row.failed} failed, ${row.exempt} exempt`,
+    ),
+    `recovery, longest: ${JSON.stringify(availability.recoveryMs)} ms`,
+    `highest counts at the backend: ${JSON.stringify(result.highest)}`,
+    ...Object.entries(result.refused).map(([message, times]) => `  refused ${times} times: ${message}`),
+    `metering: ${metering.required} calls with a response, ${metering.events} events, ${metering.messages} messages`,
+    `webhooks: ${webhooks.promised} acknowledged changes, ${webhooks.deliveries} deliveries, ${webhooks.received} requests`,
+    `propagation of ${propagation.changes} changes: p50 ${propagation.p50} ms, max ${propagation.max} ms`,
+    ...result.lifetimes.map(
+      life =>
+        `  ${life.name.padEnd(10)} ${life.minutes} min, RSS ${life.rssMib.join(' → ')} MiB, descriptors ${life.descriptors.join(' → ')}` +
+        (life.mibPerMinute === undefined
+          ? ''
+          : `; ${life.mibPerMinute} MiB and ${life.descriptorsPerMinute} descriptors a minute`),
+    ),
+    `processes waited for a processor during ${Math.round(100 * result.cpuPressure)} % of the run`,
+    ...(result.findings.length === 0
+      ? ['nothing was found']
+      : [
+          `FOUND ${result.findings.length}; replay with --seed ${result.seed}; logs in ${result.dir}`,
+          ...result.findings,
+        ]),
+  ]
+  return lines.join('\n')
+}
+
+async function main(): Promise<number> {
+  let options: ReturnType<typeof optionsOf>
+  try {
+    options = optionsOf(process.argv.slice(2))
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    say(`${error.message}\n\n${HELP}`)
+    return EXIT.usage
+  }
+  if (options.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const { seed, forMs, everyMs, gateways, controls, kinds, rate, dir, swaps, busy } = options
+  if (swaps > 0) {
+    const result = await swapPolicies({ swaps, busy, workers: 2, progress: say })
+    print(options, result, JSON.stringify(result, undefined, 2))
+    return result.findings.length === 0 ? 0 : EXIT.found
+  }
+  const result = await runChaos({
+    ...{ seed, forMs, everyMs, gateways, controls, kinds, rate, progress: say },
+    ...(dir === undefined ? {} : { dir }),
+  })
+  print(options, result, summary(result))
+  return result.findings.length === 0 ? 0 : EXIT.found
+}
+
+function print({ out, json }: { out?: string; json: boolean }, result: object, text: string): void {
+  if (out !== undefined) writeFileSync(out, `${JSON.stringify(result, undefined, 2)}\n`)
+  process.stdout.write(`${json ? JSON.stringify(result) : text}\n`)
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  say(`the run failed: ${(error as Error).stack}`)
+  process.exitCode = EXIT.failed
+}

@@ -1,0 +1,72 @@
+/** The keys that sign session ids, shared through a Redis that is slow at the start, restarts empty, or is read by several instances at once. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { KeyRing, RingKey } from '../../src/data-plane/sessions/key-ring.ts'
+import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/connection.ts'
+import { type RedisKeyRing, redisKeyRing } from '../../src/data-plane/sessions/redis/key-ring.ts'
+import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
+import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
+
+const OWN: RingKey = { id: 0, secret: new Uint8Array(32), createdAtMs: Date.now() }
+const fallback: KeyRing = { current: () => OWN, find: id => (id === 0 ? OWN : undefined) }
+const textOf = (ring: KeyRing): string => Buffer.from(ring.current().secret).toString('hex')
+/** A connection is retried after a second at the latest, and the ring as well. */
+const SOON = { timeout: 10_000, interval: 20 }
+
+describe.skipIf(withoutRedis)(`keys of sessions in Redis${REDIS_HINT}`, () => {
+  let server: RedisServer
+  let link: FaultyLink
+  const opened: { ring: RedisKeyRing; redis: RedisConnection }[] = []
+
+  beforeEach(async () => {
+    server = await RedisServer.start()
+    link = await startFaultyLink(server.url)
+  })
+  afterEach(async () => {
+    for (const { ring, redis } of opened.splice(0)) {
+      ring.close()
+      redis.disconnect()
+    }
+    await link.close()
+    await server.stop()
+  })
+
+  async function open(url: string): Promise<RedisKeyRing> {
+    const redis = connectRedis(url, SILENT)
+    const ring = redisKeyRing(redis, fallback)
+    opened.push({ ring, redis })
+    await ring.ready
+    return ring
+  }
+  const throughLink = () => open(`redis://127.0.0.1:${link.port}`)
+
+  it('are the same for every instance', async () => {
+    const rings = await Promise.all([open(server.url), open(server.url), open(server.url)])
+    await expect.poll(() => new Set(rings.map(textOf)).size, SOON).toBe(1)
+    expect(textOf(rings[0]!)).not.toBe(textOf(fallback))
+  })
+
+  it('are read soon after Redis was too slow at the start', async () => {
+    const one = await open(server.url)
+    await expect.poll(() => textOf(one), SOON).not.toBe(textOf(fallback))
+    // only commands are late: the connection is there, and no further `ready` comes
+    link.delay(200, 'get')
+    const other = await throughLink()
+    expect(textOf(other)).toBe(textOf(fallback))
+    link.delay(0)
+    await expect.poll(() => textOf(other), SOON).toBe(textOf(one))
+  })
+
+  it('outlive a Redis that restarts empty', async () => {
+    const one = await open(server.url)
+    const other = await open(server.url)
+    await expect.poll(() => textOf(other), SOON).toBe(textOf(one))
+    const before = textOf(one)
+    expect(before).not.toBe(textOf(fallback))
+    await server.kill()
+    await server.start()
+    await expect.poll(() => server.command(redis => redis.exists('toolgate:{session-keys}')), SOON).toBe(1)
+    const third = await open(server.url)
+    await expect.poll(() => [one, other, third].map(textOf), SOON).toEqual([before, before, before])
+  })
+})
