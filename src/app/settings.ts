@@ -113,15 +113,6 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/**
- * @throws SettingsError with all faults
- */
-export function readSettings(env: Environment = process.env): Settings {
-  const { settings, faults } = inspectSettings(env)
-  if (faults.length > 0) throw new SettingsError(faults)
-  return settings
-}
-
 /** Reads all settings, valid or not; one with a fault has its default. */
 export function inspectSettings(env: Environment): {
   readonly settings: Settings

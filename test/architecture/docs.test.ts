@@ -85,7 +85,7 @@ describe('README.md', () => {
   })
 })
 
-/** TypeScript files of the folders that the pages speak of. */
+/** TypeScript files of the folders that the pages name. */
 const FILES = ['src', 'assembly', 'bench', 'test'].flatMap(folder =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter(path => path.endsWith('.ts'))

@@ -1,7 +1,7 @@
 /** Which deployments log that a control plane gets no metrics, and which do not. */
 import { expect, it } from 'vitest'
 import { missingMetrics } from '../../../../src/app/main/metering.ts'
-import { readSettings } from '../../../../src/app/settings.ts'
+import { readSettings } from '../../../fixtures/settings.ts'
 
 const LINK = {
   ROLE: 'gateway',

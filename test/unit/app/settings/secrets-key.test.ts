@@ -3,8 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readSettings, SettingsError } from '../../../../src/app/settings.ts'
+import { SettingsError } from '../../../../src/app/settings.ts'
 import { keptKey } from '../../../../src/control-plane/store/key-file.ts'
+import { readSettings } from '../../../fixtures/settings.ts'
 
 let directory: string
 beforeAll(() => {

@@ -3,7 +3,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readSettings, SettingsError } from '../../../../src/app/settings.ts'
+import { SettingsError } from '../../../../src/app/settings.ts'
+import { readSettings } from '../../../fixtures/settings.ts'
 
 function faultsOf(env: Record<string, string>): string[] {
   try {
