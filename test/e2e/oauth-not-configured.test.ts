@@ -1,7 +1,8 @@
 /** A gateway without identity provider (AUTH_ISSUER=none): the documented statuses, and what still works. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readSettings, SettingsError } from '../../src/app/settings.ts'
+import { SettingsError } from '../../src/app/settings.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
+import { readSettings } from '../fixtures/settings.ts'
 
 let gateway: Deployment
 beforeAll(async () => {
