@@ -62,12 +62,13 @@ export async function start(
   try {
     prepareDataDir(settings.dataDir, log)
     const context = createContext(settings, log, closers, ownsProcess)
+    // first: while the rest waits for a dependency, the metrics say for which
+    const metricsUrl = await openMetrics(context)
     const { httpServer, exampleUrl, planes, ...urls } = await unlessAborted(
       ROLES[settings.role](context),
       signal,
     )
     reportHttpServer(context, httpServer)
-    const metricsUrl = await openMetrics(context)
     const closing = new AbortController()
     return {
       addresses: { ...urls, metrics_url: metricsUrl, http_server: httpServer },

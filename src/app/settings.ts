@@ -184,7 +184,11 @@ export function inspectSettings(env: Environment): {
     egressAllow: read.list('EGRESS_ALLOW', ''),
     allowInsecure: read.list('ALLOW_INSECURE', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
-    quotaEmptyStore: read.oneOf('QUOTA_EMPTY_STORE', ['trust', 'wait'], 'trust'),
+    quotaEmptyStore: read.oneOf(
+      'QUOTA_EMPTY_STORE',
+      ['trust', 'wait'],
+      nodeEnv === 'production' ? 'wait' : 'trust',
+    ),
     example: {
       enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
       port: read.port('EXAMPLE_PORT', 8090),

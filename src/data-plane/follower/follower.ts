@@ -17,7 +17,7 @@ const POLL_AFTER_SILENCE_MS = 2_500
 const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
 /** With jitter: the gateways of a fleet must not reconnect at once. */
-const RETRY = { firstMs: 100, maxMs: 2_000, jitter: 0.5 }
+const RETRY = { firstMs: 100, maxMs: 1_000, jitter: 0.5 }
 
 export interface FollowerOptions {
   readonly transport: ControlPlaneTransport
@@ -99,8 +99,15 @@ export class Follower {
     log.info({ version: share.version }, 'serving the snapshot on disk until the control plane responds')
   }
 
+  /** The same reason is reported once. */
+  #reportLost(reason: string): void {
+    if (reason === this.#reported) return
+    this.#reported = reason
+    this.#options.onFault(connectionFault(reason))
+    this.#options.log.warn({ reason }, 'no connection to the control plane; serving the last snapshot')
+  }
+
   async #follow(): Promise<void> {
-    const { log, onFault } = this.#options
     const { signal } = this.#closing
     const backoff = new Backoff(RETRY)
     while (!signal.aborted) {
@@ -111,12 +118,7 @@ export class Follower {
       } catch (error) {
         if (signal.aborted) return
         if (this.#isRequestingAgain) continue
-        const reason = error instanceof Error ? error.message : String(error)
-        if (reason !== this.#reported) {
-          this.#reported = reason
-          onFault(connectionFault(reason))
-          log.warn({ reason }, 'no connection to the control plane; serving the last snapshot')
-        }
+        this.#reportLost(error instanceof Error ? error.message : String(error))
         await this.#poll()
       }
       await backoff.wait(signal)
@@ -172,11 +174,19 @@ export class Follower {
     }
     if (isRetryDue || now - heardAtMs > DEAD_AFTER_SILENCE_MS) return this.#stream.close()
     const isSilent = now - Math.max(heardAtMs, this.#polledAtMs) > POLL_AFTER_SILENCE_MS
-    if (isSilent && !this.#isPolling) void this.#poll()
+    if (isSilent && !this.#isPolling) void this.#checkSilent(this.#stream)
   }
 
-  /** Never rejects. */
-  async #poll(): Promise<void> {
+  /** A control plane that neither sends heartbeats nor responds to a poll is lost: another connection may reach it. */
+  async #checkSilent(stream: SnapshotStream): Promise<void> {
+    const fault = await this.#poll()
+    if (fault === undefined || this.#stream !== stream || this.#closing.signal.aborted) return
+    this.#reportLost(fault)
+    stream.close()
+  }
+
+  /** Never rejects. @returns why there was no response */
+  async #poll(): Promise<string | undefined> {
     this.#isPolling = true
     this.#polledAtMs = performance.now()
     try {
@@ -185,8 +195,10 @@ export class Follower {
       // the version of a malformed update can be undefined
       else if (this.#refused === undefined || update.version !== this.#refused.version)
         await this.#take({ update, resync: null })
+      return undefined
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
+      return error instanceof Error ? error.message : String(error)
     } finally {
       this.#isPolling = false
     }

@@ -9,7 +9,7 @@ import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
 import type { ClientCredentials } from './credentials.ts'
 
-const TIMEOUT_MS = 4_000
+const TIMEOUT_MS = 2_000
 /** A poll may bring the whole share. */
 const POLL_TIMEOUT_MS = 30_000
 const MAX_SHARE_BYTES = 512 * 1024 * 1024

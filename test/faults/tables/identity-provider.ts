@@ -1,18 +1,6 @@
 /** Rows of the identity provider: calls carry a token whose key was published after the fault began. */
 import { everyFault, type Table } from '../matrix.ts'
 
-const UNAVAILABLE = '503 instead of 401 while the identity provider is unavailable'
-
-const FAILING = [
-  'refuse',
-  'hang',
-  'half-open',
-  'garbage',
-  'reset in flight',
-  'back after 1 s',
-  'back after 60 s',
-] as const
-
 export const IDENTITY_PROVIDER: Table = {
   dependency: 'identity provider',
   expected: everyFault(
@@ -34,14 +22,5 @@ export const IDENTITY_PROVIDER: Table = {
     },
     { moment: ['subscribing'], reason: 'the provider announces nothing: there is no subscription' },
   ],
-  // every row that sees a token of a key that cannot be fetched
-  open: Object.fromEntries(
-    (['start', 'idle', 'load'] as const).flatMap(moment =>
-      FAILING.filter(fault => fault !== 'reset in flight' || moment !== 'idle').map(fault => [
-        `${fault} @ ${moment}`,
-        UNAVAILABLE,
-      ]),
-    ),
-  ),
   short: ['refuse @ load', 'half-open @ idle', 'garbage @ load', 'hang @ start'],
 }

@@ -1,8 +1,6 @@
 /** Rows of PostgreSQL as the database of the control plane. */
 import { everyFault, type Table } from '../matrix.ts'
 
-const STARTS = 'metrics that are served from the beginning of the start'
-
 export const POSTGRES: Table = {
   dependency: 'PostgreSQL',
   expected: everyFault(
@@ -21,14 +19,6 @@ export const POSTGRES: Table = {
     'slow @ draining': { calls: [200, 201], state: 'any' },
   },
   never: [],
-  open: {
-    'refuse @ start': STARTS,
-    'hang @ start': STARTS,
-    'half-open @ start': STARTS,
-    'garbage @ start': STARTS,
-    'back after 1 s @ start': STARTS,
-    'back after 60 s @ start': STARTS,
-  },
   short: [
     'refuse @ start',
     'reset in flight @ load',
