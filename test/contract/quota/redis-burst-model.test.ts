@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis())(`slots of simulated instances (${REDIS_HINT})`, () 
     redis = new Redis(server.url)
     await redis.ping()
     vi.useFakeTimers({
-      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'],
     })
   })
   afterAll(async () => {
@@ -91,7 +91,11 @@ describe.skipIf(!hasRedis())(`slots of simulated instances (${REDIS_HINT})`, () 
     redis.disconnect()
     await server.stop()
   })
-  beforeEach(() => redis.flushdb())
+  beforeEach(async () => {
+    await redis.flushdb()
+    // a server that was emptied is distrusted, a new one is not
+    await redis.config('RESETSTAT')
+  })
 
   async function faultRun(seed: number): Promise<Backend> {
     await redis.flushdb()
