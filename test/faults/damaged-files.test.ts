@@ -145,8 +145,19 @@ describe('damage to the files of a gateway', () => {
 
   const ENDS: [string, RegExp, string[]][] = [
     ['seed of the quota journal', /^quota\/seed$/, Object.keys(DAMAGES)],
-    ['key of stored secrets', /^secrets\.key$/, ['truncated', 'emptied']],
+    ['key of stored secrets', /^secrets\.key$/, ['truncated', 'emptied', 'garbage']],
   ]
+  test.each(['truncated', 'emptied', 'garbage'])(
+    'session keys %s: reported, and replaced',
+    async damage => {
+      const { started, file } = await startWith(/^session-keys\.json$/, damage)
+      expect(started.output).toContain(`${file} is damaged and was replaced`)
+      expect((await started.health()).status).toBe('healthy')
+      await started.stop()
+    },
+    60_000,
+  )
+
   test.each(ENDS.flatMap(([name, path, all]) => all.map(damage => [name, damage, path] as const)))(
     '%s %s: the start ends with the file and the fix, or reports it',
     async (_, damage, path) => {

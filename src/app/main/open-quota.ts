@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota, QuotaStatistics } from '../../data-plane/quota/quota.ts'
+import { limitRepeats } from '../../shared/telemetry/limited-log.ts'
 import type { QuotaUsage } from '../../shared/telemetry/metrics.ts'
 import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
@@ -62,6 +63,7 @@ async function open(
   }
   conditions.set('quota', UNAVAILABLE)
   const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
+  const changes = limitRepeats(log)
   const quota = openRedisQuota({
     url,
     dir,
@@ -71,8 +73,8 @@ async function open(
     onFault: error => log.debug({ err: error }, 'the quota store'),
     onStore(up) {
       conditions.set('quota', up ? undefined : UNAVAILABLE)
-      if (up) log.info({}, 'the quota store is available')
-      else log.warn({}, UNAVAILABLE)
+      if (up) changes.info({}, 'the quota store is available')
+      else changes.warn({}, UNAVAILABLE)
     },
   })
   if (quota.damage.length > 0)

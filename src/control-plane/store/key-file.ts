@@ -32,6 +32,8 @@ export function keptKey(path: string): KeptKey {
   return { key: read(path)!, fresh: true }
 }
 
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
 function read(path: string): string | undefined {
   let text: string
   try {
@@ -40,6 +42,6 @@ function read(path: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  if (text.length >= KEY_BYTES) return text
+  if (text.length >= KEY_BYTES && BASE64.test(text)) return text
   throw new Error(`${path} contains no key. Restore the file from a backup, or set SECRETS_KEY to the key.`)
 }

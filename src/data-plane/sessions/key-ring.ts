@@ -66,8 +66,8 @@ export function writeRing(keys: readonly RingKey[]): string {
   )
 }
 
-/** A damaged ring only forces clients to initialize again. */
-export function readRing(text: string): RingKey[] {
+/** @returns undefined for a damaged ring, which only forces clients to initialize again */
+export function readRing(text: string): RingKey[] | undefined {
   try {
     const rows = JSON.parse(text) as { id: number; secret: string; createdAtMs: number }[]
     return rows.map(row => ({
@@ -76,26 +76,38 @@ export function readRing(text: string): RingKey[] {
       createdAtMs: row.createdAtMs,
     }))
   } catch {
-    return []
+    return undefined
   }
 }
 
 /**
  * A ring in a file, so that sessions survive a restart.
+ * @param onDamage called with the message when the file contains no keys; new ones replace it
  * @throws Error naming the file when it cannot be written.
  */
-export function fileKeyRing(file: string, now: () => number = Date.now): KeyRing {
-  const ring = new FileKeyRing(readKeys(file), now, keys => writeKeys(file, keys))
+export function fileKeyRing(
+  file: string,
+  now: () => number = Date.now,
+  onDamage: (message: string) => void = () => {},
+): KeyRing {
+  const kept = readKeys(file)
+  if (kept === undefined)
+    onDamage(
+      `${file} is damaged and was replaced: sessions that were open before end, and their clients initialize again`,
+    )
+  const ring = new FileKeyRing(kept ?? [], now, keys => writeKeys(file, keys))
   ring.current()
   return ring
 }
 
-function readKeys(file: string): RingKey[] {
+function readKeys(file: string): RingKey[] | undefined {
+  let text: string
   try {
-    return readRing(readFileSync(file, 'utf8'))
+    text = readFileSync(file, 'utf8')
   } catch {
     return []
   }
+  return readRing(text)
 }
 
 function writeKeys(file: string, keys: readonly RingKey[]): void {

@@ -20,7 +20,7 @@ export async function openSessions(
   options: SessionOptions,
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
   const { dataDir, redisUrl, ttlMs, max, log, now = Date.now } = options
-  const own = fileKeyRing(join(dataDir, 'session-keys.json'))
+  const own = fileKeyRing(join(dataDir, 'session-keys.json'), Date.now, message => log.warn({}, message))
   if (redisUrl === undefined) {
     return {
       keys: own,

@@ -98,8 +98,10 @@ class Threads implements WorkerThreads {
   }
 
   #openSessions() {
-    const { settings, clock, closers } = this.#options.context
-    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'))
+    const { settings, clock, closers, log } = this.#options.context
+    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'), Date.now, message =>
+      log.warn({}, message),
+    )
     const store = new MemorySessionStore({
       keys,
       ttlMs: settings.sessions.ttlMs,

@@ -40,14 +40,14 @@ export function redisKeyRing(
 
   async function exchange(): Promise<void> {
     const text = (await redis.get(KEY)) ?? ''
-    const stored = readRing(text)
+    const stored = readRing(text) ?? []
     // a server that restarted empty gets the cached keys again: the sessions that they signed stay valid
     const known = stored.length > 0 ? stored : keys
     const stale = isStale(known[0], now())
     if (stored.length > 0 && !stale) keys = stored
     else {
       const wanted = writeRing(stale ? [freshKey(known[0], now()), ...known] : known)
-      keys = readRing(String(await redis.eval(COMPARE_AND_SET, 1, KEY, text, wanted)))
+      keys = readRing(String(await redis.eval(COMPARE_AND_SET, 1, KEY, text, wanted))) ?? []
     }
   }
 
