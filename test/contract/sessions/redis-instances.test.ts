@@ -292,25 +292,23 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
 
   describe('the keys', () => {
     it('are the same on all instances, and after a day all take the same new one', async () => {
-      const third = await open()
-      const before = third.keys.current()
-      const secret = ({ keys }: Instance) => Buffer.from(keys.current().secret).toString('hex')
-      /** Lets timers run while it polls: a read that failed is repeated within a second. */
-      const refreshed = <T>(read: () => T) =>
-        expect.poll(() => {
-          vi.advanceTimersByTime(1_000)
-          return read()
-        })
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+      const all = [await open(), await open(), await open()]
+      const [first, second] = all as [Instance, Instance]
+      const before = first.keys.current()
+      const secrets = () => new Set(all.map(({ keys }) => Buffer.from(keys.current().secret).toString('hex')))
       vi.advanceTimersByTime(30_000)
-      await refreshed(() => new Set([one, two, third].map(secret)).size).toBe(1)
+      await expect.poll(() => secrets().size).toBe(1)
       clock.ms = T0 + DAY_MS
       vi.advanceTimersByTime(30_000)
-      await refreshed(() => one.keys.current().createdAtMs).toBe(clock.ms)
-      await refreshed(() => new Set([one, two, third].map(secret)).size).toBe(1)
+      await expect.poll(() => first.keys.current().createdAtMs).toBe(clock.ms)
+      await expect.poll(() => secrets().size).toBe(1)
       // what the old one signed is still verified
-      expect(Buffer.from(two.keys.find(before.id)!.secret)).toEqual(Buffer.from(before.secret))
-      third.store.close()
-      third.keys.close()
+      expect(Buffer.from(second.keys.find(before.id)!.secret)).toEqual(Buffer.from(before.secret))
+      for (const { store, keys } of all) {
+        store.close()
+        keys.close()
+      }
     })
 
     it('are those of the instance itself while Redis has never responded', async () => {
