@@ -101,11 +101,15 @@ describe.skipIf(WITHOUT_POSTGRES)(`the first snapshot of a control plane${POSTGR
           .poll(() => seen.some(each => each.status === 200) || refused(way) >= ENOUGH, SOON)
           .toBe(true)
       // the first publication fails and is retried
-      const terminated = await database.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
-          where application_name = 'toolgate' and wait_event_type = 'Lock'`,
-      )
-      expect(terminated.rowCount).toBeGreaterThan(0)
+      const terminate = `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'toolgate' and wait_event_type = 'Lock'`
+      await expect
+        .poll(async () => {
+          // within a transaction, the view stays as it was read first
+          await database.query('select pg_stat_clear_snapshot()')
+          return (await database.query(terminate)).rowCount
+        }, SOON)
+        .toBeGreaterThan(0)
       // long enough for the gateway to poll several times
       await sleep(6_000)
       const early = seen.filter(

@@ -108,6 +108,8 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
         context.conditions.set('database', available ? undefined : 'the database is unavailable'),
     }),
   )
+  // an attempt that failed has set it, and a store reports changes only
+  context.conditions.set('database', undefined)
   closers.add('database', () => store.close())
   if (settings.auth.issuer === undefined)
     await whenAvailable(context, readiness, () => seedTenants(store, DEVELOPMENT_TENANTS))
