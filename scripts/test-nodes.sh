@@ -32,13 +32,14 @@ done
 in_root='
   root=$1 nodes=$2 node=$3 clone=$4 modules=$5
   shift 5
+  # first: the clone itself may be below /tmp
+  mount -t tmpfs tmpfs "$root/tmp"
   mkdir -p "$root$clone" "$root/opt/nodes" "$root$modules"
   mount --rbind "$clone" "$root$clone"
   mount --rbind "$modules" "$root$modules"
   mount --rbind "$nodes" "$root/opt/nodes"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
-  mount -t tmpfs tmpfs "$root/tmp"
   exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES=1 PATH="/opt/nodes/$node/bin:/usr/bin:/bin" \
     bash -c "cd \"\$0\" && exec node node_modules/vitest/vitest.mjs run \"\$@\"" "$clone" "$@"
 '
