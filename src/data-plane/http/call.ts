@@ -7,6 +7,7 @@ import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 
 export const JSON_TYPE = 'application/json'
+const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
 /** Adds to every response request id, trace id, `nosniff` and CORS headers. */
 export class Call {
@@ -91,7 +92,8 @@ export class Call {
    * browser refuse the response (Fetch, "CORS check").
    */
   sendWithOwnCors(status: number, body: string | Uint8Array, headers: readonly string[]): void {
-    this.response.send(status, [...this.#common(), ...headers], body)
+    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...NOSNIFF, ...headers]
+    this.response.send(status, own, body)
   }
 
   /** Sends a response whose headers include the content type. */
@@ -122,12 +124,17 @@ export class Call {
     return this.response.stream(200, this.#with([...own, ...headers]))
   }
 
-  #common(): readonly string[] {
-    return ['x-request-id', this.requestId, 'x-trace-id', this.traceId, 'x-content-type-options', 'nosniff']
-  }
-
   #with(headers: readonly string[]): string[] {
-    const own = [...this.#common(), ...this.corsHeaders, ...headers]
+    const { requestId, traceId } = this
+    const own = [
+      'x-request-id',
+      requestId,
+      'x-trace-id',
+      traceId,
+      ...NOSNIFF,
+      ...this.corsHeaders,
+      ...headers,
+    ]
     if (this.serverTiming !== undefined)
       own.push('server-timing', this.serverTiming.render(performance.now()))
     return own
