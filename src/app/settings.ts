@@ -113,7 +113,7 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads all settings, valid or not; one with a fault has its default. */
+/** Reads all settings, valid or not; an invalid one has its default. */
 export function inspectSettings(env: Environment): {
   readonly settings: Settings
   readonly faults: readonly SettingFault[]

@@ -1,5 +1,4 @@
 /** Starts the control plane: database, HTTP, compiler of API documents. It starts no gateway. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { apiTools } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
@@ -11,6 +10,7 @@ import { Backoff } from '../../shared/async/backoff.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
 import { receiveEvents } from './metering.ts'
@@ -18,7 +18,6 @@ import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
 
 const DATABASE_RETRY = { firstMs: 100, maxMs: 2_000 }
-const DRAIN_POLL_MS = 20
 
 /** The tenant and plans of the embedded provider's clients. */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [
@@ -83,7 +82,7 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
       },
       async drain(untilMs) {
         server.listener.stopAccepting()
-        while (inFlight > 0 && Date.now() < untilMs) await sleep(DRAIN_POLL_MS)
+        await untilIdle(() => inFlight, untilMs)
       },
     },
   }

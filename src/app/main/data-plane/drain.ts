@@ -1,4 +1,5 @@
 /** The end of one data plane: readiness off, no new connection, streams ended, calls in flight completed. It closes no adapter. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
@@ -29,7 +30,11 @@ export class Drain {
     context.log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
     server.listener.stopAccepting()
     mcp.close()
-    while (admission.inFlight() > 0 && Date.now() < untilMs)
-      await new Promise(resolve => setTimeout(resolve, POLL_MS))
+    await untilIdle(admission.inFlight, untilMs)
   }
+}
+
+/** Resolves when nothing is in flight, or at `untilMs` (Unix ms). */
+export async function untilIdle(inFlight: () => number, untilMs: number): Promise<void> {
+  while (inFlight() > 0 && Date.now() < untilMs) await sleep(POLL_MS)
 }

@@ -91,7 +91,7 @@ export class Leases {
       known,
     )
     if (report === undefined) {
-      // without a slot in the table there is no share
+      // a share needs a slot in the table
       if (quota.statisticsOf(lease.name) === undefined) lease.share = lease.slots = 0
       return false
     }
