@@ -3,6 +3,7 @@
 import { createDirectorySource } from '../../src/catalog/directory/source.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { noDamage } from '../fixtures/no-damage.ts'
 
 const [directory, dataDir] = process.argv.slice(2) as [string, string]
 const source = createDirectorySource({
@@ -12,6 +13,7 @@ const source = createDirectorySource({
   apiGroup: 'toolgate.dev',
   variables: {},
   log: SILENT,
+  onDamage: noDamage,
 })
 void source.start(tools => {
   process.stdout.write(`${JSON.stringify(tools.map(tool => [tool.name, tool.description]))}\n`)

@@ -1,6 +1,8 @@
-/** Damage to files in DATA_DIR: the next start reports it, or ends with the file and the fix; it never grants a limit again without notice. */
+/** Damage to files in DATA_DIR: the next start reports it, or ends with the file and the fix; it never grants a limit again without notice. FAULTS=all does every damage to every kind of file. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,14 +13,15 @@ import { post } from '../fixtures/deployment.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
-const CALL = { name: 'shop_listProducts', arguments: {} }
+const CALL = { name: 'list', arguments: {} }
 const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const DAILY_LIMIT = 5
 /** Not one of the seeded clients, whose plans the control plane assigns. */
 const CONSUMER = 'limited-agent'
 
 const DAMAGES: { readonly [name: string]: (bytes: Buffer) => Buffer } = {
-  truncated: bytes => bytes.subarray(0, Math.floor(bytes.length / 2)),
+  // three bytes before the middle, which can be the end of an event
+  truncated: bytes => bytes.subarray(0, Math.max(0, Math.floor(bytes.length / 2) - 3)),
   emptied: () => Buffer.alloc(0),
   // in the middle of the file
   'bits flipped': bytes =>
@@ -33,6 +36,37 @@ function fileOf(dir: string, path: RegExp): string {
   return join(dir, found)
 }
 
+/** One tool whose document and backend are this server; it runs for all starts. */
+async function serveToolSet(directory: string): Promise<Server> {
+  const operation = { operationId: 'list', responses: { 200: { description: 'done' } } }
+  const server = createServer((request, response) => {
+    const document = {
+      openapi: '3.0.3',
+      info: { title: 'Damage', version: '1' },
+      paths: { '/list': { get: operation } },
+    }
+    const isDocument = request.url === '/openapi.json'
+    response.setHeader('content-type', 'application/json').end(isDocument ? JSON.stringify(document) : '[]')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const toolSet = {
+    apiVersion: 'toolgate.dev/v1alpha1',
+    kind: 'ToolSet',
+    metadata: { name: 'damage', namespace: 'tenant-acme' },
+    spec: {
+      displayName: 'Damage',
+      openAPISpec: { url: `${url}/openapi.json` },
+      baseURL: url,
+      toolDefaults: { authentication: { type: 'none' } },
+      naming: { useOperationId: true },
+    },
+  }
+  mkdirSync(directory)
+  writeFileSync(join(directory, 'damage.yaml'), JSON.stringify(toolSet))
+  return server
+}
+
 /** `toolgate serve`, with everything it prints. */
 class Started {
   output = ''
@@ -41,7 +75,7 @@ class Started {
   readonly #child: ChildProcess
   readonly #dataDir: string
 
-  constructor(dataDir: string, plans: string) {
+  constructor(dataDir: string, plans: string, toolSets: string) {
     this.#dataDir = dataDir
     this.#child = spawn(process.execPath, [join(REPOSITORY, 'dist/app/cli/index.js'), 'serve'], {
       cwd: REPOSITORY,
@@ -50,6 +84,7 @@ class Started {
         ...PORTS,
         DATA_DIR: dataDir,
         PLANS: plans,
+        TOOLSETS: toolSets,
         LOG_LEVEL: 'warn',
         WORKERS: '1',
       },
@@ -93,6 +128,16 @@ describe('damage to the files of a gateway', () => {
   let root: string
   let used: string
   let plans: string
+  let toolSets: string
+  let documents: Server
+
+  const start = (dataDir: string): Promise<Started> => new Started(dataDir, plans, toolSets).settled()
+
+  function copyOfUsed(): string {
+    const dataDir = mkdtempSync(join(root, 'copy-'))
+    cpSync(used, dataDir, { recursive: true })
+    return dataDir
+  }
 
   /** The consumer's day is used up, and the process has ended. */
   beforeAll(async () => {
@@ -102,25 +147,32 @@ describe('damage to the files of a gateway', () => {
     const limits = { narrow: { perDay: DAILY_LIMIT, perMonth: 1_000 } }
     writeFileSync(plans, JSON.stringify({ plans: limits, consumers: { [CONSUMER]: 'narrow' } }))
     await copyTemplate(join(used, 'postgres'))
-    const gateway = await new Started(used, plans).settled()
+    toolSets = join(root, 'toolsets')
+    documents = await serveToolSet(toolSets)
+    const gateway = await start(used)
     for (let call = 0; call < DAILY_LIMIT; call++) expect(await gateway.call()).toBe(200)
     expect(await gateway.call()).toBe(429)
     await gateway.stop()
   }, 120_000)
-  afterAll(() => rmSync(root, { recursive: true, force: true }))
+  afterAll(() => {
+    documents.close()
+    rmSync(root, { recursive: true, force: true })
+  })
 
-  async function startWith(path: RegExp, damage: string): Promise<{ started: Started; file: string }> {
-    const dataDir = mkdtempSync(join(root, 'copy-'))
-    cpSync(used, dataDir, { recursive: true })
+  async function startWith(
+    path: RegExp,
+    damage: string,
+    without?: RegExp,
+  ): Promise<{ started: Started; file: string; dataDir: string }> {
+    const dataDir = copyOfUsed()
+    if (without !== undefined) rmSync(fileOf(dataDir, without))
     const file = fileOf(dataDir, path)
     writeFileSync(file, DAMAGES[damage]!(readFileSync(file)))
-    return { started: await new Started(dataDir, plans).settled(), file }
+    return { started: await start(dataDir), file, dataDir }
   }
 
   test('no damage: the day stays used up, and health is not degraded', async () => {
-    const dataDir = mkdtempSync(join(root, 'copy-'))
-    cpSync(used, dataDir, { recursive: true })
-    const started = await new Started(dataDir, plans).settled()
+    const started = await start(copyOfUsed())
     expect((await started.health()).status).toBe('healthy')
     expect(await started.call()).toBe(429)
     await started.stop()
@@ -143,29 +195,69 @@ describe('damage to the files of a gateway', () => {
     60_000,
   )
 
-  const ENDS: [string, RegExp, string[]][] = [
-    ['seed of the quota journal', /^quota\/seed$/, Object.keys(DAMAGES)],
-    ['key of stored secrets', /^secrets\.key$/, ['truncated', 'emptied', 'garbage']],
-  ]
-  test.each(['truncated', 'emptied', 'garbage'])(
-    'session keys %s: reported, and replaced',
-    async damage => {
-      const { started, file } = await startWith(/^session-keys\.json$/, damage)
-      expect(started.output).toContain(`${file} is damaged and was replaced`)
-      expect((await started.health()).status).toBe('healthy')
-      await started.stop()
+  interface Kind {
+    readonly file: RegExp
+    readonly damages: readonly string[]
+    /** `ends`: the start ends with the file and the fix; `reports`: it goes on, and log, health and metric name the file. */
+    readonly outcome: 'ends' | 'reports'
+    /** Deleted, so that the file is read. */
+    readonly without?: RegExp
+    /** What the output names instead of the file. */
+    readonly named?: RegExp
+  }
+  const ALL = Object.keys(DAMAGES)
+  const DATABASE = { damages: ALL, outcome: 'ends', named: /^postgres$/ } as const
+  const KINDS: { readonly [name: string]: Kind } = {
+    'seed of the quota journal': { file: /^quota\/seed$/, damages: ALL, outcome: 'ends' },
+    'key of stored secrets': { file: /^secrets\.key$/, damages: ALL, outcome: 'ends' },
+    'session keys': { file: /^session-keys\.json$/, damages: ALL, outcome: 'reports' },
+    'definitions of a tool-set': { file: /^definitions\/.*\.json$/, damages: ALL, outcome: 'reports' },
+    'stored document': { file: /^documents\/.*\.document$/, damages: ALL, outcome: 'reports' },
+    // derived again at each start: only what can no longer be read matters
+    'status of a tool-set': {
+      file: /^status\/.*\.yaml$/,
+      damages: ['emptied', 'garbage'],
+      outcome: 'reports',
     },
-    60_000,
-  )
+    'metering events': {
+      file: /^metering\/.*\.events$/,
+      damages: ALL,
+      outcome: 'reports',
+      without: /^metering\/.*\.cursor$/,
+    },
+    'metering cursor': { file: /^metering\/fold\.cursor$/, damages: ALL, outcome: 'reports' },
+    // the key signs once at the start: a flipped bit is either found so, or in a part that signing does not use
+    'signing key of the embedded provider': {
+      file: /jwks\.json$/,
+      damages: ['truncated', 'emptied', 'garbage'],
+      outcome: 'ends',
+    },
+    'version of the database': { file: /^postgres\/PG_VERSION$/, ...DATABASE },
+    'catalog of the database': { file: /^postgres\/base\/5\/1259$/, ...DATABASE },
+  }
+  // the suite flips bits, the damage that is hardest to notice, or does the first that applies
+  const rows = Object.entries(KINDS).flatMap(([name, kind]) => {
+    const { damages } = kind
+    const short = damages.includes('bits flipped') ? 'bits flipped' : damages[0]!
+    return (process.env.FAULTS === 'all' ? damages : [short]).map(damage => [name, damage, kind] as const)
+  })
 
-  test.each(ENDS.flatMap(([name, path, all]) => all.map(damage => [name, damage, path] as const)))(
-    '%s %s: the start ends with the file and the fix, or reports it',
-    async (_, damage, path) => {
-      const { started, file } = await startWith(path, damage)
+  test.each(rows)(
+    '%s, %s: it is reported, or the start ends with the file and the fix',
+    async (_, damage, { file: path, outcome, without, named }) => {
+      const { started, file, dataDir } = await startWith(path, damage, without)
+      const expected = named === undefined ? file : fileOf(dataDir, named)
       try {
-        expect(started.output).toContain(file)
-        if (started.code === undefined) expect((await started.health()).status).toBe('degraded')
-        else expect(started.code).not.toBe(0)
+        // events are read after the start
+        await expect.poll(() => started.output).toContain(expected)
+        if (outcome === 'ends') return expect(started.code).toBe(78)
+        expect(started.code).toBeUndefined()
+        const health = await started.health()
+        expect(health.status).toBe('degraded')
+        expect(health.reason).toContain(expected)
+        const metrics = await (await fetch(`${started.addresses!.metrics_url}/metrics`)).text()
+        expect(metrics).toMatch(/^platform_degraded\{part="(files|quota journal)"\} 1$/m)
+        expect(await started.call()).toBe(429)
       } finally {
         await started.stop()
       }

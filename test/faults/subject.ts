@@ -16,6 +16,8 @@ import type { Called, Seen } from './world.ts'
 /** How long the backend takes for `slow`: a call that is in flight when the process is asked to stop. */
 const SLOW_MS = 700
 const CALL_TIMEOUT_MS = 15_000
+/** Longer than all rows of a table, with those of 60 s. */
+const TOKEN_LIFETIME = '3h'
 
 export interface Subject {
   readonly root: string
@@ -115,8 +117,10 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     true,
   )
   // a proxy in front of the provider may refuse by the time a token is needed
-  const token = await signedToken(root, provider.issuer, { id: 'demo-agent', tenant: 'acme' })
-  const unlimitedToken = await signedToken(root, provider.issuer, { id: 'demo-viewer', tenant: 'acme' })
+  const tokenOf = (id: string): Promise<string> =>
+    signedToken(root, provider.issuer, { id, tenant: 'acme' }, TOKEN_LIFETIME)
+  const token = await tokenOf('demo-agent')
+  const unlimitedToken = await tokenOf('demo-viewer')
   const metrics = async (): Promise<string> => (await fetchIn(`http://127.0.0.1:${metricsPort}/metrics`)).text
   return {
     root,
@@ -126,7 +130,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     backendSaw,
     token,
     unlimitedToken,
-    limitedToken: number => signedToken(root, provider.issuer, { id: `limited-${number}`, tenant: 'acme' }),
+    limitedToken: number => tokenOf(`limited-${number}`),
     callTool: (tool, bearer = token, requestId) =>
       fetchIn(`${url}/mcp/tools/call`, {
         method: 'POST',

@@ -12,6 +12,7 @@ import { createEgress } from '../../src/shared/egress/client.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { API_VERSION, BASE_URL, eventually, inline, NAMESPACE } from '../contract/toolsets/source-world.ts'
 import { deploy } from '../fixtures/deployment.ts'
+import { noDamage } from '../fixtures/no-damage.ts'
 import { serve } from '../unit/catalog/deployment.ts'
 import { KUBE_INSTALLED, Kube, type KubeManifest } from './kube/kube.ts'
 
@@ -40,7 +41,14 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     const kubeconfig = await kube.gatewayKubeconfig()
     current.source = createKubernetesSource({
       api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log: SILENT }),
-      ...{ apiGroup: 'toolgate.dev', egress, log: SILENT, leaseNamespace: 'toolgate', identity },
+      ...{
+        apiGroup: 'toolgate.dev',
+        egress,
+        log: SILENT,
+        onDamage: noDamage,
+        leaseNamespace: 'toolgate',
+        identity,
+      },
       dataDir: join(root, `${identity}-${++started}`),
       ...{ resyncMs: 700, leaseSeconds: 3 },
     })
@@ -297,6 +305,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
           apiGroup: 'toolgate.dev',
           egress,
           log: SILENT,
+          onDamage: noDamage,
           leaseNamespace: 'toolgate',
           identity: 'late',
         },

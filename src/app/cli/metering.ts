@@ -77,7 +77,11 @@ function placesFrom(env: CommandContext['env']): Places {
 
 async function openSpool(directory: string, purpose: string): Promise<SpoolReader> {
   const { SpoolReader } = await import('../../data-plane/metering/spool/spool-reader.ts')
-  return new SpoolReader({ directory, purpose, removes: false })
+  return new SpoolReader({ directory, purpose, removes: false, onDamage: reportDamage })
+}
+
+function reportDamage(file: string, assumed: string): void {
+  process.stderr.write(`${file} is damaged: ${assumed}.\n`)
 }
 
 async function tail(places: Places, json: boolean, follow: boolean): Promise<number> {

@@ -1,6 +1,7 @@
 /** What every role needs: settings, log, clock, metrics, the outgoing client and listeners. It imports no plane. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import { allowHosts, onlyHosts } from '../../shared/server/allowed-hosts.ts'
 import { createListener, isStrictParser } from '../../shared/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from '../../shared/server/listener.ts'
@@ -10,6 +11,7 @@ import { Metrics } from '../../shared/telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
+import { createDamageReport } from './report-damage.ts'
 import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 
 export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
@@ -22,6 +24,7 @@ export interface AppContext {
   readonly metrics: Metrics
   readonly egress: Egress
   readonly conditions: Conditions
+  readonly reportDamage: OnDamage
   /** undefined: errors that no code expected are left to the program around this one, such as a test. */
   readonly reportUnexpected: ReportUnexpected | undefined
 }
@@ -76,6 +79,7 @@ export function createContext(
     metrics,
     egress,
     conditions,
+    reportDamage: createDamageReport(log, conditions),
     reportUnexpected: ownsThread ? catchUnexpectedErrors(settings, metrics) : undefined,
   }
 }

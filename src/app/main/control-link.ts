@@ -39,7 +39,7 @@ async function follow(
   options: Pick<FollowerOptions, 'transport' | 'dataDir' | 'retryRefused'>,
 ): Promise<void> {
   const { configuration } = gateway
-  const { log, closers, conditions, metrics } = gateway.context
+  const { log, closers, conditions, metrics, reportDamage } = gateway.context
   const hello = helloOf(gateway)
   let damages = 0
   metrics.read('platform_snapshot_file_damaged_total', () => damages)
@@ -48,6 +48,7 @@ async function follow(
     reporter: new Reporter({
       transport: options.transport,
       bookPath: options.dataDir && join(options.dataDir, 'control-report.ndjson'),
+      onDamage: reportDamage,
       workers: hello.workers,
       takeState: () => takeState(gateway),
       log,

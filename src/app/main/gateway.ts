@@ -59,7 +59,13 @@ async function openHere(context: AppContext, issuer: string): Promise<OpenPlane>
   const server = await prepareListener(context, settings.gateway)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${server.port}`
   const { quota } = await openQuota(context)
-  const sessions = await openSessions({ ...settings, ...settings.sessions, log, now: clock.now })
+  const sessions = await openSessions({
+    ...settings,
+    ...settings.sessions,
+    log,
+    onDamage: context.reportDamage,
+    now: clock.now,
+  })
   const meter = openMeter(context)
   const plane = await startDataPlane({ context, server, gatewayUrl, issuer, quota, meter, sessions })
   return { plane, port: server.port, httpServer: server.listener.kind }

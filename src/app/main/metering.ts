@@ -78,6 +78,7 @@ export function openMeter(context: AppContext): SpoolWriter {
   closers.add('meter', () => writer.close())
   metrics.read('platform_metering_events_total', () => writer.counts.events)
   metrics.read('platform_metering_dropped_total', () => writer.counts.dropped)
+  metrics.read('platform_metering_held', () => writer.held)
   metrics.read('platform_metering_unsynced_total', () => writer.counts.unsynced)
   return writer
 }
@@ -109,6 +110,7 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
     directory,
     purpose: exporting ? 'kafka' : 'fold',
     removes: exporting,
+    onDamage: context.reportDamage,
   })
   const retention = new Retention({
     directory,

@@ -31,12 +31,14 @@ export async function startTools(
 }
 
 async function sourceOf(
-  { settings, log, egress, conditions }: AppContext,
+  { settings, log, egress, conditions, reportDamage: onDamage }: AppContext,
   variables: Readonly<Record<string, string>>,
 ): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings
   if (toolSets.source === 'directory')
-    return createDirectorySource({ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log })
+    return createDirectorySource({
+      ...{ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log, onDamage },
+    })
   const { kubeconfig, namespace, identity } = toolSets
   // loading the client takes 60 MiB of memory
   const { connectKubernetes } = await import('../../catalog/kubernetes/client.ts')
@@ -48,6 +50,6 @@ async function sourceOf(
       onFault: fault => conditions.set('tool-sets', fault),
       log,
     }),
-    ...{ apiGroup, dataDir, egress, log, identity, leaseNamespace: namespace },
+    ...{ apiGroup, dataDir, egress, log, onDamage, identity, leaseNamespace: namespace },
   })
 }

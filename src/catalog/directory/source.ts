@@ -3,6 +3,7 @@
 import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
@@ -25,6 +26,7 @@ interface DirectorySourceOptions {
   /** The values of `${NAME}` in resources; no other variables exist. */
   readonly variables: { readonly [name: string]: string }
   readonly log: Log
+  readonly onDamage: OnDamage
   /** Unix ms; for status times. */
   readonly now?: () => number
   /** Polling interval, in addition to notifications; default 10 s. */
@@ -54,7 +56,7 @@ class DirectorySource implements ToolSource {
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options
-    this.#statuses = new StatusFiles(options.dataDir)
+    this.#statuses = new StatusFiles(options.dataDir, options.onDamage)
   }
 
   async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
@@ -63,8 +65,8 @@ class DirectorySource implements ToolSource {
       {
         references: fileReferences(options.directory),
         compiler: this.#compiler,
-        documents: new DocumentStore(options.dataDir),
-        definitions: new DefinitionStore(options.dataDir),
+        documents: new DocumentStore(options.dataDir, options.onDamage),
+        definitions: new DefinitionStore(options.dataDir, options.onDamage),
         egress: options.egress,
         random: Math.random,
         statuses: this.#statuses,

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { isObject } from '../../model/is-object.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { StatusWriter } from '../reconcile.ts'
 import { writeWhole } from '../sync/write-whole.ts'
 
@@ -16,9 +17,11 @@ function textOf({ tools, ...rest }: Parameters<StatusWriter['write']>[1]): strin
 
 export class StatusFiles implements StatusWriter {
   readonly #directory: string
+  readonly #onDamage: OnDamage
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, onDamage: OnDamage) {
     this.#directory = join(dataDir, 'status')
+    this.#onDamage = onDamage
   }
 
   async write(
@@ -40,8 +43,11 @@ export class StatusFiles implements StatusWriter {
     for (const namespace of await namesIn(this.#directory)) {
       for (const file of await namesIn(join(this.#directory, namespace))) {
         if (!file.endsWith('.yaml')) continue
-        const status = await readStatus(join(this.#directory, namespace, file))
-        if (isObject(status) && Number(status.toolCount) > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
+        const path = join(this.#directory, namespace, file)
+        const status = await readStatus(path)
+        if (!isObject(status) || typeof status.toolCount !== 'number')
+          this.#onDamage(path, 'in a conflict of names its tools count as new')
+        else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }
     }
     return keys

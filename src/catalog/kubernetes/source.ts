@@ -3,6 +3,7 @@
 import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { type Desired, Reconciler } from '../reconcile.ts'
 import type { ToolSource } from '../source.ts'
@@ -22,6 +23,7 @@ interface KubernetesSourceOptions {
   readonly dataDir: string
   readonly egress: Egress
   readonly log: Log
+  readonly onDamage: OnDamage
   /** Namespace of the Lease: that of the gateway. */
   readonly leaseNamespace: string
   /** Unique for each instance, such as the name of the pod. */
@@ -71,13 +73,13 @@ class KubernetesSource implements ToolSource {
   }
 
   async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
-    const { api, dataDir, egress, log } = this.#options
+    const { api, dataDir, egress, log, onDamage } = this.#options
     this.#reconciler = new Reconciler(
       {
         references: references(api),
         compiler: this.#compiler,
-        documents: new DocumentStore(dataDir),
-        definitions: new DefinitionStore(dataDir),
+        documents: new DocumentStore(dataDir, onDamage),
+        definitions: new DefinitionStore(dataDir, onDamage),
         egress,
         random: Math.random,
         statuses: {

@@ -1,37 +1,41 @@
 /** Stores the definitions of each tool-set in a file, so that changes are detected across restarts. It compares nothing. */
 
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../model/is-object.ts'
+import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { DefinitionRecord } from './definitions.ts'
 import { fileNameOf } from './resource-key.ts'
-import { writeWhole } from './write-whole.ts'
 
 export class DefinitionStore {
   readonly #directory: string
+  readonly #onDamage: OnDamage
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, onDamage: OnDamage) {
     this.#directory = join(dataDir, 'definitions')
+    this.#onDamage = onDamage
   }
 
   /** undefined when the file is missing or damaged. */
   async read(namespace: string, name: string): Promise<DefinitionRecord | undefined> {
+    const file = this.#file(namespace, name)
     try {
-      const value: unknown = JSON.parse(await readFile(this.#file(namespace, name), 'utf8'))
-      const isLedger =
-        isObject(value) &&
-        isObject(value.tools) &&
-        Array.isArray(value.changed) &&
-        Array.isArray(value.breaking)
-      return isLedger ? (value as unknown as DefinitionRecord) : undefined
+      const { lines, fault } = await readLines(file)
+      if (fault === undefined) return lines[0] === undefined ? undefined : recordOf(lines[0])
     } catch {
-      return undefined
+      // reported below
     }
+    this.#onDamage(
+      file,
+      'its tools are served as they are, because what changed since the last start is unknown',
+    )
+    return undefined
   }
 
   async write(namespace: string, name: string, ledger: DefinitionRecord): Promise<void> {
     await mkdir(this.#directory, { recursive: true })
-    await writeWhole(this.#file(namespace, name), JSON.stringify(ledger))
+    await replaceLines(this.#file(namespace, name), [JSON.stringify(ledger)])
   }
 
   async remove(namespace: string, name: string): Promise<void> {
@@ -41,4 +45,13 @@ export class DefinitionStore {
   #file(namespace: string, name: string): string {
     return join(this.#directory, fileNameOf({ namespace, name }, 'json'))
   }
+}
+
+/** @throws Error when the line is not a record */
+function recordOf(line: string): DefinitionRecord {
+  const value: unknown = JSON.parse(line)
+  const isRecord =
+    isObject(value) && isObject(value.tools) && Array.isArray(value.changed) && Array.isArray(value.breaking)
+  if (!isRecord) throw new Error('not a record of definitions')
+  return value as unknown as DefinitionRecord
 }

@@ -1,9 +1,10 @@
 /** The key file that a deployment generates beside its data. It encrypts nothing. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const KEY_BYTES = 32
+const CHECK_LENGTH = 16
 
 interface KeptKey {
   readonly key: string
@@ -20,7 +21,8 @@ export function keptKey(path: string): KeptKey {
   if (found !== undefined) return { key: found, fresh: false }
   mkdirSync(dirname(path), { recursive: true })
   const draft = `${path}.${randomUUID()}`
-  writeFileSync(draft, randomBytes(KEY_BYTES).toString('base64'), { flag: 'wx', mode: 0o600 })
+  const fresh = randomBytes(KEY_BYTES).toString('base64')
+  writeFileSync(draft, `${checkOf(fresh)} ${fresh}\n`, { flag: 'wx', mode: 0o600 })
   try {
     // Creating a hard link is atomic, and fails when another process has created the file.
     linkSync(draft, path)
@@ -37,11 +39,22 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 function read(path: string): string | undefined {
   let text: string
   try {
-    text = readFileSync(path, 'utf8').trim()
+    text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  if (text.length >= KEY_BYTES && BASE64.test(text)) return text
-  throw new Error(`${path} contains no key. Restore the file from a backup, or set SECRETS_KEY to the key.`)
+  const parts = text.trim().split(' ')
+  // a key that an operator wrote has no checksum
+  const [check, key] = parts.length === 2 ? (parts as [string, string]) : [undefined, parts[0]!]
+  if (key.length >= KEY_BYTES && BASE64.test(key) && (check === undefined || check === checkOf(key)))
+    return key
+  throw new Error(
+    `${path} is damaged or contains no key. Restore the file from a backup, or set SECRETS_KEY to the key, the text after the space.`,
+  )
+}
+
+/** A damaged key would make every stored secret unreadable. */
+function checkOf(key: string): string {
+  return `sha256:${createHash('sha256').update(key).digest('hex').slice(0, CHECK_LENGTH)}`
 }

@@ -2,8 +2,9 @@
 
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'
+import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import { Counts } from './counts.ts'
-import { readLines, replaceLines } from './private-file.ts'
 
 /** Rows of each kind in one report: more would exceed the limit of a request body. */
 const MAX_ROWS = 2_000
@@ -17,6 +18,7 @@ interface Page {
 
 export class ReportBook {
   readonly #path: string | undefined
+  readonly #onDamage: OnDamage
   readonly #counts = new Counts()
   /** 1 is the number of reports before anything was counted. */
   #sequence = 1
@@ -24,8 +26,9 @@ export class ReportBook {
   #written = false
 
   /** @param path undefined: counts are kept in memory only */
-  constructor(path: string | undefined) {
+  constructor(path: string | undefined, onDamage: OnDamage) {
     this.#path = path
+    this.#onDamage = onDamage
   }
 
   get sequence(): number {
@@ -36,10 +39,16 @@ export class ReportBook {
     this.#counts.add(rows)
   }
 
-  /** @throws Error of the file system; a damaged file is ignored */
+  /** A damaged file is reported, and the counts in it are lost. @throws Error of the file system */
   async load(): Promise<void> {
     if (this.#path === undefined) return
-    const [line] = (await readLines(this.#path)).lines
+    const { lines, fault } = await readLines(this.#path)
+    if (fault !== undefined)
+      this.#onDamage(
+        this.#path,
+        'calls that were counted but not reported before the restart are missing from the usage at the control plane',
+      )
+    const [line] = lines
     if (line === undefined) return
     const { sequence, batch, waiting } = JSON.parse(line, revive) as Page
     this.#sequence = sequence

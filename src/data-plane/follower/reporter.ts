@@ -2,6 +2,7 @@
 
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { ReportBook } from './report-book.ts'
 
@@ -11,6 +12,7 @@ interface ReporterOptions {
   readonly transport: ControlPlaneTransport
   /** File of the counts that are not confirmed; undefined: they are kept in memory only. */
   readonly bookPath: string | undefined
+  readonly onDamage: OnDamage
   readonly workers: number
   /** The counts since the previous call; none is returned twice. */
   readonly takeState: () => GatewayState
@@ -31,7 +33,7 @@ export class Reporter {
 
   constructor(options: ReporterOptions) {
     this.#options = options
-    this.#book = new ReportBook(options.bookPath)
+    this.#book = new ReportBook(options.bookPath, options.onDamage)
   }
 
   /** @throws Error of the file system */

@@ -3,7 +3,7 @@ import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../l
 import { versionOf } from '../../link/share-version.ts'
 import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../../link/update-events.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import { appendLines, readLines, replaceLines } from './private-file.ts'
+import { appendLines, readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
 
 /** Below this size, reading appended updates is cheap. */
 const MIN_REWRITE_BYTES = 1024 * 1024

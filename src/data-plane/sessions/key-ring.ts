@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { checkedLine, parseLines } from '../../shared/fs/checked-lines.ts'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 
 export interface RingKey {
   /** 0–255. */
@@ -82,18 +84,19 @@ export function readRing(text: string): RingKey[] | undefined {
 
 /**
  * A ring in a file, so that sessions survive a restart.
- * @param onDamage called with the message when the file contains no keys; new ones replace it
+ * @param onDamage called when the file is damaged; new keys replace it
  * @throws Error naming the file when it cannot be written.
  */
 export function fileKeyRing(
   file: string,
   now: () => number = Date.now,
-  onDamage: (message: string) => void = () => {},
+  onDamage: OnDamage = () => {},
 ): KeyRing {
   const kept = readKeys(file)
   if (kept === undefined)
     onDamage(
-      `${file} is damaged and was replaced: sessions that were open before end, and their clients initialize again`,
+      file,
+      'it was replaced, sessions that were open before the restart end, and their clients initialize again',
     )
   const ring = new FileKeyRing(kept ?? [], now, keys => writeKeys(file, keys))
   ring.current()
@@ -107,11 +110,14 @@ function readKeys(file: string): RingKey[] | undefined {
   } catch {
     return []
   }
-  return readRing(text)
+  // earlier versions wrote no checksum
+  if (text.startsWith('[')) return readRing(text)
+  const { lines, fault } = parseLines(Buffer.from(text))
+  return fault === undefined ? readRing(lines[0]!) : undefined
 }
 
 function writeKeys(file: string, keys: readonly RingKey[]): void {
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(`${file}.new`, writeRing(keys), { mode: 0o600 })
+  writeFileSync(`${file}.new`, checkedLine(writeRing(keys)), { mode: 0o600 })
   renameSync(`${file}.new`, file)
 }

@@ -1,5 +1,6 @@
 /** Chooses the session store of a deployment: in memory, or in Redis for many instances. */
 import { join } from 'node:path'
+import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { fileKeyRing, type KeyRing } from './key-ring.ts'
 import { MemorySessionStore } from './memory/store.ts'
@@ -11,6 +12,7 @@ export interface SessionOptions {
   readonly ttlMs: number
   readonly max: number
   readonly log: Log
+  readonly onDamage: OnDamage
   /** Unix ms. */
   readonly now?: () => number
 }
@@ -20,7 +22,7 @@ export async function openSessions(
   options: SessionOptions,
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
   const { dataDir, redisUrl, ttlMs, max, log, now = Date.now } = options
-  const own = fileKeyRing(join(dataDir, 'session-keys.json'), Date.now, message => log.warn({}, message))
+  const own = fileKeyRing(join(dataDir, 'session-keys.json'), Date.now, options.onDamage)
   if (redisUrl === undefined) {
     return {
       keys: own,

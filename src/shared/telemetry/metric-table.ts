@@ -164,6 +164,10 @@ export const METRICS = {
       'events',
       'Metering events lost because they could not be written to the spool.',
     ),
+    platform_metering_held: gauge(
+      'events',
+      'Metering events in memory only, because the spool cannot be written.',
+    ),
     platform_metering_unsynced_total: counter(
       'responses',
       'Responses sent before their metering event was on disk (METERING_DURABILITY=sync).',

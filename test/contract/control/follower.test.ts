@@ -17,6 +17,7 @@ import type { ControlPlaneTransport } from '../../../src/link/transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { type FaultyLink, startFaultyLink } from '../../fixtures/faulty-link.ts'
+import { noDamage } from '../../fixtures/no-damage.ts'
 import { openPlane, type Plane, populate, type World } from './plane.ts'
 import { type Served, serve } from './serve.ts'
 
@@ -79,6 +80,7 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
   const reporter = new Reporter({
     transport,
     bookPath: dataDir && join(dataDir, 'report'),
+    onDamage: noDamage,
     workers: 1,
     takeState: () => {
       const taken = rows
@@ -279,7 +281,7 @@ describe('the report book', () => {
 
   it('returns the same batch under the same number until it is confirmed', async () => {
     const path = join(directory(), 'book')
-    const book = new ReportBook(path)
+    const book = new ReportBook(path, noDamage)
     book.add({ ...NO_ROWS, usage: rows })
     const batch = await book.next()
     const { sequence } = book
@@ -288,13 +290,13 @@ describe('the report book', () => {
     expect(book.sequence).toBe(sequence)
 
     // the process dies; the control plane had taken it, or had not
-    const taken = new ReportBook(path)
+    const taken = new ReportBook(path, noDamage)
     await taken.load()
     taken.settle(sequence)
     expect((await taken.next()).usage).toEqual(rows)
     expect(taken.sequence).toBe(sequence + 1)
 
-    const lost = new ReportBook(path)
+    const lost = new ReportBook(path, noDamage)
     await lost.load()
     lost.settle(sequence)
     expect((await lost.next()).usage).toEqual(rows)
@@ -302,8 +304,29 @@ describe('the report book', () => {
     expect((await lost.next()).usage).toEqual([])
   })
 
+  it.each([
+    ['truncated', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
+    ['emptied', () => Buffer.alloc(0)],
+    [
+      'with a flipped bit',
+      (bytes: Buffer) => Buffer.from(bytes.map((byte, at) => (at === 50 ? byte ^ 1 : byte))),
+    ],
+    ['garbage', (bytes: Buffer) => Buffer.alloc(bytes.length, 7)],
+  ])('%s: reports the file, and begins without counts', async (_, damaged) => {
+    const path = join(directory(), 'book')
+    const book = new ReportBook(path, noDamage)
+    book.add({ ...NO_ROWS, usage: rows })
+    await book.next()
+    writeFileSync(path, damaged(readFileSync(path)))
+    const files: string[] = []
+    const next = new ReportBook(path, file => files.push(file))
+    await next.load()
+    expect(files).toEqual([path])
+    expect((await next.next()).usage).toEqual([])
+  })
+
   it('divides what does not fit into one report', async () => {
-    const book = new ReportBook(join(directory(), 'book'))
+    const book = new ReportBook(join(directory(), 'book'), noDamage)
     const many = Array.from({ length: 4_500 }, (_, at) => ({ id: `key_${at}`, at: new Date(at) }))
     book.add({ ...NO_ROWS, keysUsed: many })
     const sizes = []

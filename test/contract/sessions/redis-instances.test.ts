@@ -11,6 +11,7 @@ import { RedisSessionStore } from '../../../src/data-plane/sessions/redis/store.
 import type { SessionFacts, SessionSignal } from '../../../src/data-plane/sessions/session-store.ts'
 import type { RedisConnection } from '../../../src/shared/redis/connection.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { noDamage } from '../../fixtures/no-damage.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000
@@ -264,6 +265,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
           ttlMs: TTL_MS,
           max: 10,
           log: SILENT,
+          onDamage: noDamage,
           now,
         }),
       ),

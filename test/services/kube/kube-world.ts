@@ -10,6 +10,7 @@ import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { type Log, SILENT } from '../../../src/shared/telemetry/log.ts'
 import { API_VERSION, eventually, NAMESPACE, type SourceWorld } from '../../contract/toolsets/source-world.ts'
+import { noDamage } from '../../fixtures/no-damage.ts'
 import type { Kube } from './kube.ts'
 
 /** @param kube whatever tool-sets it holds are taken away first */
@@ -28,6 +29,7 @@ export async function openCluster(kube: Kube, log: Log = SILENT): Promise<Source
         dataDir,
         egress,
         log,
+        onDamage: noDamage,
         leaseNamespace: 'toolgate',
         identity: 'one',
       },

@@ -10,6 +10,7 @@ import type { ToolSource } from '../../../src/catalog/source.ts'
 import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
+import { noDamage } from '../../fixtures/no-damage.ts'
 
 export const API_VERSION = 'toolgate.dev/v1alpha1'
 
@@ -42,6 +43,7 @@ export class Deployment {
       apiGroup: 'toolgate.dev',
       variables,
       log: { isLevelEnabled: () => true, debug: log, info: log, warn: log, error: log },
+      onDamage: noDamage,
       pollIntervalMs: 500,
     })
     await this.#source.start(tools => this.published.push(tools))

@@ -9,6 +9,7 @@ import { DefinitionStore } from '../../../src/catalog/sync/definition-store.ts'
 import { DocumentStore } from '../../../src/catalog/sync/document-store.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { noDamage } from '../../fixtures/no-damage.ts'
 import { toolSet } from './build.ts'
 import { documentOf } from './deployment.ts'
 
@@ -46,8 +47,8 @@ function start(): Reconciler {
   return new Reconciler(
     {
       ...{ references, compiler, egress, random: () => 0.5, statuses, log: SILENT, now: Date.now },
-      documents: new DocumentStore(dataDir),
-      definitions: new DefinitionStore(dataDir),
+      documents: new DocumentStore(dataDir, noDamage),
+      definitions: new DefinitionStore(dataDir, noDamage),
     },
     () => {},
   )

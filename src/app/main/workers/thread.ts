@@ -92,6 +92,7 @@ async function joinSessions(context: AppContext): Promise<OpenSessions> {
       redisUrl: settings.redisUrl,
       ...settings.sessions,
       log,
+      onDamage: context.reportDamage,
       now: clock.now,
     })
   const keys = new PostedKeys(data.sessionKeys)

@@ -98,10 +98,8 @@ class Threads implements WorkerThreads {
   }
 
   #openSessions() {
-    const { settings, clock, closers, log } = this.#options.context
-    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'), Date.now, message =>
-      log.warn({}, message),
-    )
+    const { settings, clock, closers, reportDamage } = this.#options.context
+    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'), Date.now, reportDamage)
     const store = new MemorySessionStore({
       keys,
       ttlMs: settings.sessions.ttlMs,

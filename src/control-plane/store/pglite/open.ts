@@ -23,7 +23,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
       if (exists(directory)) makeTreePrivate(directory)
       else await create(directory)
     }
-    const client = await PGlite.create(directory === undefined ? {} : { fs: new PrivateNodeFs(directory) })
+    const client = await start(directory)
     const db = database(pgliteDialect(client))
     const store = sqlStore({
       adapter: 'pglite',
@@ -48,6 +48,18 @@ export async function openPglite(directory: string | undefined, options: StoreOp
   } catch (error) {
     lock?.release()
     throw error
+  }
+}
+
+/** @throws Error naming the directory and the fix; PGlite names neither */
+async function start(directory: string | undefined): Promise<PGlite> {
+  if (directory === undefined) return PGlite.create()
+  try {
+    return await PGlite.create({ fs: new PrivateNodeFs(directory) })
+  } catch (error) {
+    throw new Error(
+      `the embedded database in ${directory} cannot be opened (${(error as Error).message}): it is damaged, or of another version. Restore the directory from a backup, or move it elsewhere to begin with an empty database.`,
+    )
   }
 }
 

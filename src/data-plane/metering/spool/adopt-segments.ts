@@ -1,5 +1,5 @@
 /** Closes the segments that were growing when the previous process ended. It reads no event. */
-import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile, segmentsAmong } from './segment-name.ts'
 
@@ -9,6 +9,11 @@ import { segmentFile, segmentsAmong } from './segment-name.ts'
  */
 export function adoptSegments(directory: string): void {
   mkdirSync(directory, { recursive: true })
-  for (const { growing, file, key } of segmentsAmong(readdirSync(directory)))
-    if (growing) renameSync(join(directory, file), join(directory, segmentFile(key, false)))
+  for (const { growing, file, key } of segmentsAmong(readdirSync(directory))) {
+    const path = join(directory, file)
+    if (!growing) continue
+    // a process that was killed before its first event; in a complete segment, no content is damage
+    if (statSync(path).size === 0) unlinkSync(path)
+    else renameSync(path, join(directory, segmentFile(key, false)))
+  }
 }

@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import type { OnDamage } from '../../../shared/fs/damage.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
 import { type SegmentName, segmentsAmong } from './segment-name.ts'
@@ -14,6 +15,7 @@ export interface SpoolReaderOptions {
   readonly purpose: string
   /** Segments that have been read are removed. */
   readonly removes: boolean
+  readonly onDamage: OnDamage
 }
 
 export interface SpooledEvent {
@@ -37,8 +39,6 @@ export class SpoolReader {
     read: 0,
     /** Events that were written and cannot be read: damaged, or their segment was removed. */
     damaged: 0,
-    /** Cursors that could not be read. */
-    cursors: 0,
   }
   readonly #options: SpoolReaderOptions
   readonly #cursorPath: string
@@ -50,7 +50,11 @@ export class SpoolReader {
     this.#options = options
     this.#cursorPath = join(options.directory, `${options.purpose}.cursor`)
     const { state, whole } = readCursor(this.#cursorPath)
-    if (!whole) this.counts.cursors++
+    if (!whole)
+      options.onDamage(
+        this.#cursorPath,
+        'events are delivered from the oldest one on; each is counted once, by its id',
+      )
     for (const [key, at] of Object.entries(state.segments)) this.#places.set(key, { at, finished: false })
     for (const [writer, number] of Object.entries(state.next)) this.#next.set(writer, number)
   }
@@ -151,7 +155,7 @@ export class SpoolReader {
       if (place.at === 0) this.#reach(segment.writer, segment.first)
       while (events.length === 0 && !place.finished) {
         const length = readSync(file, this.#buffer, 0, READ_BYTES, place.at)
-        const read = this.#readFrames(segment.writer, this.#buffer.subarray(0, length), maxEvents, events)
+        const read = this.#readFrames(segment, this.#buffer.subarray(0, length), maxEvents, events)
         place.at += read
         if (read > 0) continue
         if (length === READ_BYTES) {
@@ -161,6 +165,11 @@ export class SpoolReader {
           return
         } else {
           // the first number of the next segment shows how many events a torn end contained; for the last one it is unknown
+          // it ends within an event, or before the place up to which it was read
+          const { size } = fstatSync(file)
+          if (length > 0 || size === 0 || place.at > size) this.#damaged(segment.file)
+          // reported once
+          if (size === 0) this.#unlink(segment)
           if (length > 0 && last) this.counts.damaged++
           place.finished = true
         }
@@ -172,13 +181,19 @@ export class SpoolReader {
   }
 
   /** @returns number of bytes processed */
-  #readFrames(writer: string, window: Buffer, maxEvents: number, events: SpooledEvent[]): number {
+  #readFrames(
+    { writer, file }: SegmentName,
+    window: Buffer,
+    maxEvents: number,
+    events: SpooledEvent[],
+  ): number {
     let at = 0
     while (events.length < maxEvents) {
       const frame = frameAt(window, at)
       if (frame === undefined) {
         const next = at < window.length ? findFrame(window, at + 1) : -1
         if (next < 0) break
+        this.#damaged(file)
         at = next
         continue
       }
@@ -194,6 +209,11 @@ export class SpoolReader {
     const expected = this.#next.get(writer) ?? number
     if (number > expected) this.counts.damaged += number - expected
     if (number >= expected) this.#next.set(writer, number)
+  }
+
+  /** Kept events of the segment are delivered; what is missing is counted by its numbers. */
+  #damaged(file: string): void {
+    this.#options.onDamage(join(this.#options.directory, file), 'its unreadable metering events are lost')
   }
 
   #open(file: string): number | undefined {

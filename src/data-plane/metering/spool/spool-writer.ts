@@ -12,6 +12,7 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -90,6 +91,11 @@ export class SpoolWriter implements Meter {
     return this.#fault === undefined || this.#options.durability === 'batch'
   }
 
+  /** Events of calls that are in memory only, because the disk does not accept them. */
+  get held(): number {
+    return this.#number - this.#written
+  }
+
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
@@ -121,11 +127,12 @@ export class SpoolWriter implements Meter {
     clearImmediate(this.#turnEnd)
     if (this.#file >= 0) {
       fdatasyncSync(this.#file)
-      this.#finish(this.#key)
+      if (this.#fileBytes === 0) this.#remove(this.#key)
+      else this.#finish(this.#key)
       // a pending fdatasync uses the descriptor
       if (!this.#syncing) closeSync(this.#file)
     }
-    this.counts.dropped += this.#number - this.#written
+    this.counts.dropped += this.held
     this.#group?.release()
   }
 
@@ -211,6 +218,15 @@ export class SpoolWriter implements Meter {
     if (!this.#begin()) return
     closeSync(previous)
     this.#finish(key)
+  }
+
+  /** A segment without events: in a complete one, no content is damage. */
+  #remove(key: string): void {
+    try {
+      unlinkSync(join(this.#options.directory, segmentFile(key, true)))
+    } catch (error) {
+      this.#options.onFault(error as Error)
+    }
   }
 
   /** Renames the segment, which marks it as complete for readers. If that fails, the next start does it. */

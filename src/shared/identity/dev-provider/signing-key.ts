@@ -1,7 +1,15 @@
 /** The signing key of the development provider: made on first start, kept for its owner alone. It signs nothing. */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import {
+  CompactSign,
+  calculateJwkThumbprint,
+  compactVerify,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose'
 
 /**
  * The private JWK set in `dataDir`; a start reuses the key, so that tokens and clients outlive a restart of the process.
@@ -15,7 +23,7 @@ export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys:
   })
   if (text !== undefined) {
     await chmod(file, 0o600)
-    return parse(text, file)
+    return checked(text, file)
   }
   const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true })
   const jwk = await exportJWK(privateKey)
@@ -28,12 +36,21 @@ export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys:
   return keys
 }
 
-function parse(text: string, file: string): { readonly keys: JWK[] } {
+/** The key signs and verifies once: with a damaged one, every token would be refused without a reason that anyone sees. */
+async function checked(text: string, file: string): Promise<{ readonly keys: JWK[] }> {
   try {
-    const parsed = JSON.parse(text) as { keys?: unknown }
-    if (Array.isArray(parsed.keys) && parsed.keys.length > 0) return parsed as { keys: JWK[] }
+    const { keys } = JSON.parse(text) as { readonly keys: JWK[] }
+    for (const { kid, ...jwk } of keys) {
+      if (kid !== (await calculateJwkThumbprint(jwk))) throw new Error('kid is not the thumbprint')
+      const { kty, n, e } = jwk as { kty: string; n?: string; e?: string }
+      const signed = await new CompactSign(Buffer.from(kid!))
+        .setProtectedHeader({ alg: 'RS256' })
+        .sign(await importJWK(jwk, 'RS256'))
+      await compactVerify(signed, await importJWK({ kty, ...{ n, e } } as JWK, 'RS256'))
+    }
+    if (keys.length > 0) return { keys }
   } catch {
-    // Falls through to the error that names the file.
+    // reported below
   }
-  throw new Error(`${file} is not a key set. Delete it; a new key is made at the next start.`)
+  throw new Error(`${file} is not a key set, or is damaged. Delete it; a new key is made at the next start.`)
 }

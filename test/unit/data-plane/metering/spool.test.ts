@@ -122,7 +122,7 @@ describe('writing and reading', () => {
     expect(ids(drain(reader))).toEqual(numbers(2, 60))
     await reader.commit()
     expect(segments(directory)).toEqual([])
-    expect(reader.counts).toEqual({ read: 60, damaged: 0, cursors: 0 })
+    expect(reader.counts).toEqual({ read: 60, damaged: 0 })
   })
 
   it('reads everything again after its cursor was damaged', async () => {
@@ -131,13 +131,30 @@ describe('writing and reading', () => {
     drain(reader)
     await reader.commit()
     writeFileSync(join(directory, 'test.cursor'), '{"segments":')
-    const again = aReader(directory)
+    const damaged: string[] = []
+    const again = aReader(directory, false, file => damaged.push(file))
     expect(drain(again)).toHaveLength(5)
-    expect(again.counts.cursors).toBe(1)
+    expect(damaged).toEqual([join(directory, 'test.cursor')])
   })
 })
 
 describe('damage', () => {
+  it.each([
+    ['emptied', () => Buffer.alloc(0)],
+    ['cut off within an event', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
+    [
+      'with a flipped bit',
+      (bytes: Buffer) => Buffer.from(bytes.map((byte, at) => (at === 30 ? byte ^ 1 : byte))),
+    ],
+  ])('a complete segment that is %s is reported by its name', (_, damaged) => {
+    const directory = written(3)
+    const [path] = segments(directory) as [string]
+    writeFileSync(path, damaged(readFileSync(path)))
+    const files: string[] = []
+    drain(aReader(directory, false, file => files.push(file)))
+    expect(files).toEqual([path])
+  })
+
   it('a last event cut off at any byte costs that event alone', () => {
     const directory = written(20)
     const [path] = segments(directory)

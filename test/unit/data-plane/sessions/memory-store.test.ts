@@ -9,6 +9,7 @@ import { openSessions } from '../../../../src/data-plane/sessions/open.ts'
 import { mintSessionId, readSessionId } from '../../../../src/data-plane/sessions/session-id.ts'
 import type { SessionFacts } from '../../../../src/data-plane/sessions/session-store.ts'
 import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { noDamage } from '../../../fixtures/no-damage.ts'
 
 const TTL_MS = 30 * 60_000
 const DAY_MS = 86_400_000
@@ -185,7 +186,15 @@ describe('the keys that sign ids', () => {
 
 describe('opening without Redis', () => {
   it('keeps the keys in the data directory: ids are good after a restart', async () => {
-    const options = { dataDir: dir, redisUrl: undefined, ttlMs: TTL_MS, max: 1, log: SILENT, now: () => T0 }
+    const options = {
+      dataDir: dir,
+      redisUrl: undefined,
+      ttlMs: TTL_MS,
+      max: 1,
+      log: SILENT,
+      onDamage: noDamage,
+      now: () => T0,
+    }
     const first = await openSessions(options)
     const { id } = await first.sessions.create(FACTS)
     await first.sessions.close()

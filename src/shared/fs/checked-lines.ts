@@ -6,7 +6,8 @@ import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 const MODE = 0o600
 const CHECKSUM_LENGTH = 32
 
-function sealed(line: string): string {
+/** A line without a line break, as it is written: checksum, space, text, line feed. */
+export function checkedLine(line: string): string {
   return `${checksum(line)} ${line}\n`
 }
 
@@ -48,23 +49,29 @@ export async function appendLines(path: string, lines: Iterable<string>): Promis
 }
 
 async function write(file: FileHandle, line: string): Promise<number> {
-  const { bytesWritten } = await file.write(sealed(line))
+  const { bytesWritten } = await file.write(checkedLine(line))
   return bytesWritten
 }
 
-/** The lines before the first that is torn (without an end) or altered, if any; `fault` says which. No file: no lines. */
-export async function readLines(path: string): Promise<{
+export interface CheckedLines {
+  /** Those before the first that is torn (without an end) or altered. */
   readonly lines: readonly string[]
   readonly fault: 'torn' | 'altered' | undefined
+  /** Length of `lines` in the file. */
   readonly bytes: number
-}> {
-  let content: Buffer
+}
+
+/** No file: no lines. @throws Error of the file system */
+export async function readLines(path: string): Promise<CheckedLines> {
   try {
-    content = await readFile(path)
+    return parseLines(await readFile(path))
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ENOENT') return { lines: [], fault: undefined, bytes: 0 }
     throw error
   }
+}
+
+export function parseLines(content: Buffer): CheckedLines {
   const lines: string[] = []
   let at = 0
   // a file appears whole, by a rename

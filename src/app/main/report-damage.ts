@@ -1,0 +1,19 @@
+/** Reports damaged files of DATA_DIR by log, health and metric until the next start. It reads no file. */
+import type { OnDamage } from '../../shared/fs/damage.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
+import type { Conditions } from './conditions.ts'
+
+/** Files that health names; the log names all. */
+const MAX_NAMED = 3
+
+export function createDamageReport(log: Log, conditions: Conditions): OnDamage {
+  const reasons: string[] = []
+  return (file, assumed) => {
+    const reason = `${file} is damaged: ${assumed}`
+    if (reasons.includes(reason)) return
+    log.error({ file }, `${reason}. Check the disk; the report ends with the next start`)
+    reasons.push(reason)
+    const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more damaged files` : ''
+    conditions.set('files', `${reasons.slice(0, MAX_NAMED).join('; ')}${more}`)
+  }
+}
