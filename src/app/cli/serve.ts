@@ -5,6 +5,7 @@ import { findFileFaults } from '../settings/files.ts'
 import { inspectSettings, SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import { onStopSignal } from './signals.ts'
+import { startFailure } from './start-failure.ts'
 import { welcome } from './welcome.ts'
 
 export function addServe(program: Command, context: CommandContext): void {
@@ -45,8 +46,7 @@ async function serve(env: CommandContext['env']): Promise<number> {
     running = await start(settings, { signal: stopping.signal, ownsProcess: true })
   } catch (error) {
     if (stopping.signal.aborted) process.exit(EXIT.ok)
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandFailure(`cannot start: ${reason}`, EXIT.config)
+    throw new CommandFailure(`cannot start: ${startFailure(error, settings)}`, EXIT.config)
   }
   await Promise.race([running.ready, stopped])
   if (!stopping.signal.aborted) {

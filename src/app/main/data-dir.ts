@@ -1,5 +1,5 @@
 /** Creates `DATA_DIR` and makes it private to the user of this process. It writes no data. */
-import { mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
@@ -9,7 +9,7 @@ const GROUP_OR_OTHERS_WRITE = 0o022
 
 /**
  * Creates the directory if it is missing, and removes the permissions of group and others from it and its contents.
- * @throws Error with the fix if it cannot be created, or if every user can still write to a directory that this user owns
+ * @throws Error with the fix if it cannot be created, one of the file system if it cannot be written, or if every user can still write to a directory that this user owns
  */
 export function prepareDataDir(dataDir: string, log: Log): void {
   try {
@@ -19,6 +19,7 @@ export function prepareDataDir(dataDir: string, log: Log): void {
       `DATA_DIR (${dataDir}) could not be created: ${(error as Error).message}. Set DATA_DIR to a directory that this user can write to.`,
     )
   }
+  checkWritable(dataDir)
   const path = dataDir
   // like /tmp, or a tmpfs of a container: the other files belong to other programs
   if (isShared(statSync(dataDir).mode)) {
@@ -45,6 +46,16 @@ export function prepareDataDir(dataDir: string, log: Log): void {
   throw new Error(
     `DATA_DIR (${dataDir}) is writable by every user (mode ${octal(mode)}), and that could not be changed. Set DATA_DIR to a directory of mode 0700 on a file system that keeps permissions.`,
   )
+}
+
+/** Later, `mkdir` with `recursive` would report a read-only file system as ENOENT. @throws Error of the file system */
+function checkWritable(directory: string): void {
+  try {
+    accessSync(directory, constants.W_OK)
+  } catch (error) {
+    // an immutable directory: its mode is judged below
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
 }
 
 function isShared(mode: number): boolean {

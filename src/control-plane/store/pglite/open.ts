@@ -57,6 +57,8 @@ async function start(directory: string | undefined): Promise<PGlite> {
   try {
     return await PGlite.create({ fs: new PrivateNodeFs(directory) })
   } catch (error) {
+    // of the file system, not of the content
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error
     throw new Error(
       `the embedded database in ${directory} cannot be opened (${(error as Error).message}): it is damaged, or of another version. Restore the directory from a backup, or move it elsewhere to begin with an empty database.`,
     )

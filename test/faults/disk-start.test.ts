@@ -1,0 +1,54 @@
+/** A start on a disk that accepts no data ends with the directory and the fix. It covers no disk that fails later. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+
+const REPOSITORY = join(import.meta.dirname, '../..')
+const isRoot = process.getuid?.() === 0
+
+/** A tmpfs for DATA_DIR, prepared by `prepare`. */
+function startOn(
+  options: string,
+  prepare: (directory: string) => void,
+): { code: number | null; text: string; directory: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'toolgate-disk-start-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', directory])
+  onTestFinished(() => {
+    execFileSync('umount', [directory])
+    rmdirSync(directory)
+  })
+  prepare(directory)
+  if (options !== '') execFileSync('mount', ['-o', `remount,${options}`, directory])
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/app/cli/index.js', 'serve'], {
+    cwd: REPOSITORY,
+    env: {
+      PATH: process.env.PATH,
+      ...{ GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' },
+      ...{ DATA_DIR: directory, LOG_LEVEL: 'warn', WORKERS: '1' },
+    },
+    encoding: 'utf8',
+    timeout: 50_000,
+  })
+  return { code: status, text: stdout + stderr, directory }
+}
+
+function fill(directory: string, leftBytes: number): void {
+  const { bavail, bsize } = statfsSync(directory)
+  writeFileSync(join(directory, 'filler'), Buffer.alloc(bavail * bsize - leftBytes))
+}
+
+describe.skipIf(!isRoot)('a start (run as root: file systems are mounted)', () => {
+  test.each([0, 256 * 1024, 4 * 1024 * 1024])('with %d free bytes: names the directory and the fix', left => {
+    const { code, text, directory } = startOn('', mount => fill(mount, left))
+    expect(text).toContain(`DATA_DIR (${directory}) is on a full file system. Free space`)
+    expect(code).toBe(78)
+  })
+
+  test('on a read-only file system: names the directory and the fix', () => {
+    const { code, text, directory } = startOn('ro', () => {})
+    expect(text).toContain(`DATA_DIR (${directory}) is on a read-only file system`)
+    expect(code).toBe(78)
+  })
+})
