@@ -108,6 +108,26 @@ describe('a signal during the start', () => {
     expect(await end).toMatchObject({ code: 0 })
   }, 120_000)
 
+  it('Ctrl-C in the terminal of `npm start` ends all of its processes, without a report of an error', async () => {
+    // a terminal sends SIGINT to each process of the foreground group; the build of `prestart` has been made
+    const child = spawn('npm', ['start', '--ignore-scripts'], {
+      cwd: join(import.meta.dirname, '../..'),
+      env: { ...process.env, LOG_LEVEL: 'silent', DATA_DIR: join(dataDir, 'npm'), ...PORTS },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const end = endOf(child)
+    let out = ''
+    child.stdout!.on('data', chunk => {
+      out += chunk
+    })
+    await vi.waitFor(() => expect(out).toContain('{"ready":true'), SOON)
+    process.kill(-child.pid!, 'SIGINT')
+    expect((await end).stderr).not.toMatch(/npm (ERR!|error)/)
+    // no process of the group is left
+    await vi.waitFor(() => expect(() => process.kill(-child.pid!, 0)).toThrow('ESRCH'), SOON)
+  }, 120_000)
+
   it('a database address that is malformed ends the start with exit code 78', async () => {
     const end = await endOf(serve({ ROLE: 'control-plane', DATABASE_URL: 'mysql://nowhere' }))
     expect(end).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
