@@ -74,7 +74,10 @@ export const FOLDERS = {
     },
     'policy-workshop': {
       mutate: ['src/shared/policy/workshop/**/*.ts'],
-      tests: ['test/unit/shared/policy/cli.test.ts', 'test/integration/shared/policy/{never,build}.test.ts'],
+      tests: [
+        'test/unit/shared/policy/{workshop,cli}.test.ts',
+        'test/integration/shared/policy/{programs,never,build}.test.ts',
+      ],
     },
   },
 }
