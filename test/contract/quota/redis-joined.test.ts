@@ -51,12 +51,15 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
 
   /** Takes until a call is refused by a limit; calls for which Redis was too slow are repeated. */
   async function spend(quota: Quota, request: Partial<QuotaRequest>, atMost = 1_000) {
-    for (let granted = 0; ; ) {
+    let granted = 0
+    for (let tries = 0; tries < 2_000; tries++) {
       if (granted === atMost) return { granted, refusal: undefined }
       const response = await ask(quota, request)
       if (response.granted) granted++
       else if (response.cause === undefined) return { granted, refusal: response }
+      else await sleep(1)
     }
+    throw new Error('no limit applies, or Redis never responds')
   }
 
   /** Exactly so many are granted; what others have leased and not spent comes back within milliseconds. */
