@@ -1,101 +1,19 @@
 /** Environment → Settings, once, validated as a whole. It starts nothing. */
 import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
-import { type MeteringSettings, readMetering } from './settings/metering.ts'
-import { type PolicySettings, readPolicySettings } from './settings/policy.ts'
+import { readMetering } from './settings/metering.ts'
+import { readPolicySettings } from './settings/policy.ts'
 import { guardProduction } from './settings/production.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
-import { type RoleSettings, readRole } from './settings/role.ts'
+import { readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
-import { readTelemetry, type TelemetrySettings } from './settings/telemetry.ts'
-import { readToolSetSettings, type ToolSetSettings } from './settings/tool-sets.ts'
+import { readTelemetry } from './settings/telemetry.ts'
+import { readToolSetSettings } from './settings/tool-sets.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
 import { readWorkers } from './settings/workers.ts'
 
-export interface Settings extends RoleSettings {
-  readonly nodeEnv: 'development' | 'production' | 'test'
-  readonly dataDir: string
-  readonly httpServer: 'auto' | 'uws' | 'node'
-  /** Undefined: where the parser verifies their framing. */
-  readonly allowChunkedRequests: boolean | undefined
-  /** Between the signal to stop and the drain: readiness is off, and calls are served. */
-  readonly shutdownDelayMs: number
-  readonly drainTimeoutMs: number
-  readonly gateway: { readonly host: string; readonly port: number; readonly url: string | undefined }
-  readonly api: { readonly host: string; readonly port: number; readonly url: string | undefined }
-  readonly auth: {
-    /** `embedded`: started on `devPort`, for development. `none`: no token is accepted. */
-    readonly provider: 'external' | 'embedded' | 'none'
-    /** undefined for the embedded provider, the word itself for `none`. */
-    readonly issuer: string | undefined
-    readonly devPort: number
-    readonly allowedAudiences: readonly string[]
-    /** How scopes of a token and of its roles combine. */
-    readonly scopes: 'union' | 'intersection'
-    /** Used after a registration to make the new client public; both or none. */
-    readonly adminClientId: string | undefined
-    readonly adminClientSecret: string | undefined
-    /** Derived from the issuer when absent. */
-    readonly adminUrl: string | undefined
-  }
-  /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
-  readonly databaseUrl: string
-  /** Encrypts secrets in the database; undefined: a generated key in `dataDir`. */
-  readonly secretsKey: string | undefined
-  readonly gatewayName: string
-  /** Adds `POST /test/clock` to the API port. */
-  readonly testHooks: boolean
-  /** undefined: sessions and quotas stay in this process. */
-  readonly redisUrl: string | undefined
-  readonly policy: PolicySettings
-  readonly toolSets: ToolSetSettings
-  readonly apiGroup: string
-  readonly plansFile: string
-  readonly cors: {
-    readonly origins: readonly string[]
-    readonly methods: readonly string[]
-    readonly allowHeaders: readonly string[]
-    readonly exposeHeaders: readonly string[]
-    readonly maxAgeSecs: number
-  }
-  readonly sessions: { readonly ttlMs: number; readonly max: number }
-  readonly sse: {
-    readonly limiterEnabled: boolean
-    /** CIDRs. */
-    readonly trustedProxies: readonly string[]
-    readonly maxPerIp: number
-    readonly maxPerTenant: number
-    readonly maxTotal: number
-    readonly newPerMinutePerIp: number
-    readonly idleTimeoutMs: number
-    readonly maxDurationMs: number
-  }
-  readonly egressAllow: readonly string[]
-  /** Names of settings whose insecure values production accepts; see `guardProduction`. */
-  readonly allowInsecure: readonly string[]
-  readonly quotaStatsTtlMs: number
-  /** Whether a Redis without data is taken for a new one. */
-  readonly quotaEmptyStore: 'trust' | 'wait'
-  readonly example: { readonly enabled: boolean; readonly port: number }
-  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
-  /** Without a host: that of the gateway, or of the control plane where it runs alone. */
-  readonly metrics: {
-    readonly host: string | undefined
-    readonly port: number
-    readonly maxConsumers: number
-  }
-  /** Further names under which every listener serves; see `allowHosts`. */
-  readonly allowedHosts: readonly string[]
-  readonly maxInFlight: number
-  /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
-  readonly preAuthRatePerMin: number
-  /** Client registrations per client address and minute; 0: no limit. */
-  readonly registrationRatePerMin: number
-  /** Threads that serve calls, where the listener can share its port. */
-  readonly workers: number
-  readonly metering: MeteringSettings
-  readonly telemetry: TelemetrySettings
-}
+/** All settings, as `readAll` reads them; their comments are there. */
+export type Settings = ReturnType<typeof readAll>
 
 /** All faults of the environment at once; the command exits with 78 (EX_CONFIG). */
 export class SettingsError extends Error {
@@ -113,23 +31,22 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads all settings, valid or not; an invalid one has its default. */
-export function inspectSettings(env: Environment): {
-  readonly settings: Settings
-  readonly faults: readonly SettingFault[]
-} {
-  const read = new Reader(env)
+/** Each setting with its default; an invalid one has its default and adds its fault to the reader. */
+function readAll(read: Reader) {
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
+  const isProduction = nodeEnv === 'production'
   const issuer = readIssuer(read)
-  const settings: Settings = {
+  return {
     ...readRole(read, issuer === NO_PROVIDER ? undefined : issuer),
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
+    /** Undefined: where the parser verifies their framing. */
     allowChunkedRequests: { auto: undefined, true: true, false: false }[
       read.oneOf('ALLOW_CHUNKED_REQUESTS', ['auto', 'true', 'false'], 'auto')
     ],
-    shutdownDelayMs: read.durationMs('SHUTDOWN_DELAY', nodeEnv === 'production' ? '5s' : '0s'),
+    /** Between the signal to stop and the drain: readiness is off, and calls are served. */
+    shutdownDelayMs: read.durationMs('SHUTDOWN_DELAY', isProduction ? '5s' : '0s'),
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
@@ -142,21 +59,30 @@ export function inspectSettings(env: Environment): {
       url: read.url('API_URL'),
     },
     auth: {
+      /** `embedded`: started on `devPort`, for development. `none`: no token is accepted. */
       provider: issuer === undefined ? 'embedded' : issuer === NO_PROVIDER ? 'none' : 'external',
+      /** undefined for the embedded provider, the word itself for `none`. */
       issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+      /** How scopes of a token and of its roles combine. */
       scopes: read.oneOf('SCOPES', ['union', 'intersection'], 'union'),
+      /** Used after a registration to make the new client public; both or none. */
       adminClientId: read.optional('AUTH_ADMIN_CLIENT_ID'),
       adminClientSecret: read.optional('AUTH_ADMIN_CLIENT_SECRET'),
+      /** Derived from the issuer when absent. */
       adminUrl: read.url('AUTH_ADMIN_URL'),
     },
+    /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
     databaseUrl: read.text('DATABASE_URL', 'pglite:'),
+    /** Encrypts secrets in the database; undefined: a generated key in `dataDir`. */
     secretsKey: readSecretsKey(read),
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
+    /** Adds `POST /test/clock` to the API port. */
     testHooks: read.flag('TEST_HOOKS', false),
+    /** undefined: sessions and quotas stay in this process. */
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
-    policy: readPolicySettings(read, nodeEnv === 'production'),
+    policy: readPolicySettings(read, isProduction),
     toolSets: readToolSetSettings(read),
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
     plansFile: read.text('PLANS', './plans.yaml'),
@@ -173,6 +99,7 @@ export function inspectSettings(env: Environment): {
     },
     sse: {
       limiterEnabled: read.flag('SSE_LIMITER_ENABLED', true),
+      /** CIDRs. */
       trustedProxies: read.list('SSE_TRUSTED_PROXIES', ''),
       maxPerIp: read.integer('MAX_PER_IP', 10, 1, 1_000_000),
       maxPerTenant: read.integer('MAX_PER_TENANT', 100, 1, 1_000_000),
@@ -182,31 +109,43 @@ export function inspectSettings(env: Environment): {
       maxDurationMs: read.durationMs('MAX_DURATION', '1h'),
     },
     egressAllow: read.list('EGRESS_ALLOW', ''),
+    /** Names of settings whose insecure values production accepts; see `guardProduction`. */
     allowInsecure: read.list('ALLOW_INSECURE', ''),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
-    quotaEmptyStore: read.oneOf(
-      'QUOTA_EMPTY_STORE',
-      ['trust', 'wait'],
-      nodeEnv === 'production' ? 'wait' : 'trust',
-    ),
+    /** Whether a Redis without data is taken for a new one. */
+    quotaEmptyStore: read.oneOf('QUOTA_EMPTY_STORE', ['trust', 'wait'], isProduction ? 'wait' : 'trust'),
     example: {
-      enabled: read.flag('EXAMPLE', nodeEnv !== 'production'),
+      enabled: read.flag('EXAMPLE', !isProduction),
       port: read.port('EXAMPLE_PORT', 8090),
     },
     logLevel: read.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info'),
+    /** Further names under which every listener serves; see `allowHosts`. */
     allowedHosts: read.list('ALLOWED_HOSTS', ''),
     metrics: {
+      /** Undefined: that of the gateway, or of the control plane where it runs alone. */
       host: read.optional('METRICS_HOST'),
       port: read.port('METRICS_PORT', 9464),
       maxConsumers: read.integer('METRICS_MAX_CONSUMERS', 1000, 1, 100_000),
     },
     metering: readMetering(read),
     telemetry: readTelemetry(read),
+    /** Threads that serve calls, where the listener can share its port. */
     workers: readWorkers(read),
+    /** Failed or unauthenticated attempts per client address and minute; 0: no limit. */
     preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
+    /** Client registrations per client address and minute; 0: no limit. */
     registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
-  }
+  } as const
+}
+
+/** Reads all settings, valid or not; an invalid one has its default. */
+export function inspectSettings(env: Environment): {
+  readonly settings: Settings
+  readonly faults: readonly SettingFault[]
+} {
+  const read = new Reader(env)
+  const settings = readAll(read)
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {
     read.fault(
       'AUTH_ADMIN_CLIENT_SECRET',
@@ -219,7 +158,7 @@ export function inspectSettings(env: Environment): {
       read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
   checkHosts(settings, read)
-  if (nodeEnv === 'production') productionFaults(settings, read)
+  if (settings.nodeEnv === 'production') productionFaults(settings, read)
   for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
     read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename it, or unset it.`)
   return { settings, faults: read.faults }

@@ -1,5 +1,7 @@
 /** SHA-256 digests of the parts of a document, each computed once per object: parts are never written to. It knows no format. */
+
 import { createHash } from 'node:crypto'
+import { oncePer } from '../model/once-per.ts'
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
@@ -7,13 +9,5 @@ export function sha256(text: string): string {
 
 /** @param textOf equal parts give equal texts */
 export function digestCache(textOf: (part: object) => string): (part: object) => string {
-  const digests = new WeakMap<object, string>()
-  return part => {
-    let digest = digests.get(part)
-    if (digest === undefined) {
-      digest = sha256(textOf(part))
-      digests.set(part, digest)
-    }
-    return digest
-  }
+  return oncePer(part => sha256(textOf(part)))
 }

@@ -37,8 +37,9 @@ export const FOLDERS = {
     'quota-redis': {
       mutate: ['src/data-plane/quota/redis/**/*.ts'],
       tests: [
-        'test/unit/data-plane/quota/redis-*.test.ts',
-        'test/contract/quota/redis-*.test.ts',
+        'test/unit/data-plane/quota/{redis-keys,consumer-lease,thread-reserver}.test.ts',
+        // the simulation replaces modules, which the kept thread has loaded
+        'test/contract/quota/redis-{joined,leases}.test.ts',
         'test/services/quota-redis-contract.test.ts',
       ],
     },
@@ -73,7 +74,10 @@ export const FOLDERS = {
     },
     'policy-workshop': {
       mutate: ['src/shared/policy/workshop/**/*.ts'],
-      tests: ['test/unit/shared/policy/cli.test.ts', 'test/integration/shared/policy/{never,build}.test.ts'],
+      tests: [
+        'test/unit/shared/policy/{workshop,cli}.test.ts',
+        'test/integration/shared/policy/{programs,never,build}.test.ts',
+      ],
     },
   },
 }

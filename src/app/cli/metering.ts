@@ -6,16 +6,16 @@ import type { Command } from 'commander'
 import type { Ledger, WriterReport } from '../../data-plane/metering/ledger.ts'
 import type { SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
-import { type MeteringSettings, readMetering } from '../settings/metering.ts'
+import { readMetering } from '../settings/metering.ts'
 import { Reader } from '../settings/reader.ts'
-import { SettingsError } from '../settings.ts'
+import { type Settings, SettingsError } from '../settings.ts'
 import { type CommandContext, EXIT, footer, print } from './command.ts'
 
 const POLL_MS = 200
 
 interface Places {
   readonly spool: string
-  readonly metering: MeteringSettings
+  readonly metering: Settings['metering']
   readonly dataDir: string
   readonly databaseUrl: string
 }

@@ -1,5 +1,7 @@
 /** The body of a response to one of the commands, bounded in size: JSON, text, or a JSON-RPC response on an event stream. It sends nothing. */
+
 import { isObject } from '../../model/is-object.ts'
+import { parseJson } from '../../model/parse-json.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
@@ -40,13 +42,13 @@ export async function readResponseBody(response: Response, requestId: unknown): 
   }
   if (isStream) {
     for await (const { data } of serverEvents(bounded(), { maxEventCharacters: MAX_BYTES })) {
-      const message = parsed(data)
+      const message = parseJson(data)
       if (isResponseTo(requestId, message)) return { isStream, text, json: message }
     }
     return { isStream, text, json: undefined }
   }
   for await (const _ of bounded());
-  return { isStream, text, json: parsed(text) }
+  return { isStream, text, json: parseJson(text) }
 }
 
 /** The id of a JSON-RPC request; undefined for a notification and any other body. */
@@ -58,12 +60,4 @@ export function requestIdOf(body: object | undefined): unknown {
 function isResponseTo(requestId: unknown, message: unknown): boolean {
   if (!isObject(message) || requestId === undefined) return false
   return 'id' in message && message.id === requestId && ('result' in message || 'error' in message)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

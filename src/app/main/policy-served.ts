@@ -2,6 +2,7 @@
  * Owns the bundles of the process: reads and tries each once, swaps it in all planes and threads together, and retries rejected
  * ones. It decides nothing.
  */
+import { oncePer } from '../../model/once-per.ts'
 import { jwsVerifier } from '../../shared/identity/verify-jws.ts'
 import type { PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
 import { BundleDistribution, type Joined, type Member } from '../../shared/policy/live/distribution.ts'
@@ -45,17 +46,8 @@ export interface OpenPolicyOwner extends PolicyOwner {
   alsoTryOn(recent: () => readonly PolicyInput[]): void
 }
 
-const owners = new WeakMap<AppContext, Promise<OpenPolicyOwner>>()
-
 /** The one of the process. @throws Error naming what cannot be opened */
-export function policyOwner(context: AppContext): Promise<OpenPolicyOwner> {
-  let owner = owners.get(context)
-  if (owner === undefined) {
-    owner = openOwner(context)
-    owners.set(context, owner)
-  }
-  return owner
-}
+export const policyOwner = oncePer(openOwner)
 
 /** Prepares bundles for one plane. */
 export function preparerOf({ log, metrics }: AppContext): Pick<LivePolicyOptions, 'prepare'> {

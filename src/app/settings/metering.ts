@@ -1,22 +1,11 @@
 /** Where metering events go, how safely they are kept, and how much of the disk they may take. It opens nothing. */
 import type { Reader } from './reader.ts'
 
-export interface MeteringSettings {
-  /** The switch: exports events to the brokers. They are made in any case. */
-  readonly enabled: boolean
-  /** `host:port`; empty: events stay in the spool. */
-  readonly brokers: readonly string[]
-  readonly topic: string
-  readonly format: 'protobuf' | 'json'
-  readonly durability: 'batch' | 'sync'
-  readonly spoolMaxBytes: number
-}
-
 const BROKER = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):\d{1,5}$/
 /** Less could not hold a few segments. */
 const MIN_SPOOL_BYTES = 4 * 2 ** 20
 
-export function readMetering(read: Reader): MeteringSettings {
+export function readMetering(read: Reader) {
   const brokers = read.list('KAFKA_BROKERS', '')
   for (const broker of brokers) {
     if (!BROKER.test(broker))
@@ -30,11 +19,13 @@ export function readMetering(read: Reader): MeteringSettings {
       'Use letters, digits, dots, dashes and underscores, at most 249.',
     )
   return {
+    /** The switch: exports events to the brokers. They are made in any case. */
     enabled: read.flag('METERING_ENABLED', false),
+    /** `host:port`; empty: events stay in the spool. */
     brokers,
     topic,
     format: read.oneOf('METERING_FORMAT', ['protobuf', 'json'], 'protobuf'),
     durability: read.oneOf('METERING_DURABILITY', ['batch', 'sync'], 'batch'),
     spoolMaxBytes: read.bytes('METERING_SPOOL_MAX', '1GiB', MIN_SPOOL_BYTES),
-  }
+  } as const
 }

@@ -1,46 +1,36 @@
 /** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It opens nothing. */
 import type { Reader } from './reader.ts'
 
-export interface PolicySettings {
-  readonly engine: 'opa-wasm' | 'opa-http'
-  /** A file, or an http(s) address. */
-  readonly bundle: string
-  readonly url: string | undefined
-  /** How often bundles are looked at. */
-  readonly pollMs: number
-  /** PEM of the public key that bundles must be signed with; undefined: they need no signature. */
-  readonly key: string | undefined
-  /** Folder with `<tenant>.tar.gz`. */
-  readonly tenants: string | undefined
-  /** A candidate that decides beside the live bundle and only counts. */
-  readonly shadow: string | undefined
-  /** Promotion is refused with more flips of the candidate. */
-  readonly maxFlips: number
-  readonly decisionLog: {
-    readonly keep: 'masked' | 'allowed' | 'all' | 'none' | 'off'
-    /** With `allowed`: the only names of arguments that are kept. */
-    readonly allowed: readonly string[]
-    /** Of the allowed decisions, 0 to 1. */
-    readonly sampleAllowed: number
-  }
-}
+export type PolicySettings = ReturnType<typeof readAll>
 
-export function readPolicySettings(read: Reader, production: boolean): PolicySettings {
-  const settings: PolicySettings = {
+function readAll(read: Reader, production: boolean) {
+  return {
     engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
+    /** A file, or an http(s) address. */
     bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
     url: read.url('POLICY_URL'),
+    /** How often bundles are looked at. */
     pollMs: read.durationMs('POLICY_POLL', '5s'),
+    /** PEM of the public key that bundles must be signed with; undefined: they need no signature. */
     key: read.optional('POLICY_KEY'),
+    /** Folder with `<tenant>.tar.gz`. */
     tenants: read.optional('POLICY_TENANTS'),
+    /** A candidate that decides beside the live bundle and only counts. */
     shadow: read.optional('POLICY_SHADOW'),
+    /** Promotion is refused with more flips of the candidate. */
     maxFlips: read.integer('POLICY_MAX_FLIPS', 0, 0, 1_000_000_000),
     decisionLog: {
       keep: read.oneOf('DECISION_LOG', ['masked', 'allowed', 'all', 'none', 'off'], 'masked'),
+      /** With `allowed`: the only names of arguments that are kept. */
       allowed: read.list('DECISION_LOG_ALLOW', ''),
+      /** Of the allowed decisions, 0 to 1. */
       sampleAllowed: read.integer('DECISION_LOG_PERCENT', production ? 1 : 100, 0, 100) / 100,
     },
-  }
+  } as const
+}
+
+export function readPolicySettings(read: Reader, production: boolean): PolicySettings {
+  const settings = readAll(read, production)
   if (settings.engine === 'opa-http') ownServer(settings, read)
   if (settings.pollMs < 10)
     read.fault('POLICY_POLL', 'is below 10ms.', 'Give the disk, or the server, time between two questions.')

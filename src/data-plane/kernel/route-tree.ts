@@ -1,4 +1,5 @@
 /** Route definitions → a tree of segments, validated. It matches nothing. */
+import { getOrSet } from '../../model/once-per.ts'
 import { MAX_PARAMS, MAX_SEGMENTS } from './abi.ts'
 import type { RouteDefinition } from './kernel.ts'
 import { routeMethodNumber } from './method.ts'
@@ -91,14 +92,7 @@ function leafOf(root: RouteNode, segments: readonly string[]): Leaf {
     if (isParam(segment)) {
       node.param ??= emptyNode()
       node = node.param
-    } else {
-      let next = node.literals.get(segment)
-      if (next === undefined) {
-        next = emptyNode()
-        node.literals.set(segment, next)
-      }
-      node = next
-    }
+    } else node = getOrSet(node.literals, segment, emptyNode)
   }
   node.leaf ??= new Map()
   return node.leaf

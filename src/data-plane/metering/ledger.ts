@@ -1,6 +1,7 @@
 /** Compares each writer's events in spool, topic and counters, and reports gaps. It reads nothing itself. */
 
 import type { MeteringEvent } from '../../link/metering-event.ts'
+import { getOrSet } from '../../model/once-per.ts'
 import { writerOf } from './event-id.ts'
 
 export type Place = 'spool' | 'topic'
@@ -76,11 +77,13 @@ export class Ledger {
   }
 
   #of(writer: string): Seen {
-    let seen = this.#writers.get(writer)
-    if (seen === undefined) {
-      seen = { writer, gateway: '', spool: new Set(), topic: new Set(), duplicates: 0, counted: undefined }
-      this.#writers.set(writer, seen)
-    }
-    return seen
+    return getOrSet(this.#writers, writer, () => ({
+      writer,
+      gateway: '',
+      spool: new Set(),
+      topic: new Set(),
+      duplicates: 0,
+      counted: undefined,
+    }))
   }
 }

@@ -2,6 +2,7 @@
 
 import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
+import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
@@ -28,7 +29,7 @@ export class EntitlementIndexer {
   #filePlans: readonly Plan[] | undefined
   #controlPlans: readonly Plan[] | undefined
   #plans: ReadonlyMap<string, Plan> = new Map()
-  #tenants = new WeakMap<TenantShare, TenantEntitlements>()
+  #ofTenant = this.#preparer()
 
   /** @throws Error when a consumer has a plan that does not exist. */
   index({ plans, consumers, control }: SnapshotDocument): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
@@ -37,19 +38,16 @@ export class EntitlementIndexer {
       this.#controlPlans = control.plans
       // the control plane's plans win over those of the settings file
       this.#plans = new Map([...plans, ...control.plans].map(plan => [plan.slug, plan]))
-      this.#tenants = new WeakMap()
+      this.#ofTenant = this.#preparer()
     }
-    const tenants = new Map([...control.tenants.values()].map(tenant => [tenant.name, this.#tenant(tenant)]))
+    const tenants = new Map(
+      [...control.tenants.values()].map(tenant => [tenant.name, this.#ofTenant(tenant)]),
+    )
     return entitlements(tenants, this.#plans, consumers)
   }
 
-  #tenant(tenant: TenantShare): TenantEntitlements {
-    let known = this.#tenants.get(tenant)
-    if (known === undefined) {
-      known = ofTenant(tenant, this.#plans)
-      this.#tenants.set(tenant, known)
-    }
-    return known
+  #preparer(): (tenant: TenantShare) => TenantEntitlements {
+    return oncePer(tenant => ofTenant(tenant, this.#plans))
   }
 }
 

@@ -1,5 +1,6 @@
 /** API keys as the current snapshot knows them. It verifies nothing: `api-keys.ts` does. */
 
+import { oncePer } from '../../model/once-per.ts'
 import type { ApiKeyRecord } from '../../shared/identity/api-keys.ts'
 import type { KeyEntry, Snapshot } from './snapshot.ts'
 
@@ -7,27 +8,22 @@ import type { KeyEntry, Snapshot } from './snapshot.ts'
 export function keyLookup(
   snapshot: () => Snapshot | undefined,
 ): (prefix: string) => ApiKeyRecord | undefined {
-  const records = new WeakMap<KeyEntry, ApiKeyRecord>()
-  return prefix => {
-    const entry = snapshot()?.keyOf(prefix)
-    if (entry === undefined) return undefined
-    const known = records.get(entry)
-    if (known !== undefined) return known
-    const { id, hash, application, tenant, subscriptionId, apiId } = entry
-    const expiresAtMs = Number.isFinite(entry.expiresAtMs) ? entry.expiresAtMs : undefined
-    const record: ApiKeyRecord = {
+  const recordOf = oncePer(
+    ({ id, hash, expiresAtMs, application, tenant, subscriptionId, apiId }: KeyEntry): ApiKeyRecord => ({
       id,
       hash,
       status: 'active',
-      expiresAtMs,
+      expiresAtMs: Number.isFinite(expiresAtMs) ? expiresAtMs : undefined,
       application,
       tenant,
       subscriptionId,
       apiId,
       roles: [],
       scopes: ['read', 'execute'],
-    }
-    records.set(entry, record)
-    return record
+    }),
+  )
+  return prefix => {
+    const entry = snapshot()?.keyOf(prefix)
+    return entry && recordOf(entry)
   }
 }

@@ -1,4 +1,5 @@
 /** Tools made ready for requests, and which of them each tenant sees. What was prepared once is not prepared again. */
+import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from './snapshot.ts'
 
@@ -13,13 +14,12 @@ interface ToolIndex {
 
 /** Keeps the last lists, so that changes elsewhere cost nothing here. */
 export class ToolIndexer {
-  readonly #prepare: (tool: Tool) => PreparedTool
-  readonly #prepared = new WeakMap<Tool, PreparedTool>()
+  readonly #prepared: (tool: Tool) => PreparedTool
   #lists: readonly (readonly Tool[])[] = []
   #index: ToolIndex | undefined
 
   constructor(prepare: (tool: Tool) => PreparedTool) {
-    this.#prepare = prepare
+    this.#prepared = oncePer(prepare)
   }
 
   /** @throws Error when two tool-sets bring tools of one name that one caller would see */
@@ -27,20 +27,11 @@ export class ToolIndexer {
     const unchanged =
       lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
     if (this.#index !== undefined && unchanged) return this.#index
-    const tools = lists.flat().map((tool, index): CompiledTool => ({ tool, index, ...this.#ready(tool) }))
+    const tools = lists.flat().map((tool, index): CompiledTool => ({ tool, index, ...this.#prepared(tool) }))
     const index = { count: tools.length, byTenant: indexByTenant(tools) }
     this.#lists = lists
     this.#index = index
     return index
-  }
-
-  #ready(tool: Tool): PreparedTool {
-    let prepared = this.#prepared.get(tool)
-    if (prepared === undefined) {
-      prepared = this.#prepare(tool)
-      this.#prepared.set(tool, prepared)
-    }
-    return prepared
   }
 }
 

@@ -1,6 +1,7 @@
 /** The example backend: the HTTP server of a small shop. It keeps everything in memory and knows nothing of the gateway. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { cartHandlers } from './cart.ts'
 import { categoryHandlers } from './categories.ts'
@@ -23,12 +24,9 @@ export interface ShopOptions {
   readonly log: Log
 }
 
-export interface Shop {
+export interface Shop extends PlainServer {
   /** Base address, without trailing slash. */
   readonly url: string
-  readonly port: number
-  /** Stops taking requests and cuts the open ones. */
-  close(): Promise<void>
 }
 
 /** How long an idle connection stays: longer than any pool in front of it keeps one, so that none is cut under a request. */
@@ -46,24 +44,9 @@ export async function startShop({ host, port, log }: ShopOptions): Promise<Shop>
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS })
   server.maxConnections = MAX_CONNECTIONS
   server.on('request', (message, response) => void handle(respond, message, response, log))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, exclusive: true }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const { port: taken } = server.address() as AddressInfo
-  url = `http://${addressable(host)}:${taken}`
-  return {
-    url,
-    port: taken,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  const opened = await openPlainServer(server, { host, port, exclusive: true })
+  url = `http://${addressable(host)}:${opened.port}`
+  return { url, ...opened }
 }
 
 /** Clients cannot connect to the wildcard address that a container listens on. */

@@ -1,5 +1,7 @@
 /** Checks `.signatures.json` of a bundle, in OPA's format: a JWS over the hash of every file. Who checks the JWS itself is passed in. */
+
 import { createHash } from 'node:crypto'
+import { parseJson } from '../../model/parse-json.ts'
 
 export const SIGNATURES_FILE = '.signatures.json'
 
@@ -54,14 +56,14 @@ async function signedFiles(
   const content = files.get(SIGNATURES_FILE)
   if (content === undefined)
     throw new Error('it is not signed; sign it with `toolgate policy build --signing-key KEY.pem`')
-  const { signatures } = (parsed(content) ?? {}) as { readonly signatures?: unknown }
+  const { signatures } = (parseJson(content) ?? {}) as { readonly signatures?: unknown }
   const [jws, ...more] = Array.isArray(signatures) ? (signatures as unknown[]) : []
   // what opa does, too: one signature over everything
   if (typeof jws !== 'string' || more.length > 0)
     throw new Error(`${SIGNATURES_FILE} holds not just one signature`)
   let payload: unknown
   try {
-    payload = parsed(await verify(jws))
+    payload = parseJson(await verify(jws))
   } catch (error) {
     throw new Error(`its signature is not valid (${(error as Error).message})`)
   }
@@ -73,14 +75,6 @@ async function signedFiles(
 function isSignedFile(value: unknown): value is SignedFile {
   const file = value as Partial<SignedFile> | null
   return typeof file?.name === 'string' && typeof file.hash === 'string'
-}
-
-function parsed(content: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(content).toString('utf8'))
-  } catch {
-    return undefined
-  }
 }
 
 /** Documents are hashed as what they mean, everything else byte by byte (OPA, bundle/hash.go). */

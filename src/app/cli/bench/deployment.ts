@@ -4,6 +4,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Asked, type DemoExchange, exchange } from '../demo/exchange.ts'
+import { expect, field, text } from '../demo/expect.ts'
+import { getToken } from '../demo/token.ts'
 import { startBackend } from './backend.ts'
 import { PACKAGE_DIR, type ServedChild, startServed } from './served-child.ts'
 import type { WorkTarget } from './work.ts'
@@ -68,7 +71,11 @@ export async function startDeployment(
       ...settings,
     })
     stops.push(() => gateway.stop())
-    const token = await tokenFrom(control.addresses.auth_url)
+    const token = await getToken(
+      `${control.addresses.auth_url}/protocol/openid-connect/token`,
+      'demo-admin',
+      { show() {} },
+    )
     const api = await publishApi(control.addresses.api_url, token, backend.url)
     stops.push(() => api.remove())
     await waitUntilServed(`${gateway.addresses.gateway_url}${api.path}/`, { 'x-api-key': api.key })
@@ -89,42 +96,25 @@ function toolSetsFor(backendUrl: string, dir: string): string {
   return folder
 }
 
-async function tokenFrom(authUrl: string): Promise<string> {
-  const body = new URLSearchParams({
-    grant_type: 'client_credentials',
-    client_id: 'demo-admin',
-    client_secret: 'demo-admin-secret',
-  })
-  return stringField(
-    await fetchJson(`${authUrl}/protocol/openid-connect/token`, { method: 'POST', body }),
-    'access_token',
-  )
-}
-
 /** Publishes an API with the backend as upstream, and subscribes to it. */
 async function publishApi(
   apiUrl: string,
   token: string,
   backendUrl: string,
 ): Promise<{ readonly path: string; readonly key: string; remove(): Promise<void> }> {
-  const headers = {
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    'x-tenant-id': 'acme',
+  const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': 'acme' }
+  const call = async (method: Asked['method'], path: string, body?: object): Promise<DemoExchange> => {
+    const made = await exchange({ method, url: `${apiUrl}/v1${path}`, headers, ...(body && { body }) })
+    expect(made.status < 300, `success from ${made.url}`, made.response)
+    return made
   }
-  const call = (method: string, path: string, body?: object): Promise<unknown> =>
-    fetchJson(`${apiUrl}/v1${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-  const { items } = (await call('GET', '/tenants')) as { items: { id: string; name: string }[] }
-  const acme = items.find(({ name }) => name === 'acme')
+  const tenants = field(await call('GET', '/tenants'), 'items') as { id: string; name: string }[]
+  const acme = tenants.find(({ name }) => name === 'acme')
   if (acme === undefined) throw new Error('the example deployment has no tenant "acme"')
   const tenant = `/tenants/${acme.id}`
   // unique: a previous run may have been killed before it deleted its API
   const path = `/bench-${randomBytes(4).toString('hex')}`
-  const api = stringField(
+  const api = text(
     await call('POST', `${tenant}/apis`, {
       name: 'Bench',
       upstream_url: backendUrl,
@@ -134,33 +124,19 @@ async function publishApi(
     }),
     'id',
   )
-  const subscription = stringField(
+  const subscription = text(
     await call('POST', `${tenant}/subscriptions`, { api_id: api, plan: 'enterprise', application: 'bench' }),
     'id',
   )
   const approved = await call('POST', `${tenant}/subscriptions/${subscription}/approve`, {})
   return {
     path: `/t/acme${path}`,
-    key: stringField(approved, 'api_key'),
+    key: text(approved, 'api_key'),
     async remove() {
       await call('DELETE', `${tenant}/subscriptions/${subscription}`)
       await call('DELETE', `${tenant}/apis/${api}`)
     },
   }
-}
-
-async function fetchJson(url: string, init: RequestInit): Promise<unknown> {
-  const response = await fetch(url, init)
-  const text = await response.text()
-  if (!response.ok)
-    throw new Error(`${init.method ?? 'GET'} ${url}: ${response.status} ${text.slice(0, 500)}`)
-  return text === '' ? undefined : JSON.parse(text)
-}
-
-function stringField(response: unknown, name: string): string {
-  const value = (response as Record<string, unknown>)[name]
-  if (typeof value !== 'string') throw new Error(`a response without ${name}: ${JSON.stringify(response)}`)
-  return value
 }
 
 async function waitUntilServed(url: string, headers: Record<string, string>): Promise<void> {

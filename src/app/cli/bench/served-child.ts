@@ -1,7 +1,9 @@
 /** Starts `toolgate serve` of the same build as a child process, waits until it is ready, and starts and stops its profiler. It sends no request. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { within } from '../../../shared/async/within.ts'
 import type { ProfilerOrder, ProfilerResponse } from './profiler-agent.ts'
 
 export interface ServedChild {
@@ -45,17 +47,15 @@ export async function startServed(name: string, env: Readonly<Record<string, str
   createInterface({ input: child.stderr! }).on('line', keep)
   const failure = (why: string): Error => new Error(`the ${name} ${why}\n${output.join('\n')}`)
   try {
-    const ready = await within(
-      READY_MS,
-      () => failure(`is not ready after ${READY_MS / 1000} s`),
-      (resolve: (line: string) => void, reject) => {
-        child.once('error', reject)
-        child.once('exit', code => reject(failure(`ended with ${code} before it was ready`)))
-        lines.on('line', line => {
-          if (line.startsWith('{"ready":true')) resolve(line)
-        })
-      },
-    )
+    const started = new Promise<string | Error>(resolve => {
+      child.once('error', resolve)
+      child.once('exit', code => resolve(failure(`ended with ${code} before it was ready`)))
+      lines.on('line', line => {
+        if (line.startsWith('{"ready":true')) resolve(line)
+      })
+    })
+    const ready = (await within(started, READY_MS)) ?? failure(`is not ready after ${READY_MS / 1000} s`)
+    if (ready instanceof Error) throw ready
     return {
       addresses: JSON.parse(ready) as ServedChild['addresses'],
       startProfile: intervalUs => order(child, name, { order: 'start', intervalUs }),
@@ -83,51 +83,26 @@ function systemEnv(): Record<string, string> {
 }
 
 async function order(child: ChildProcess, name: string, message: ProfilerOrder): Promise<number> {
-  const response = await within(
-    RESPONSE_MS,
-    () => new Error(`the ${name} did not ${message.order} its profile within ${RESPONSE_MS / 1000} s`),
-    (resolve: (response: ProfilerResponse) => void, reject) => {
-      child.once('message', responded => resolve(responded as ProfilerResponse))
-      child.once('exit', code => reject(new Error(`the ${name} ended with ${code} while it was profiled`)))
-      child.send(message, error => {
-        if (error) reject(error)
-      })
-    },
-  )
-  if (response.fault !== undefined)
-    throw new Error(`the ${name} could not ${message.order} its profile: ${response.fault}`)
+  const responded = new Promise<ProfilerResponse | Error>(resolve => {
+    child.once('message', response => resolve(response as ProfilerResponse))
+    child.once('exit', code => resolve(new Error(`the ${name} ended with ${code} while it was profiled`)))
+    child.send(message, error => {
+      if (error) resolve(error)
+    })
+  })
+  const response = await within(responded, RESPONSE_MS)
+  if (response instanceof Error) throw response
+  const fault = response === undefined ? `no response within ${RESPONSE_MS / 1000} s` : response.fault
+  if (response === undefined || fault !== undefined)
+    throw new Error(`the ${name} could not ${message.order} its profile: ${fault}`)
   return response.cpuUs
 }
 
-function within<T>(
-  ms: number,
-  late: () => Error,
-  run: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), ms)
-    run(
-      value => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      error => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
-}
-
-function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined)
-    return Promise.resolve()
-  return new Promise(resolve => {
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
-    child.once('exit', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-    child.kill('SIGTERM')
-  })
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  if ((await within(ended, STOP_MS)) !== undefined) return
+  child.kill('SIGKILL')
+  await ended
 }

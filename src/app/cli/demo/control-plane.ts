@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DemoFailure } from './demo-failure.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
-import { expect, expectStatus } from './expect.ts'
+import { expect, expectStatus, field, text } from './expect.ts'
 import type { DemoOptions } from './steps.ts'
-import { field, findTokenEndpoint, getToken } from './token.ts'
+import { findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'
 import { startUpstream } from './upstream.ts'
 
@@ -212,12 +212,6 @@ function call(url: string, key?: string): Promise<DemoExchange> {
     url: `${url}/hello`,
     headers: key === undefined ? {} : { 'x-api-key': key },
   })
-}
-
-function text(found: DemoExchange, name: string): string {
-  const value = field(found, name)
-  expect(typeof value === 'string', `${name} in the response of ${found.url}`, found.response)
-  return value
 }
 
 function firstId(list: DemoExchange): string {

@@ -1,4 +1,5 @@
-/** The checks of the demo: a failed check ends the demo with the expected and the actual value. */
+/** The checks of the demo, and the fields that they read: a failed check ends the demo with the expected and the actual value. */
+import { isObject } from '../../../model/is-object.ts'
 import { DemoFailure } from './demo-failure.ts'
 import type { DemoExchange } from './exchange.ts'
 
@@ -14,6 +15,18 @@ export function expectStatus(found: DemoExchange, status: number): void {
       `status ${status} from ${found.url}`,
       `${found.status} ${shortJson(found.response)}`,
     )
+}
+
+/** A member of the response body; undefined when absent. */
+export function field({ response }: DemoExchange, name: string): unknown {
+  return isObject(response) ? response[name] : undefined
+}
+
+/** @throws DemoFailure unless the response body has this text */
+export function text(found: DemoExchange, name: string): string {
+  const value = field(found, name)
+  expect(typeof value === 'string', `${name} in the response of ${found.url}`, found.response)
+  return value
 }
 
 function shortJson(value: unknown): string {

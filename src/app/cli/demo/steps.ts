@@ -1,9 +1,11 @@
 /** The steps of the demo in order, each with its checks. They depend on the example shop and the seeded clients. */
+
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseJson } from '../../../model/parse-json.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
-import { expect, expectStatus } from './expect.ts'
-import { field, findTokenEndpoint, getToken } from './token.ts'
+import { expect, expectStatus, field } from './expect.ts'
+import { findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'
 
 export interface DemoOptions {
@@ -178,12 +180,7 @@ function orderIdOf(responded: DemoExchange, result: unknown): string {
   const { content, isError } = (result ?? {}) as { content?: { text?: unknown }[]; isError?: unknown }
   const text = content?.[0]?.text
   expect(isError !== true && typeof text === 'string', 'a tool result with text', responded.response)
-  let id: unknown
-  try {
-    id = (JSON.parse(text) as { id?: unknown }).id
-  } catch {
-    id = undefined
-  }
+  const { id } = (parseJson(text) ?? {}) as { id?: unknown }
   expect(typeof id === 'string', 'an order in the text', text)
   return id
 }

@@ -1,7 +1,6 @@
 /** Discovers the token endpoint from the gateway's address and requests tokens there. It stores none. */
-import { isObject } from '../../../model/is-object.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
-import { expect, expectStatus } from './expect.ts'
+import { expect, expectStatus, field } from './expect.ts'
 import type { Transcript } from './transcript.ts'
 
 const OK = 200
@@ -51,7 +50,11 @@ function tokenEndpointOf(document: DemoExchange, issuer: string): string {
 }
 
 /** Client credentials (RFC 6749 §4.4) of a seeded development client. @returns the access token */
-export async function getToken(endpoint: string, client: string, transcript: Transcript): Promise<string> {
+export async function getToken(
+  endpoint: string,
+  client: string,
+  transcript: Pick<Transcript, 'show'>,
+): Promise<string> {
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
     client_id: client,
@@ -69,10 +72,4 @@ export async function getToken(endpoint: string, client: string, transcript: Tra
   )
   expect(field(responded, 'token_type') === 'Bearer', 'token_type Bearer', field(responded, 'token_type'))
   return token
-}
-
-/** A member of the response body; undefined when absent. */
-export function field(found: DemoExchange, name: string): unknown {
-  const { response } = found
-  return isObject(response) ? response[name] : undefined
 }

@@ -1,11 +1,11 @@
 /** Creates, rotates and revokes API keys. The whole key is returned once and stored nowhere. */
 
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
-import { newId } from '../../../model/id.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
 import type { Transaction } from '../../store/store.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
+import { newRecord } from './records.ts'
 import { eventOf } from './subscription-event.ts'
 
 export interface IssuedKey {
@@ -46,7 +46,7 @@ export async function issueKey(
   const { key, digest } = generateApiKey()
   const record: ApiKey = {
     ...digest,
-    id: newId('apiKey', tx.now.getTime()),
+    ...newRecord(tx, 'apiKey'),
     tenantId: subscription.tenantId,
     subscriptionId: subscription.id,
     name,
@@ -56,9 +56,6 @@ export async function issueKey(
     expiresAt,
     revokedAt: null,
     lastUsedAt: null,
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await tx.keys.insert(record)
   return { record, key }

@@ -1,10 +1,9 @@
 /** Registers, changes and deletes APIs. It handles no HTTP except the problems it throws. */
 import { type Api, type ApiStatus, moveApi } from '../../../model/api.ts'
-import { newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
-import { type Patch, patched } from './patch.ts'
+import { newRecord, type Patch, patched } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
 export type ApiFields = Pick<
@@ -24,12 +23,9 @@ export type ApiFields = Pick<
 export async function createApi(tx: Transaction, tenantId: string, fields: ApiFields): Promise<Api> {
   const api: Api = {
     ...fields,
-    id: newId('api', tx.now.getTime()),
+    ...newRecord(tx, 'api'),
     tenantId,
     status: 'active',
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await tx.apis.insert(api)
   await tx.deployments.complete({ apiId: api.id })

@@ -1,7 +1,9 @@
 /** Aggregates metering events by hour, latency and subscription; repeated events count once. It reads no spool and no topic. */
+
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { addUsage, type UsageCount, usageDay, usageKey } from '../../../link/usage-count.ts'
 import { bucketOf } from '../../../model/latency-histogram.ts'
+import { getOrSet } from '../../../model/once-per.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import type { MeteredHour, MeteredLatency } from '../../store/usage-repositories.ts'
 
@@ -72,11 +74,11 @@ function fold(events: readonly MeteringEvent[]): {
     const at = Math.floor(Date.parse(event.occurred_at) / HOUR_MS) * HOUR_MS
     const of = { tenantId: event.tenant_id, apiId: event.api_id, hour: new Date(at), requests: 0 }
     const key = `${of.tenantId} ${of.apiId} ${at}`
-    const hour = entry(hours, key, () => ({ ...of, errors: 0 }))
+    const hour = getOrSet(hours, key, () => ({ ...of, errors: 0 }))
     hour.requests++
     if (event.outcome !== 'success') hour.errors++
     const bucket = bucketOf(event.latency_us)
-    entry(latencies, `${key} ${bucket}`, () => ({ ...of, bucket })).requests++
+    getOrSet(latencies, `${key} ${bucket}`, () => ({ ...of, bucket })).requests++
   }
   return { hours: [...hours.values()], latencies: [...latencies.values()] }
 }
@@ -94,13 +96,4 @@ function usageOf(events: readonly MeteringEvent[]): readonly UsageCount[] {
     totals.set(key, before === undefined ? count : addUsage(before, count))
   }
   return [...totals.values()]
-}
-
-function entry<V>(map: Map<string, V>, key: string, make: () => V): V {
-  let value = map.get(key)
-  if (value === undefined) {
-    value = make()
-    map.set(key, value)
-  }
-  return value
 }

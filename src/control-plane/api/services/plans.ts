@@ -1,10 +1,10 @@
 /** Creates, changes and deletes plans, global ones and those of a tenant. It enforces no limit. */
-import { isId, newId } from '../../../model/id.ts'
+import { isId } from '../../../model/id.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found, notFound, Problem } from '../http/problem.ts'
-import { type Patch, patched } from './patch.ts'
+import { newRecord, type Patch, patched } from './records.ts'
 
 export type PlanFields = Pick<
   PlanRecord,
@@ -22,12 +22,9 @@ export async function createPlan(
     throw new StoreConflict('plans_slug_key')
   const plan: PlanRecord = {
     ...fields,
-    id: newId('plan', tx.now.getTime()),
+    ...newRecord(tx, 'plan'),
     tenantId,
     slug,
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await tx.plans.insert(plan)
   announce(tx, 'plan.created', plan)

@@ -1,12 +1,12 @@
 /** Requests, approves, revokes and expires subscriptions, each change with its event. It handles no HTTP except the problems it throws. */
 import type { Api } from '../../../model/api.ts'
-import { newId } from '../../../model/id.ts'
 import { type Approval, approve, expire, revoke, type Subscription } from '../../../model/subscription.ts'
 import type { Locking } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { conflict, type FieldFault, found, invalid } from '../http/problem.ts'
 import { issueKey, revokeKeysOf } from './api-keys.ts'
 import { ensureConsumer } from './consumers.ts'
+import { newRecord } from './records.ts'
 import { eventOf } from './subscription-event.ts'
 
 type SubscriptionRequest = Pick<
@@ -38,7 +38,7 @@ export async function requestSubscription(
   if (api.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
   const subscription: Subscription = {
     ...request,
-    id: newId('subscription', tx.now.getTime()),
+    ...newRecord(tx, 'subscription'),
     tenantId,
     status: 'pending_approval',
     reason: null,
@@ -46,9 +46,6 @@ export async function requestSubscription(
     quota: null,
     approvedAt: null,
     revokedAt: null,
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await ensureConsumer(tx, tenantId, request.application)
   await tx.subscriptions.insert(subscription)

@@ -1,5 +1,4 @@
 /** Creates, changes and deletes tenants. It handles no HTTP except the problems it throws. */
-import { newId } from '../../../model/id.ts'
 import {
   moveTenant,
   type Tenant,
@@ -10,6 +9,7 @@ import {
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
+import { newRecord } from './records.ts'
 
 export interface NewTenant {
   readonly name: string
@@ -21,12 +21,9 @@ export interface NewTenant {
 export async function createTenant(tx: Transaction, fields: NewTenant): Promise<Tenant> {
   const tenant: Tenant = {
     ...fields,
-    id: newId('tenant', tx.now.getTime()),
+    ...newRecord(tx, 'tenant'),
     status: 'provisioning',
     settings: {},
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await tx.tenants.insert(tenant)
   announce(tx, 'tenant.created', tenant)

@@ -15,7 +15,7 @@ import type { Locking } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
-import { type Patch, patched } from './patch.ts'
+import { newRecord, type Patch, patched } from './records.ts'
 
 type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
 
@@ -31,12 +31,9 @@ export async function createWebhook(
   }
   const webhook: Webhook = {
     ...fields,
-    id: newId('webhook', tx.now.getTime()),
+    ...newRecord(tx, 'webhook'),
     tenantId,
     hasSecret: secret !== undefined,
-    revision: 1,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   }
   await tx.webhooks.insert(webhook, secret)
   announce(tx, 'webhook.created', webhook)

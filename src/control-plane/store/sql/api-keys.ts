@@ -1,11 +1,11 @@
 /** Queries on API keys, stored as digests only. Apart from the status in SQL, rules of the life cycle are in `model/api-key.ts`. */
 import { sql } from 'kysely'
 import type { ApiKeyRepository } from '../repositories.ts'
-import { first, inScope, matches, page } from './listing.ts'
+import { first, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyRepository {
-  const mine = () => db.selectFrom('apiKeys').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('apiKeys').where(inScope(scope))
   /** `keyStatus` of model/api-key.ts in SQL; the contract test of the store compares the two. */
   const status = sql<string>`case
     when revoked_at is not null then 'revoked'
@@ -51,9 +51,7 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
       return db
         .updateTable('apiKeys')
         .set({ ...fields, revision: revision + 1, updatedAt: now })
-        .where('id', '=', id)
-        .where('tenantId', '=', tenantId)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id, tenantId }))
         .returningAll()
         .executeTakeFirstOrThrow()
     },
@@ -65,7 +63,7 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
           from unnest(${uses.map(use => use.id)}::text[], ${uses.map(use => use.at.toISOString())}::text[]) as t (id, at)
           group by id
         ) as u
-        where api_keys.id = u.id and ${inScope(scope, sql.ref('tenant_id'))}`.execute(db)
+        where api_keys.id = u.id and ${inScope(scope)}`.execute(db)
     },
   }
 }

@@ -1,8 +1,7 @@
 /** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
-import { sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
-import { first, given, inScope, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 const COLUMNS = [
@@ -30,11 +29,7 @@ function jsonOf({ passthrough }: Api): string {
 }
 
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
-  const mine = () =>
-    db
-      .selectFrom('apis')
-      .where('deletedAt', 'is', null)
-      .where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('apis').where('deletedAt', 'is', null).where(inScope(scope))
   return {
     async insert(api) {
       await db
@@ -56,19 +51,12 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       return db
         .updateTable('apis')
         .set({ ...fields, passthrough: jsonOf(api), revision: revision + 1, updatedAt: now })
-        .where('id', '=', id)
-        .where('tenantId', '=', tenantId)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id, tenantId }))
         .returning(COLUMNS)
         .executeTakeFirstOrThrow()
     },
     async remove(id) {
-      await db
-        .updateTable('apis')
-        .set({ deletedAt: now })
-        .where('id', '=', id)
-        .where(inScope(scope, sql.ref('tenant_id')))
-        .execute()
+      await db.updateTable('apis').set({ deletedAt: now }).where(isRow(scope, { id })).execute()
     },
   }
 }

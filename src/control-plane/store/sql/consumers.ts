@@ -1,11 +1,11 @@
 /** Queries on consumers. Usage is counted in `usage.ts`. */
 import { sql } from 'kysely'
 import type { ConsumerRepository } from '../repositories.ts'
-import { given, inScope, matches, page } from './listing.ts'
+import { given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepository {
-  const mine = () => db.selectFrom('consumers').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('consumers').where(inScope(scope))
   return {
     async ensure(consumer) {
       const inserted = await db
@@ -34,9 +34,7 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
       return db
         .updateTable('consumers')
         .set({ ...fields, updatedAt: now })
-        .where('id', '=', id)
-        .where('tenantId', '=', tenantId)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id, tenantId }))
         .returningAll()
         .executeTakeFirstOrThrow()
     },
@@ -53,7 +51,7 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
           group by tenant_id, subject
         ) as u
         where consumers.tenant_id = u.tenant_id and consumers.subject = u.subject
-          and ${inScope(scope, sql.ref('consumers.tenant_id'))}`.execute(db)
+          and ${inScope(scope, 'consumers.tenant_id')}`.execute(db)
     },
   }
 }

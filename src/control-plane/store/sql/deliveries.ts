@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { DeliveryRepository } from '../webhook-repositories.ts'
 import { claimDeliveries } from './claim-deliveries.ts'
-import { first, given, inScope, page } from './listing.ts'
+import { first, given, inScope, isRow, page } from './listing.ts'
 import { CHANNEL, type SqlSession, takeMicroseconds } from './session.ts'
 
 const SHOWN = [
@@ -25,7 +25,7 @@ const SHOWN = [
 
 export function deliveryRepository(session: SqlSession): DeliveryRepository {
   const { db, scope, now } = session
-  const mine = () => db.selectFrom('deliveries').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('deliveries').where(inScope(scope))
   const notifyInstances = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
   return {
     async uniqueMoment() {
@@ -55,8 +55,7 @@ export function deliveryRepository(session: SqlSession): DeliveryRepository {
       const retried = await db
         .updateTable('deliveries')
         .set({ status, nextAttemptAt, lease: null, leasedUntil: null, updatedAt: now })
-        .where('id', '=', id)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id }))
         .returning(SHOWN)
         .executeTakeFirstOrThrow()
       await notifyInstances()

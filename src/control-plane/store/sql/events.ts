@@ -1,5 +1,4 @@
 /** The event log: appended events are buffered in the session, and read by sequence number. It delivers no event. */
-import { sql } from 'kysely'
 import type { EventRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -13,7 +12,7 @@ export function eventRepository({ db, scope, pendingEvents }: SqlSession): Event
       return db
         .selectFrom('events')
         .where('seq', '>', seq)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(inScope(scope))
         .selectAll()
         .orderBy('seq')
         .limit(limit)

@@ -62,7 +62,7 @@ export function gatewayRepository({ db, now }: SqlSession): GatewayRepository {
 }
 
 export function deploymentRepository({ db, scope, now }: SqlSession): DeploymentRepository {
-  const mine = () => db.selectFrom('deployments').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('deployments').where(inScope(scope))
   return {
     async find(id) {
       return mine().where('id', '=', id).selectAll().executeTakeFirst()
@@ -80,7 +80,7 @@ export function deploymentRepository({ db, scope, now }: SqlSession): Deployment
         )
         .where('deployments.id', 'is', null)
         .where('apis.deletedAt', 'is', null)
-        .where(inScope(scope, sql.ref('apis.tenant_id')))
+        .where(inScope(scope, 'apis.tenant_id'))
         .$if('apiId' in missing, query =>
           query.where('apis.id', '=', 'apiId' in missing ? missing.apiId : ''),
         )

@@ -19,8 +19,17 @@ export function matches<DB, TB extends keyof DB>(
 }
 
 /** True for rows of the scope's tenant, and for every row when the scope is every tenant. */
-export function inScope(scope: Scope, tenantId: Expression<string | null>): Expression<SqlBool> {
-  return scope === EVERY_TENANT ? sql<SqlBool>`true` : sql<SqlBool>`${tenantId} = ${scope}`
+export function inScope(scope: Scope, column = 'tenant_id'): Expression<SqlBool> {
+  return scope === EVERY_TENANT ? sql<SqlBool>`true` : sql<SqlBool>`${sql.ref(column)} = ${scope}`
+}
+
+/** True for the row of that id, and of that tenant where it is given, if it belongs to the scope's tenant. */
+export function isRow(
+  scope: Scope,
+  { id, tenantId }: { readonly id: string; readonly tenantId?: string },
+): Expression<SqlBool> {
+  const ofTenant = tenantId === undefined ? sql<SqlBool>`true` : sql<SqlBool>`tenant_id = ${tenantId}`
+  return sql<SqlBool>`id = ${id} and ${ofTenant} and ${inScope(scope)}`
 }
 
 /** One page of a filtered query, with the total number of rows; the order of ids is the order of creation. */

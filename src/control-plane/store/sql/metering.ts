@@ -67,7 +67,7 @@ export function meteringRepository({ db, scope, now }: SqlSession): MeteringRepo
     },
 
     async series({ tenantId, apiId, from, before, granularity }) {
-      const mine = sql`${inScope(scope, sql.ref('tenant_id'))} and tenant_id = ${tenantId}
+      const mine = sql`${inScope(scope)} and tenant_id = ${tenantId}
         and hour >= ${from.toISOString()}::timestamptz and hour < ${before.toISOString()}::timestamptz
         ${apiId === undefined ? sql`` : sql`and api_id = ${apiId}`}`
       // 'UTC' twice: truncates in UTC, independent of the time zone of the connection.

@@ -14,13 +14,13 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
     async load(tenantIds) {
       const tenants = await db
         .selectFrom('tenants')
-        .where(inScope(scope, sql.ref('id')))
+        .where(inScope(scope, 'id'))
         .where(of('id', tenantIds))
         .where('status', '!=', 'deleting')
         .select(['id', 'name', 'status'])
         .orderBy('id')
         .execute()
-      const wanted = sql<boolean>`${inScope(scope, sql.ref('tenant_id'))} and ${of('tenant_id', tenantIds)}`
+      const wanted = sql<boolean>`${inScope(scope)} and ${of('tenant_id', tenantIds)}`
       const plans = await db
         .selectFrom('plans')
         .where('tenantId', 'is not', null)

@@ -1,11 +1,10 @@
 /** Queries on subscriptions. Rules of the life cycle are in `model/subscription.ts`. */
-import { sql } from 'kysely'
 import type { SubscriptionRepository } from '../repositories.ts'
-import { first, given, inScope, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 export function subscriptionRepository({ db, scope, now }: SqlSession): SubscriptionRepository {
-  const mine = () => db.selectFrom('subscriptions').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('subscriptions').where(inScope(scope))
   return {
     async insert(subscription) {
       await db.insertInto('subscriptions').values(subscription).execute()
@@ -42,9 +41,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
       return db
         .updateTable('subscriptions')
         .set({ ...fields, revision: revision + 1, updatedAt: now })
-        .where('id', '=', id)
-        .where('tenantId', '=', tenantId)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id, tenantId }))
         .returningAll()
         .executeTakeFirstOrThrow()
     },

@@ -1,12 +1,11 @@
 /** Queries on tenants. Rules of the life cycle are in `model/tenant.ts`. */
-import { sql } from 'kysely'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 export function tenantRepository({ db, scope, now }: SqlSession): TenantRepository {
-  const mine = () => db.selectFrom('tenants').where(inScope(scope, sql.ref('id')))
+  const mine = () => db.selectFrom('tenants').where(inScope(scope, 'id'))
   return {
     async insert(tenant) {
       await db
@@ -39,16 +38,12 @@ export function tenantRepository({ db, scope, now }: SqlSession): TenantReposito
         .updateTable('tenants')
         .set({ ...fields, settings: JSON.stringify(settings), revision: revision + 1, updatedAt: now })
         .where('id', '=', id)
-        .where(inScope(scope, sql.ref('id')))
+        .where(inScope(scope, 'id'))
         .returningAll()
         .executeTakeFirstOrThrow()) satisfies Tenant
     },
     async remove(id) {
-      await db
-        .deleteFrom('tenants')
-        .where('id', '=', id)
-        .where(inScope(scope, sql.ref('id')))
-        .execute()
+      await db.deleteFrom('tenants').where('id', '=', id).where(inScope(scope, 'id')).execute()
     },
   }
 }

@@ -33,7 +33,7 @@ export function usageRepository({ db, scope }: SqlSession): UsageRepository {
       return db
         .selectFrom('usageDaily')
         .where('subscriptionId', '=', subscriptionId)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(inScope(scope))
         .where('day', '>=', from)
         .where('day', '<=', to)
         .select([

@@ -2,7 +2,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
-import { first, given, inScope, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
 
@@ -26,7 +26,7 @@ const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O>) =>
   query.select(SHOWN).select(sql<boolean>`secret is not null`.as('hasSecret'))
 
 export function webhookRepository({ db, scope, now, sealer }: SqlSession): WebhookRepository {
-  const mine = () => db.selectFrom('webhooks').where(inScope(scope, sql.ref('tenant_id')))
+  const mine = () => db.selectFrom('webhooks').where(inScope(scope))
   const sealed = (id: string, secret: string) => ({
     secret: sealer.seal(secret, id),
     keyId: sealer.keyId,
@@ -75,8 +75,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
       let query = db
         .updateTable('webhooks')
         .set({ ...columns(webhook), revision: revision + 1, updatedAt: now })
-        .where('id', '=', id)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(isRow(scope, { id }))
       if (values !== undefined) query = query.set(headers(id, values))
       if (change !== undefined) {
         // There is one key_id for both secrets, so a secret sealed under another key is dropped.
@@ -111,15 +110,11 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .updateTable('deliveries')
         .set({ sealedBody: null, keyId: null })
         .where('webhookId', '=', id)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(inScope(scope))
         .execute()
     },
     async remove(id) {
-      await db
-        .deleteFrom('webhooks')
-        .where('id', '=', id)
-        .where(inScope(scope, sql.ref('tenant_id')))
-        .execute()
+      await db.deleteFrom('webhooks').where(isRow(scope, { id })).execute()
     },
     async overPlainHttp(limit) {
       const rows = await mine()
@@ -143,7 +138,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .updateTable('webhooks')
         .set({ previousSecret: null, previousSecretUntil: null })
         .where('previousSecretUntil', '<=', now)
-        .where(inScope(scope, sql.ref('tenant_id')))
+        .where(inScope(scope))
         .execute()
     },
   }

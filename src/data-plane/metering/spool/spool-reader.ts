@@ -2,8 +2,10 @@
  * Reads the segments of all writers in a directory, oldest first, and stores its position. Damage is skipped, and counted
  * by the missing numbers. One reader per purpose; it removes only segments that `commit` covers, and only with `removes`.
  */
+
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { getOrSet } from '../../../model/once-per.ts'
 import type { OnDamage } from '../../../shared/fs/damage.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
@@ -131,12 +133,7 @@ export class SpoolReader {
   }
 
   #placeOf(segment: SegmentName): Place {
-    let place = this.#places.get(segment.key)
-    if (place === undefined) {
-      place = { at: 0, finished: false }
-      this.#places.set(segment.key, place)
-    }
-    return place
+    return getOrSet(this.#places, segment.key, () => ({ at: 0, finished: false }))
   }
 
   /** @param last no other segment of the writer follows */

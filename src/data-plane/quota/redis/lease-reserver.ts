@@ -2,7 +2,9 @@
  * Reserves units by leases, and renews them ahead of demand. A call waits for Redis only when this process holds no units
  * and no denial is cached, and never longer than the response time of the connection. It counts no use.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../../shared/async/within.ts'
 import type { HashedKey } from '../memory/table.ts'
 import {
   type Lacking,
@@ -89,8 +91,9 @@ export class LeaseReserver implements Reserver {
     if (since === undefined) this.waited++
     lease.pending ??= this.#fetch(lease, lacking)
     // the lease brought units or a denial; the next attempt finds them
-    return within(lease.pending, leftMs).then(
-      done => (done && membership.up) || quotaUnavailable('store_unavailable', request),
+    const done = lease.pending.then(() => true)
+    return within(done, leftMs).then(
+      isDone => (isDone === true && membership.up) || quotaUnavailable('store_unavailable', request),
     )
   }
 
@@ -311,15 +314,4 @@ function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<stri
     break
   }
   return fresh
-}
-
-/** @returns whether the promise settles in time */
-function within(promise: Promise<void>, ms: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const timer = setTimeout(() => resolve(false), ms)
-    void promise.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
 }

@@ -73,6 +73,8 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   const counter = new BigUint64Array(quota.table.head.buffer, quota.table.head.byteOffset + HEAD_LEASES, 1)
   const nextSequence = () => incarnation * 2 ** 32 + Number(Atomics.add(counter, 0, 1n)) + 1
   let cleared = 0
+  /** The last order of this instance to clear caches, while its number is not known. */
+  let ownOrder: Promise<void> = Promise.resolve()
   const membership = new Membership({
     connection,
     keys,
@@ -118,11 +120,14 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   function onReset({ n: name, g: generation, by }: Reset): void {
     if (by !== undefined) {
       if (by !== instance) reserver.recall(name)
-    } else if (name === '') {
-      if (generation <= cleared) return
-      cleared = generation
-      notices.notifyAll()
-    } else leases.reset(name, generation)
+    } else if (name === '') void ownOrder.then(() => onClearOrder(generation))
+    else leases.reset(name, generation)
+  }
+
+  function onClearOrder(generation: number): void {
+    if (generation <= cleared) return
+    cleared = generation
+    notices.notifyAll()
   }
 
   async function untilReady(): Promise<void> {
@@ -142,9 +147,13 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     return local || generation > 0
   }
 
-  /** This instance receives the order too, and must not clear again. */
+  /** This instance receives the order too, at times before its number, and must not clear again. */
   async function clear(): Promise<void> {
-    cleared = Math.max(cleared, await resets.clear())
+    const order = resets.clear().then(number => {
+      cleared = Math.max(cleared, number)
+    })
+    ownOrder = order.catch(() => {})
+    await order
   }
 
   return {

@@ -2,6 +2,7 @@
  * Reserves units through the thread that holds the connection to Redis, and reports to it the calls decided here. A call
  * waits only when this process holds no units and no denial is cached, and never longer than for Redis itself.
  */
+import { within } from '../../../shared/async/within.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { HashedKey } from '../memory/table.ts'
 import {
@@ -184,15 +185,4 @@ export class ThreadReserver implements Reserver {
   #hashed(key: string | QuotaKey): HashedKey {
     return typeof key === 'string' ? this.#quota.table.key(key) : (key as HashedKey)
   }
-}
-
-/** @returns undefined when the promise does not settle in time. */
-function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  return new Promise(resolve => {
-    const timer = setTimeout(() => resolve(undefined), ms)
-    void promise.then(value => {
-      clearTimeout(timer)
-      resolve(value)
-    })
-  })
 }

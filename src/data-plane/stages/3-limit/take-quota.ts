@@ -1,5 +1,6 @@
 /** Takes one unit of the caller's quota for a tool call or proxied call, or refuses it. Other operations cost nothing. */
 
+import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
@@ -25,16 +26,16 @@ function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: 
 
 export function takeQuota(quota: Quota): Stage {
   // prepared once per cached principal and per tool of a snapshot: hashing a name costs more than the decision
-  const consumerKeys = new WeakMap<Principal, Map<string, QuotaKey>>()
-  const toolKeys = new WeakMap<CompiledTool, QuotaKey>()
-  const apiBuckets = new WeakMap<CompiledApi, NonNullable<QuotaRequest['tool']>>()
+  const keysOf = oncePer((_: Principal) => new Map<string, QuotaKey>())
+  const toolKey = oncePer(({ tool }: CompiledTool) => quota.key(tool.name))
+  /** A bucket with an hour's requests, shared by the proxied address and the tools of an API. */
+  const apiBucket = oncePer(({ id, requestsPerHour = 0 }: CompiledApi) => ({
+    key: quota.key(id),
+    rateLimit: { requestsPerMinute: requestsPerHour / 60, burst: requestsPerHour },
+  }))
 
   function consumerKey(principal: Principal, subscriptionId: string | undefined): QuotaKey {
-    let keys = consumerKeys.get(principal)
-    if (keys === undefined) {
-      keys = new Map()
-      consumerKeys.set(principal, keys)
-    }
+    const keys = keysOf(principal)
     const known = keys.get(subscriptionId ?? '')
     if (known !== undefined) return known
     const key = quota.key(quotaKey(principal.tenant, principal.consumer, subscriptionId))
@@ -42,31 +43,12 @@ export function takeQuota(quota: Quota): Stage {
     return key
   }
 
-  function toolKey(entry: CompiledTool): QuotaKey {
-    let key = toolKeys.get(entry)
-    if (key === undefined) {
-      key = quota.key(entry.tool.name)
-      toolKeys.set(entry, key)
-    }
-    return key
-  }
-
-  /** A bucket with an hour's requests, shared by the proxied address and the tools of an API. */
-  function apiBucket(api: CompiledApi, requestsPerHour: number): NonNullable<QuotaRequest['tool']> {
-    const known = apiBuckets.get(api)
-    if (known !== undefined) return known
-    const rateLimit = { requestsPerMinute: requestsPerHour / 60, burst: requestsPerHour }
-    const bucket = { key: quota.key(api.id), rateLimit }
-    apiBuckets.set(api, bucket)
-    return bucket
-  }
-
   /** The tool's own rate, else that of the API it belongs to. */
   function bucketOf(exchange: Exchange): QuotaRequest['tool'] {
     const rateLimit = exchange.tool?.tool.rateLimit
     if (rateLimit !== undefined) return { key: toolKey(exchange.tool!), rateLimit }
     const api = apiOf(exchange)
-    return api?.requestsPerHour === undefined ? undefined : apiBucket(api, api.requestsPerHour)
+    return api?.requestsPerHour === undefined ? undefined : apiBucket(api)
   }
 
   function accept(exchange: Exchange, taken: QuotaGrant | QuotaRefusal): Outcome {

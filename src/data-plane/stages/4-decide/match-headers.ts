@@ -1,6 +1,8 @@
 /** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
+
 import { isObject } from '../../../model/is-object.ts'
 import type { JsonSchema } from '../../../model/json-schema.ts'
+import { oncePer } from '../../../model/once-per.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -15,8 +17,6 @@ interface Mirrored {
 
 /** Annotations deeper than this are not looked for; clients do not either. */
 const MAX_DEPTH = 8
-
-const known = new WeakMap<CompiledTool, readonly Mirrored[]>()
 
 export function matchHeaders(): Stage {
   return {
@@ -33,14 +33,7 @@ export function matchHeaders(): Stage {
   }
 }
 
-function mirroredBy(tool: CompiledTool): readonly Mirrored[] {
-  let found = known.get(tool)
-  if (found === undefined) {
-    found = [...annotated(tool.tool.inputSchema, [])]
-    known.set(tool, found)
-  }
-  return found
-}
+const mirroredBy = oncePer(({ tool }: CompiledTool) => [...annotated(tool.inputSchema, [])])
 
 /** Only what `properties` alone lead to can be annotated. */
 function* annotated(schema: JsonSchema, path: readonly string[]): Generator<Mirrored> {

@@ -2,6 +2,7 @@
 
 import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
+import { oncePer } from '../../../model/once-per.ts'
 import type { ToolResult } from '../../../model/tool.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -169,9 +170,6 @@ export class ResultCache {
 
 type Arguments = { readonly [name: string]: unknown }
 
-/** Defaults by schema. */
-const defaults = new WeakMap<ObjectSchema, readonly (readonly [name: string, value: unknown])[]>()
-
 function withDefaults(schema: ObjectSchema, args: Arguments): Arguments {
   let filled: Record<string, unknown> | undefined
   for (const [name, value] of defaultsOf(schema)) {
@@ -182,13 +180,8 @@ function withDefaults(schema: ObjectSchema, args: Arguments): Arguments {
   return filled ?? args
 }
 
-function defaultsOf(schema: ObjectSchema): readonly (readonly [name: string, value: unknown])[] {
-  let found = defaults.get(schema)
-  if (found === undefined) {
-    found = Object.entries(schema.properties ?? {})
-      .filter(([, property]) => property.default !== undefined)
-      .map(([name, property]) => [name, property.default] as const)
-    defaults.set(schema, found)
-  }
-  return found
-}
+const defaultsOf = oncePer((schema: ObjectSchema) =>
+  Object.entries(schema.properties ?? {})
+    .filter(([, property]) => property.default !== undefined)
+    .map(([name, property]) => [name, property.default] as const),
+)

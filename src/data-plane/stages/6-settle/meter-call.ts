@@ -1,6 +1,7 @@
 /** Makes a metering event of each authenticated tool call and proxied call. It stores and sends nothing. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
+import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
 import type { CallOrigin, Meter } from '../../metering/meter.ts'
@@ -91,17 +92,13 @@ interface Known {
 
 /** Caches the origin of each caller and target; the meter keeps its encoded form on it. Collected with the snapshot or the principal. */
 class Origins {
-  readonly #known = new WeakMap<CompiledTool | CompiledApi, WeakMap<Principal, Known>>()
+  readonly #known = oncePer((_: CompiledTool | CompiledApi) => new WeakMap<Principal, Known>())
 
   of(exchange: Exchange, principal: Principal): CallOrigin {
     const { operation, snapshot } = exchange
     const target = operation.action === 'proxy' ? operation.api : exchange.tool
     if (target === undefined) return originOf(exchange, principal)
-    let ofTarget = this.#known.get(target)
-    if (ofTarget === undefined) {
-      ofTarget = new WeakMap()
-      this.#known.set(target, ofTarget)
-    }
+    const ofTarget = this.#known(target)
     const known = ofTarget.get(principal)
     const { origin } = known ?? {}
     if (

@@ -1,6 +1,7 @@
 /** What an allowing decision obliges the gateway to (`obligations`), read and checked. Nothing is carried out here. */
 
 import { isObject } from '../../../model/is-object.ts'
+import { oncePer } from '../../../model/once-per.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Questions } from '../../pipeline/inquiry.ts'
 import { questionsOf } from './questions.ts'
@@ -22,22 +23,13 @@ export interface Obligations {
 const NONE: Obligations = Object.freeze({})
 const MAX_PATHS = 100
 
-/** A cached decision is the same object each time, and so are its obligations. */
-const known = new WeakMap<object, Obligations | string>()
-
 /** @returns what to do, or a sentence about what cannot be done. */
 export function obligationsOf(decision: Decision): Obligations | string {
-  const given = decision.obligations
-  if (given === undefined) return NONE
-  let read = known.get(given)
-  if (read === undefined) {
-    read = readAll(given)
-    known.set(given, read)
-  }
-  return read
+  return decision.obligations === undefined ? NONE : readAll(decision.obligations)
 }
 
-function readAll(given: { readonly [name: string]: unknown }): Obligations | string {
+/** A cached decision is the same object each time, and so are its obligations. */
+const readAll = oncePer((given: NonNullable<Decision['obligations']>): Obligations | string => {
   const read: { -readonly [name in keyof Obligations]: Obligations[name] } = {}
   for (const [name, parameters] of Object.entries(given)) {
     // false takes an obligation back
@@ -62,7 +54,7 @@ function readAll(given: { readonly [name: string]: unknown }): Obligations | str
     } else return `The policy asks for the obligation "${name}", which this gateway does not know.`
   }
   return Object.freeze(read)
-}
+})
 
 function messageOf(parameters: unknown): string {
   return isObject(parameters) && typeof parameters.message === 'string' ? parameters.message : ''

@@ -1,5 +1,6 @@
 /** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
 
+import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -43,13 +44,8 @@ function subjectOf(exchange: Exchange): PolicyInput['subject'] {
 }
 
 /** The part about a tool, which is the same in all questions; gone with the tool's snapshot. */
-const resourceOfTool = new WeakMap<CompiledTool, PolicyInput['resource']>()
-
-function toolResource(entry: CompiledTool): PolicyInput['resource'] {
-  const known = resourceOfTool.get(entry)
-  if (known !== undefined) return known
-  const { tool } = entry
-  const made = Object.freeze({
+const toolResource = oncePer(({ tool }: CompiledTool) =>
+  Object.freeze({
     type: 'tool',
     id: tool.name,
     properties: Object.freeze({
@@ -58,10 +54,8 @@ function toolResource(entry: CompiledTool): PolicyInput['resource'] {
       tags: tool.tags,
       annotations: Object.freeze({ ...tool.annotations }),
     }),
-  })
-  resourceOfTool.set(entry, made)
-  return made
-}
+  }),
+)
 
 function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   const { operation } = exchange

@@ -1,6 +1,6 @@
 /** The embedded identity provider, for development only: `oidc-provider` behind the addresses of a Keycloak realm. No production use. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { JWK } from 'jose'
 import {
   allowHosts,
@@ -9,6 +9,7 @@ import {
   FOREIGN_HOST_STATUS,
   type HostCheck,
 } from '../../server/allowed-hosts.ts'
+import { openPlainServer } from '../../server/plain-server.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { asBehindGateway } from './behind-gateway.ts'
 import { providerConfiguration } from './configuration.ts'
@@ -52,32 +53,17 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
   const server = createServer({ requestTimeout: 30_000, maxHeaderSize: 16 * 1024 }, (request, response) =>
     respond(request, response),
   )
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const { host, port } = options
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new Error(
-              `port ${port} on ${host} is taken. Set AUTH_PORT to another one, or to 0 for a free one.`,
-            )
-          : error,
-      )
-    })
-    server.listen(options.port, options.host, resolve)
+  const opened = await openPlainServer(server, { host: options.host, port: options.port }).catch(error => {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new Error(
+      `port ${options.port} on ${options.host} is taken. Set AUTH_PORT to another one, or to 0 for a free one.`,
+    )
   })
-  const { port } = server.address() as AddressInfo
+  const { port } = opened
   const issuer = `${options.publicUrl?.replace(/\/+$/, '') ?? `http://localhost:${port}`}${REALM}`
   respond = await buildHandler(issuer, keys, options)
   options.log.info({ issuer }, 'the embedded identity provider is running; it is for development only')
-  return {
-    issuer,
-    port,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return { issuer, ...opened }
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The platform's policy with a tenant's own on top: the second can deny more and oblige more, never less. It evaluates nothing itself. */
+import { oncePer } from '../../../model/once-per.ts'
 import { andThen } from '../../call/and-then.ts'
 import { policyUnavailable } from '../decision.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
@@ -19,7 +20,9 @@ class TightenedPolicy implements PreparedPolicy {
   readonly #platform: PreparedPolicy
   readonly #tenants: TenantPolicies
   /** Decisions are cached objects: what two of them make together is cached with them. */
-  readonly #joined = new WeakMap<Decision, WeakMap<Decision, Decision>>()
+  readonly #joined = oncePer((first: Decision) =>
+    oncePer((second: Decision) => joinedDecision(first, second)),
+  )
 
   constructor(platform: PreparedPolicy, tenants: TenantPolicies) {
     this.engine = platform.engine
@@ -79,21 +82,7 @@ class TightenedPolicy implements PreparedPolicy {
     if (!first.allow) return first
     if (policy === null) return policyUnavailable(first.revision)
     const second = policy.decide(input, subjectKey, resourceKey)
-    return andThen(second, value => this.#join(first, value))
-  }
-
-  #join(first: Decision, second: Decision): Decision {
-    let seconds = this.#joined.get(first)
-    if (seconds === undefined) {
-      seconds = new WeakMap()
-      this.#joined.set(first, seconds)
-    }
-    let joined = seconds.get(second)
-    if (joined === undefined) {
-      joined = joinedDecision(first, second)
-      seconds.set(second, joined)
-    }
-    return joined
+    return andThen(second, value => this.#joined(first)(value))
   }
 }
 

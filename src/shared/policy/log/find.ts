@@ -1,7 +1,8 @@
 /** Finds one decision in a decision log by its id, newest file first, in chunks: it holds no file in memory and parses one line only. */
 import { open } from 'node:fs/promises'
 import type { DecisionEntry } from './entry.ts'
-import { filesOf, parsed } from './reader.ts'
+import { parsed } from './reader.ts'
+import { newestFilesOf } from './tail.ts'
 
 const CHUNK_BYTES = 1024 * 1024
 /** A line is never longer: arguments are masked to less. */
@@ -9,15 +10,9 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024
 
 /** @returns undefined when the decision is not in the log, or the log does not exist. */
 export async function findDecision(path: string, id: string): Promise<DecisionEntry | undefined> {
-  let files: string[]
-  try {
-    files = filesOf(path)
-  } catch {
-    return undefined
-  }
   // how every line begins (entry.ts)
   const beginning = Buffer.from(`{"id":${JSON.stringify(id)},`)
-  for (const file of files.reverse()) {
+  for (const file of newestFilesOf(path)) {
     const found = await findIn(file, beginning)
     if (found !== undefined) return found
   }

@@ -1,4 +1,5 @@
 /** Masks arguments for the decision log: by name, by schema and by value. It writes nothing and changes no argument. */
+import { oncePer } from '../../../model/once-per.ts'
 
 /** `allowed`: only arguments with a listed name are kept, and these are masked by value and schema, too. */
 export interface Masking {
@@ -114,20 +115,13 @@ function hide(state: State): string {
 
 const NONE: ReadonlySet<string> = new Set()
 const MAX_SCHEMA_NODES = 20_000
-const namesOf = new WeakMap<object, ReadonlySet<string>>()
 
 /** Names of properties that a schema marks with `format: password`, `writeOnly` or `x-sensitive`, at any depth; kept per schema. */
 export function sensitiveNames(schema: object | undefined): ReadonlySet<string> {
-  if (schema === undefined) return NONE
-  let names = namesOf.get(schema)
-  if (names === undefined) {
-    names = collect(schema)
-    namesOf.set(schema, names)
-  }
-  return names
+  return schema === undefined ? NONE : namesOf(schema)
 }
 
-function collect(schema: object): ReadonlySet<string> {
+const namesOf = oncePer((schema: object): ReadonlySet<string> => {
   const names = new Set<string>()
   const pending: (readonly [node: unknown, name: string])[] = [[schema, '']]
   for (let visited = 0; pending.length > 0 && visited < MAX_SCHEMA_NODES; visited++) {
@@ -141,7 +135,7 @@ function collect(schema: object): ReadonlySet<string> {
     }
   }
   return names
-}
+})
 
 function isMarked(node: object): boolean {
   const marks = node as { format?: unknown; writeOnly?: unknown; 'x-sensitive'?: unknown }

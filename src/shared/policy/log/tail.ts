@@ -1,4 +1,4 @@
-/** The last decisions of a log, read from its end. It holds no more than it gives out. */
+/** The last decisions of a log, read from its end, and its files in that order. It holds no more than it gives out. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import type { DecisionEntry } from './entry.ts'
 import { filesOf, parsed } from './reader.ts'
@@ -7,14 +7,8 @@ const MAX_READ_BYTES = 8 * 1024 * 1024
 
 /** @returns oldest first; empty when the log does not exist. */
 export function lastDecisions(path: string, count: number): readonly DecisionEntry[] {
-  let files: string[]
-  try {
-    files = filesOf(path)
-  } catch {
-    return []
-  }
   const entries: DecisionEntry[] = []
-  for (const file of files.reverse()) {
+  for (const file of newestFilesOf(path)) {
     if (entries.length >= count) break
     entries.unshift(...lastOf(file, count - entries.length))
   }
@@ -34,4 +28,13 @@ function lastOf(file: string, count: number): DecisionEntry[] {
   // the first one may be cut
   if (bytes.length < size) lines.shift()
   return lines.slice(-count - 1).flatMap(line => (line === '' ? [] : (parsed(line) ?? [])))
+}
+
+/** As `filesOf`, newest first; none when the log does not exist. */
+export function newestFilesOf(path: string): string[] {
+  try {
+    return filesOf(path).reverse()
+  } catch {
+    return []
+  }
 }

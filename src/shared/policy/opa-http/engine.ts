@@ -1,4 +1,5 @@
 /** The policy engine that asks a server: OPA, or any decision point that implements AuthZEN. It fails closed and caches nothing. */
+import { parseJson } from '../../../model/parse-json.ts'
 import { CircuitBreaker } from '../../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
@@ -136,7 +137,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     if (response.status !== 200) {
       return this.#fail('unreachable', `the policy server responded with status ${response.status}`)
     }
-    const reply = parsed(response.body)
+    const reply = parseJson(response.body)
     if (reply === undefined) return this.#fail('malformed', 'the response is not JSON')
     const document = this.#form.document(reply)
     if (document === undefined) return this.#fail('undefined', 'the policy server has no such decision')
@@ -160,12 +161,4 @@ function addressOf(text: string): URL {
     url.searchParams.set('provenance', 'true')
   }
   return url
-}
-
-function parsed(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,8 @@
 /** What stands between an author's change and its bundle: format, lint, strict check, tests with full coverage, METADATA. It changes no file. */
+
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseJson } from '../../../model/parse-json.ts'
 import { inspectRules } from './annotations.ts'
 import { type RunOpa, rulesThatNeverMatch } from './never.ts'
 import { type Environment, type Ran, runProgram } from './opa.ts'
@@ -68,7 +70,7 @@ function output({ stdout, stderr }: Ran): string {
 }
 
 function tested(ran: Ran): CheckStep {
-  const results = parsed(ran.stdout)
+  const results = parseJson(ran.stdout)
   if (!Array.isArray(results)) return step('test', false, '', output(ran))
   const tests = results as { readonly package: string; readonly name: string; readonly fail?: boolean }[]
   const failed = tests.filter(one => one.fail === true)
@@ -83,7 +85,7 @@ function tested(ran: Ran): CheckStep {
 }
 
 function covered(ran: Ran): CheckStep {
-  const report = parsed(ran.stdout) as
+  const report = parseJson(ran.stdout) as
     | {
         readonly coverage?: number
         readonly files?: Record<string, { not_covered?: { start: { row: number } }[] }>
@@ -110,12 +112,4 @@ function annotated(ran: Ran): CheckStep {
     `${coded.length} rules that deny, each with its code`,
     faults.join('\n'),
   )
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,9 @@
 /** Finds rules that no input can make deny, by partial evaluation (`opa eval --partial`): their data or their own conditions rule them out. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { parseJson } from '../../../model/parse-json.ts'
 import type { BundleRule } from '../bundle.ts'
 import type { Ran } from './opa.ts'
 import type { Source } from './sources.ts'
@@ -114,11 +116,7 @@ async function residueOf(
 }
 
 function parsed({ exitCode, stdout }: Ran): unknown {
-  try {
-    return exitCode === 0 ? JSON.parse(stdout) : undefined
-  } catch {
-    return undefined
-  }
+  return exitCode === 0 ? parseJson(stdout) : undefined
 }
 
 /** undefined: some input makes it deny, as far as can be seen. */

@@ -8,8 +8,8 @@ export const OPA_VERSION = '1.22.0'
 const OPA_MODULE = 'github.com/open-policy-agent/opa'
 
 const RUN_TIMEOUT_MS = 120_000
-/** Compiling it from source on a slow machine. */
-const INSTALL_TIMEOUT_MS = 20 * 60_000
+/** Compiling a program from source on a slow machine. */
+const BUILD_TIMEOUT_MS = 20 * 60_000
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -50,6 +50,19 @@ export function runProgram(
   })
 }
 
+/** Has Go compile `program`. @throws Error that says what to install */
+export async function runGo(
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env: Environment },
+  program: string,
+): Promise<Ran> {
+  return runProgram('go', args, { ...options, timeoutMs: BUILD_TIMEOUT_MS }).catch(() => {
+    throw new Error(
+      `${program} is needed, and Go is not installed to build it. Put ${program} or Go 1.26 on the PATH.`,
+    )
+  })
+}
+
 /**
  * Looks on the PATH, then in the tools folder.
  * @returns the address of an `opa` of the pinned version; undefined when there is none.
@@ -77,17 +90,8 @@ export async function requireOpa(
   if (found !== undefined) return found
   const module = `${OPA_MODULE}@v${OPA_VERSION}`
   say(`opa ${OPA_VERSION} is not on the PATH; installing it with \`go install ${module}\` (some minutes)`)
-  let ran: Ran
-  try {
-    ran = await runProgram('go', ['install', module], {
-      env: { ...env, GOBIN: resolve(toolsDir) },
-      timeoutMs: INSTALL_TIMEOUT_MS,
-    })
-  } catch {
-    throw new Error(
-      `opa ${OPA_VERSION} is needed, and Go is not installed to build it. Put opa ${OPA_VERSION} or Go 1.26 on the PATH.`,
-    )
-  }
+  const goEnv = { ...env, GOBIN: resolve(toolsDir) }
+  const ran = await runGo(['install', module], { env: goEnv }, `opa ${OPA_VERSION}`)
   const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined
   if (installed === undefined) {
     throw new Error(
@@ -97,7 +101,7 @@ export async function requireOpa(
   return installed
 }
 
-function isExecutable(file: string): boolean {
+export function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK)
     return true

@@ -1,13 +1,11 @@
 /** The linter of rego, `regal`: the pinned version, found or built with Go. It is needed to test policies, never to serve. */
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Environment, type Ran, runProgram } from './opa.ts'
+import { type Environment, isExecutable, runGo } from './opa.ts'
 
 export const REGAL_VERSION = '0.35.1'
 const REGAL_MODULE = 'github.com/styrainc/regal'
-/** Compiling it from source on a slow machine. */
-const BUILD_TIMEOUT_MS = 20 * 60_000
 
 /** The version stands in the name: what Go builds as a part of another module does not know its own. */
 function addressIn(toolsDir: string): string {
@@ -17,12 +15,7 @@ function addressIn(toolsDir: string): string {
 /** @returns the address of the program; undefined when it is not in the tools folder. */
 export function findRegal(toolsDir: string): string | undefined {
   const program = addressIn(toolsDir)
-  try {
-    accessSync(program, constants.X_OK)
-    return program
-  } catch {
-    return undefined
-  }
+  return isExecutable(program) ? program : undefined
 }
 
 /**
@@ -48,18 +41,8 @@ export async function requireRegal(
     )
     writeFileSync(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\nimport _ "${REGAL_MODULE}"\n`)
     const program = addressIn(toolsDir)
-    let ran: Ran
-    try {
-      ran = await runProgram('go', ['build', '-mod=mod', '-o', program, REGAL_MODULE], {
-        cwd: work,
-        env: env,
-        timeoutMs: BUILD_TIMEOUT_MS,
-      })
-    } catch {
-      throw new Error(
-        `regal ${REGAL_VERSION} is needed, and Go is not installed to build it. Put Go 1.26 on the PATH.`,
-      )
-    }
+    const args = ['build', '-mod=mod', '-o', program, REGAL_MODULE]
+    const ran = await runGo(args, { cwd: work, env }, `regal ${REGAL_VERSION}`)
     if (ran.exitCode !== 0) throw new Error(`regal could not be built: ${ran.stderr.trim().slice(-500)}`)
     return program
   } finally {

@@ -2,6 +2,7 @@
 import {
   closeSync,
   ftruncateSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -11,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { joinJournalQuota, openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
+import { listSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const SMALL = { consumers: 64, toolBuckets: 1, listed: 64 }
@@ -214,6 +216,19 @@ describe('size', () => {
 })
 
 describe('threads', () => {
+  test('have their segments listed in the order of their numbers, which is not that of their names', () => {
+    const dir = newDirectory()
+    mkdirSync(dir, { recursive: true })
+    const names = ['notes-2-1.log', 'notes-1-10.log', 'notes-10-1.log', 'notes-1-9.log']
+    for (const name of [...names, 'seed', 'notes-1-9.log.old']) writeFileSync(join(dir, name), '')
+    expect(listSegments(dir).map(({ path, thread, number }) => [path, thread, number])).toEqual([
+      [join(dir, 'notes-1-9.log'), 1, 9],
+      [join(dir, 'notes-1-10.log'), 1, 10],
+      [join(dir, 'notes-2-1.log'), 2, 1],
+      [join(dir, 'notes-10-1.log'), 10, 1],
+    ])
+  })
+
   test('each writes a separate file, and the restore combines all', async () => {
     const dir = newDirectory()
     const one = openJournalQuota({ dir, ...SMALL, threads: 2 })

@@ -108,6 +108,14 @@ describe('the table', () => {
       cause: 'table_full',
     })
     expect(quota.health()).toMatchObject({ used: 2, capacity: 2, evicted: 0, turnedAway: 1 })
+    // the first limit that applies
+    for (const [limits, kind, limit] of [
+      [{ perSecond: 3, perMinute: 7 }, 'second', 3],
+      [{ perDay: 5, perMonth: 9 }, 'day', 5],
+      [{ perMonth: 9, burst: 2 }, 'month', 9],
+      [{ burst: 2 }, 'burst', 2],
+    ] as const)
+      expect(take('c', limits)).toMatchObject({ kind, used: limit, limit, cause: 'table_full' })
   })
 
   test('only the first consumers are listed by name; all are found by it', () => {

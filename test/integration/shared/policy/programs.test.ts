@@ -1,0 +1,125 @@
+/** How `opa` and `regal` are found, or compiled with Go: shell scripts in place of the programs, which would take minutes to compile. */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { findOpa, OPA_VERSION, requireOpa, runProgram } from '../../../../src/shared/policy/workshop/opa.ts'
+import { findRegal, REGAL_VERSION, requireRegal } from '../../../../src/shared/policy/workshop/regal.ts'
+
+let dir = ''
+let tools = ''
+let said: string[]
+const say = (line: string) => void said.push(line)
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'programs-'))
+  tools = join(dir, 'tools')
+  mkdirSync(tools)
+  said = []
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const REPORTS = `#!/bin/sh\necho "Version: ${OPA_VERSION}"\n`
+
+/** A program on the path of the test, which also has the shell. */
+function program(folder: string, name: string, script: string, mode = 0o755): string {
+  mkdirSync(join(dir, folder), { recursive: true })
+  const file = join(dir, folder, name)
+  writeFileSync(file, script, { mode })
+  return file
+}
+const envWith = (...folders: string[]) => ({
+  PATH: [...folders.map(folder => join(dir, folder)), '/usr/bin', '/bin'].join(delimiter),
+})
+
+describe('a program', () => {
+  it('has its output and exit code reported', async () => {
+    const file = program('bin', 'say', '#!/bin/sh\necho "$1 in $(basename "$PWD")"; echo wrong >&2; exit 3\n')
+    expect(await runProgram(file, ['hello'], { cwd: tools, env: envWith() })).toEqual({
+      exitCode: 3,
+      stdout: 'hello in tools\n',
+      stderr: 'wrong\n',
+    })
+    expect((await runProgram('/bin/sh', ['-c', ':'], { env: envWith() })).exitCode).toBe(0)
+  })
+
+  it('that takes too long is ended, with exit code -1', async () => {
+    const ran = runProgram('/bin/sh', ['-c', 'exec sleep 30'], { env: envWith(), timeoutMs: 50 })
+    expect((await ran).exitCode).toBe(-1)
+  })
+
+  it('that does not exist is an error', async () => {
+    await expect(runProgram(join(dir, 'none'), [], { env: envWith() })).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('opa', () => {
+  it('is the first of the pinned version on the path, else that of the tools folder', async () => {
+    program('old', 'opa', '#!/bin/sh\necho "Version: 0.1.0"\n')
+    program('plain', 'opa', REPORTS, 0o644)
+    program('broken', 'opa', 'not a program')
+    const env = envWith('old', 'plain', 'broken', 'none')
+    expect(await findOpa(tools, env)).toBeUndefined()
+    const own = program('tools', 'opa', REPORTS)
+    expect(await findOpa(tools, env)).toBe(own)
+    const first = program('good', 'opa', REPORTS)
+    expect(await findOpa(tools, envWith('old', 'good'))).toBe(first)
+    expect(await requireOpa(tools, envWith('good'), say)).toBe(first)
+    expect(said).toEqual([])
+  })
+
+  it('is installed with Go into the tools folder where it is missing', async () => {
+    program('go', 'go', `#!/bin/sh\ncp "${program('made', 'opa', REPORTS)}" "$GOBIN/opa"\n`)
+    expect(await requireOpa(tools, envWith('go'), say)).toBe(join(tools, 'opa'))
+    expect(said.join()).toContain(`opa ${OPA_VERSION} is not on the PATH`)
+  })
+
+  it('that cannot be installed is an error that says why and what to do', async () => {
+    await expect(requireOpa(tools, { PATH: join(dir, 'empty') }, say)).rejects.toThrow(
+      `opa ${OPA_VERSION} is needed, and Go is not installed`,
+    )
+    program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
+    await expect(requireOpa(tools, envWith('go'), say)).rejects.toThrow(/did not work: no network\. Put opa/)
+    // Go reports success, and there is no opa
+    program('go', 'go', '#!/bin/sh\n')
+    await expect(requireOpa(tools, envWith('go'), say)).rejects.toThrow('did not work')
+  })
+})
+
+describe('regal', () => {
+  const file = () => join(tools, `regal-${REGAL_VERSION}`)
+
+  it('is found in the tools folder alone, when it can be run', async () => {
+    expect(findRegal(tools)).toBeUndefined()
+    program('tools', `regal-${REGAL_VERSION}`, '#!/bin/sh\n', 0o644)
+    expect(findRegal(tools)).toBeUndefined()
+    rmSync(file())
+    program('tools', `regal-${REGAL_VERSION}`, '#!/bin/sh\n')
+    expect(findRegal(tools)).toBe(file())
+    expect(await requireRegal(tools, envWith(), say)).toBe(file())
+    expect(said).toEqual([])
+  })
+
+  it('is built with Go as a dependency of exactly its version, in a folder that is removed afterwards', async () => {
+    rmSync(tools, { recursive: true })
+    program(
+      'go',
+      'go',
+      `#!/bin/sh\ngrep -q " v${REGAL_VERSION}$" go.mod && grep -q regal tools.go && pwd > "${dir}/work" && touch "$4" && chmod +x "$4"\n`,
+    )
+    expect(await requireRegal(tools, envWith('go'), say)).toBe(file())
+    expect(findRegal(tools)).toBe(file())
+    expect(said.join()).toContain(`regal ${REGAL_VERSION} is not in`)
+    const { stdout } = await runProgram('/bin/cat', [join(dir, 'work')], { env: envWith() })
+    expect(existsSync(stdout.trim())).toBe(false)
+  })
+
+  it('that cannot be built is an error that says why', async () => {
+    await expect(requireRegal(tools, { PATH: join(dir, 'empty') }, say)).rejects.toThrow(
+      `regal ${REGAL_VERSION} is needed, and Go is not installed`,
+    )
+    program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
+    await expect(requireRegal(tools, envWith('go'), say)).rejects.toThrow(
+      'regal could not be built: no network',
+    )
+  })
+})

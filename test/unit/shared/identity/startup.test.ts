@@ -1,0 +1,167 @@
+/** What happens once when identity starts: documents of the provider are fetched and judged, the development key is made, loose settings are reported. */
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { loadSigningKeys } from '../../../../src/shared/identity/dev-provider/signing-key.ts'
+import { discoverJwksUri, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
+import { fetchJsonOver } from '../../../../src/shared/identity/fetch-json.ts'
+import { createTokenVerifier } from '../../../../src/shared/identity/jwks.ts'
+import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
+import type { Log } from '../../../../src/shared/telemetry/log.ts'
+
+describe('documents of the provider', () => {
+  let server: Server
+  let url: string
+  let response: { status: number; body: string; delayMs: number }
+  let accepted: string | undefined
+  const egress = createEgress({ allow: [], allowLoopback: true })
+  beforeEach(async () => {
+    response = { status: 200, body: '{}', delayMs: 0 }
+    server = createServer((request, reply) => {
+      accepted = request.headers.accept
+      setTimeout(() => reply.writeHead(response.status).end(response.body), response.delayMs)
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/realm`
+  })
+  afterEach(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  afterAll(() => egress.close())
+  const fetchJson = fetchJsonOver(egress, 200)
+
+  it('are JSON of any kind', async () => {
+    response.body = '[1,"ü"]'
+    expect(await fetchJson(url)).toEqual({ ok: true, json: [1, 'ü'] })
+    expect(accepted).toBe('application/json')
+  })
+
+  it.each([
+    ['another status', { status: 404 }, 'responded with status 404'],
+    ['another form', { body: '<html>' }, 'is not JSON'],
+    ['more than 512 KiB', { body: `"${'x'.repeat(512 * 1024)}"` }, ''],
+    ['no response in time', { delayMs: 1_000 }, ''],
+  ])('with %s are refused with a reason', async (_, change, reason) => {
+    Object.assign(response, change)
+    const fetched = await fetchJson(url)
+    expect(fetched).toEqual({ ok: false, reason: expect.stringContaining(reason) })
+  })
+
+  const discover = (document: unknown, issuer = 'https://idp.example/realm/') => {
+    const asked: string[] = []
+    const found = discoverJwksUri(issuer, async address => {
+      asked.push(address)
+      return { ok: true, json: document }
+    })
+    return found.then(result => ({ ...result, asked }))
+  }
+
+  it('are looked for below the issuer, with or without its slash', async () => {
+    expect(discoveryUrl('https://idp.example/realm//')).toBe(
+      'https://idp.example/realm/.well-known/openid-configuration',
+    )
+    const issuer = 'https://idp.example/realm/'
+    expect(await discover({ issuer, jwks_uri: 'https://idp.example/certs' })).toEqual({
+      ok: true,
+      jwksUri: 'https://idp.example/certs',
+      asked: ['https://idp.example/realm/.well-known/openid-configuration'],
+    })
+  })
+
+  it.each([
+    [
+      'names another issuer',
+      { issuer: 'https://idp.example/realm', jwks_uri: 'https://idp.example/certs' },
+      'another issuer',
+    ],
+    ['is not an object', 'text', 'another issuer'],
+    ['has no address of keys', { issuer: 'https://idp.example/realm/' }, 'no jwks_uri'],
+    [
+      'has an address of another scheme',
+      { issuer: 'https://idp.example/realm/', jwks_uri: 'file:///certs' },
+      'no jwks_uri',
+    ],
+    [
+      'hides an address within a text',
+      { issuer: 'https://idp.example/realm/', jwks_uri: ' https://idp.example' },
+      'no jwks_uri',
+    ],
+  ])('are of no use when the discovery document %s', async (_, document, reason) => {
+    expect(await discover(document)).toMatchObject({ ok: false, reason: expect.stringContaining(reason) })
+  })
+
+  it('keep the reason of a failed fetch', async () => {
+    const failed = { ok: false, reason: 'unreachable' } as const
+    expect(await discoverJwksUri('https://idp.example', async () => failed)).toBe(failed)
+  })
+})
+
+describe('settings that are too loose', () => {
+  function warningsFor(audiences: readonly string[]): object[] {
+    const warnings: object[] = []
+    const log = { warn: (fields: object) => warnings.push(fields) } as unknown as Log
+    createTokenVerifier({
+      issuer: 'https://idp.example',
+      audiences,
+      resourceUris: [],
+      log,
+      fetchJson: async () => ({ ok: false, reason: 'not asked' }),
+    }).close()
+    return warnings
+  }
+
+  it.each([
+    [[], [{ setting: 'ALLOWED_AUDIENCES' }]],
+    [['gateway', 'account'], [{ setting: 'ALLOWED_AUDIENCES', audience: 'account' }]],
+    [['gateway'], []],
+  ])('are reported for the audiences %j', (audiences, warnings) => {
+    expect(warningsFor(audiences)).toEqual(warnings)
+  })
+})
+
+describe('without a provider', () => {
+  it('every token is refused, and nothing is missing before the gateway is ready', () => {
+    expect(NO_TOKENS.verify('any', 0)).toMatchObject({ kind: 'refusal', reason: 'token_unknown_key' })
+    expect(NO_TOKENS.ready).toBe(true)
+    expect(NO_TOKENS.clearCache()).toBe(0)
+    expect(() => NO_TOKENS.close()).not.toThrow()
+  })
+})
+
+describe('the key of the development provider', () => {
+  let dir = ''
+  const file = () => join(dir, 'data', 'dev-identity', 'jwks.json')
+  const load = () => loadSigningKeys(join(dir, 'data'))
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'signing-key-'))
+  })
+  afterEach(() => rmSync(dir, { recursive: true }))
+
+  it('is made once, in a file for its owner alone', async () => {
+    const keys = await load()
+    expect(keys.keys).toMatchObject([{ alg: 'RS256', use: 'sig', kty: 'RSA', kid: expect.any(String) }])
+    expect(keys.keys[0]!.d).toBeDefined()
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    expect(statSync(join(dir, 'data', 'dev-identity')).mode & 0o777).toBe(0o700)
+    chmodSync(file(), 0o644)
+    expect(await load()).toEqual(keys)
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual(keys)
+  })
+
+  it.each(['', '{"keys":[]}', '{"keys":{}}', 'null'])('is not taken from a file with %j', async text => {
+    mkdirSync(join(dir, 'data', 'dev-identity'), { recursive: true })
+    writeFileSync(file(), text)
+    await expect(load()).rejects.toThrow(`${file()} is not a key set. Delete it`)
+  })
+
+  it('is not made where the file cannot be read', async () => {
+    mkdirSync(file(), { recursive: true })
+    await expect(load()).rejects.toThrow('EISDIR')
+  })
+})
