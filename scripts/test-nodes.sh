@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests on other versions of Node in a Debian 13 root, where both native builds of uWebSockets.js load. It needs root, mmdebstrap and npm.
 #   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the listener contract on 20, 22 and 24)
-# `npm run test:nodes` runs all tests that need no services, on 22 and 24. Programs of the host are not in the root, so REQUIRE_SERVICES is
-# passed on, not set: suites whose server is missing are skipped.
+# `npm run test:nodes` runs all unit, contract, architecture and e2e tests on 22 and 24. Programs of the host are not in the root, so
+# REQUIRE_SERVICES is passed on, not set: suites whose server is missing are skipped.
 # The root and the Node binaries are kept in .tools/trixie and .tools/nodes. Exit code 75: this machine cannot have such a root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,6 +27,7 @@ if [[ ! -e $tools/trixie/etc/debian_version ]]; then
   rm -rf "$tools/trixie"
   mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null || cannot 'mmdebstrap failed'
 fi
+[[ -s $tools/trixie/etc/hosts ]] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$tools/trixie/etc/hosts"
 for node in $nodes; do
   [[ ! -x $tools/nodes/$node/bin/node ]] || continue
   mkdir -p "$tools/nodes/$node"
