@@ -126,14 +126,16 @@ build_kube_apiserver() { node scripts/kube-apiserver.mjs; }
 
 fetch_conformance() {
   mkdir -p .tools/conformance
-  npm install --prefix .tools/conformance --save-exact --no-audit --no-fund --loglevel=error \
+  npm install --prefix .tools/conformance --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error \
     "@modelcontextprotocol/conformance@$CONFORMANCE" "@modelcontextprotocol/client@$MCP_CLIENT" "node@$CONFORMANCE_NODE"
+  # its script fetches the binary of this platform
+  npm rebuild --prefix .tools/conformance --ignore-scripts=false --loglevel=error node
 }
 
 # it runs on the Node that the conformance suite brings
 fetch_inspector() {
   mkdir -p .tools/inspector
-  npm install --prefix .tools/inspector --save-exact --no-audit --no-fund --loglevel=error \
+  npm install --prefix .tools/inspector --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error \
     "@modelcontextprotocol/inspector@$MCP_INSPECTOR"
 }
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests on other versions of Node in a Debian 13 root, where both native builds of uWebSockets.js load. It needs root, mmdebstrap and npm.
 #   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the listener contract on 20, 22 and 24)
+# `npm run test:nodes` runs all unit, contract, architecture and e2e tests on 22 and 24. Programs of the host are not in the root, so
+# REQUIRE_SERVICES is passed on, not set: suites whose server is missing are skipped.
 # The root and the Node binaries are kept in .tools/trixie and .tools/nodes. Exit code 75: this machine cannot have such a root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,6 +27,7 @@ if [[ ! -e $tools/trixie/etc/debian_version ]]; then
   rm -rf "$tools/trixie"
   mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null || cannot 'mmdebstrap failed'
 fi
+[[ -s $tools/trixie/etc/hosts ]] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$tools/trixie/etc/hosts"
 for node in $nodes; do
   [[ ! -x $tools/nodes/$node/bin/node ]] || continue
   mkdir -p "$tools/nodes/$node"
@@ -36,22 +39,28 @@ done
 # The mounts belong to a private namespace and end with it.
 # shellcheck disable=SC2016
 in_root='
-  root=$1 nodes=$2 node=$3 clone=$4 modules=$5
+  root=$1 tools=$2 node=$3 clone=$4 npm=$5
   shift 5
   # first: the clone itself may be below /tmp
   mount -t tmpfs tmpfs "$root/tmp"
-  mkdir -p "$root$clone" "$root/opt/nodes" "$root$modules"
+  mkdir -p "$root$clone" "$root/opt/nodes" "$root/opt/npm" "$root$tools"
   mount --rbind "$clone" "$root$clone"
-  mount --rbind "$modules" "$root$modules"
-  mount --rbind "$nodes" "$root/opt/nodes"
+  # node_modules and .tools may be links out of the clone
+  [[ ! -L $clone/node_modules ]] || { mkdir -p "$root$(realpath "$clone/node_modules")" && mount --bind "$(realpath "$clone/node_modules")" "$root$(realpath "$clone/node_modules")"; }
+  mount --bind "$tools" "$root$tools"
+  mount --bind "$tools/nodes" "$root/opt/nodes"
+  mount --bind "$npm" "$root/opt/npm"
+  ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
+  ln -sfn /opt/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
-  exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES=1 PATH="/opt/nodes/$node/bin:/usr/bin:/bin" \
+  exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES="${REQUIRE_SERVICES:-}" \
+    PATH="/opt/nodes/$node/bin:/usr/local/bin:/usr/bin:/bin" \
     bash -c "cd \"\$0\" && exec node node_modules/vitest/vitest.mjs run \"\$@\"" "$clone" "$@"
 '
 failed=0
 for node in $nodes; do
   echo "Node $("$tools/nodes/$node/bin/node" --version), Debian $(cat "$tools/trixie/etc/debian_version")"
-  unshare --mount bash -c "$in_root" -- "$tools/trixie" "$tools/nodes" "$node" "$clone" "$clone/node_modules" "$@" || failed=1
+  unshare --mount bash -c "$in_root" -- "$tools/trixie" "$tools" "$node" "$clone" "$(npm root -g)/npm" "$@" || failed=1
 done
 exit "$failed"

@@ -43,6 +43,8 @@ export const CALLERS = {
   metered: { roles: ['viewer'], tenant: 'metered', scopes: [] },
 } as const
 export type Caller = keyof typeof CALLERS
+/** A caller with the same roles and scopes, of the tenant globex. */
+export type ForeignCaller = `globex:${Caller}`
 
 export interface Plane {
   readonly control: ControlPlane
@@ -53,7 +55,7 @@ export interface Plane {
   /** Gone after `close`. */
   readonly dataDir: string
   call(
-    caller: Caller | null,
+    caller: Caller | ForeignCaller | null,
     method: string,
     path: string,
     body?: unknown,
@@ -72,15 +74,18 @@ export interface Reply {
 const verifier: TokenVerifier = {
   ready: true,
   verify(token) {
-    const caller = CALLERS[token as Caller]
+    const [tenant, name] = token.startsWith('globex:') ? ['globex', token.slice(7)] : [undefined, token]
+    const caller = CALLERS[name as Caller]
     if (token === 'expired') return refuse('token_expired')
-    return caller === undefined ? refuse('token_signature') : principalOf(token, caller)
+    return caller === undefined
+      ? refuse('token_signature')
+      : principalOf(name, { ...caller, tenant: tenant ?? caller.tenant })
   },
   clearCache: () => 0,
   close() {},
 }
 
-function principalOf(name: string, caller: (typeof CALLERS)[Caller]): Principal {
+function principalOf(name: string, caller: Pick<Principal, 'tenant' | 'roles' | 'scopes'>): Principal {
   return principal({
     kind: 'token',
     subject: `user-${name}`,

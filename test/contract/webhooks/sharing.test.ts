@@ -96,7 +96,7 @@ describe.each(DATABASES)('instances on $name', database => {
         )
         return page.total
       }
-      return { one, left, id, tenantId: tenant.id }
+      return { one, left, id, tenantId: tenant.id, tenant }
     }
 
     it('send each delivery once, and never more than four to one endpoint at once', async () => {
@@ -123,6 +123,22 @@ describe.each(DATABASES)('instances on $name', database => {
       expect(tookMs).toBeLessThan(20_000)
       await stores[0]!.write(dead.tenantId, tx => tx.webhooks.remove(dead.id))
     }, 60_000)
+
+    it('send nothing of a suspended tenant, and everything when it is active again', async () => {
+      const store = stores[0]!
+      const held = await queue('held', response => setTimeout(() => response.end(), 300), 24)
+      await until('the first deliveries', () => held.one.received.length > 0)
+      await store.write(EVERY_TENANT, tx => tx.tenants.update({ ...held.tenant, status: 'suspended' }))
+      await until('those that were claimed before', () => instances.every(({ inFlight }) => inFlight === 0))
+      const sent = held.one.received.length
+      expect(sent).toBeLessThan(24)
+      await sleep(600)
+      expect(held.one.received).toHaveLength(sent)
+      expect(await store.read(EVERY_TENANT, tx => tx.deliveries.depth())).toMatchObject({ waiting: 0 })
+      await store.write(EVERY_TENANT, tx => tx.tenants.update({ ...held.tenant, status: 'active' }))
+      await until('an empty queue', async () => (await held.left()) === 0)
+      expect(held.one.received).toHaveLength(24)
+    })
 
     it('take over what an instance leaves when it dies, once its lease has ended', async () => {
       await Promise.all(instances.splice(0).map(one => one.close()))

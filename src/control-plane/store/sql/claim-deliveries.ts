@@ -43,7 +43,7 @@ async function anyDue(db: Trx<Tables>, now: Date): Promise<boolean> {
 
 /**
  * Steps from webhook to webhook through the index of pending deliveries (a loose index scan): the cost does not depend on the length
- * of a webhook's queue.
+ * of a webhook's queue. Deliveries of a suspended tenant stay pending.
  */
 async function lockWebhooks(
   db: Trx<Tables>,
@@ -70,6 +70,7 @@ async function lockWebhooks(
         row_number() over (partition by w.tenant_id order by first.next_attempt_at, w.id) as turn
       from waiting
       join webhooks w on w.id = waiting.webhook_id
+      join tenants t on t.id = w.tenant_id and t.status <> 'suspended'
       cross join lateral (
         select d.next_attempt_at from deliveries d
         where d.webhook_id = w.id and d.status = 'pending' and d.next_attempt_at <= ${now}::timestamptz

@@ -79,7 +79,8 @@ export function deliveryRepository(session: SqlSession): DeliveryRepository {
       const found = await sql<{ waiting: number; leased: number; due: Date | null }>`
         select count(*)::int as waiting, (count(*) filter (where leased_until > statement_timestamp()))::int as leased,
           min(next_attempt_at) filter (where leased_until is null or leased_until <= statement_timestamp()) as due
-        from deliveries where status = 'pending'`.execute(db)
+        from deliveries d join tenants t on t.id = d.tenant_id
+        where d.status = 'pending' and t.status <> 'suspended'`.execute(db)
       const { waiting, leased, due } = found.rows[0]!
       return { waiting, leased, oldestDueMs: due === null ? 0 : Math.max(0, now.getTime() - due.getTime()) }
     },

@@ -74,7 +74,7 @@ export class McpEndpoint {
     return this.#parts.streams.size
   }
 
-  /** Notifies the clients whose visible tools differ between the two snapshots. */
+  /** Notifies the clients whose visible tools differ between the two snapshots; streams of suspended tenants end. */
   announce(
     previous: Snapshot,
     next: Snapshot,

@@ -6,7 +6,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
-import { authenticated, type McpParts } from './parts.ts'
+import { authenticatedStream, type McpParts } from './parts.ts'
 import { readEventId } from './post-response.ts'
 import { methodNotAllowed, replyNotFound, replyRefused, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
@@ -34,10 +34,11 @@ export class McpGet {
   }
 
   async #streamable(call: Call, snapshot: Snapshot, session: Session): Promise<void> {
-    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, session)
-    if (refusal !== undefined)
-      // a 401 on this background request would make clients without token start a second login
-      return refusal.reason === 'session_not_found' ? replyNotFound(call) : methodNotAllowed(call)
+    const { exchange, refusal } = await authenticatedStream(this.#parts.gateway, call, snapshot, session)
+    if (refusal?.reason === 'session_not_found' || refusal?.reason === 'tenant_suspended')
+      return replyRefused(this.#parts.gateway, call, refusal)
+    // a 401 on this background request would make clients without token start a second login
+    if (refusal !== undefined) return methodNotAllowed(call)
     const lastEventId = call.request.header('last-event-id')
     const position = lastEventId === '' ? undefined : readEventId(lastEventId)
     if (lastEventId !== '' && position === undefined) return replyNotFound(call)
@@ -65,7 +66,7 @@ export class McpGet {
 
   /** HTTP+SSE: the first event names the address to POST to. This GET is the only request on which such a client can start a login. */
   async #legacy(call: Call, snapshot: Snapshot, known: Session | undefined): Promise<void> {
-    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, known)
+    const { exchange, refusal } = await authenticatedStream(this.#parts.gateway, call, snapshot, known)
     if (refusal !== undefined) return replyRefused(this.#parts.gateway, call, refusal)
     const release = await this.#takeSlot(call, exchange.tenant)
     if (release === undefined) return
@@ -112,7 +113,7 @@ export class McpGet {
       onEnd,
     })
     const known = sessions.setStreaming(session.id, kind, true)
-    this.#parts.streams.add(open)
+    this.#parts.streams.add(open, this.#parts.gateway.snapshot())
     call.response.onAbort(() => open.aborted())
     // the client's first POST may reach another instance, which must know where the stream is
     await known

@@ -6,7 +6,7 @@ import { challengeContext } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
-import { authenticated, type McpParts } from './parts.ts'
+import { authenticatedStream, type McpParts } from './parts.ts'
 import { fault } from './result.ts'
 import { messageEvent } from './sse.ts'
 import { OpenStream } from './streams.ts'
@@ -29,7 +29,7 @@ export async function subscribe(
     )
     return call.respond(response.status, response.body)
   }
-  const { exchange, refusal } = await authenticated(parts.gateway, call, snapshot, undefined)
+  const { exchange, refusal } = await authenticatedStream(parts.gateway, call, snapshot, undefined)
   if (refusal !== undefined) {
     const headers = refusalHeaders(refusal, challengeContext(parts.gateway, call.request.path))
     return call.respond(
@@ -71,7 +71,7 @@ function open(
     nowMs: call.receivedAtMs,
     onEnd: why => parts.streams.remove(subscription, why),
   })
-  parts.streams.add(subscription)
+  parts.streams.add(subscription, parts.gateway.snapshot())
   call.response.onAbort(() => subscription.aborted())
   // only tool lists change: prompts and resources are always empty
   const honoured = toolsListChanged ? { toolsListChanged: true } : {}

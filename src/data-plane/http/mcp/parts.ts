@@ -3,7 +3,7 @@
 import type { Principal } from '../../../model/principal.ts'
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Refusal } from '../../../shared/call/refusal.ts'
+import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
@@ -63,4 +63,13 @@ export async function authenticated(
     transport,
   )
   return { exchange, refusal: final?.kind === 'refusal' ? final : undefined }
+}
+
+/** As `authenticated`, for a request whose response is an event stream: a suspended tenant gets none. */
+export async function authenticatedStream(
+  ...request: Parameters<typeof authenticated>
+): ReturnType<typeof authenticated> {
+  const { exchange, refusal } = await authenticated(...request)
+  const isSuspended = refusal === undefined && exchange.snapshot.isSuspended(exchange.tenant)
+  return { exchange, refusal: isSuspended ? refuse('tenant_suspended') : refusal }
 }

@@ -9,7 +9,14 @@ import { type Ticked, Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'
 
 /** Closed set: it is a metric label. */
-export type StreamEnd = 'client' | 'slow_reader' | 'session_ended' | 'idle' | 'max_duration' | 'draining'
+export type StreamEnd =
+  | 'client'
+  | 'slow_reader'
+  | 'session_ended'
+  | 'tenant_suspended'
+  | 'idle'
+  | 'max_duration'
+  | 'draining'
 
 export interface StreamOwner {
   readonly principal: Principal
@@ -25,6 +32,7 @@ export interface StreamLimits {
 }
 
 const TICK_MS = 1000
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
 /** Events of a kind of stream. One object may serve many streams. */
 export interface StreamForm {
@@ -95,6 +103,8 @@ export class OpenStream implements Ticked {
   }
 }
 
+type Suspensions = Pick<Snapshot, 'isSuspended'>
+
 export class Streams {
   readonly #ticker: Ticker<OpenStream>
   readonly #limits: StreamLimits
@@ -114,8 +124,10 @@ export class Streams {
     return this.#ticker.size
   }
 
-  add(stream: OpenStream): void {
+  /** @param snapshot the current one: the tenant may have been suspended while the stream was opened */
+  add(stream: OpenStream, snapshot: Suspensions | undefined): void {
     this.#ticker.add(stream)
+    if (snapshot !== undefined) this.#endIfSuspended(stream, snapshot)
   }
 
   remove(stream: OpenStream, why: StreamEnd): void {
@@ -123,7 +135,7 @@ export class Streams {
     this.#onEnd(why)
   }
 
-  /** Notifies the streams whose visible tools differ between the two snapshots. */
+  /** Notifies the streams whose visible tools differ between the two snapshots, and ends those of suspended tenants. */
   async announce(
     previous: Snapshot,
     next: Snapshot,
@@ -131,9 +143,9 @@ export class Streams {
   ): Promise<void> {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
-      if (stream.ended) return
+      if (stream.ended || this.#endIfSuspended(stream, next)) return
       return andThen(changed(stream.owner, previous, next), differs => {
-        if (differs) stream.notify('notifications/tools/list_changed')
+        if (differs) stream.notify(TOOLS_CHANGED)
       })
     })
   }
@@ -145,6 +157,13 @@ export class Streams {
   close(): void {
     this.endAll('draining')
     this.#ticker.close()
+  }
+
+  #endIfSuspended(stream: OpenStream, snapshot: Suspensions): boolean {
+    if (!snapshot.isSuspended(stream.owner.tenant)) return false
+    stream.notify(TOOLS_CHANGED)
+    stream.end('tenant_suspended')
+    return true
   }
 
   #tick(stream: OpenStream, nowMs: number): void {

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
 import { OpenStream, type StreamEnd, Streams } from '../../../../src/data-plane/http/mcp/streams.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { ResponseStream } from '../../../../src/shared/server/listener.ts'
 import { onEachListener, openListener } from '../../../contract/listener/kit.ts'
@@ -34,7 +35,10 @@ onEachListener('open streams', kind => {
   let received = ''
 
   /** Opens one stream; its client reads or does not. */
-  async function open(reads: boolean): Promise<{ stream: OpenStream; raw: ResponseStream }> {
+  async function open(
+    reads: boolean,
+    snapshot?: Pick<Snapshot, 'isSuspended'>,
+  ): Promise<{ stream: OpenStream; raw: ResponseStream }> {
     nowMs = 1_000_000
     ended = []
     received = ''
@@ -58,7 +62,7 @@ onEachListener('open streams', kind => {
         onEnd: why => streams.remove(stream, why),
       })
       response.onAbort(() => stream.aborted())
-      streams.add(stream)
+      streams.add(stream, snapshot)
       stream.write(': open\n\n')
       opened({ stream, raw })
     })
@@ -107,6 +111,16 @@ onEachListener('open streams', kind => {
     nowMs += 2_000
     await expect.poll(() => ended, { timeout: 15_000 }).toEqual(['idle'])
     expect(streams.size).toBe(0)
+  })
+
+  it.each([
+    ['acme', ['tenant_suspended']],
+    ['globex', []],
+  ])('that opens while %s is suspended ends with: %j', async (suspended, expected) => {
+    await open(true, { isSuspended: tenant => tenant === suspended })
+    await looks()
+    expect(ended).toEqual(expected)
+    expect(received.includes('tools/list_changed')).toBe(expected.length > 0)
   })
 
   it('keeps a stream that is silent but read', async () => {
