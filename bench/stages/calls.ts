@@ -15,12 +15,15 @@ import { prepareTool } from '../../src/data-plane/tool-request/prepare-tool.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import { Cancellation } from '../../src/shared/call/cancellation.ts'
 import type { StartedTokenVerifier } from '../../src/shared/identity/jwks.ts'
+import { ArgumentChecker } from '../../src/shared/json-schema/argument-check.ts'
 import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
 import { Metrics } from '../../src/shared/telemetry/metrics.ts'
 import { compile } from '../../test/fixtures/compile.ts'
 import { aTool } from '../../test/fixtures/exchange.ts'
 import { createMemoryQuota } from '../../test/fixtures/memory-quota.ts'
 import { freshStrings } from './token/signed-tokens.ts'
+
+const checker = new ArgumentChecker()
 
 export interface CallParts {
   /** With the backend responding at once. */
@@ -59,7 +62,10 @@ export async function callParts(
     accessLog: { wanted: true, write: record => void JSON.stringify(record) },
     accessLogSample: 0.01,
   })
-  return { stages: parts, snapshot: compile(seal(content), { policy, prepare: prepareTool }) }
+  return {
+    stages: parts,
+    snapshot: compile(seal(content), { policy, prepare: tool => prepareTool(tool, checker) }),
+  }
 }
 
 /** Every stage but the call of the backend, in whose place a reply is at hand: nothing but what the gateway itself does. */

@@ -14,6 +14,7 @@ import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
+import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { Drain } from './data-plane/drain.ts'
@@ -52,7 +53,9 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const policy = await openGatewayPolicy(context, plane.policyOwner)
   context.closers.add('sessions', () => sessions.close())
 
-  const compiler = new SnapshotCompiler(prepareTool)
+  const checker = new ArgumentChecker()
+  context.closers.add('argument checks', () => checker.close())
+  const compiler = new SnapshotCompiler(tool => prepareTool(tool, checker))
   const snapshot = new SnapshotHolder(document => compiler.compile(document, policy.current()))
   policy.onSwap(next => snapshot.adopt(next))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })

@@ -8,7 +8,7 @@ import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/adm
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../../src/data-plane/stages/index.ts'
-import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
@@ -58,7 +58,7 @@ function acme(fields: Partial<TenantShare> = {}): TenantShare {
 const meter = aWriter(spoolDirectory())
 const egress = createEgress({ allow: [], allowLoopback: true })
 let quota: ReturnType<typeof createMemoryQuota>
-const compiler = new SnapshotCompiler(prepareTool)
+const compiler = new SnapshotCompiler(preparedTool)
 const policy = aPolicy()
 let version = 0
 let snapshot: Snapshot
