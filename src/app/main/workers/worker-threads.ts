@@ -279,10 +279,17 @@ class Threads implements WorkerThreads {
   }
 }
 
+/** Tools of one message: the thread that receives them is blocked for some milliseconds by each. */
+const TOOLS_PER_MESSAGE = 200
+
 /** A thread that has ended is ignored: its replacement starts with the whole configuration. */
 async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
+  const { tools, ...rest } = change
   try {
-    return await line.ask<string | undefined>('apply', change)
+    for (let at = 0; tools !== undefined && at < tools.length; at += TOOLS_PER_MESSAGE)
+      await line.ask('tools', tools.slice(at, at + TOOLS_PER_MESSAGE), at === 0)
+    const posted = tools === undefined ? undefined : tools.length
+    return await line.ask<string | undefined>('apply', rest, posted)
   } catch (error) {
     return line.closed ? undefined : (error as Error).message
   }
