@@ -1,8 +1,8 @@
 /** What the control plane's share becomes in a snapshot: APIs by prefix, keys, limits of subscriptions and consumers. */
 import { describe, expect, it } from 'vitest'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
-import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotContent, seal } from '../../../../src/link/document.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../../../src/model/plan.ts'
