@@ -8,6 +8,7 @@ import type { Reply } from '../../src/data-plane/pipeline/outcome.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
 import type { Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
+import { LargeTexts } from '../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../src/data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../src/data-plane/stages/index.ts'
@@ -56,6 +57,7 @@ export async function callParts(
     },
     maxResponseBytes: 1_000_000,
     results: new ResultCache(),
+    largeTexts: new LargeTexts(),
     usage: new UsageCounter().stage,
     meter: new Queue(),
     metrics: new Metrics(10_000),

@@ -1,9 +1,9 @@
 /** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
+import { parseCost } from '../../shared/call/parse-cost.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
-import { parseCost } from './json-cost.ts'
 
 /** Bytes. Whatever a shorter body holds, it is parsed within a few milliseconds. */
 const MAX_UNSEEN_BYTES = 64 * 1024

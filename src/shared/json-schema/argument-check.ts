@@ -1,13 +1,14 @@
 /** Checks arguments in place where a bound of the cost allows it, and in a worker thread where it does not. It compiles no schema of its own. */
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { MaybePromise } from '../call/and-then.ts'
-import { JobWorker, type WorkerJob } from '../threads/job-worker.ts'
+import { type FairJobLimits, FairJobWorker } from '../threads/fair-job-worker.ts'
+import type { WorkerJob } from '../threads/job-worker.ts'
 import type { CheckOutcome } from './argument-fault.ts'
 import type { CheckMessage, CheckRequest, SchemaMessage } from './check-messages.ts'
 import { type ArgumentSize, SchemaCost } from './cost.ts'
 import { compileValidator, measure, TOO_DEEP } from './validate.ts'
 
-export interface CheckLimits {
+export interface CheckLimits extends FairJobLimits {
   /** Nanoseconds of the bound; a check above it leaves this thread. */
   readonly inPlaceNs: number
   /** Keywords; compiling a larger schema would block this thread. */
@@ -15,11 +16,6 @@ export interface CheckLimits {
   /** For one check, and before it for compiling its schema. */
   readonly timeoutMs: number
   readonly compileTimeoutMs: number
-  /** Checks of one owner and of all that may be pending. */
-  readonly maxPendingPerOwner: number
-  readonly maxPending: number
-  /** After a check that did not end in time, checks of its owner that need the thread are refused for this long. */
-  readonly pauseMs: number
 }
 
 const DEFAULT_CHECK_LIMITS: CheckLimits = {
@@ -33,27 +29,17 @@ const DEFAULT_CHECK_LIMITS: CheckLimits = {
 }
 
 const MAX_HEAP_MB = 512
-const IDLE_MS = 60_000
-
-interface Owner {
-  pending: number
-  pausedUntilMs: number
-}
 
 /** One for each serving thread; its worker starts when it is first needed. */
 export class ArgumentChecker {
   readonly #limits: CheckLimits
-  readonly #worker = new JobWorker(
-    new URL('./check-worker.ts', import.meta.url),
-    { maxOldGenerationSizeMb: MAX_HEAP_MB, stackSizeMb: 4 },
-    IDLE_MS,
-  )
-  readonly #owners = new Map<string, Owner>()
-  #pending = 0
+  readonly #worker: FairJobWorker
   #schemas = 0
 
   constructor(limits: CheckLimits = DEFAULT_CHECK_LIMITS) {
     this.#limits = limits
+    const file = new URL('./check-worker.ts', import.meta.url)
+    this.#worker = new FairJobWorker(file, { maxOldGenerationSizeMb: MAX_HEAP_MB, stackSizeMb: 4 }, limits)
   }
 
   /**
@@ -82,22 +68,9 @@ export class ArgumentChecker {
     return cost.keywords <= this.#limits.inPlaceKeywords && cost.of(size) <= this.#limits.inPlaceNs
   }
 
-  #check(schemaId: number, schema: JsonSchema, name: string, args: unknown): MaybePromise<CheckOutcome> {
-    const { maxPending, maxPendingPerOwner, pauseMs } = this.#limits
-    const owner = this.#owners.get(name) ?? { pending: 0, pausedUntilMs: 0 }
-    const paused = owner.pausedUntilMs > performance.now()
-    if (paused || this.#pending >= maxPending || owner.pending >= maxPendingPerOwner) return 'overloaded'
-    this.#owners.set(name, owner)
-    owner.pending++
-    this.#pending++
-    const job = checkJob({ schemaId, args: JSON.stringify(args) }, schema, this.#limits)
-    return this.#worker.run(job).then(outcome => {
-      owner.pending--
-      this.#pending--
-      if (outcome === 'too_expensive') owner.pausedUntilMs = performance.now() + pauseMs
-      else if (owner.pending === 0) this.#owners.delete(name)
-      return outcome
-    })
+  #check(schemaId: number, schema: JsonSchema, owner: string, args: unknown): MaybePromise<CheckOutcome> {
+    const job = () => checkJob({ schemaId, args: JSON.stringify(args) }, schema, this.#limits)
+    return this.#worker.run(owner, job) ?? 'overloaded'
   }
 }
 

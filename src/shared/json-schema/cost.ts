@@ -59,7 +59,7 @@ export class SchemaCost {
 
   constructor(schema: JsonSchema) {
     this.#schema = schema
-    this.keywords = countKeywords(schema)
+    this.keywords = countValues(schema)
   }
 
   /** @returns nanoseconds; Infinity when there is no bound. Its own time is keywords × depth; callers use it on small schemas. */
@@ -191,12 +191,12 @@ function literalCost(literal: unknown): number {
   )
 }
 
-/** Members of all objects, and items of lists of schemas: annotations are counted too, because their share is small. */
-function countKeywords(schema: JsonSchema): number {
-  const pending: object[] = [schema]
+/** Members and items on all levels, annotations included: their share is small. */
+export function countValues(root: object): number {
+  const pending = [root]
   let count = 0
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const children = Object.values(next)
+    const children: unknown[] = Object.values(next)
     count += children.length
     for (const child of children) if (typeof child === 'object' && child !== null) pending.push(child)
   }

@@ -130,7 +130,7 @@ function respond(context: AppContext, plane: DataPlane): void {
     },
     /** @param count of the tools that were posted before; undefined: the change is not about tools */
     async apply(rest: SnapshotChange, count: number | undefined) {
-      const tools = count === 0 ? [] : posted
+      const tools = posted
       posted = []
       if (count !== undefined && tools.length !== count)
         return `the thread received ${tools.length} of ${count} tools`

@@ -5,6 +5,7 @@ import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
+import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../../src/data-plane/stages/index.ts'
@@ -97,6 +98,7 @@ beforeEach(() => {
       admission: admitWithinBounds(10),
       maxResponseBytes: 1000,
       results: new ResultCache(),
+      largeTexts: new LargeTexts(),
       usage: new UsageCounter().stage,
       meter,
       metrics: new Metrics(10),

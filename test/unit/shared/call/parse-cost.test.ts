@@ -1,6 +1,6 @@
 /** The bound of the time that a JSON text takes to parse: high where it is, low for ordinary records. */
 import { describe, expect, it } from 'vitest'
-import { parseCost } from '../../../../src/data-plane/http/json-cost.ts'
+import { parseCost } from '../../../../src/shared/call/parse-cost.ts'
 
 const MS = 1e6
 const cost = (text: string) => parseCost(Buffer.from(text), Number.POSITIVE_INFINITY)
