@@ -111,7 +111,7 @@ describe('both', () => {
 })
 
 describe('the stage', () => {
-  const large = text(Array.from({ length: 700 }, (_, id) => ({ id, name: `n${id}`, note: null })))
+  const large = text(Array.from({ length: 300 }, (_, id) => ({ id, name: `n${id}`, note: null })))
   const pipeline = compose(
     [
       { id: 'reply', phase: 'invoke', run: () => ({ kind: 'reply', result: large }) },
