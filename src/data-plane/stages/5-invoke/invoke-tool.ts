@@ -15,8 +15,8 @@ import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 import { toolResult } from './tool-result.ts'
 
-/** Reading such a body takes milliseconds. */
 const LARGE_BYTES = 1024 * 1024
+const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 export function invokeTool(
   egress: Egress,
@@ -43,12 +43,13 @@ export function invokeTool(
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
-    // the response to the caller is as large again: other calls come between
-    if (response.kind === 'response' && response.body.byteLength > LARGE_BYTES)
-      await new Promise(resolve => setImmediate(resolve))
-    return response.kind === 'response'
-      ? responded(exchange, response)
-      : failed(response, tool!.tool.timeoutMs)
+    if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs)
+    // reading the body and writing the response take milliseconds each: other calls come between
+    const isLarge = response.body.byteLength > LARGE_BYTES
+    if (isLarge) await nextTurn()
+    const reply = responded(exchange, response)
+    if (isLarge) await nextTurn()
+    return reply
   }
 
   return {
