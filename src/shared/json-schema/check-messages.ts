@@ -13,5 +13,5 @@ export interface SchemaMessage {
   readonly schema: JsonSchema
 }
 
-/** Compiling and checking have limits of their own, so each is reported when it begins. */
+/** Compiling and checking have separate limits, so each is reported when it begins. */
 export type CheckMessage = 'needs_schema' | 'compiling' | 'compiled' | readonly ArgumentFault[]
