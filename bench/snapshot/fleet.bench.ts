@@ -17,7 +17,7 @@ import { versionOf } from '../../src/link/share-version.ts'
 import { eventsOf, type StreamEvent, UpdateReader } from '../../src/link/update-events.ts'
 import { principal } from '../../src/model/principal.ts'
 import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
-import { compile } from '../../test/fixtures/compile.ts'
+import { compile, compileNow } from '../../test/fixtures/compile.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 
@@ -48,7 +48,7 @@ class Path {
 
   constructor(share: ControlShare) {
     this.#share = share
-    this.snapshot = this.#compiler.compile(seal({ ...EMPTY_CONTENT, control: share }), policy)
+    this.snapshot = compileNow(this.#compiler, seal({ ...EMPTY_CONTENT, control: share }), policy)
   }
 
   publish(tenant: TenantShare): void {
@@ -60,7 +60,7 @@ class Path {
     for (const event of eventsOf({ update, resync: null }))
       received = reader.take(JSON.parse(JSON.stringify(event)) as StreamEvent)?.update ?? received
     this.#share = applyUpdate(this.#share, received!)
-    this.snapshot = this.#compiler.compile(seal({ ...EMPTY_CONTENT, control: this.#share }), policy)
+    this.snapshot = compileNow(this.#compiler, seal({ ...EMPTY_CONTENT, control: this.#share }), policy)
   }
 }
 

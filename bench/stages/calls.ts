@@ -8,6 +8,7 @@ import type { Reply } from '../../src/data-plane/pipeline/outcome.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
 import type { Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
+import { LargeTexts } from '../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../src/data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../src/data-plane/stages/index.ts'
@@ -15,12 +16,15 @@ import { prepareTool } from '../../src/data-plane/tool-request/prepare-tool.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import { Cancellation } from '../../src/shared/call/cancellation.ts'
 import type { StartedTokenVerifier } from '../../src/shared/identity/jwks.ts'
+import { ArgumentChecker } from '../../src/shared/json-schema/argument-check.ts'
 import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
 import { Metrics } from '../../src/shared/telemetry/metrics.ts'
 import { compile } from '../../test/fixtures/compile.ts'
 import { aTool } from '../../test/fixtures/exchange.ts'
 import { createMemoryQuota } from '../../test/fixtures/memory-quota.ts'
 import { freshStrings } from './token/signed-tokens.ts'
+
+const checker = new ArgumentChecker()
 
 export interface CallParts {
   /** With the backend responding at once. */
@@ -53,13 +57,17 @@ export async function callParts(
     },
     maxResponseBytes: 1_000_000,
     results: new ResultCache(),
+    largeTexts: new LargeTexts(),
     usage: new UsageCounter().stage,
     meter: new Queue(),
     metrics: new Metrics(10_000),
     accessLog: { wanted: true, write: record => void JSON.stringify(record) },
     accessLogSample: 0.01,
   })
-  return { stages: parts, snapshot: compile(seal(content), { policy, prepare: prepareTool }) }
+  return {
+    stages: parts,
+    snapshot: compile(seal(content), { policy, prepare: tool => prepareTool(tool, checker) }),
+  }
 }
 
 /** Every stage but the call of the backend, in whose place a reply is at hand: nothing but what the gateway itself does. */

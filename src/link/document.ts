@@ -1,6 +1,7 @@
 /** The SnapshotDocument: everything that the data plane serves from, as plain data, and its version. It compiles nothing. */
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
+import { inSlices } from '../shared/async/slices.ts'
 import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
 import { digestCache, sha256 } from './digest-cache.ts'
 
@@ -15,7 +16,7 @@ export interface SnapshotContent {
 }
 
 export interface SnapshotDocument extends SnapshotContent {
-  /** SHA-256 of the content in canonical JSON, hex. Same content, same version. */
+  /** SHA-256 over the digests of the parts, each of canonical JSON, hex. Same content, same version. */
   readonly version: string
 }
 
@@ -27,12 +28,22 @@ export const EMPTY_CONTENT: SnapshotContent = Object.freeze({
 })
 
 const digestOf = digestCache(canonicalJson)
+/** Of each tool by itself: a change of one does not hash the others again. */
+const digestOfList = digestCache(tools => (tools as readonly Tool[]).map(digestOf).join('\n'))
 
 /** Hashes only the parts that it has not hashed before; the share already has a version. */
 export function seal(content: SnapshotContent): SnapshotDocument {
   const { tools, plans, consumers, control } = content
-  const version = sha256([digestOf(tools), digestOf(plans), digestOf(consumers), control.version].join('\n'))
+  const version = sha256(
+    [digestOfList(tools), digestOf(plans), digestOf(consumers), control.version].join('\n'),
+  )
   return Object.freeze({ ...content, version })
+}
+
+/** The same without blocking the event loop, however many tools there are. */
+export async function sealInSlices(content: SnapshotContent): Promise<SnapshotDocument> {
+  await inSlices(content.tools, tool => void digestOf(tool))
+  return seal(content)
 }
 
 /** JSON with sorted keys and without undefined (RFC 8785 in spirit: our documents hold no exotic numbers). */

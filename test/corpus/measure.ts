@@ -2,11 +2,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import type { CompileOutcome } from '../../src/catalog/sync/compile-job.ts'
-import { prepareTool } from '../../src/data-plane/tool-request/prepare-tool.ts'
 import type { Tool } from '../../src/model/tool.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../src/model/tool-set.ts'
 import { unfoldSchema } from '../../src/model/unfold-schema.ts'
 import { compileValidator } from '../../src/shared/json-schema/validate.ts'
+import { preparedTool } from '../fixtures/prepared-tool.ts'
 import { DocumentCheck } from './check-request.ts'
 import { ArgumentGenerator } from './generate-arguments.ts'
 
@@ -95,7 +95,7 @@ export function roundTrips(document: unknown, tools: readonly Tool[], every: num
   const reasons: string[] = []
   for (let i = 0; i < tools.length; i += every) {
     const tool = tools[i]!
-    const { validate, buildRequest } = prepareTool(tool)
+    const { validate, buildRequest } = preparedTool(tool)
     const args = generate(tool, validate)
     count.tried++
     if (args === undefined) {

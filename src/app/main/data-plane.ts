@@ -13,7 +13,9 @@ import { keyLookup } from '../../data-plane/snapshot/key-records.ts'
 import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
+import { runInSlices } from '../../shared/async/slices.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
+import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { Drain } from './data-plane/drain.ts'
@@ -52,8 +54,13 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const policy = await openGatewayPolicy(context, plane.policyOwner)
   context.closers.add('sessions', () => sessions.close())
 
-  const compiler = new SnapshotCompiler(prepareTool)
-  const snapshot = new SnapshotHolder(document => compiler.compile(document, policy.current()))
+  const checker = new ArgumentChecker()
+  context.closers.add('argument checks', () => checker.close())
+  const compiler = new SnapshotCompiler(tool => prepareTool(tool, checker))
+  const snapshot = new SnapshotHolder(async document => {
+    const make = await runInSlices(compiler.compiling(document))
+    return () => make(policy.current())
+  })
   policy.onSwap(next => snapshot.adopt(next))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const { pipeline, admission, results, usage } = openPipeline({ ...plane, tokens, apiKeys, policy, traces })

@@ -2,6 +2,7 @@
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
+import { countValues } from '../../shared/json-schema/cost.ts'
 import { annotationsOf } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
 import { compileBody } from './body.ts'
@@ -45,6 +46,24 @@ export function schemas(
   return { converter, bundler: new Bundler(converter, notice) }
 }
 
+/** A validator of a larger schema takes seconds to make, and each gateway that receives the schema is busy for milliseconds. */
+const MAX_SCHEMA_VALUES = 10_000
+const MAX_SCHEMA_CHARS = 300_000
+
+function bounded(schema: Draft): ObjectSchema {
+  const values = countValues(schema)
+  if (values > MAX_SCHEMA_VALUES)
+    throw new SkippedOperation(
+      `its input schema has ${values} keywords and values, and ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
+    )
+  const chars = JSON.stringify(schema).length
+  if (chars > MAX_SCHEMA_CHARS)
+    throw new SkippedOperation(
+      `its input schema has ${chars} characters, and at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
+    )
+  return schema as ObjectSchema
+}
+
 /** @throws SkippedOperation */
 export function compileOperation(raw: RawOperation, name: string, parts: OperationParts): Tool {
   const { document, toolSet } = parts
@@ -71,7 +90,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     operation: text(own(operation, 'operationId')) ?? `${raw.method} ${raw.path}`,
     ...(title === '' ? {} : { title: firstLine(title) }),
     description: descriptionOf(operation, raw, document),
-    inputSchema: parts.request.bundler.bundle(args.input) as ObjectSchema,
+    inputSchema: bounded(parts.request.bundler.bundle(args.input)),
     ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(raw.method, firstLine(title)),
     tags: [...new Set([...strings(own(operation, 'tags')), ...defaults.tags])],

@@ -22,24 +22,35 @@ export class SnapshotCompiler {
     this.#tools = new ToolIndexer(prepare)
   }
 
-  /** @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see). */
-  compile(document: SnapshotDocument, policy: PreparedPolicy): Snapshot {
-    const { count, byTenant } = this.#tools.index([document.tools, ...controlToolLists(document.control)])
+  /**
+   * It may be interrupted often; the next document is begun after it has ended.
+   * @returns makes the snapshot for a policy, at once
+   * @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see)
+   */
+  *compiling(document: SnapshotDocument): Generator<void, (policy: PreparedPolicy) => Snapshot> {
+    const { count, byTenant } = yield* this.#tools.indexing([
+      document.tools,
+      ...controlToolLists(document.control),
+    ])
+    yield
     const shared = byTenant.get(null)!
     const { apis, apisById, keys, tenantIds, suspended } = this.#control.index(document.control)
-    return Object.freeze({
-      version: document.version,
-      policy,
-      toolCount: count,
-      listings: new Map(),
-      toolsOf: (tenant: string | undefined) =>
-        tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
-      apis,
-      apiOf: (id: string) => apisById.get(id),
-      keyOf: (prefix: string) => keys.get(prefix),
-      tenantIdOf: (name: string) => tenantIds.get(name),
-      isSuspended: (tenant: string | undefined) => tenant !== undefined && suspended.has(tenant),
-      ...this.#entitlements.index(document),
-    })
+    yield
+    const entitlements = this.#entitlements.index(document)
+    return policy =>
+      Object.freeze({
+        version: document.version,
+        policy,
+        toolCount: count,
+        listings: new Map(),
+        toolsOf: (tenant: string | undefined) =>
+          tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
+        apis,
+        apiOf: (id: string) => apisById.get(id),
+        keyOf: (prefix: string) => keys.get(prefix),
+        tenantIdOf: (name: string) => tenantIds.get(name),
+        isSuspended: (tenant: string | undefined) => tenant !== undefined && suspended.has(tenant),
+        ...entitlements,
+      })
   }
 }

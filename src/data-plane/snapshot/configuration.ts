@@ -2,7 +2,7 @@
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import { updateFault } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
-import { type SnapshotContent, type SnapshotDocument, seal } from '../../link/document.ts'
+import { type SnapshotContent, type SnapshotDocument, sealInSlices } from '../../link/document.ts'
 import { versionOf } from '../../link/share-version.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -96,7 +96,7 @@ export class Configuration {
   }
 
   async #serve(content: SnapshotContent, change: ContentChange): Promise<string | undefined> {
-    const document = seal(content)
+    const document = await sealInSlices(content)
     const { version } = document
     const reason = await this.#deliver(
       document,

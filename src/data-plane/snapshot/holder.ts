@@ -4,13 +4,16 @@ import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Snapshot } from './snapshot.ts'
 
+/** Takes as many turns of the event loop as it needs; what it resolves with makes the snapshot at once, under the policy of that moment. */
+type Compile = (document: SnapshotDocument) => Promise<() => Snapshot>
+
 export class SnapshotHolder {
   #current: Snapshot | undefined
   #lastFault: string | undefined
-  readonly #compile: (document: SnapshotDocument) => Snapshot
+  readonly #compile: Compile
   readonly #listeners: ((snapshot: Snapshot, previous: Snapshot | undefined) => void)[] = []
 
-  constructor(compile: (document: SnapshotDocument) => Snapshot) {
+  constructor(compile: Compile) {
     this.#compile = compile
   }
 
@@ -28,19 +31,18 @@ export class SnapshotHolder {
     this.#listeners.push(listener)
   }
 
-  /** @returns why the document does not compile */
-  publish(document: SnapshotDocument): string | undefined {
-    const previous = this.#current
-    if (document.version === previous?.version) return undefined
-    let next: Snapshot
+  /** Called after the last one has resolved. @returns why the document does not compile */
+  async publish(document: SnapshotDocument): Promise<string | undefined> {
+    if (document.version === this.#current?.version) return undefined
+    let make: () => Snapshot
     try {
-      next = this.#compile(document)
+      make = await this.#compile(document)
     } catch (error) {
       this.#lastFault = error instanceof Error ? error.message : String(error)
       return this.#lastFault
     }
     this.#lastFault = undefined
-    this.#serve(next, previous)
+    this.#serve(make(), this.#current)
     return undefined
   }
 

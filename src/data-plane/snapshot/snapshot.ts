@@ -3,7 +3,8 @@ import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
+import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 
 /** A tool made ready by the snapshot compiler. */
@@ -11,8 +12,8 @@ export interface CompiledTool {
   readonly tool: Tool
   /** Position in the snapshot; dense, so that decisions can be cached in arrays. */
   readonly index: number
-  /** Checks arguments; returns the faults (path and message), empty when they fit. Never throws. */
-  readonly validate: (args: unknown) => readonly ArgumentFault[]
+  /** Checks arguments; returns the faults (path and message), empty when they fit. A promise when another thread checks. Never throws. */
+  readonly validate: (args: unknown) => MaybePromise<CheckOutcome>
   /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
 }

@@ -22,22 +22,30 @@ export class ToolIndexer {
     this.#prepared = oncePer(prepare)
   }
 
-  /** @throws Error when two tool-sets bring tools of one name that one caller would see */
-  index(lists: readonly (readonly Tool[])[]): ToolIndex {
+  /**
+   * It may be interrupted after each tool; the next index is begun after it has ended.
+   * @throws Error when two tool-sets bring tools of one name that one caller would see
+   */
+  *indexing(lists: readonly (readonly Tool[])[]): Generator<void, ToolIndex> {
     const unchanged =
       lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
     if (this.#index !== undefined && unchanged) return this.#index
-    const tools = lists.flat().map((tool, index): CompiledTool => ({ tool, index, ...this.#prepared(tool) }))
-    const index = { count: tools.length, byTenant: indexByTenant(tools) }
+    const tools: CompiledTool[] = []
+    for (const list of lists)
+      for (const tool of list) {
+        tools.push({ tool, index: tools.length, ...this.#prepared(tool) })
+        yield
+      }
+    const index = { count: tools.length, byTenant: yield* indexByTenant(tools) }
     this.#lists = lists
     this.#index = index
     return index
   }
 }
 
-function indexByTenant(
+function* indexByTenant(
   tools: readonly CompiledTool[],
-): Map<string | null, ReadonlyMap<string, CompiledTool>> {
+): Generator<void, Map<string | null, ReadonlyMap<string, CompiledTool>>> {
   const groups = new Map<string | null, CompiledTool[]>([[null, []]])
   for (const entry of tools) {
     const group = groups.get(entry.tool.tenant)
@@ -47,12 +55,15 @@ function indexByTenant(
   const shared = groups.get(null)!
   const index = new Map<string | null, ReadonlyMap<string, CompiledTool>>()
   for (const [tenant, own] of groups) {
+    yield
     const visible = tenant === null ? shared : [...shared, ...own]
     visible.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
+    yield
     const named = new Map<string, CompiledTool>()
     for (const entry of visible) {
       const other = named.get(entry.tool.name)
       named.set(entry.tool.name, other === undefined ? entry : theOneServed(other, entry))
+      yield
     }
     index.set(tenant, named)
   }

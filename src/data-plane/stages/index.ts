@@ -20,6 +20,7 @@ import { matchHeaders } from './4-decide/match-headers.ts'
 import { validateArguments } from './4-decide/validate-arguments.ts'
 import { invokeProxy } from './5-invoke/invoke-proxy.ts'
 import { invokeTool } from './5-invoke/invoke-tool.ts'
+import type { LargeTexts } from './5-invoke/large-texts.ts'
 import { listTools } from './5-invoke/list-tools.ts'
 import type { ResultCache } from './5-invoke/result-cache.ts'
 import { type AccessLog, logAccess } from './6-settle/log-access.ts'
@@ -38,6 +39,7 @@ interface StageParts {
   readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache
+  readonly largeTexts: LargeTexts
   /** Counts for the control plane. */
   readonly usage: Stage
   readonly meter: Meter
@@ -72,7 +74,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     confirmCall(), // after validation and all limits: the user confirms exactly what will run
     // 5 invoke: each handles one kind of operation
     listTools(),
-    invokeTool(parts.egress, parts.maxResponseBytes, parts.results),
+    invokeTool(parts.egress, parts.maxResponseBytes, parts.results, parts.largeTexts),
     invokeProxy(),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot

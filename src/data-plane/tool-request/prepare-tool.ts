@@ -1,7 +1,8 @@
 /** A tool made ready to be called: its argument check and its request. It calls nothing. */
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
+import { andThen } from '../../shared/call/and-then.ts'
+import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
-import { compileValidator } from '../../shared/json-schema/validate.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { climbs } from './path.ts'
 import { prepareRequest } from './prepare-request.ts'
@@ -9,13 +10,19 @@ import { prepareRequest } from './prepare-request.ts'
 type Args = { readonly [name: string]: unknown }
 
 /** Both halves of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
-export function prepareTool(tool: Tool): Pick<CompiledTool, 'validate' | 'buildRequest'> {
-  const checkSchema = compileValidator(tool.inputSchema)
+export function prepareTool(
+  tool: Tool,
+  checker: Pick<ArgumentChecker, 'prepare'>,
+): Pick<CompiledTool, 'validate' | 'buildRequest'> {
+  const checkSchema = checker.prepare(tool.inputSchema, tool.tenant ?? `${tool.namespace}/${tool.toolSet}`)
   const checkRequest = requestCheck(tool.request)
   return {
     validate(args) {
-      const faults = checkSchema(args)
-      return faults.length > 0 || checkRequest === undefined ? faults : checkRequest(args as Args)
+      const checked = checkSchema(args)
+      if (checkRequest === undefined) return checked
+      return andThen(checked, outcome =>
+        typeof outcome === 'string' || outcome.length > 0 ? outcome : checkRequest(args as Args),
+      )
     },
     buildRequest: prepareRequest(tool.request, tool.authentication),
   }

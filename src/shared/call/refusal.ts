@@ -128,6 +128,12 @@ export const REFUSALS = {
     'The arguments do not match the input schema.',
     INVALID_PARAMS,
   ),
+  arguments_too_expensive: row(
+    400,
+    'arguments_too_expensive',
+    'Checking the arguments against the input schema takes too long. Send fewer or shorter values, or have the owner of the tool simplify its schema.',
+    INVALID_PARAMS,
+  ),
 
   tool_execution_failed: row(
     500,

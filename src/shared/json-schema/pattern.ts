@@ -12,7 +12,8 @@ const cached = new Map<string, string | undefined>()
 /**
  * The pattern as a validator may use it, undefined when it must be left out: not ECMAScript with the `u` flag
  * (JSON Schema 2020-12 §6.4) even after needless escapes are taken out, or not possible in linear time
- * (look-around, back references), so that a hostile argument could keep the thread busy indefinitely.
+ * (look-around, back references), so that a hostile argument could keep the thread busy indefinitely,
+ * or a program of more than MAX_PROGRAM instructions.
  */
 export function usablePattern(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined
@@ -20,7 +21,10 @@ export function usablePattern(pattern: string): string | undefined {
   if (cached.size >= MAX_CACHED) cached.clear()
   const usable = repairs(pattern).find(
     candidate =>
-      candidate !== '' && unicodeRegExp(candidate) !== undefined && linearMatcher(candidate) !== undefined,
+      candidate !== '' &&
+      unicodeRegExp(candidate) !== undefined &&
+      linearMatcher(candidate) !== undefined &&
+      programSize(candidate) <= MAX_PROGRAM,
   )
   cached.set(pattern, usable)
   return usable
@@ -38,6 +42,36 @@ export function linearMatcher(pattern: string): { test(text: string): boolean } 
     return { test: text => compiled.matcher(text).find() }
   } catch {
     return undefined
+  }
+}
+
+/** Nanoseconds for one step of an instruction on one character, and how many steps a character costs beside the program. */
+const STEP_NS = 45
+const STEPS_PER_CHAR = 20
+/** Instructions; a longer program takes milliseconds to build and to match a kilobyte. */
+const MAX_PROGRAM = 3_000
+/** Of V8's engine on a pattern that it runs in linear time: it tries as many characters again as `plain-pattern.ts` allows. */
+const PLAIN_CHAR_NS = 100
+const steps = new Map<string, number>()
+
+/** Nanoseconds for one character of a text, at most: the linear-time engine may be in every state of its program at once. */
+export function patternSteps(pattern: string): number {
+  const known = steps.get(pattern)
+  if (known !== undefined) return known
+  if (steps.size >= MAX_CACHED) steps.clear()
+  const size = programSize(pattern)
+  const cost = size === 0 ? PLAIN_CHAR_NS : STEP_NS * (size + STEPS_PER_CHAR)
+  steps.set(pattern, cost)
+  return cost
+}
+
+/** Instructions of the linear-time engine; 0 for a pattern that it does not run. */
+export function programSize(pattern: string): number {
+  if (isPlainlyLinear(pattern)) return 0
+  try {
+    return RE2JS.compile(RE2JS.translateRegExp(withSmallCounts(pattern))).programSize()
+  } catch {
+    return 0
   }
 }
 

@@ -5,6 +5,7 @@ import ajvFormats from 'ajv-formats'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
+import type { ArgumentSize } from './cost.ts'
 import { linearMatcher } from './pattern.ts'
 import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
@@ -63,7 +64,14 @@ class SchemaCompiler {
     this.#options = options
   }
 
-  compile(schema: JsonSchema): ValidateFunction {
+  compile(schema: JsonSchema, observer: CompileObserver | undefined): ValidateFunction {
+    observer?.('compiling')
+    const compiled = this.#compile(schema)
+    observer?.('compiled')
+    return compiled
+  }
+
+  #compile(schema: JsonSchema): ValidateFunction {
     if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
       this.#ajv = ajvWith(this.#options)
       this.#used = 0
@@ -76,21 +84,25 @@ class SchemaCompiler {
 const first = new SchemaCompiler({ allErrors: false })
 const all = new SchemaCompiler({ allErrors: true })
 
+/** A schema is compiled when arguments are first checked, and once more when the first arguments do not fit. */
+type CompileObserver = (state: 'compiling' | 'compiled') => void
+
 /**
  * @returns faults by JSON Pointer, empty when the arguments fit; a schema that cannot be compiled refuses every call.
  */
-export function compileValidator(schema: JsonSchema): (args: unknown) => readonly ArgumentFault[] {
+export function compileValidator(
+  schema: JsonSchema,
+  observer?: CompileObserver,
+): (args: unknown, size?: ArgumentSize | undefined) => readonly ArgumentFault[] {
   let quick: ValidateFunction | undefined
   let thorough: ValidateFunction | undefined
-  return args => {
+  return (args, size = measure(args)) => {
     try {
-      const size = measure(args)
-      if (size === undefined)
-        return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
-      quick ??= first.compile(schema)
+      if (size === undefined) return TOO_DEEP
+      quick ??= first.compile(schema, observer)
       if (quick(args)) return NO_FAULTS
-      if (size > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
-      thorough ??= all.compile(schema)
+      if (size.values > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
+      thorough ??= all.compile(schema, observer)
       thorough(args)
       return faultsOf(thorough.errors)
     } catch (error) {
@@ -109,23 +121,34 @@ export function assertSchema(schema: JsonSchema): void {
 }
 
 const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])
+export const TOO_DEEP: readonly ArgumentFault[] = Object.freeze([
+  { path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` },
+])
 
-/** Number of values, counted without recursion; undefined when they are nested too deeply. */
-function measure(root: unknown): number | undefined {
+/** Counted without recursion; undefined when values are nested too deeply. */
+export function measure(root: unknown): ArgumentSize | undefined {
   let level: unknown[] = [root]
-  let count = 0
-  for (let depth = 0; level.length > 0; depth++) {
+  let values = 0
+  let chars = 0
+  let depth = 0
+  for (; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return undefined
     const next: unknown[] = []
-    for (const value of level) {
-      if (value === null || typeof value !== 'object') continue
-      const children = Object.values(value)
-      count += children.length
-      for (const child of children) if (child !== null && typeof child === 'object') next.push(child)
+    for (const parent of level) {
+      if (parent === null || typeof parent !== 'object') continue
+      const isList = Array.isArray(parent)
+      const names = isList ? parent : Object.keys(parent)
+      values += names.length
+      for (const name of names) {
+        const child: unknown = isList ? name : (parent as Record<string, unknown>)[name as string]
+        if (!isList) chars += (name as string).length
+        if (typeof child === 'string') chars += child.length
+        else if (child !== null && typeof child === 'object') next.push(child)
+      }
     }
     level = next
   }
-  return count
+  return { values, chars, depth }
 }
 
 function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly ArgumentFault[] {

@@ -43,6 +43,31 @@ describe('a document', () => {
   })
 })
 
+describe('an input schema that no gateway could check in time', () => {
+  const limits = [
+    ['keywords and values', { enum: Array.from({ length: 9_999 }, (_, at) => at) }],
+    ['characters', { type: 'string', enum: ['x'.repeat(60_000)] }],
+  ] as const
+
+  it.each(limits)('has too many %s: the operation is skipped with the fix', (what, schema) => {
+    const names = what === 'characters' ? ['a', 'b', 'c', 'd', 'e', 'f'] : ['a', 'b']
+    const properties = Object.fromEntries(names.map(name => [name, schema]))
+    const { tools, skipped } = compile(
+      openapi({
+        '/good': { get: { operationId: 'good' } },
+        '/large': {
+          post: {
+            operationId: 'large',
+            requestBody: { content: { 'application/json': { schema: { type: 'object', properties } } } },
+          },
+        },
+      }),
+    )
+    expect(tools.map(tool => tool.name)).toEqual(['good'])
+    expect(skipped[0]?.reason).toMatch(new RegExp(`its input schema has \\d+ ${what}.*split the operation`))
+  })
+})
+
 describe('the selector', () => {
   const document = openapi({
     '/a/x': {

@@ -1,8 +1,8 @@
 /** Swagger 2.0: parameters, bodies, forms, servers, security. */
 import { describe, expect, it } from 'vitest'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
-import { prepareTool } from '../../../src/data-plane/tool-request/prepare-tool.ts'
 import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
+import { preparedTool } from '../../fixtures/prepared-tool.ts'
 import { onlyTool, toolSet } from './build.ts'
 
 function swagger(operation: object, rest: object = {}): object {
@@ -20,7 +20,7 @@ function swagger(operation: object, rest: object = {}): object {
 const id = { name: 'id', in: 'path', required: true, type: 'integer', minimum: 1 }
 
 function built(operation: object, args: object, rest: object = {}) {
-  const { validate, buildRequest } = prepareTool(onlyTool(swagger(operation, rest)))
+  const { validate, buildRequest } = preparedTool(onlyTool(swagger(operation, rest)))
   expect(validate(args)).toEqual([])
   return buildRequest(args as Record<string, unknown>)
 }

@@ -1,6 +1,7 @@
 /** The pipeline of one data plane: the stages with the adapters of this deployment. It runs no call. */
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
 import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
+import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../data-plane/stages/index.ts'
@@ -31,6 +32,8 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const { context, tokens, apiKeys, quota, meter, policy, traces } = parts
   const { settings, log, metrics, egress } = context
   const results = new ResultCache()
+  const largeTexts = new LargeTexts()
+  context.closers.add('large results', () => largeTexts.close())
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const pipeline = compose(
@@ -42,6 +45,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
       egress,
       maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
       results,
+      largeTexts,
       usage: usage.stage,
       meter,
       decisions: policy.decisions,

@@ -8,6 +8,7 @@ import { openSessions } from '../../../data-plane/sessions/open.ts'
 import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-store.ts'
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
+import type { Tool } from '../../../model/tool.ts'
 import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
@@ -121,8 +122,20 @@ function respond(context: AppContext, plane: DataPlane): void {
   })
   // a copy of what the first thread serves: it posts changes, because the whole can be large
   let content: SnapshotContent = EMPTY_CONTENT
+  /** Of the change that comes next. */
+  let posted: Tool[] = []
   line.serve({
-    async apply(change: SnapshotChange) {
+    tools(some: readonly Tool[], first: boolean) {
+      if (first) posted = []
+      posted.push(...some)
+    },
+    /** @param count of the tools that were posted before; undefined: the change is not about tools */
+    async apply(rest: SnapshotChange, count: number | undefined) {
+      const tools = posted
+      posted = []
+      if (count !== undefined && tools.length !== count)
+        return `the thread received ${tools.length} of ${count} tools`
+      const change = count === undefined ? rest : { ...rest, tools }
       const next = applyChange(content, change)
       const fault = await plane.apply(Object.freeze({ ...next, version: change.version }), change)
       if (fault === undefined) content = next

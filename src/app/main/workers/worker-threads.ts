@@ -12,8 +12,10 @@ import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread
 import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { type SnapshotChange, wholeChange } from '../../../link/change.ts'
 import type { SnapshotDocument } from '../../../link/document.ts'
+import type { Tool } from '../../../model/tool.ts'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
+import { countValues } from '../../../shared/json-schema/cost.ts'
 import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { startThread } from '../../../shared/threads/start-thread.ts'
@@ -277,10 +279,37 @@ class Threads implements WorkerThreads {
   }
 }
 
+/** Tools, and values of their schemas, of one message: the thread that receives it is blocked for some milliseconds. */
+const TOOLS_PER_MESSAGE = 200
+const VALUES_PER_MESSAGE = 10_000
+
+function* messagesOf(tools: readonly Tool[]): Generator<readonly Tool[]> {
+  let message: Tool[] = []
+  let values = 0
+  for (const tool of tools) {
+    const size = countValues(tool)
+    if (message.length === TOOLS_PER_MESSAGE || (message.length > 0 && values + size > VALUES_PER_MESSAGE)) {
+      yield message
+      message = []
+      values = 0
+    }
+    message.push(tool)
+    values += size
+  }
+  yield message
+}
+
 /** A thread that has ended is ignored: its replacement starts with the whole configuration. */
 async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
+  const { tools, ...rest } = change
   try {
-    return await line.ask<string | undefined>('apply', change)
+    if (tools === undefined) return await line.ask<string | undefined>('apply', rest)
+    let posted = 0
+    for (const message of messagesOf(tools)) {
+      await line.ask('tools', message, posted === 0)
+      posted += message.length
+    }
+    return await line.ask<string | undefined>('apply', rest, tools.length)
   } catch (error) {
     return line.closed ? undefined : (error as Error).message
   }

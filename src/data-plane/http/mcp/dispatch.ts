@@ -193,7 +193,8 @@ export class Dispatcher {
   ): RpcReply {
     const { call, version } = conversation
     // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
-    if (refusal.reason === 'invalid_arguments' && version >= '2025-11-25')
+    const ofArguments = refusal.reason === 'invalid_arguments' || refusal.reason === 'arguments_too_expensive'
+    if (ofArguments && version >= '2025-11-25')
       return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
       return fault(

@@ -1,9 +1,9 @@
 /** The event streams open in this thread: keep-alive, notifications of changed tool lists, limits. It reads no message. */
 import type { Principal } from '../../../model/principal.ts'
+import { inSlices } from '../../../shared/async/slices.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
-import { inSlices } from './slices.ts'
 import { KEEP_ALIVE, retryHint } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 import type { ProtocolVersion } from './versions.ts'

@@ -1,10 +1,16 @@
 /** Checks the arguments against the tool's input schema before anything is called. It changes no argument. */
 
+import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { ArgumentFault } from '../../../shared/json-schema/argument-fault.ts'
+import type { ArgumentFault, CheckOutcome } from '../../../shared/json-schema/argument-fault.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 const SHOWN_FAULTS = 10
+const OVERLOADED = refuse('overloaded', {
+  message: 'Too many checks of large arguments are pending. Try again.',
+  retryAfterSecs: 1,
+})
 
 export function validateArguments(): Stage {
   return {
@@ -13,12 +19,16 @@ export function validateArguments(): Stage {
     run(exchange) {
       const { operation, tool } = exchange
       if (operation.action !== 'tools.call') return undefined
-      const faults = tool!.validate(operation.arguments)
-      return faults.length === 0
-        ? undefined
-        : refuse('invalid_arguments', { message: messageOf(operation.tool, faults) })
+      return andThen(tool!.validate(operation.arguments), outcome => outcomeOf(operation.tool, outcome))
     },
   }
+}
+
+function outcomeOf(tool: string, checked: CheckOutcome): Outcome {
+  if (checked === 'overloaded') return OVERLOADED
+  if (checked === 'too_expensive') return refuse('arguments_too_expensive')
+  if (checked.length === 0) return undefined
+  return refuse('invalid_arguments', { message: messageOf(tool, checked) })
 }
 
 function messageOf(tool: string, faults: readonly ArgumentFault[]): string {

@@ -8,12 +8,22 @@ import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../..
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
+import type { LargeTexts } from './large-texts.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 import { toolResult } from './tool-result.ts'
 
-export function invokeTool(egress: Egress, maxResponseBytes: number, cache: ResultCache): Stage {
+const LARGE_BYTES = 1024 * 1024
+const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+export function invokeTool(
+  egress: Egress,
+  maxResponseBytes: number,
+  cache: ResultCache,
+  largeTexts: LargeTexts,
+): Stage {
   async function call(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
     const { operation, tool } = exchange
     if (operation.action !== 'tools.call') return undefined
@@ -33,9 +43,13 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
-    return response.kind === 'response'
-      ? responded(exchange, response)
-      : failed(response, tool!.tool.timeoutMs)
+    if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs)
+    // reading the body and writing the response take milliseconds each: other calls come between
+    const isLarge = response.body.byteLength > LARGE_BYTES
+    if (isLarge) await nextTurn()
+    const reply = responded(exchange, response)
+    if (isLarge) await nextTurn()
+    return reply
   }
 
   return {
@@ -46,8 +60,20 @@ export function invokeTool(egress: Egress, maxResponseBytes: number, cache: Resu
       if (exchange.cancellation.cancelled) return refuse('cancelled')
       const response = cache.respond(exchange, call)
       const redacted = redactedPaths(exchange)
-      if (redacted === undefined) return response
-      return andThen(response, outcome => redactOutcome(outcome, redacted))
+      const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet
+      const visible =
+        redacted === undefined
+          ? response
+          : andThen(response, outcome =>
+              redactOutcome(outcome, redacted, text => largeTexts.rewrite(owner, text, { paths: redacted })),
+            )
+      const { optimization: level = 'none' } = exchange.operation
+      if (level === 'none') return visible
+      return andThen(visible, outcome => {
+        if (outcome?.kind !== 'reply' || !outcome.result.content.some(isLargeText)) return outcome
+        const shorten = (text: string) => largeTexts.rewrite(owner, text, { level })
+        return optimizeLargeTexts(outcome.result, level, shorten).then(() => outcome)
+      })
     },
   }
 }

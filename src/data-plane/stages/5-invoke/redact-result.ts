@@ -3,8 +3,9 @@ import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { obligationsOf } from '../shared/obligations.ts'
+import { MAX_TEXT_IN_PLACE } from '../shared/token-optimization.ts'
 
-type RedactedPaths = readonly (readonly string[])[]
+export type RedactedPaths = readonly (readonly string[])[]
 
 const WITHHELD: Content = Object.freeze({
   type: 'text',
@@ -18,14 +19,28 @@ export function redactedPaths({ decision }: Exchange): RedactedPaths | undefined
   return typeof obligations === 'string' ? undefined : obligations.redact
 }
 
+/** Redacts a text that is too large for this thread; undefined when it cannot be redacted. */
+type RedactElsewhere = (text: string) => Promise<string | undefined>
+
 /** Copies the result: it may be cached, or shared with callers who may see more. */
-export function redactOutcome(outcome: Outcome, paths: RedactedPaths): Outcome {
+export async function redactOutcome(
+  outcome: Outcome,
+  paths: RedactedPaths,
+  elsewhere: RedactElsewhere,
+): Promise<Outcome> {
   if (outcome?.kind !== 'reply') return outcome
-  return { ...outcome, result: redactResult(outcome.result, paths) }
+  return { ...outcome, result: await redactResult(outcome.result, paths, elsewhere) }
 }
 
-export function redactResult(result: ToolResult, paths: RedactedPaths): ToolResult {
-  const content = result.content.map(part => redactContent(part, paths))
+export async function redactResult(
+  result: ToolResult,
+  paths: RedactedPaths,
+  elsewhere: RedactElsewhere,
+): Promise<ToolResult> {
+  const redact = async (text: string): Promise<string | undefined> =>
+    text.length > MAX_TEXT_IN_PLACE ? elsewhere(text) : redactText(text, paths)
+  const content: Content[] = []
+  for (const part of result.content) content.push(await redactContent(part, redact))
   if (result.structuredContent === undefined) return { ...result, content }
   return {
     ...result,
@@ -34,19 +49,19 @@ export function redactResult(result: ToolResult, paths: RedactedPaths): ToolResu
   }
 }
 
-function redactContent(part: Content, paths: RedactedPaths): Content {
+async function redactContent(part: Content, redact: RedactElsewhere): Promise<Content> {
   if (part.type === 'text') {
-    const text = redactText(part.text, paths)
+    const text = await redact(part.text)
     return text === undefined ? WITHHELD : { ...part, text }
   }
   if (part.type === 'resource' && 'text' in part.resource && typeof part.resource.text === 'string') {
-    const text = redactText(part.resource.text, paths)
+    const text = await redact(part.resource.text)
     return text === undefined ? WITHHELD : { ...part, resource: { ...part.resource, text } }
   }
   return WITHHELD
 }
 
-function redactText(text: string, paths: RedactedPaths): string | undefined {
+export function redactText(text: string, paths: RedactedPaths): string | undefined {
   let value: unknown
   try {
     value = JSON.parse(text)

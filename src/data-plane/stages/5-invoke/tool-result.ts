@@ -1,9 +1,12 @@
 /** Turns a backend response into a tool result. It sees neither request nor caller. */
 
 import type { Content, ToolResult } from '../../../model/tool.ts'
+import { parseCost } from '../../../shared/call/parse-cost.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
 
+/** Nanoseconds of the bound; the values are written once more in the response. */
+const MAX_PARSE_NS = 6_000_000
 const decoder = new TextDecoder('utf-8')
 
 /**
@@ -93,7 +96,7 @@ function base64(body: Uint8Array): string {
 }
 
 function jsonOf(type: string, body: Uint8Array): unknown {
-  if (!isJson(type)) return undefined
+  if (!isJson(type) || parseCost(body, MAX_PARSE_NS) > MAX_PARSE_NS) return undefined
   try {
     return JSON.parse(decoder.decode(body))
   } catch {

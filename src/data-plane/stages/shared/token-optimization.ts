@@ -4,8 +4,10 @@ import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
 import type { OptimizationLevel } from '../../pipeline/operation.ts'
 
-type ActiveLevel = Exclude<OptimizationLevel, 'none'>
+export type ActiveLevel = Exclude<OptimizationLevel, 'none'>
 
+/** Characters. Parsing, rewriting and writing a text up to this length takes a few milliseconds, whatever it holds. */
+export const MAX_TEXT_IN_PLACE = 32_768
 /** Limits of `aggressive`; a marker says how much was left out. */
 const MAX_ITEMS = 20
 const MAX_CHARACTERS = 300
@@ -26,6 +28,26 @@ export function optimize(result: ToolResult, level: ActiveLevel): OptimizedResul
   return savedBytes > 0 ? { result: { ...result, content }, savedBytes } : { result, savedBytes: 0 }
 }
 
+/**
+ * Texts that are too large for this thread are shortened elsewhere before, so that `optimize` finds them.
+ * @param shorten undefined when the text stays as it is
+ */
+export async function optimizeLargeTexts(
+  { content }: ToolResult,
+  level: ActiveLevel,
+  shorten: (text: string) => Promise<string | undefined>,
+): Promise<void> {
+  for (const part of content) {
+    if (!isLargeText(part) || optimizedParts.get(part)?.level === level) continue
+    const text = await shorten(part.text)
+    if (text !== undefined) storeOptimized(part, level, text)
+  }
+}
+
+export function isLargeText(part: Content): part is TextPart {
+  return part.type === 'text' && part.text.length > MAX_TEXT_IN_PLACE
+}
+
 interface OptimizedPart {
   readonly level: ActiveLevel
   readonly part: TextPart
@@ -40,14 +62,19 @@ const optimizedParts = new WeakMap<TextPart, OptimizedPart>()
 function optimizedPart(part: TextPart, level: ActiveLevel): OptimizedPart {
   const known = optimizedParts.get(part)
   if (known?.level === level) return known
-  const text = optimizeText(part.text, level)
+  // `optimizeLargeTexts` could not shorten it
+  if (part.text.length > MAX_TEXT_IN_PLACE) return { level, part, savedBytes: 0 }
+  return storeOptimized(part, level, optimizeText(part.text, level))
+}
+
+function storeOptimized(part: TextPart, level: ActiveLevel, text: string): OptimizedPart {
   const savedBytes = Buffer.byteLength(part.text) - Buffer.byteLength(text)
   const made = { level, part: { type: 'text', text }, savedBytes } as const
   optimizedParts.set(part, made)
   return made
 }
 
-function optimizeText(text: string, level: ActiveLevel): string {
+export function optimizeText(text: string, level: ActiveLevel): string {
   const first = text.trimStart()[0]
   if (first !== '{' && first !== '[') return level === 'aggressive' ? shortenText(text) : text
   let value: unknown

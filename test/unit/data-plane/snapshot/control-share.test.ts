@@ -2,9 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotContent, seal } from '../../../../src/link/document.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../../../src/model/plan.ts'
+import { compileNow } from '../../../fixtures/compile.ts'
 import { aPolicy, aPrincipal, aTool } from '../../../fixtures/exchange.ts'
 
 const NOW = 1_000
@@ -46,9 +48,9 @@ function control(tenants: readonly TenantShare[], plans: readonly Plan[] = []) {
   return applyUpdate(EMPTY_SHARE, { version: `${++version}`, base: null, tenants, plans, removed: [] })
 }
 
-function compiler(): (content: Partial<SnapshotContent>) => ReturnType<SnapshotCompiler['compile']> {
+function compiler(): (content: Partial<SnapshotContent>) => Snapshot {
   const caching = new SnapshotCompiler(prepare)
-  return content => caching.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
+  return content => compileNow(caching, seal({ ...EMPTY_CONTENT, ...content }), policy)
 }
 const snapshotOf = (fields: Partial<TenantShare> = {}) => compiler()({ control: control([tenant(fields)]) })
 
@@ -284,7 +286,7 @@ describe('tools', () => {
       return prepare()
     })
     const serve = (content: Partial<SnapshotContent>) =>
-      caching.compile(seal({ ...EMPTY_CONTENT, ...content }), policy)
+      compileNow(caching, seal({ ...EMPTY_CONTENT, ...content }), policy)
     const tools = [alpha!, beta!]
     const first = serve({ tools })
     expect(serve({ tools, plans: [plan('gold', 1)] }).toolsOf('acme')).toBe(first.toolsOf('acme'))

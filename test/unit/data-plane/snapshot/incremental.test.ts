@@ -14,7 +14,7 @@ import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
 import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
-import { compile } from '../../../fixtures/compile.ts'
+import { compile, compileNow } from '../../../fixtures/compile.ts'
 import { aTool } from '../../../fixtures/exchange.ts'
 
 const policy = {} as PreparedPolicy
@@ -144,7 +144,7 @@ describe('an incremental compiler', () => {
             ...(change.plan === undefined ? {} : { plans: [planOf(change.plan)] }),
           })
           const document = seal({ ...EMPTY_CONTENT, control })
-          const snapshot = caching.compile(document, policy)
+          const snapshot = compileNow(caching, document, policy)
           expect(reported(snapshot)).toEqual(reported(compile(document, { policy, prepare })))
           const numbers = snapshot.apis.map(api => api.index)
           expect(new Set(numbers).size).toBe(numbers.length)
@@ -167,7 +167,7 @@ describe('an incremental compiler', () => {
     }
     const step = (share: ControlShare, change: Drawn, version: string) =>
       applyUpdate(share, { version, base: share.version, tenants: [tenantOf(change)], removed: [] })
-    const serve = (control: ControlShare) => compiler.compile(seal({ ...EMPTY_CONTENT, control }), policy)
+    const serve = (control: ControlShare) => compileNow(compiler, seal({ ...EMPTY_CONTENT, control }), policy)
     const one = step(EMPTY_SHARE, base, '1')
     const two = step(one, { ...base, keys: [{ at: 0, api: 0 }] }, '2')
     const three = step(two, { ...base, apis: [{ at: 0, upstream: 1, path: 0 }] }, '3')

@@ -1,8 +1,18 @@
 /** Versions, compilation and the swap of snapshots. */
 import { describe, expect, it } from 'vitest'
+import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SnapshotHolder } from '../../../../src/data-plane/snapshot/holder.ts'
-import { canonicalJson, EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
+import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
+import {
+  canonicalJson,
+  EMPTY_CONTENT,
+  type SnapshotDocument,
+  seal,
+  sealInSlices,
+} from '../../../../src/link/document.ts'
+import { runInSlices } from '../../../../src/shared/async/slices.ts'
 import { aPolicy, aSnapshot, aTool } from '../../../fixtures/exchange.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 
 describe('seal', () => {
   it('gives the same version to the same content in any order of keys', () => {
@@ -40,47 +50,52 @@ describe('compile', () => {
   })
 })
 
+async function compileDocument(document: SnapshotDocument): Promise<() => Snapshot> {
+  const snapshot = aSnapshot(document)
+  return () => snapshot
+}
+
 describe('SnapshotHolder', () => {
-  it('keeps the last good snapshot when a document does not compile, and says why', () => {
-    const holder = new SnapshotHolder(document => aSnapshot(document))
+  it('keeps the last good snapshot when a document does not compile, and says why', async () => {
+    const holder = new SnapshotHolder(compileDocument)
     expect(holder.current).toBeUndefined()
     const good = seal({ ...EMPTY_CONTENT, tools: [aTool()] })
-    expect(holder.publish(good)).toBeUndefined()
+    expect(await holder.publish(good)).toBeUndefined()
     const bad = seal({ ...EMPTY_CONTENT, consumers: { me: 'nothing' } })
-    expect(holder.publish(bad)).toMatch(/nothing/)
+    expect(await holder.publish(bad)).toMatch(/nothing/)
     expect(holder.current?.version).toBe(good.version)
     expect(holder.lastFault).toMatch(/nothing/)
-    holder.publish(seal(EMPTY_CONTENT))
+    await holder.publish(seal(EMPTY_CONTENT))
     expect(holder.lastFault).toBeUndefined()
   })
 
-  it('notifies listeners of a swap, but not when the version is the same', () => {
-    const holder = new SnapshotHolder(document => aSnapshot(document))
+  it('notifies listeners of a swap, but not when the version is the same', async () => {
+    const holder = new SnapshotHolder(compileDocument)
     const swaps: (string | undefined)[] = []
     holder.onSwap((_, previous) => swaps.push(previous?.version))
     const first = seal(EMPTY_CONTENT)
-    holder.publish(first)
-    holder.publish(first)
-    holder.publish(seal({ ...EMPTY_CONTENT, tools: [aTool()] }))
+    await holder.publish(first)
+    await holder.publish(first)
+    await holder.publish(seal({ ...EMPTY_CONTENT, tools: [aTool()] }))
     expect(swaps).toEqual([undefined, first.version])
   })
 
-  it('accepts the version that it serves already', () => {
-    const holder = new SnapshotHolder(document => aSnapshot(document))
+  it('accepts the version that it serves already', async () => {
+    const holder = new SnapshotHolder(compileDocument)
     const document = seal(EMPTY_CONTENT)
-    holder.publish(document)
-    expect(holder.publish(document)).toBeUndefined()
+    await holder.publish(document)
+    expect(await holder.publish(document)).toBeUndefined()
   })
 
-  it('adopts a policy for the document it serves, and lists nothing that the other policy has listed', () => {
-    const holder = new SnapshotHolder(document => aSnapshot(document))
+  it('adopts a policy for the document it serves, and lists nothing that the other policy has listed', async () => {
+    const holder = new SnapshotHolder(compileDocument)
     const versions: (string | undefined)[] = []
     holder.onSwap((next, previous) => versions.push(next.version, previous?.version))
     const policy = aPolicy()
     holder.adopt(policy)
     expect(holder.current).toBeUndefined()
     const document = seal({ ...EMPTY_CONTENT, tools: [aTool()] })
-    holder.publish(document)
+    await holder.publish(document)
     const before = holder.current!
     before.listings.set('x', { tools: [], tail: '' } as never)
     holder.adopt(policy)
@@ -88,5 +103,44 @@ describe('SnapshotHolder', () => {
     expect(holder.current!.listings.size).toBe(0)
     expect(holder.current!.toolsOf('acme')).toBe(before.toolsOf('acme'))
     expect(versions).toEqual([document.version, undefined, document.version, document.version])
+  })
+})
+
+describe('20,000 tools', () => {
+  const tools = Array.from({ length: 20_000 }, (_, at) => aTool({ name: `tool_${at}` }))
+  const content = { ...EMPTY_CONTENT, tools }
+
+  /** How often other work ran while the promise was pending. */
+  async function turnsDuring<T>(work: Promise<T>): Promise<{ readonly value: T; readonly turns: number }> {
+    let turns = 0
+    let ended = false
+    const count = (): void => {
+      turns++
+      if (!ended) setImmediate(count)
+    }
+    setImmediate(count)
+    const value = await work
+    ended = true
+    return { value, turns }
+  }
+
+  it('are sealed and compiled in many turns of the event loop, while the last snapshot is served', async () => {
+    const sealed = await turnsDuring(sealInSlices(content))
+    expect(sealed.value.version).toBe(seal(content).version)
+    expect(sealed.turns).toBeGreaterThan(10)
+
+    const compiler = new SnapshotCompiler(preparedTool)
+    const holder = new SnapshotHolder(async document => {
+      const make = await runInSlices(compiler.compiling(document))
+      return () => make(aPolicy())
+    })
+    await holder.publish(seal(EMPTY_CONTENT))
+    const before = holder.current
+    const publication = holder.publish(sealed.value)
+    const compiled = turnsDuring(publication)
+    await new Promise(resolve => setImmediate(resolve))
+    expect(holder.current).toBe(before)
+    expect((await compiled).turns).toBeGreaterThan(10)
+    expect(holder.current?.toolCount).toBe(20_000)
   })
 })

@@ -111,14 +111,16 @@ describe('redact', () => {
   }
   const left = { lines: [{ n: 2 }, {}], tags: ['a', null, 'c'], notes: [], rest: { card: 'kept' } }
 
-  it('takes paths out of text and structured content, and leaves the original whole', () => {
+  const elsewhere = async () => undefined
+
+  it('takes paths out of text and structured content, and leaves the original whole', async () => {
     const result = {
       content: [{ type: 'text', text: JSON.stringify(response) } as const],
       structuredContent: response,
       isError: false,
     }
     const before = JSON.stringify(result)
-    const redacted = redactResult(result, paths)
+    const redacted = await redactResult(result, paths, elsewhere)
     expect(JSON.parse((redacted.content[0] as { text: string }).text)).toEqual(left)
     expect(redacted.structuredContent).toEqual(left)
     expect(JSON.stringify(result)).toBe(before)
@@ -128,16 +130,23 @@ describe('redact', () => {
     [{ type: 'text', text: 'card 4111' } as const],
     [{ type: 'image', data: 'NDExMQ==', mimeType: 'image/png' } as const],
     [{ type: 'resource', resource: { uri: 'x:y', blob: 'NDExMQ==' } } as const],
-  ])('withholds what it cannot read: %j', content => {
-    const text = JSON.stringify(redactResult({ content: [content], isError: false }, paths))
+  ])('withholds what it cannot read: %j', async content => {
+    const text = JSON.stringify(await redactResult({ content: [content], isError: false }, paths, elsewhere))
     expect(text).toContain('withheld')
     expect(text).not.toMatch(/4111|NDExMQ/)
   })
 
-  it('does not follow what leads nowhere', () => {
+  it('redacts a large text elsewhere, and withholds it when that is not possible', async () => {
+    const text = JSON.stringify({ card: '4111', filler: 'x'.repeat(40_000) })
+    const result = { content: [{ type: 'text', text } as const], isError: false }
+    const redacted = await redactResult(result, [['card']], async large => large.replace('4111', ''))
+    expect(redacted.content).toEqual([{ type: 'text', text: text.replace('4111', '') }])
+    expect(JSON.stringify(await redactResult(result, [['card']], elsewhere))).not.toContain('4111')
+  })
+
+  it('does not follow what leads nowhere', async () => {
     const result = { content: [{ type: 'text', text: '[1,{"card":2}]' } as const], isError: false }
-    expect(redactResult(result, [['__proto__', 'x'], ['constructor'], ['7', 'card']]).content).toEqual(
-      result.content,
-    )
+    const nowhere = [['__proto__', 'x'], ['constructor'], ['7', 'card']]
+    expect((await redactResult(result, nowhere, elsewhere)).content).toEqual(result.content)
   })
 })

@@ -10,6 +10,7 @@ import { takeQuota } from '../../../../src/data-plane/stages/3-limit/take-quota.
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { validateArguments } from '../../../../src/data-plane/stages/4-decide/validate-arguments.ts'
 import { invokeTool } from '../../../../src/data-plane/stages/5-invoke/invoke-tool.ts'
+import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { listTools } from '../../../../src/data-plane/stages/5-invoke/list-tools.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
@@ -324,7 +325,9 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(reply, seen), 1000, new ResultCache()).run(x)) as Reply | Refusal
+    return (await invokeTool(backend(reply, seen), 1000, new ResultCache(), new LargeTexts()).run(x)) as
+      | Reply
+      | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
@@ -394,7 +397,12 @@ describe('invoke-tool', () => {
     const x = exchange({ operation: CALL, cancellation })
     x.tool = compiled(aTool())
     expect(
-      await invokeTool(backend(response(200, 'text/plain', ''), seen), 1000, new ResultCache()).run(x),
+      await invokeTool(
+        backend(response(200, 'text/plain', ''), seen),
+        1000,
+        new ResultCache(),
+        new LargeTexts(),
+      ).run(x),
     ).toMatchObject({
       reason: 'cancelled',
     })

@@ -111,7 +111,7 @@ describe('both', () => {
 })
 
 describe('the stage', () => {
-  const large = text(Array.from({ length: 2000 }, (_, id) => ({ id, name: `n${id}`, note: null })))
+  const large = text(Array.from({ length: 300 }, (_, id) => ({ id, name: `n${id}`, note: null })))
   const pipeline = compose(
     [
       { id: 'reply', phase: 'invoke', run: () => ({ kind: 'reply', result: large }) },
@@ -140,7 +140,7 @@ describe('the stage', () => {
     parse.mockRestore()
     expect(final).toMatchObject({ result: large })
     expect(x.optimized).toEqual(optimize(large, 'aggressive'))
-    expect(x.optimized!.savedBytes).toBeGreaterThan(100_000)
+    expect(x.optimized!.savedBytes).toBeGreaterThan(10_000)
   })
 
   it.each(['none', undefined] as const)('does nothing at level %s', async level => {

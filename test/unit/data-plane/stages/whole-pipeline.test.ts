@@ -5,10 +5,10 @@ import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
+import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../../src/data-plane/stages/index.ts'
-import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
@@ -16,9 +16,11 @@ import { generateApiKey } from '../../../../src/shared/identity/api-key-format.t
 import { createApiKeyVerifier } from '../../../../src/shared/identity/api-keys.ts'
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
 import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
+import { compileNow } from '../../../fixtures/compile.ts'
 import { aPolicy, aTool, exchange } from '../../../fixtures/exchange.ts'
 import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 import { aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 
 const { key: apiKey, digest } = generateApiKey()
 const BURST_1 = { slug: 'one', name: 'One at a time', burst: 1 }
@@ -58,7 +60,7 @@ function acme(fields: Partial<TenantShare> = {}): TenantShare {
 const meter = aWriter(spoolDirectory())
 const egress = createEgress({ allow: [], allowLoopback: true })
 let quota: ReturnType<typeof createMemoryQuota>
-const compiler = new SnapshotCompiler(prepareTool)
+const compiler = new SnapshotCompiler(preparedTool)
 const policy = aPolicy()
 let version = 0
 let snapshot: Snapshot
@@ -66,7 +68,11 @@ let pipeline: Pipeline
 
 function serve(tenant: TenantShare): void {
   const update = { version: `${++version}`, base: null, tenants: [tenant], removed: [] }
-  snapshot = compiler.compile(seal({ ...EMPTY_CONTENT, control: applyUpdate(EMPTY_SHARE, update) }), policy)
+  snapshot = compileNow(
+    compiler,
+    seal({ ...EMPTY_CONTENT, control: applyUpdate(EMPTY_SHARE, update) }),
+    policy,
+  )
 }
 
 function call(args: { readonly [name: string]: unknown }): ReturnType<Pipeline> {
@@ -92,6 +98,7 @@ beforeEach(() => {
       admission: admitWithinBounds(10),
       maxResponseBytes: 1000,
       results: new ResultCache(),
+      largeTexts: new LargeTexts(),
       usage: new UsageCounter().stage,
       meter,
       metrics: new Metrics(10),

@@ -2,14 +2,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { prepareRequest } from '../../../../src/data-plane/tool-request/prepare-request.ts'
-import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
 import type { BackendAuthentication, Tool } from '../../../../src/model/tool.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 import { onlyTool, openapi, withBody, withParameters } from '../../catalog/build.ts'
 
 const text = { type: 'string' }
 
 function request(tool: Tool, args: object) {
-  const { validate, buildRequest } = prepareTool(tool)
+  const { validate, buildRequest } = preparedTool(tool)
   expect(validate(args)).toEqual([])
   return buildRequest(args as Record<string, unknown>)
 }
@@ -55,10 +55,10 @@ describe('a JSON body', () => {
 
   it('that wants at least one field says so before the backend does', () => {
     const tool = onlyTool(withBody({ ...schema, required: [], minProperties: 1 }))
-    expect(prepareTool(tool).validate({})).toEqual([
+    expect(preparedTool(tool).validate({})).toEqual([
       { path: '', message: 'must hold at least 1 of name, tags' },
     ])
-    expect(prepareTool(tool).validate({ name: 'x' })).toEqual([])
+    expect(preparedTool(tool).validate({ name: 'x' })).toEqual([])
   })
 
   it('is left out when it is optional and nothing is given', () => {
@@ -129,7 +129,7 @@ describe('a multipart body', () => {
   })
 
   it('refuses a file that is not base64', () => {
-    expect(prepareTool(tool).validate({ file: 'no, this is not' })).toEqual([
+    expect(preparedTool(tool).validate({ file: 'no, this is not' })).toEqual([
       { path: '/file', message: 'must be base64' },
     ])
   })
@@ -196,7 +196,7 @@ describe('no argument', () => {
     { name: 'c', in: 'cookie', schema: text },
   ]
   const tool = onlyTool(withParameters('/users/{id}/orders', parameters))
-  const { validate, buildRequest } = prepareTool(tool)
+  const { validate, buildRequest } = preparedTool(tool)
 
   it.each(['.', '..', '../admin', 'a/../../b', '..\\x', 'a/.', ''])(
     'climbs: the path value %j is refused',

@@ -2,8 +2,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { prepareTool } from '../../../../src/data-plane/tool-request/prepare-tool.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 import { onlyTool, withParameters } from '../../catalog/build.ts'
 
 interface Echo {
@@ -35,7 +35,7 @@ async function sent(parameter: object, value: unknown): Promise<Echo> {
     { name: 'color', schema: {}, ...parameter },
   ])
   const tool = onlyTool(document, { baseURL: base })
-  const { validate, buildRequest } = prepareTool(tool)
+  const { validate, buildRequest } = preparedTool(tool)
   expect(validate({ color: value })).toEqual([])
   const response = await egress.request({
     ...buildRequest({ color: value }),

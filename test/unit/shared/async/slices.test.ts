@@ -1,6 +1,6 @@
 /** Long work in slices: everything is visited, and others get their turn in between. */
 import { expect, it } from 'vitest'
-import { inSlices } from '../../../../src/data-plane/http/mcp/slices.ts'
+import { inSlices } from '../../../../src/shared/async/slices.ts'
 
 function busy(ms: number): void {
   const until = performance.now() + ms

@@ -1,4 +1,4 @@
-/** Visits many items in short slices, so that the event loop is never blocked for long. It knows no stream. */
+/** Runs long synchronous work in short slices, so that the event loop is never blocked for long. It does not know the work. */
 
 /** Well below the 10 ms for which the loop may be blocked, because other work follows each slice. */
 const SLICE_MS = 3
@@ -19,6 +19,17 @@ export async function inSlices<T>(
     const later = visit(item)
     if (later instanceof Promise) await later
     if (++visited % ITEMS_PER_LOOK !== 0 || performance.now() - startedAt < SLICE_MS) continue
+    await new Promise(resolve => setImmediate(resolve))
+    startedAt = performance.now()
+  }
+}
+
+/** Runs the work to its end; it may be interrupted at each `yield`. Rejects with what it throws. */
+export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
+  let startedAt = performance.now()
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return step.value
+    if (performance.now() - startedAt < SLICE_MS) continue
     await new Promise(resolve => setImmediate(resolve))
     startedAt = performance.now()
   }

@@ -1,0 +1,37 @@
+/** The worker thread that checks arguments whose check could block a serving thread. It keeps compiled schemas and no arguments. */
+import { parentPort } from 'node:worker_threads'
+import type { JsonSchema } from '../../model/json-schema.ts'
+import type { CheckMessage, CheckRequest, SchemaMessage } from './check-messages.ts'
+import { compileValidator } from './validate.ts'
+
+/** Ajv releases compiled schemas in groups; all of them are dropped together. */
+const MAX_SCHEMAS = 500
+
+const port = parentPort
+if (port === null) throw new Error('this file runs as a worker thread')
+
+type Validator = ReturnType<typeof compileValidator>
+const validators = new Map<number, Validator>()
+let pending: CheckRequest | undefined
+
+function send(message: CheckMessage): void {
+  port!.postMessage(message)
+}
+
+function compile(schemaId: number, schema: JsonSchema): Validator {
+  if (validators.size >= MAX_SCHEMAS) validators.clear()
+  const validator = compileValidator(schema, send)
+  validators.set(schemaId, validator)
+  return validator
+}
+
+port.on('message', (message: CheckRequest | SchemaMessage) => {
+  if ('schema' in message) {
+    if (pending !== undefined) send(compile(pending.schemaId, message.schema)(JSON.parse(pending.args)))
+    return
+  }
+  const known = validators.get(message.schemaId)
+  if (known !== undefined) return send(known(JSON.parse(message.args)))
+  pending = message
+  send('needs_schema')
+})

@@ -1,0 +1,180 @@
+/** A built gateway with two serving threads, a hostile backend and a probe in each thread. It generates nothing. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+const ROOT = join(import.meta.dirname, '../..')
+const READY_MS = 120_000
+const INSTALL_MS = 120_000
+/** A probe runs each millisecond; on a busy machine its line may come later. */
+const SETTLE_MS = 20
+
+export interface Reply {
+  readonly body: string
+  readonly contentType: string
+}
+
+interface Addresses {
+  readonly gateway_url: string
+  readonly auth_url: string
+}
+
+export class StallGateway {
+  /** What the backend responds with. */
+  reply: Reply = { body: '{"ok":true}', contentType: 'application/json' }
+  readonly #dir: string
+  readonly #log: number
+  readonly #child: ChildProcess
+  readonly #backend: Server
+  readonly #addresses: Addresses
+  #token = ''
+  #readTo = 0
+
+  private constructor(dir: string, child: ChildProcess, addresses: Addresses) {
+    this.#dir = dir
+    this.#child = child
+    this.#addresses = addresses
+    this.#log = openSync(join(dir, 'stalls.log'), 'r')
+    this.#backend = createServer((request, response) => {
+      request
+        .resume()
+        .on('end', () => response.setHeader('content-type', this.reply.contentType).end(this.reply.body))
+    })
+  }
+
+  /** Needs a build. */
+  static async start(): Promise<StallGateway> {
+    const dir = mkdtempSync(join(tmpdir(), 'toolgate-stalls-'))
+    const log = join(dir, 'stalls.log')
+    closeSync(openSync(log, 'w'))
+    const toolSets = join(dir, 'sets')
+    mkdirSync(toolSets)
+    const env = {
+      ...{ GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' },
+      ...{ DATA_DIR: join(dir, 'data'), TOOLSETS: toolSets, LOG_LEVEL: 'error', WORKERS: '2' },
+    }
+    const probe = pathToFileURL(join(import.meta.dirname, 'probe.mjs')).href
+    const child = spawn(process.execPath, ['--import', probe, join(ROOT, 'dist/cli/index.js'), 'serve'], {
+      env: { ...process.env, ...env, STALL_LOG: log },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const addresses = await Promise.race([readyLine(child), sleep(READY_MS, undefined, { ref: false })])
+    if (addresses === undefined) throw new Error(`the gateway was not ready within ${READY_MS / 1_000} s`)
+    const gateway = new StallGateway(dir, child, addresses as Addresses)
+    await new Promise<void>(resolve => gateway.#backend.listen(0, '127.0.0.1', resolve))
+    return gateway
+  }
+
+  get backendUrl(): string {
+    return `http://127.0.0.1:${(this.#backend.address() as AddressInfo).port}`
+  }
+
+  get exited(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** Serves the document in place of the last one. @returns the longest turn of a serving thread meanwhile, in CPU milliseconds */
+  async install(toolSet: object): Promise<number> {
+    const version = await this.#version()
+    await this.longestTurn()
+    // a file is complete when it appears
+    writeFileSync(join(this.#dir, 'next.json'), JSON.stringify(toolSet))
+    renameSync(join(this.#dir, 'next.json'), join(this.#dir, 'sets', 'stalls.json'))
+    const until = Date.now() + INSTALL_MS
+    while ((await this.#version()) === version) {
+      if (Date.now() > until) throw new Error(`the tools were not served within ${INSTALL_MS / 1_000} s`)
+      await sleep(50)
+    }
+    await sleep(300)
+    return this.longestTurn()
+  }
+
+  async login(): Promise<void> {
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: 'demo-admin',
+      client_secret: 'demo-admin-secret',
+    })
+    const issued = await fetch(`${this.#addresses.auth_url}/protocol/openid-connect/token`, {
+      method: 'POST',
+      body,
+    })
+    this.#token = ((await issued.json()) as { access_token: string }).access_token
+  }
+
+  /** @returns status and beginning of the body; a status of 0 when the connection was closed */
+  async post(
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; text: string }> {
+    try {
+      const response = await fetch(`${this.#addresses.gateway_url}${path}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${this.#token}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+        body,
+      })
+      return { status: response.status, text: (await response.text()).slice(0, 500) }
+    } catch {
+      return { status: 0, text: '' }
+    }
+  }
+
+  /** Since the last time it was asked. */
+  async longestTurn(): Promise<number> {
+    await sleep(SETTLE_MS)
+    const bytes = Buffer.alloc(64 * 1024)
+    const length = readSync(this.#log, bytes, 0, bytes.length, this.#readTo)
+    this.#readTo += length
+    const turns = bytes
+      .toString('latin1', 0, length)
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => Number(line.split(' ')[1]))
+    return Math.max(0, ...turns)
+  }
+
+  async stop(): Promise<void> {
+    if (!this.exited) {
+      const ended = new Promise(resolve => this.#child.once('exit', resolve))
+      this.#child.kill('SIGTERM')
+      await Promise.race([ended, sleep(20_000, undefined, { ref: false })])
+      this.#child.kill('SIGKILL')
+    }
+    this.#backend.closeAllConnections()
+    this.#backend.close()
+    closeSync(this.#log)
+    rmSync(this.#dir, { recursive: true, force: true })
+  }
+
+  async #version(): Promise<string> {
+    const response = await fetch(`${this.#addresses.gateway_url}/mcp/health`)
+    return ((await response.json()) as { snapshot?: string }).snapshot ?? ''
+  }
+}
+
+async function readyLine(child: ChildProcess): Promise<unknown> {
+  for await (const line of createInterface({ input: child.stdout! }))
+    if (line.startsWith('{"ready":true')) return JSON.parse(line) as unknown
+  throw new Error(`the gateway ended with ${child.exitCode}`)
+}

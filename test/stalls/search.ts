@@ -1,0 +1,227 @@
+/** The stall search: generated documents, arguments and responses against a real gateway, and the longest turn of a serving thread. */
+import { type Random, seeded } from '../chaos/random.ts'
+import { anOperation, type Operation, toolSetOf } from './documents.ts'
+import { StallGateway } from './gateway.ts'
+import { hostileValue, pick, valueFor } from './values.ts'
+
+export const MAX_TURN_MS = 20
+const MAX_BODY = 1_048_000
+const MAX_RESPONSE = 8_000_000
+const OPERATIONS_PER_ROUND = 8
+const CALLS_PER_OPERATION = 4
+/** A finding must show again: a garbage collection in one of the runs is not one. */
+const REPEATS = 3
+
+export interface Finding {
+  readonly seed: number
+  readonly what: string
+  /** CPU milliseconds of the longest turn: the first time, and the least of the repetitions. */
+  readonly firstMs: number
+  readonly leastMs: number
+  readonly status: number
+}
+
+export interface SearchResult {
+  readonly seed: number
+  readonly rounds: number
+  readonly calls: number
+  readonly statuses: { readonly [status: string]: number }
+  readonly longest: Finding | undefined
+  readonly findings: readonly Finding[]
+}
+
+export interface SearchOptions {
+  readonly seed: number
+  /** Ends with the round in which this has passed. */
+  readonly forMs: number
+  readonly maxRounds: number
+  /** Tools of one large installation; 0: none. */
+  readonly largeInstall: number
+  readonly onProgress?: (line: string) => void
+}
+
+function plain(seed: number): Operation {
+  const schema = { type: 'object', properties: { a: { type: 'string' } } }
+  return {
+    name: `plain_${seed}`,
+    path: `/plain_${seed}`,
+    schema,
+    mediaType: 'application/json',
+    parameters: [],
+  }
+}
+
+interface Case {
+  readonly what: string
+  send(): Promise<{ readonly status: number; readonly text: string }>
+}
+
+/** Round n of seed s is round 0 of seed s + n. Needs a build. */
+export async function searchStalls(options: SearchOptions): Promise<SearchResult> {
+  const gateway = await StallGateway.start()
+  try {
+    return await new Search(gateway, options).run()
+  } finally {
+    await gateway.stop()
+  }
+}
+
+class Search {
+  readonly #gateway: StallGateway
+  readonly #options: SearchOptions
+  readonly #findings: Finding[] = []
+  readonly #statuses: { [status: string]: number } = {}
+  #longest: Finding | undefined
+  #calls = 0
+
+  constructor(gateway: StallGateway, options: SearchOptions) {
+    this.#gateway = gateway
+    this.#options = options
+  }
+
+  async run(): Promise<SearchResult> {
+    const { seed, forMs, maxRounds, largeInstall } = this.#options
+    await this.#warmUp()
+    const until = Date.now() + forMs
+    let rounds = 0
+    for (; rounds < maxRounds && (rounds === 0 || Date.now() < until); rounds++)
+      await this.#round(seed + rounds)
+    if (largeInstall > 0) await this.#installMany(largeInstall)
+    return {
+      seed,
+      rounds,
+      calls: this.#calls,
+      statuses: this.#statuses,
+      longest: this.#longest,
+      findings: this.#findings,
+    }
+  }
+
+  /** Code that has never run is slow, whatever the input. */
+  async #warmUp(): Promise<void> {
+    const random = seeded(0)
+    const schema = { type: 'object', properties: { a: {}, b: { type: 'string' } } }
+    const operation = { name: 'warm', path: '/warm', schema, mediaType: 'application/json', parameters: [] }
+    await this.#gateway.install(toolSetOf(random, [operation], this.#gateway.backendUrl))
+    await this.#gateway.login()
+    for (let at = 0; at < 60; at++) {
+      const text = JSON.stringify({ name: 'warm', arguments: { a: hostileValue(random, at * 500), b: 'x' } })
+      await this.#gateway.post('/mcp/tools/call', text, { 'x-token-optimization': 'aggressive' })
+    }
+    await this.#gateway.longestTurn()
+  }
+
+  async #round(seed: number): Promise<void> {
+    const random = seeded(seed)
+    const operations = Array.from({ length: OPERATIONS_PER_ROUND }, (_, at) =>
+      anOperation(random, `op_${seed}_${at}`),
+    )
+    // schemas may be beyond what the compiler accepts; this one never is
+    operations.push(plain(seed))
+    await this.#gateway.login()
+    const installMs = await this.#gateway.install(toolSetOf(random, operations, this.#gateway.backendUrl))
+    this.#judge({ seed, what: 'install', firstMs: installMs, leastMs: installMs, status: 0 })
+    for (const operation of operations)
+      for (let at = 0; at < CALLS_PER_OPERATION; at++) await this.#try(seed, this.#callOf(random, operation))
+    await this.#try(seed, this.#responseCase(random, operations.at(-1)!))
+    await this.#try(seed, this.#rawCase(random))
+    await this.#try(seed, { what: 'list', send: () => this.#gateway.post('/mcp/v1/tools', '{}') })
+    this.#options.onProgress?.(
+      `round ${seed}: ${this.#calls} calls, longest turn ${this.#longest?.leastMs.toFixed(1)} ms (${this.#longest?.what})`,
+    )
+  }
+
+  #callOf(random: Random, operation: Operation): Case {
+    const size = [100, 2_000, 60_000, 250_000, MAX_BODY][random.below(5)]!
+    const args = valueFor(random, operation.schema, size * 0.8)
+    const query = operation.parameters.map((one, at) => [
+      `q${at}`,
+      valueFor(random, one.schema as never, Math.min(size, 5_000)),
+    ])
+    const text = JSON.stringify({ ...(args as object), ...Object.fromEntries(query) })
+    const over = text.length > MAX_BODY ? '{}' : text
+    const rpc = random.below(2) === 0
+    const body = rpc
+      ? `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${operation.name}","arguments":${over}}}`
+      : `{"name":"${operation.name}","arguments":${over}}`
+    return {
+      what: `${rpc ? 'rpc' : 'rest'} ${operation.name} with ${over.length} characters`,
+      send: () =>
+        this.#gateway.post(
+          rpc ? '/mcp' : '/mcp/tools/call',
+          body,
+          rpc ? { 'mcp-protocol-version': '2025-06-18' } : {},
+        ),
+    }
+  }
+
+  #responseCase(random: Random, operation: Operation): Case {
+    const size = [100_000, 1_000_000, MAX_RESPONSE][random.below(3)]!
+    const body = JSON.stringify(hostileValue(random, size) ?? null).slice(0, MAX_RESPONSE)
+    const level = ['none', 'moderate', 'aggressive'][random.below(3)]!
+    const contentType = ['application/json', 'text/plain', 'application/octet-stream'][random.below(3)]!
+    return {
+      what: `a response of ${body.length} characters, ${contentType}, optimization ${level}`,
+      send: async () => {
+        this.#gateway.reply = { body, contentType }
+        const sent = await this.#gateway.post(
+          '/mcp/tools/call',
+          `{"name":"${operation.name}","arguments":{}}`,
+          { 'x-token-optimization': level },
+        )
+        this.#gateway.reply = { body: '{"ok":true}', contentType: 'application/json' }
+        return sent
+      },
+    }
+  }
+
+  /** A body that is JSON, or nearly. */
+  #rawCase(random: Random): Case {
+    const deep = pick(random, ['[', '{"a":', '[[],', '[{"a":0},']).repeat(MAX_BODY / 10)
+    const made = random.below(4) === 0 ? deep : JSON.stringify(hostileValue(random, MAX_BODY))
+    const text = made.slice(0, MAX_BODY)
+    const cut = random.below(2) === 0 ? text : text.slice(0, random.below(text.length))
+    const path = random.below(2) === 0 ? '/mcp' : '/mcp/tools/call'
+    return {
+      what: `${path} with a body of ${cut.length} characters`,
+      send: () => this.#gateway.post(path, cut),
+    }
+  }
+
+  async #try(seed: number, { what, send }: Case): Promise<void> {
+    const { status, text } = await send()
+    if (this.#gateway.exited) throw new Error(`the gateway ended at: ${what} (seed ${seed})`)
+    this.#calls++
+    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1
+    const firstMs = await this.#gateway.longestTurn()
+    let leastMs = firstMs
+    for (let at = 0; at < REPEATS && leastMs > MAX_TURN_MS; at++) {
+      await send()
+      leastMs = Math.min(leastMs, await this.#gateway.longestTurn())
+    }
+    this.#judge({ seed, what: `${what}: ${text.slice(0, 100)}`, firstMs, leastMs, status })
+  }
+
+  async #installMany(count: number): Promise<void> {
+    const schema = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'integer' } } }
+    const operations = Array.from({ length: count }, (_, at) => ({
+      name: `t_${at}`,
+      path: `/t/${at}`,
+      schema,
+      mediaType: 'application/json',
+      parameters: [],
+    }))
+    const tools = toolSetOf(seeded(0), operations, this.#gateway.backendUrl)
+    const ms = await this.#gateway.install(tools)
+    this.#judge({ seed: 0, what: `install of ${count} tools`, firstMs: ms, leastMs: ms, status: 0 })
+  }
+
+  #judge(finding: Finding): void {
+    if (finding.leastMs > (this.#longest?.leastMs ?? -1)) this.#longest = finding
+    if (finding.leastMs <= MAX_TURN_MS) return
+    this.#findings.push(finding)
+    this.#options.onProgress?.(
+      `FOUND ${finding.leastMs.toFixed(1)} ms (${finding.firstMs.toFixed(1)} at first), status ${finding.status}, seed ${finding.seed}: ${finding.what}`,
+    )
+  }
+}

@@ -1,0 +1,40 @@
+/** The bound of the time that a JSON text takes to parse: high where it is, low for ordinary records. */
+import { describe, expect, it } from 'vitest'
+import { parseCost } from '../../../../src/shared/call/parse-cost.ts'
+
+const MS = 1e6
+const cost = (text: string) => parseCost(Buffer.from(text), Number.POSITIVE_INFINITY)
+const listOf = (count: number, item: (at: number) => unknown) =>
+  JSON.stringify(Array.from({ length: count }, (_, at) => item(at)))
+
+describe('the bound', () => {
+  it('is low for a megabyte of records, also with white space', () => {
+    const record = (id: number) => ({ id, name: `line ${id}`, price: 1.5, active: true, tags: ['a'] })
+    expect(cost(listOf(14_000, record))).toBeLessThan(13 * MS)
+    expect(cost(JSON.stringify(JSON.parse(listOf(8_000, record)), null, 1))).toBeLessThan(13 * MS)
+  })
+
+  it('is high where each name is another one', () => {
+    expect(cost(listOf(60_000, at => ({ [`k${at}`]: 1 })))).toBeGreaterThan(40 * MS)
+    expect(cost(`{${Array.from({ length: 60_000 }, (_, at) => `"k${at}" : 1`).join()}}`)).toBeGreaterThan(
+      30 * MS,
+    )
+  })
+
+  it('is not lowered by names that collide under a hash with a known multiplier', () => {
+    const names = Array.from({ length: 2 ** 12 }, (_, at) =>
+      [...Array(12).keys()].map(bit => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
+    )
+    expect(cost(JSON.stringify(Object.fromEntries(names.map(name => [name, 1]))))).toBeGreaterThan(
+      names.length * 500,
+    )
+  })
+
+  it('reads quotes and brackets in texts as text', () => {
+    expect(cost(JSON.stringify(['"{[,:'.repeat(10_000)]))).toBeLessThan(0.001 * MS)
+  })
+
+  it('is found early when it is above the limit', () => {
+    expect(parseCost(Buffer.from(listOf(100_000, () => ({}))), 1_000)).toBeLessThan(2_000)
+  })
+})

@@ -1,0 +1,88 @@
+/** The bound of the cost of a check: never below the time that the check takes, and without bound where schemas multiply. */
+import { describe, expect, it } from 'vitest'
+import { SchemaCost } from '../../../../src/shared/json-schema/cost.ts'
+import { compileValidator, measure } from '../../../../src/shared/json-schema/validate.ts'
+
+const list = (items: object) => ({ type: 'object', properties: { a: { type: 'array', items } } }) as const
+const costOf = (schema: object, args: unknown) => new SchemaCost(schema as never).of(measure(args)!)
+const branch = (i: number) => ({ type: 'object', properties: { a: { enum: [`v${i}`] } }, required: ['a'] })
+const repeat = (value: unknown, times: number) => Array.from({ length: times }, () => value)
+
+const COSTLY: readonly (readonly [name: string, schema: object, args: unknown])[] = [
+  [
+    'an enum of 100 objects',
+    list({ enum: Array.from({ length: 100 }, (_, i) => ({ a: i, b: [i] })) }),
+    { a: repeat({ a: 99, b: [99] }, 5_000) },
+  ],
+  [
+    'oneOf with 50 branches',
+    list({ oneOf: Array.from({ length: 50 }, (_, i) => branch(i)) }),
+    { a: repeat({ a: 'v49' }, 5_000) },
+  ],
+  [
+    'a pattern with a large repeat',
+    list({ type: 'string', pattern: '(a{1,1000}){1,1}$' }),
+    { a: ['a'.repeat(3_000)] },
+  ],
+  [
+    'names that must match patterns',
+    { patternProperties: { '(.*a){20}': {}, '(.*b){20}': {} } },
+    { ['a'.repeat(5_000)]: 1 },
+  ],
+  [
+    'contains and propertyNames',
+    { contains: {}, propertyNames: { pattern: '(.*a){30}' } },
+    { ['ab'.repeat(3_000)]: 1 },
+  ],
+  ['unique objects', list({ type: 'object' }), { a: Array.from({ length: 5_000 }, (_, i) => ({ i })) }],
+  ['formats', list({ type: 'string', format: 'email' }), { a: repeat('a.b.c@d-e.example.com', 5_000) }],
+]
+
+describe('the bound', () => {
+  it.each(COSTLY)('is above the time of %s', (_, schema, args) => {
+    const validate = compileValidator(schema as never)
+    validate(args)
+    // the least of several runs: other processes and the compiler of V8 only add to it
+    const times = Array.from({ length: 3 }, () => {
+      const { user, system } = process.cpuUsage()
+      validate(args)
+      const end = process.cpuUsage()
+      return end.user + end.system - user - system
+    })
+    expect(costOf(schema, args) / 1_000).toBeGreaterThan(Math.min(...times))
+  })
+
+  it('is low for what most calls send', () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 10 }, (_, i) => [`p${i}`, { type: 'string', maxLength: 50 }]),
+    )
+    expect(costOf({ type: 'object', properties, required: ['p0'] }, { p0: 'a', p1: 'b' })).toBeLessThan(
+      10_000,
+    )
+  })
+
+  it('multiplies where a schema applies another to the same values twice, on each level', () => {
+    const twice = {
+      $defs: {
+        n: {
+          anyOf: [{ properties: { x: { $ref: '#/$defs/n' } } }, { properties: { x: { $ref: '#/$defs/n' } } }],
+        },
+      },
+      $ref: '#/$defs/n',
+    }
+    const nested = (depth: number): object => (depth === 0 ? {} : { x: nested(depth - 1) })
+    expect(costOf(twice, nested(30)) / costOf(twice, nested(10))).toBeGreaterThan(2 ** 20)
+  })
+
+  it('does not multiply for a tree', () => {
+    const tree = { type: 'object', properties: { children: { type: 'array', items: { $ref: '#' } } } }
+    const nested = (depth: number): object => (depth === 0 ? {} : { children: [nested(depth - 1)] })
+    expect(costOf(tree, nested(30))).toBeLessThan(costOf(tree, nested(10)) * 4)
+  })
+
+  it('is infinite for a reference that leads back to itself without a step down', () => {
+    expect(costOf({ $defs: { a: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }, {})).toBe(
+      Number.POSITIVE_INFINITY,
+    )
+  })
+})
