@@ -1,5 +1,6 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -79,7 +80,7 @@ export class Call {
     if (typeof body === 'string' || body instanceof Uint8Array) {
       return this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), body)
     }
-    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), writeJson(body))
   }
 
   /** Sends a JSON body that ends with bytes shared by many responses. */

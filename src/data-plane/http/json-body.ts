@@ -1,5 +1,7 @@
 /** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
+import { readJson as parseJson } from '../../model/exact-number.ts'
+import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
@@ -54,7 +56,12 @@ function parse(bytes: Uint8Array, calls: CallReader | undefined): JsonBody {
   const call = calls?.read(bytes)
   if (call !== undefined) return { kind: 'json', value: undefined, call, bytes: bytes.byteLength }
   try {
-    return { kind: 'json', value: JSON.parse(decoder.decode(bytes)), bytes: bytes.byteLength }
+    const text = decoder.decode(bytes)
+    const value = parseJson(text)
+    const lone = loneSurrogateAt(text, value)
+    if (lone === undefined) return { kind: 'json', value, bytes: bytes.byteLength }
+    const message = `${lone === '' ? 'The body' : lone} holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.`
+    return refuse('invalid_request', { message })
   } catch {
     return refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
   }

@@ -1,4 +1,5 @@
 /** REST access to tools: list and call. It handles no JSON-RPC. */
+import { isObject } from '../../model/is-object.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
@@ -82,19 +83,19 @@ function readCall(
   value: unknown,
   optimization: OptimizationLevel,
 ): Extract<Operation, { action: 'tools.call' }> | Refusal {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
   }
-  const { name, arguments: args = {} } = value as Record<string, unknown>
+  const { name, arguments: args = {} } = value
   if (typeof name !== 'string' || name === '')
     return refuse('invalid_request', { message: 'name must be the name of a tool.' })
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+  if (!isObject(args)) {
     return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   }
   return {
     action: 'tools.call',
     tool: name,
-    arguments: args as { readonly [name: string]: unknown },
+    arguments: args,
     optimization,
   }
 }

@@ -3,8 +3,10 @@ import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { ExactNumber } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
+import { addExactKeywords, validateExact } from './exact-keywords.ts'
 import { linearMatcher } from './pattern.ts'
 import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
@@ -32,6 +34,11 @@ regExp.code = 'new RegExp'
 const { source, flags } = fullFormats.url as RegExp
 const URL_FORMAT = new RegExp(source.replace('\\S+(?::\\S*)?@', '\\S+@'), flags)
 
+/** The nearest doubles of what does not fit are not below 2^63. */
+function isInt64(value: number): boolean {
+  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63
+}
+
 function ajvWith(options: Options): Ajv2020 {
   const ajv = new Ajv2020({
     strict: false,
@@ -47,6 +54,7 @@ function ajvWith(options: Options): Ajv2020 {
   // The module's default export is the plugin in ESM and CommonJS builds alike; its types know only the latter.
   ;(ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv)
   ajv.addFormat('url', URL_FORMAT)
+  ajv.addFormat('int64', { type: 'number', validate: isInt64 })
   replaceUniqueItems(ajv)
   return ajv
 }
@@ -56,16 +64,20 @@ const SCHEMAS_PER_AJV = 50
 
 class SchemaCompiler {
   readonly #options: Options
+  readonly #exact: boolean
   #ajv: Ajv2020 | undefined
   #used = 0
 
-  constructor(options: Options) {
+  /** @param exact for arguments with numbers that a double would change */
+  constructor(options: Options, exact = false) {
     this.#options = options
+    this.#exact = exact
   }
 
   compile(schema: JsonSchema): ValidateFunction {
     if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
       this.#ajv = ajvWith(this.#options)
+      if (this.#exact) addExactKeywords(this.#ajv)
       this.#used = 0
     }
     this.#used++
@@ -73,32 +85,51 @@ class SchemaCompiler {
   }
 }
 
-const first = new SchemaCompiler({ allErrors: false })
-const all = new SchemaCompiler({ allErrors: true })
+const plain = {
+  first: new SchemaCompiler({ allErrors: false }),
+  all: new SchemaCompiler({ allErrors: true }),
+}
+const exact = {
+  first: new SchemaCompiler({ allErrors: false }, true),
+  all: new SchemaCompiler({ allErrors: true }, true),
+}
 
 /**
  * @returns faults by JSON Pointer, empty when the arguments fit; a schema that cannot be compiled refuses every call.
  */
 export function compileValidator(schema: JsonSchema): (args: unknown) => readonly ArgumentFault[] {
-  let quick: ValidateFunction | undefined
-  let thorough: ValidateFunction | undefined
+  const check = prepareCheck(schema, plain)
+  const checkExact = prepareCheck(schema, exact)
   return args => {
     try {
       const size = measure(args)
       if (size === undefined)
         return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
-      quick ??= first.compile(schema)
-      if (quick(args)) return NO_FAULTS
-      if (size > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
-      thorough ??= all.compile(schema)
-      thorough(args)
-      return faultsOf(thorough.errors)
+      if (size.exact) return validateExact(args, standIn => checkExact(standIn, size.values))
+      return check(args, size.values)
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
     } finally {
       clearValues()
     }
+  }
+}
+
+/** Compiles when first used. */
+function prepareCheck(
+  schema: JsonSchema,
+  { first, all }: typeof plain,
+): (args: unknown, values: number) => readonly ArgumentFault[] {
+  let quick: ValidateFunction | undefined
+  let thorough: ValidateFunction | undefined
+  return (args, values) => {
+    quick ??= first.compile(schema)
+    if (quick(args)) return NO_FAULTS
+    if (values > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
+    thorough ??= all.compile(schema)
+    thorough(args)
+    return faultsOf(thorough.errors)
   }
 }
 
@@ -110,22 +141,27 @@ export function assertSchema(schema: JsonSchema): void {
 
 const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])
 
-/** Number of values, counted without recursion; undefined when they are nested too deeply. */
-function measure(root: unknown): number | undefined {
+/** Number of values, counted without recursion, and whether some are exact numbers; undefined when they are nested too deeply. */
+function measure(root: unknown): { readonly values: number; readonly exact: boolean } | undefined {
   let level: unknown[] = [root]
-  let count = 0
+  let values = 0
+  let exact = false
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return undefined
     const next: unknown[] = []
     for (const value of level) {
       if (value === null || typeof value !== 'object') continue
       const children = Object.values(value)
-      count += children.length
-      for (const child of children) if (child !== null && typeof child === 'object') next.push(child)
+      values += children.length
+      for (const child of children) {
+        if (child === null || typeof child !== 'object') continue
+        if (child instanceof ExactNumber) exact = true
+        else next.push(child)
+      }
     }
     level = next
   }
-  return count
+  return { values, exact }
 }
 
 function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly ArgumentFault[] {

@@ -13,6 +13,7 @@ import { subscribe } from './listen.ts'
 import {
   callMessage,
   errorMessage,
+  type RequestId,
   type RpcMessage,
   type RpcNotification,
   type RpcRequest,
@@ -161,7 +162,7 @@ export class McpPost {
 }
 
 /** From 2026-07-28 on, an error without a usable id omits it. */
-function errorWithoutId(id: string | number | null, message: string): RpcReply {
+function errorWithoutId(id: RequestId | null, message: string): RpcReply {
   const error = { code: INVALID_REQUEST, message }
   return {
     status: 400,

@@ -1,4 +1,5 @@
 /** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts it cannot parse. */
+import { readJson, writeJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -30,7 +31,7 @@ export function redactResult(result: ToolResult, paths: RedactedPaths): ToolResu
   return {
     ...result,
     content,
-    structuredContent: redactValue(structuredClone(result.structuredContent), paths),
+    structuredContent: redactValue(readJson(writeJson(result.structuredContent)), paths),
   }
 }
 
@@ -49,11 +50,11 @@ function redactContent(part: Content, paths: RedactedPaths): Content {
 function redactText(text: string, paths: RedactedPaths): string | undefined {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch {
     return undefined
   }
-  return JSON.stringify(redactValue(value, paths))
+  return writeJson(redactValue(value, paths))
 }
 
 function redactValue(value: unknown, paths: RedactedPaths): unknown {

@@ -1,5 +1,6 @@
 /** Turns a backend response into a tool result. It sees neither request nor caller. */
 
+import { readJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
@@ -95,7 +96,7 @@ function base64(body: Uint8Array): string {
 function jsonOf(type: string, body: Uint8Array): unknown {
   if (!isJson(type)) return undefined
   try {
-    return JSON.parse(decoder.decode(body))
+    return readJson(decoder.decode(body))
   } catch {
     return undefined
   }
