@@ -21,6 +21,8 @@ export class Call {
   /** The caller's flags, so that its sampling decision holds; `01` for a new trace. */
   traceFlags: string
   readonly receivedAtMs: number
+  /** Of the credentials, where they were verified before the body was read. */
+  verified: Credentials['verified']
   /** Set when the caller may see timings; sent as a response header. */
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
@@ -45,6 +47,7 @@ export class Call {
       authorization: this.request.header('authorization'),
       apiKey: this.request.header('x-api-key'),
       tenant: this.request.header('x-tenant-id'),
+      verified: this.verified,
     }
   }
 

@@ -6,6 +6,7 @@ import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
+import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
 import { readJson } from './json-body.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
@@ -23,7 +24,10 @@ export class RestTools {
 
   /** POST /mcp/v1/tools, POST /mcp/tools/list: `{tools: [Tool]}`. */
   list(call: Call, snapshot: Snapshot): void {
+    const early = this.#refuseEarly(call, snapshot)
+    if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const ended = this.#run(call, snapshot, { action: 'tools.list' })
       void andThen(ended, value => this.#respondToList(call, value))
@@ -32,7 +36,10 @@ export class RestTools {
 
   /** POST /mcp/v1/tools/invoke, POST /mcp/tools/call: `{name, arguments}` → Tool result. */
   call(call: Call, snapshot: Snapshot): void {
+    const early = this.#refuseEarly(call, snapshot)
+    if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const optimization = readLevel(call.request.header('x-token-optimization'))
       if (optimization === undefined) return this.refuse(call, UNKNOWN_LEVEL)
@@ -65,6 +72,10 @@ export class RestTools {
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
     call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
+  }
+
+  #refuseEarly(call: Call, snapshot: Snapshot): EarlyRefusal | undefined {
+    return refuseEarly(this.#parts, call, snapshot, 'rest', refusal => this.refuse(call, refusal))
   }
 
   #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
