@@ -141,6 +141,21 @@ describe('text and names', () => {
     expect([created.status, created.json.name]).toEqual([201, '😀'])
   })
 
+  it('consumers without limits are shown as unlimited', async () => {
+    await gateway.post('/mcp/tools/call', { name: 'shop_listProducts', arguments: { limit: 1 } }, admin)
+    const headers = { authorization: `Bearer ${admin}` }
+    await fetch(`${gateway.url}/admin/cache/clear`, { method: 'POST', headers })
+    const row = await read(await fetch(`${gateway.url}/admin/quotas/demo-admin`, { headers }))
+    expect(row.json).toMatchObject({
+      unlimited: true,
+      daily_limit: null,
+      daily_remaining: null,
+      monthly_limit: null,
+      monthly_remaining: null,
+    })
+    expect(row.json.daily_count).toBeGreaterThan(0)
+  })
+
   it('calls of unknown tools use quota, and are refused when it is used up', async () => {
     const counted = async (): Promise<number> => {
       const response = await fetch(`${gateway.url}/admin/quotas/demo-viewer`, {

@@ -2,7 +2,7 @@
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
-import { annotationsOf } from './annotations.ts'
+import { annotationsOf, isDestructive } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
 import { compileBody } from './body.ts'
 import { Bundler } from './bundle.ts'
@@ -74,6 +74,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     inputSchema: parts.request.bundler.bundle(args.input) as ObjectSchema,
     ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(raw.method, firstLine(title)),
+    destructive: isDestructive(raw.method),
     tags: [...new Set([...strings(own(operation, 'tags')), ...defaults.tags])],
     request: requestTemplate(raw, server.baseUrl, args, responses.accept),
     authentication,

@@ -5,7 +5,26 @@ import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
 
-const decoder = new TextDecoder('utf-8')
+type Decoder = InstanceType<typeof TextDecoder>
+
+const UTF8 = new TextDecoder('utf-8')
+/** By what `charset` says (RFC 9110 §8.3.2); at most the labels of the Encoding standard. */
+const decoders = new Map<string, Decoder>()
+
+/** UTF-8 without a charset, and for an unknown one. */
+function decoderOf(contentType: string): Decoder {
+  const label = /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(contentType)?.[1]?.toLowerCase()
+  if (label === undefined) return UTF8
+  const known = decoders.get(label)
+  if (known !== undefined) return known
+  try {
+    const decoder = new TextDecoder(label)
+    decoders.set(label, decoder)
+    return decoder
+  } catch {
+    return UTF8
+  }
+}
 
 /**
  * 2xx becomes content; any other status a result with `isError` that holds status and body.
@@ -16,6 +35,7 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
   const contentType = response.headers.get('content-type')
   const type =
     contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
+  const decoder = type === contentType ? UTF8 : decoderOf(contentType)
   if (!ok) {
     const body = isText(type)
       ? decoder.decode(response.body)
@@ -32,10 +52,10 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
       isError: false,
     }
   const content = partsOf(type, contentType, response.body)?.map(contentOfPart) ?? [
-    contentOf(type, response.body),
+    contentOf(type, response.body, decoder),
   ]
   if (!structured) return { content, isError: false }
-  const value = jsonOf(type, response.body)
+  const value = jsonOf(type, response.body, decoder)
   return value === undefined
     ? { content, isError: false }
     : { content, isError: false, structuredContent: value }
@@ -66,7 +86,7 @@ const TEXT_APPLICATIONS = new Set([
   'application/graphql',
 ])
 
-function contentOf(type: string, body: Uint8Array): Content {
+function contentOf(type: string, body: Uint8Array, decoder: Decoder): Content {
   if (isText(type)) return { type: 'text', text: decoder.decode(body) }
   if (type.startsWith('image/')) return { type: 'image', data: base64(body), mimeType: type }
   if (type.startsWith('audio/')) return { type: 'audio', data: base64(body), mimeType: type }
@@ -82,10 +102,10 @@ function partsOf(type: string, contentType: string, body: Uint8Array): readonly 
 
 /** A part that says which URI it is a copy of is a resource; it may be a text one. */
 function contentOfPart({ type, location, body }: ResponsePart): Content {
-  if (location === '') return contentOf(type, body)
+  if (location === '') return contentOf(type, body, UTF8)
   const resource = { uri: location, mimeType: type }
   return isText(type)
-    ? { type: 'resource', resource: { ...resource, text: decoder.decode(body) } }
+    ? { type: 'resource', resource: { ...resource, text: UTF8.decode(body) } }
     : { type: 'resource', resource: { ...resource, blob: base64(body) } }
 }
 
@@ -93,7 +113,7 @@ function base64(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64')
 }
 
-function jsonOf(type: string, body: Uint8Array): unknown {
+function jsonOf(type: string, body: Uint8Array, decoder: Decoder): unknown {
   if (!isJson(type)) return undefined
   try {
     return readJson(decoder.decode(body))

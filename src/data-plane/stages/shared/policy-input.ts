@@ -56,7 +56,10 @@ function toolResource(entry: CompiledTool): PolicyInput['resource'] {
       tenant: tool.tenant,
       toolSet: tool.toolSet,
       tags: tool.tags,
-      annotations: Object.freeze({ ...tool.annotations }),
+      annotations: Object.freeze({
+        ...tool.annotations,
+        destructiveHint: tool.destructive ?? tool.annotations.destructiveHint ?? true,
+      }),
     }),
   })
   resourceOfTool.set(entry, made)
