@@ -1,5 +1,6 @@
 /**
- * Steps over JSON (RFC 8259) and says no wherever `JSON.parse` would; it builds no value and knows no member's name.
+ * Steps over JSON (RFC 8259) and says no wherever `JSON.parse` would, or a double might change a number; it builds no
+ * value and knows no member's name.
  *
  * Text ends in a zero byte, which stands in no JSON text: every loop stops there without counting. Each function takes
  * an address and returns the one behind what it stepped over, or 0.
@@ -18,6 +19,8 @@ const OF_BRACE: u32 = 0x20
 
 /** Nested containers; a bit each. */
 const MAX_DEPTH: i32 = 64
+/** Characters before the exponent: fifteen digits survive a double (IEEE 754, DBL_DIG). */
+const MAX_NUMBER: usize = 15
 
 /** Set when a byte above 7F was read; the caller clears it first. */
 export let foreign: bool = false
@@ -164,7 +167,7 @@ export function skipPlainString(at: usize): usize {
   }
 }
 
-/** What follows a backslash. `JSON.parse` takes halves of surrogate pairs, and so does this. */
+/** What follows a backslash. Half of a surrogate pair is left to the host, which refuses it. */
 function skipEscape(at: usize): usize {
   const byte: u32 = load<u8>(at)
   if (byte != 0x75) {
@@ -179,8 +182,27 @@ function skipEscape(at: usize): usize {
       byte == 0x74 // t
     return simple ? at + 1 : 0
   }
-  for (let digit = 1; digit < 5; digit++) if (!isHex(load<u8>(at + digit))) return 0
-  return at + 5
+  at = skipHex(at + 1)
+  const half = at == 0 ? 0 : surrogateAt(at - 4)
+  if (half == 0) return at
+  if (half != HIGH || load<u16>(at) != 0x755c || skipHex(at + 2) == 0) return 0
+  return surrogateAt(at + 2) == LOW ? at + 6 : 0
+}
+
+const HIGH: i32 = 1
+const LOW: i32 = 2
+
+/** Of four hexadecimal digits: 0, HIGH (D800 to DBFF) or LOW (DC00 to DFFF). */
+function surrogateAt(at: usize): i32 {
+  const second = load<u8>(at, 1) | 0x20
+  if ((load<u8>(at) | 0x20) != 0x64 || second < 0x38) return 0
+  return second == 0x38 || second == 0x39 || second == 0x61 || second == 0x62 ? HIGH : LOW
+}
+
+/** Four hexadecimal digits. */
+function skipHex(at: usize): usize {
+  for (let digit = 0; digit < 4; digit++) if (!isHex(load<u8>(at + digit))) return 0
+  return at + 4
 }
 
 function isHex(byte: u32): bool {
@@ -228,11 +250,16 @@ function skipWord(at: usize): usize {
   return word == 0x736c6166 && load<u8>(at, 4) == 0x65 ? at + 5 : 0 // fals, e
 }
 
-/** A number (RFC 8259 §6). */
+/**
+ * A number (RFC 8259 §6) whose value a double holds for certain; 0 also for others, which the host reads: more than
+ * MAX_NUMBER characters, an exponent of more than two digits, `-0` and what begins with `-0.0`.
+ */
 export function skipNumber(at: usize): usize {
+  const from = at
   if (load<u8>(at) == MINUS) at++
   if (load<u8>(at) == 0x30) {
     at++
+    if (at - from == 2 && (load<u8>(at) != 0x2e || load<u8>(at, 1) == 0x30)) return 0
   } else {
     at = skipDigits(at)
     if (at == 0) return 0
@@ -241,11 +268,13 @@ export function skipNumber(at: usize): usize {
     at = skipDigits(at + 1)
     if (at == 0) return 0
   }
+  if (at - from > MAX_NUMBER) return 0
   if ((load<u8>(at) | 0x20) != 0x65) return at
   at++
   const sign: u32 = load<u8>(at)
   if (sign == 0x2b || sign == MINUS) at++
-  return skipDigits(at)
+  const end = skipDigits(at)
+  return end - at > 2 ? 0 : end
 }
 
 /** One digit or more. */

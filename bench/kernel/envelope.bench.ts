@@ -16,7 +16,7 @@ const FIRST_ID = 100_000
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 interface Message {
-  readonly id: string | number
+  readonly id: unknown
   readonly params: { readonly name?: unknown; readonly arguments?: unknown }
 }
 

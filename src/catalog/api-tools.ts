@@ -3,9 +3,28 @@ import type { Api } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet } from '../model/tool-set.ts'
+import { DocumentError, OpenDocument } from './compile/document.ts'
+import { parseDocumentText } from './document/parse-document.ts'
 import type { ToolSetCompiler } from './sync/compile-job.ts'
 
 const TIMEOUT_MS = 30_000
+
+/** Why a document cannot have tools, with the fix; undefined when it is an OpenAPI document. Operations are not checked. */
+export function specFault(spec: string): string | undefined {
+  try {
+    new OpenDocument(parseDocumentText(textOf(spec)))
+    return undefined
+  } catch (error) {
+    if (error instanceof DocumentError) return error.message
+    throw error
+  }
+}
+
+/** A document that was sent as text is stored as a JSON string. */
+function textOf(spec: string): string {
+  const parsed: unknown = JSON.parse(spec)
+  return typeof parsed === 'string' ? parsed : spec
+}
 
 /** @throws Error with the reason when the document cannot be compiled */
 export async function apiTools(
@@ -14,10 +33,7 @@ export async function apiTools(
   compiler: ToolSetCompiler,
 ): Promise<readonly Tool[]> {
   if (api.spec === null) return []
-  const parsed: unknown = JSON.parse(api.spec)
-  // A document that was sent as text is stored as a JSON string.
-  const text = typeof parsed === 'string' ? parsed : api.spec
-  const outcome = await compiler.compile({ document: text, toolSet: toolSetOf(api, tenant) })
+  const outcome = await compiler.compile({ document: textOf(api.spec), toolSet: toolSetOf(api, tenant) })
   if (outcome.kind === 'fault') throw new Error(outcome.message)
   return outcome.kind === 'compiled' ? outcome.result.tools : []
 }

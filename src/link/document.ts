@@ -1,4 +1,5 @@
 /** The SnapshotDocument: everything that the data plane serves from, as plain data, and its version. It compiles nothing. */
+import { ExactNumber } from '../model/exact-number.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import { inSlices } from '../shared/async/slices.ts'
@@ -49,6 +50,7 @@ export async function sealInSlices(content: SnapshotContent): Promise<SnapshotDo
 /** JSON with sorted keys and without undefined (RFC 8785 in spirit: our documents hold no exotic numbers). */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
+  if (value instanceof ExactNumber) return value.canonical
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   const record = value as Record<string, unknown>
   let text = ''

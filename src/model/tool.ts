@@ -1,11 +1,12 @@
 /** A tool as plain data: what is listed to clients, and how its arguments become one HTTP request. No behaviour. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
 
-/** MCP tool annotations; all four always present (docs/reference/toolset.md, Annotations). */
+/** MCP tool annotations (docs/reference/toolset.md, Annotations). */
 export interface ToolAnnotations {
   readonly title?: string
   readonly readOnlyHint: boolean
-  readonly destructiveHint: boolean
+  /** Absent where the method does not say: POST. */
+  readonly destructiveHint?: boolean
   readonly idempotentHint: boolean
   readonly openWorldHint: boolean
 }
@@ -104,6 +105,8 @@ export interface Tool {
   readonly inputSchema: ObjectSchema
   readonly outputSchema?: JsonSchema
   readonly annotations: ToolAnnotations
+  /** `destructiveHint` in the policy input: DELETE, or the author's word; the defaults of PUT and PATCH only describe. Absent: as in `annotations`. */
+  readonly destructive?: boolean
   readonly tags: readonly string[]
   readonly request: RequestTemplate
   readonly authentication: BackendAuthentication

@@ -1,6 +1,8 @@
 /** `/docs` and `/redoc` in a real browser: they draw every operation, and ask no other host for anything. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,8 +33,9 @@ describe.skipIf(missing)(
     })
 
     /** Opens a page and gives what it drew and every address it asked for. */
-    async function open(path: string) {
-      const [picture, log] = [join(directory, `${path}.png`), join(directory, `${path}.json`)]
+    async function open(path: string, address = `${served.url}/${path}`) {
+      const name = path.replaceAll('/', '-')
+      const [picture, log] = [join(directory, `${name}.png`), join(directory, `${name}.json`)]
       const flags = [
         '--headless=new',
         '--no-sandbox',
@@ -42,12 +45,12 @@ describe.skipIf(missing)(
         '--no-first-run',
         '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
         '--window-size=1200,2400',
-        `--user-data-dir=${join(directory, `profile-${path}`)}`,
+        `--user-data-dir=${join(directory, `profile-${name}`)}`,
         '--virtual-time-budget=20000',
         `--log-net-log=${log}`,
       ]
       const run = (...more: string[]) =>
-        promisify(execFile)(BROWSER!, [...flags, ...more, `${served.url}/${path}`], {
+        promisify(execFile)(BROWSER!, [...flags, ...more, address], {
           maxBuffer: 64 * 1024 * 1024,
           timeout: 120_000,
         })
@@ -74,5 +77,31 @@ describe.skipIf(missing)(
       },
       240_000,
     )
+
+    it('/docs sends its requests to the address under which it was opened', async () => {
+      const proxy = createServer((request, response) => {
+        const path = request.url!.replace(/^\/gw\/api/, '')
+        fetch(served.url + path).then(async page => {
+          response.writeHead(page.status, { 'content-type': page.headers.get('content-type') ?? '' })
+          response.end(Buffer.from(await page.arrayBuffer()))
+        })
+      })
+      await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+      const prefixed = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/gw/api`
+      try {
+        for (const [path, base] of [
+          ['docs/', served.url],
+          ['v1/docs', served.url],
+          ['docs', prefixed],
+        ] as const) {
+          const { drawn } = await open(path, `${base}/${path}`)
+          expect(drawn, `${base}/${path}`).toContain(`value="${base}/v1"`)
+          expect(drawn).toContain(ENDPOINTS[0]!.summary.split(';')[0]!.split(',')[0]!)
+        }
+      } finally {
+        proxy.closeAllConnections()
+        proxy.close()
+      }
+    }, 240_000)
   },
 )

@@ -1,5 +1,5 @@
 /** Starts the control plane: database, HTTP, compiler of API documents. It starts no gateway. */
-import { apiTools } from '../../catalog/api-tools.ts'
+import { apiTools, specFault } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
 import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
@@ -134,6 +134,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
+      specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
       onFault,
     },

@@ -10,6 +10,7 @@ import { SnapshotCompiler } from '../../data-plane/snapshot/compile.ts'
 import type { Deliver } from '../../data-plane/snapshot/configuration.ts'
 import { SnapshotHolder } from '../../data-plane/snapshot/holder.ts'
 import { keyLookup } from '../../data-plane/snapshot/key-records.ts'
+import { verifyCredentials } from '../../data-plane/stages/2-identify/authenticate.ts'
 import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
@@ -84,6 +85,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     name: 'toolgate',
     version: VERSION,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+    verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,
   }
   const caches = {

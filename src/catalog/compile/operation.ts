@@ -3,7 +3,7 @@ import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { countValues } from '../../shared/json-schema/cost.ts'
-import { annotationsOf } from './annotations.ts'
+import { annotationsOf, isDestructive } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
 import { compileBody } from './body.ts'
 import { Bundler } from './bundle.ts'
@@ -93,6 +93,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     inputSchema: bounded(parts.request.bundler.bundle(args.input)),
     ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(raw.method, firstLine(title)),
+    destructive: isDestructive(raw.method),
     tags: [...new Set([...strings(own(operation, 'tags')), ...defaults.tags])],
     request: requestTemplate(raw, server.baseUrl, args, responses.accept),
     authentication,

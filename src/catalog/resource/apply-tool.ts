@@ -3,7 +3,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
 import { DEFAULT_TIMEOUT_MS, tenantOfNamespace } from '../../model/tool-set.ts'
-import { annotationsOf } from '../compile/annotations.ts'
+import { annotationsOf, isDestructive } from '../compile/annotations.ts'
 import { placeholdersOf } from '../compile/parameters.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import type { ResourceFault } from './fields.ts'
@@ -23,6 +23,9 @@ export function overlayTool(generated: Tool, manual: ToolResource, credential: s
     ...(manual.inputSchema === undefined ? {} : { inputSchema: manual.inputSchema }),
     ...(manual.outputSchema === undefined ? {} : { outputSchema: manual.outputSchema }),
     annotations: { ...generated.annotations, ...manual.annotations },
+    ...(manual.annotations?.destructiveHint === undefined
+      ? {}
+      : { destructive: manual.annotations.destructiveHint }),
     ...(manual.tags === undefined ? {} : { tags: manual.tags }),
     request: { ...generated.request, ...requestOf(manual) },
     ...(manual.authentication === undefined
@@ -57,6 +60,7 @@ export function manualTool(
     description: `${method} ${path}`,
     inputSchema,
     annotations: annotationsOf(method, ''),
+    destructive: isDestructive(method),
     tags: [],
     request: {
       method,

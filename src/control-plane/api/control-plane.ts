@@ -53,7 +53,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const requestStore = withDeadline(store)
   const tierLimit = new TierLimit(requestStore, now)
   const httpsOnly = options.webhooksHttpsOnly ?? false
-  const services = { gatewayUrl: options.gatewayUrl, publisher, fleet, httpsOnly }
+  const { gatewayUrl, specFault } = options
+  const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault }
   const parts: MountParts = { options: { ...options, store: requestStore }, services, tierLimit }
   const closing = new AbortController()
 

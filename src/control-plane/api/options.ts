@@ -38,6 +38,8 @@ export interface ControlPlaneOptions {
   readonly cors?: ApiCorsOptions
   /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig
+  /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */
+  readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */
   readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<readonly Tool[]>
   /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */

@@ -8,4 +8,6 @@ export interface Services {
   readonly fleet: Fleet
   /** Refuses webhooks over plain HTTP. */
   readonly httpsOnly: boolean
+  /** Why a document cannot have tools; undefined when it can. */
+  readonly specFault: ((spec: string) => string | undefined) | undefined
 }

@@ -9,6 +9,7 @@ import {
   wholeShare,
 } from '../../link/control-share.ts'
 import { isSamePart, versionOf } from '../../link/share-version.ts'
+import type { Api } from '../../model/api.ts'
 import type { Plan } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
@@ -38,6 +39,17 @@ interface ApiTools {
   readonly tools: readonly Tool[]
 }
 
+/** `pending`: this instance has not compiled the revision yet. With `error`, the tools of the document before it stay in service. */
+export const SPEC_STATES = ['none', 'pending', 'ready', 'error'] as const
+
+export interface SpecStatus {
+  readonly state: (typeof SPEC_STATES)[number]
+  /** Number of tools. */
+  readonly tools: number
+  /** Why there are none of this revision. */
+  readonly message: string | null
+}
+
 interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
   readonly store: Store
 }
@@ -57,8 +69,8 @@ export class Publisher {
   #again = false
   #retry: NodeJS.Timeout | undefined
   readonly #backoff = new Backoff(BACKOFF)
-  /** APIs whose document could not be compiled, and their tenants. */
-  readonly #uncompiled = new Map<string, string>()
+  /** APIs whose document could not be compiled, their tenants, and why. */
+  readonly #uncompiled = new Map<string, { readonly tenantId: string; readonly reason: string }>()
   readonly #recompileBackoff = new Backoff(RECOMPILE)
   #recompile: NodeJS.Timeout | undefined
   #isRecompileDue = false
@@ -66,6 +78,18 @@ export class Publisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options
+  }
+
+  /** What became of the OpenAPI document of an API. */
+  specStatusOf({ id, revision, spec }: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
+    const known = this.#tools.get(id)
+    const tools = known?.tools.length ?? 0
+    if (spec === null) return { state: 'none', tools: 0, message: null }
+    if (known?.revision !== revision) return { state: 'pending', tools, message: null }
+    const reason = this.#uncompiled.get(id)?.reason
+    return reason === undefined
+      ? { state: 'ready', tools, message: null }
+      : { state: 'error', tools, message: reason }
   }
 
   /** The newest share; EMPTY_SHARE until it is published. */
@@ -168,7 +192,7 @@ export class Publisher {
         return { seq: lastSeq, tenants: undefined, rows: await tx.share.load(), plans: await plansOf(tx) }
       const events = await tx.events.after(this.#seq, EVENTS_AT_ONCE)
       if (events.length === 0 && lastSeq <= this.#seq && this.#isRecompileDue) {
-        const tenants = new Set(this.#uncompiled.values())
+        const tenants = new Set([...this.#uncompiled.values()].map(({ tenantId }) => tenantId))
         return { seq: this.#seq, tenants, rows: await tx.share.load([...tenants]), plans: undefined }
       }
       if (events.length === 0) {
@@ -264,7 +288,8 @@ export class Publisher {
             `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service, and it is retried`,
             error,
           )
-        this.#uncompiled.set(id, tenantId)
+        const reason = error instanceof Error ? error.message : String(error)
+        this.#uncompiled.set(id, { tenantId, reason })
       }
     }
   }

@@ -85,6 +85,8 @@ export interface SubscriptionFilter extends Search {
 export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
   /** Pending and approved ones of an API, locked. */
   openOf(apiId: string): Promise<readonly Subscription[]>
+  /** The same of all APIs of a tenant. */
+  openOfTenant(tenantId: string): Promise<readonly Subscription[]>
   /** Approved ones that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
 }

@@ -106,6 +106,8 @@ export interface DeliveryRepository {
   claim(bounds: ClaimBounds): Promise<readonly ClaimedDelivery[]>
   /** Writes the outcome and ends the lease. Returns false when the lease has ended before. */
   settle(id: string, lease: string, after: AfterAttempt): Promise<boolean>
+  /** Whether an enabled webhook of the tenant is still to receive something. */
+  anyPending(tenantId: string): Promise<boolean>
   depth(): Promise<QueueDepth>
   /** Deletes deliveries created before `before`, and sealed bodies of undelivered ones created before `sealedBefore`. */
   sweep(before: Date, sealedBefore: Date): Promise<void>

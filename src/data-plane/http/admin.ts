@@ -21,15 +21,16 @@ export interface AdminParts {
   readonly statisticsTtlMs: number
 }
 
-/** Consumer quota statistics, field for field as specified. */
+/** Consumer quota statistics, as specified. Without a limit of a kind, limit and remaining are null; without any, `unlimited` is true. */
 interface ConsumerStatistics {
   readonly consumer_id: string
   readonly daily_count: number
-  readonly daily_limit: number
-  readonly daily_remaining: number
+  readonly daily_limit: number | null
+  readonly daily_remaining: number | null
   readonly monthly_count: number
-  readonly monthly_limit: number
-  readonly monthly_remaining: number
+  readonly monthly_limit: number | null
+  readonly monthly_remaining: number | null
+  readonly unlimited?: true
 }
 
 export class Admin {
@@ -165,24 +166,29 @@ function visibleTo(caller: Principal, rows: readonly QuotaStatistics[]): readonl
   return rows.filter(row => row.key.startsWith(`${caller.tenant}/`))
 }
 
-/** One row per consumer: counters of its tenants and subscriptions added up. */
+/** One row per consumer: counters of its tenants and subscriptions added up; one without a limit makes the sum unlimited. */
 function byConsumer(rows: readonly QuotaStatistics[]): readonly ConsumerStatistics[] {
   const sums = new Map<string, ConsumerStatistics>()
   for (const row of rows) {
     if (row.key.startsWith(POLICY_LIMIT_KEY)) continue
     const id = consumerOf(row.key)
     const sum = sums.get(id) ?? emptyRow(id)
-    const dailyRemaining = Math.max(0, row.dailyLimit - row.dailyCount)
-    const monthlyRemaining = Math.max(0, row.monthlyLimit - row.monthlyCount)
     sums.set(id, {
       consumer_id: id,
       daily_count: sum.daily_count + row.dailyCount,
-      daily_limit: sum.daily_limit + row.dailyLimit,
-      daily_remaining: sum.daily_remaining + dailyRemaining,
+      daily_limit: plus(sum.daily_limit, row.dailyLimit, row.dailyLimit),
+      daily_remaining: plus(sum.daily_remaining, row.dailyLimit, row.dailyLimit - row.dailyCount),
       monthly_count: sum.monthly_count + row.monthlyCount,
-      monthly_limit: sum.monthly_limit + row.monthlyLimit,
-      monthly_remaining: sum.monthly_remaining + monthlyRemaining,
+      monthly_limit: plus(sum.monthly_limit, row.monthlyLimit, row.monthlyLimit),
+      monthly_remaining: plus(sum.monthly_remaining, row.monthlyLimit, row.monthlyLimit - row.monthlyCount),
     })
   }
-  return [...sums.values()]
+  return [...sums.values()].map(row =>
+    row.daily_limit === null && row.monthly_limit === null ? { ...row, unlimited: true } : row,
+  )
+}
+
+/** @param limit 0: there is none */
+function plus(sum: number | null, limit: number, addend: number): number | null {
+  return sum === null || limit === 0 ? null : sum + Math.max(0, addend)
 }

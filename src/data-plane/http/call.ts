@@ -1,5 +1,6 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -20,6 +21,8 @@ export class Call {
   /** The caller's flags, so that its sampling decision holds; `01` for a new trace. */
   traceFlags: string
   readonly receivedAtMs: number
+  /** Of the credentials, where they were verified before the body was read. */
+  verified: Credentials['verified']
   /** Set when the caller may see timings; sent as a response header. */
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
@@ -44,6 +47,7 @@ export class Call {
       authorization: this.request.header('authorization'),
       apiKey: this.request.header('x-api-key'),
       tenant: this.request.header('x-tenant-id'),
+      verified: this.verified,
     }
   }
 
@@ -79,7 +83,7 @@ export class Call {
     if (typeof body === 'string' || body instanceof Uint8Array) {
       return this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), body)
     }
-    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), JSON.stringify(body))
+    this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), writeJson(body))
   }
 
   /** Sends a JSON body that ends with bytes shared by many responses. */

@@ -1,8 +1,11 @@
 /** What all endpoints share: the parts of the gateway, and running an operation through the pipeline. It sends no response. */
-import { andThen } from '../../shared/call/and-then.ts'
+import type { Principal } from '../../model/principal.ts'
+import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Refusal } from '../../shared/call/refusal.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
+import type { Credentials } from '../pipeline/exchange-parts.ts'
 import type { Operation } from '../pipeline/operation.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Transport } from '../pipeline/transport.ts'
@@ -30,6 +33,7 @@ export interface GatewayParts {
   readonly name: string
   readonly version: string
   readonly maxBodyBytes: number
+  readonly verifyCredentials: (credentials: Credentials, nowMs: number) => MaybePromise<Principal | Refusal>
   readonly nowMs: () => number
 }
 

@@ -1,5 +1,7 @@
 /** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
+import { EXACT_COST_FACTOR, mayHoldExact, readJson as parseJson } from '../../model/exact-number.ts'
+import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
 import { parseCost } from '../../shared/call/parse-cost.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
@@ -23,6 +25,11 @@ type JsonBody =
 
 const TOO_COSTLY = refuse('payload_too_large', {
   message: 'The body has too many members with different names. Send fewer values in one call.',
+})
+
+const TOO_COSTLY_EXACT = refuse('payload_too_large', {
+  message:
+    'The body is too large for numbers of more than 15 digits or with exponents of three. Send them as strings, or in smaller calls.',
 })
 
 /** `application/json`, with or without parameters; an absent type is taken for it. */
@@ -52,10 +59,11 @@ export function readJsonOrCall(
     maxBytes,
     bytes => {
       if (!acceptable) done(refuse('unsupported_media_type'))
-      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls))
-      else if (parseCost(bytes, MAX_PARSE_NS) > MAX_PARSE_NS) done(TOO_COSTLY)
+      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls, 0))
       else {
-        const body = parse(bytes, calls)
+        const costNs = parseCost(bytes, MAX_PARSE_NS)
+        if (costNs > MAX_PARSE_NS) return done(TOO_COSTLY)
+        const body = parse(bytes, calls, costNs)
         // what follows is as long again: other calls come between
         setImmediate(() => done(body))
       }
@@ -64,12 +72,18 @@ export function readJsonOrCall(
   )
 }
 
-function parse(bytes: Uint8Array, calls: CallReader | undefined): JsonBody {
+function parse(bytes: Uint8Array, calls: CallReader | undefined, costNs: number): JsonBody {
   if (bytes.byteLength === 0) return { kind: 'json', value: undefined, bytes: 0 }
   const call = calls?.read(bytes)
   if (call !== undefined) return { kind: 'json', value: undefined, call, bytes: bytes.byteLength }
   try {
-    return { kind: 'json', value: JSON.parse(decoder.decode(bytes)), bytes: bytes.byteLength }
+    const text = decoder.decode(bytes)
+    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY_EXACT
+    const value = parseJson(text)
+    const lone = loneSurrogateAt(text, value)
+    if (lone === undefined) return { kind: 'json', value, bytes: bytes.byteLength }
+    const message = `${lone === '' ? 'The body' : lone} holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.`
+    return refuse('invalid_request', { message })
   } catch {
     return refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
   }

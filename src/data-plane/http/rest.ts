@@ -1,10 +1,12 @@
 /** REST access to tools: list and call. It handles no JSON-RPC. */
+import { isObject } from '../../model/is-object.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
+import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
 import { readJson } from './json-body.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
@@ -22,7 +24,10 @@ export class RestTools {
 
   /** POST /mcp/v1/tools, POST /mcp/tools/list: `{tools: [Tool]}`. */
   list(call: Call, snapshot: Snapshot): void {
+    const early = this.#refuseEarly(call, snapshot)
+    if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const ended = this.#run(call, snapshot, { action: 'tools.list' })
       void andThen(ended, value => this.#respondToList(call, value))
@@ -31,7 +36,10 @@ export class RestTools {
 
   /** POST /mcp/v1/tools/invoke, POST /mcp/tools/call: `{name, arguments}` → Tool result. */
   call(call: Call, snapshot: Snapshot): void {
+    const early = this.#refuseEarly(call, snapshot)
+    if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const optimization = readLevel(call.request.header('x-token-optimization'))
       if (optimization === undefined) return this.refuse(call, UNKNOWN_LEVEL)
@@ -66,6 +74,10 @@ export class RestTools {
     call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
+  #refuseEarly(call: Call, snapshot: Snapshot): EarlyRefusal | undefined {
+    return refuseEarly(this.#parts, call, snapshot, 'rest', refusal => this.refuse(call, refusal))
+  }
+
   #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
@@ -82,19 +94,19 @@ function readCall(
   value: unknown,
   optimization: OptimizationLevel,
 ): Extract<Operation, { action: 'tools.call' }> | Refusal {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
   }
-  const { name, arguments: args = {} } = value as Record<string, unknown>
+  const { name, arguments: args = {} } = value
   if (typeof name !== 'string' || name === '')
     return refuse('invalid_request', { message: 'name must be the name of a tool.' })
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+  if (!isObject(args)) {
     return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   }
   return {
     action: 'tools.call',
     tool: name,
-    arguments: args as { readonly [name: string]: unknown },
+    arguments: args,
     optimization,
   }
 }

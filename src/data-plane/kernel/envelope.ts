@@ -30,7 +30,6 @@ export interface EnvelopeReader {
 
 /** The values of a body, as `JSON.parse` returns them. */
 export interface CallEnvelope {
-  /** Finite when it is a number. */
   readonly id: string | number
   readonly params: {
     readonly name: string
@@ -77,7 +76,6 @@ export class CallReader {
     // places agree; what is not ASCII can only be in the objects.
     const text = reader.latin1(0, body.byteLength)
     const id = scalar(text, parts[ID]!, parts[ID + 1]!)
-    if (typeof id === 'number' && !Number.isFinite(id)) return undefined
     const name = this.#names.recall(text, parts[NAME]!, parts[NAME + 1]!)
     const hasArguments = parts[ARGUMENTS + 1] !== 0
     if (parts[META + 1] === 0)

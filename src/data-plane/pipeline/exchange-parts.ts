@@ -1,5 +1,8 @@
 /** Records that an exchange holds. They contain no logic. */
+import type { Principal } from '../../model/principal.ts'
 import type { ToolResult } from '../../model/tool.ts'
+import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { Refusal } from '../../shared/call/refusal.ts'
 
 /** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
 export interface Credentials {
@@ -7,6 +10,8 @@ export interface Credentials {
   readonly apiKey: string
   /** Value of `X-Tenant-ID`. */
   readonly tenant: string
+  /** Set where they were verified before the body was read. */
+  readonly verified?: MaybePromise<Principal | Refusal> | undefined
 }
 
 export interface StageTiming {

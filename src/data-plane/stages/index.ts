@@ -11,6 +11,7 @@ import { authenticate } from './2-identify/authenticate.ts'
 import { bindSession } from './2-identify/bind-session.ts'
 import { requireSubscription } from './2-identify/require-subscription.ts'
 import { resolveTool } from './2-identify/resolve-tool.ts'
+import { refuseUnknownTool } from './3-limit/refuse-unknown-tool.ts'
 import { takeQuota } from './3-limit/take-quota.ts'
 import { askClient } from './4-decide/ask-client.ts'
 import { authorize } from './4-decide/authorize.ts'
@@ -65,6 +66,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     requireSubscription(), // needs the API of the tool; before quota, so that refused calls use none
     // 3 limit
     takeQuota(parts.quota), // before policy: a caller over its limit must not cost an evaluation
+    refuseUnknownTool(), // after quota: trying names costs what calls cost
     // 4 decide
     decide, // before the arguments are checked: only permitted callers learn the schema from its errors
     matchHeaders(), // proxies decide by these headers, so they must match the arguments

@@ -1,4 +1,5 @@
 /** Arguments → the bytes of a body, by media type. It sets no header but `Content-Type`. */
+import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { encode, encodeReserved, wireText } from './encode.ts'
@@ -54,7 +55,7 @@ function renderer(binding: BodyBinding): (value: unknown) => BuiltBody {
     }
   }
   if (isText(contentType)) return value => ({ contentType, body: wireText(value) })
-  return value => ({ contentType, body: JSON.stringify(value) ?? 'null' })
+  return value => ({ contentType, body: writeJson(value) ?? 'null' })
 }
 
 /** Text is sent as it is; an object under such a type is JSON, because the compiler offered it as one. */

@@ -1,4 +1,5 @@
 /** Percent-encoding of values for each place of a request (RFC 3986, RFC 6570). It never throws and never lets a delimiter through. */
+import { writeJson } from '../../model/exact-number.ts'
 
 const UNRESERVED = /^[A-Za-z0-9._~-]*$/
 
@@ -37,5 +38,5 @@ function wellFormed(text: string): string {
 /** A JSON value as text on the wire: strings as they are, everything else as JSON writes it. */
 export function wireText(value: unknown): string {
   if (typeof value === 'string') return value
-  return JSON.stringify(value) ?? ''
+  return writeJson(value) ?? ''
 }

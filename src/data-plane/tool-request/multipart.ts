@@ -1,5 +1,6 @@
 /** multipart bodies (RFC 7578, RFC 2046): parts in the order of the fields, files as bytes, no part can break out. */
 import { createHash } from 'node:crypto'
+import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { wireText } from './encode.ts'
 
@@ -42,7 +43,7 @@ function partOf(name: string, value: unknown, rule: Encoding[string]): Part {
       content: Buffer.from(value, 'base64'),
     }
   }
-  const structured = typeof value === 'object' && value !== null
+  const structured = isObject(value) || Array.isArray(value)
   const type = rule.contentType ?? (structured ? 'application/json' : 'text/plain')
   return { head: head(`form-data; name="${field}"`, type), content: Buffer.from(wireText(value)) }
 }

@@ -1,4 +1,5 @@
 /** RequestTemplate → a function from arguments to the exact HTTP request, backend credential included. Pure; it sends nothing and never throws. */
+import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import type { BackendRequest } from '../snapshot/snapshot.ts'
 import { prepareBody } from './body.ts'
@@ -86,7 +87,7 @@ function pairsOf(parameter: ParameterBinding, value: unknown): string[] {
 
 /** JSON content of a string is a JSON string; any other type takes the text as it is. */
 function contentText(contentType: string, value: unknown): string {
-  return /[/+]json$/.test(contentType) ? JSON.stringify(value) : wireText(value)
+  return /[/+]json$/.test(contentType) ? writeJson(value) : wireText(value)
 }
 
 function prepareHeaders(

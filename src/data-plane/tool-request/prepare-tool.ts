@@ -1,4 +1,5 @@
 /** A tool made ready to be called: its argument check and its request. It calls nothing. */
+import { isObject } from '../../model/is-object.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { andThen } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
@@ -54,7 +55,7 @@ function requestCheck(template: RequestTemplate): ((args: Args) => readonly Argu
 }
 
 function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): void {
-  const parts = typeof value === 'object' && value !== null ? Object.values(value) : [value]
+  const parts = isObject(value) || Array.isArray(value) ? Object.values(value) : [value]
   if (value === '' || parts.length === 0) {
     faults.push({ path: `/${argument}`, message: 'must not be empty: it is part of the address' })
   } else if (parts.some(part => typeof part === 'string' && climbs(part))) {

@@ -53,7 +53,7 @@ export function serializePairs(
   explode: boolean,
   encode: Encode,
 ): string[] {
-  if (style === 'deepObject' && typeof value === 'object' && value !== null) {
+  if (style === 'deepObject' && (isObject(value) || Array.isArray(value))) {
     return deepPairs(encode(name), value, encode, 0)
   }
   const delimiter = DELIMITERS[style] ?? ','
@@ -80,7 +80,7 @@ function deepPairs(label: string, value: object, encode: Encode, depth: number):
   const pairs: string[] = []
   for (const [key, one] of entriesOf(value)) {
     const inner = `${label}%5B${encode(key)}%5D`
-    if (one !== null && typeof one === 'object' && depth < MAX_DEEP)
+    if ((isObject(one) || Array.isArray(one)) && depth < MAX_DEEP)
       pairs.push(...deepPairs(inner, one, encode, depth + 1))
     else pairs.push(`${inner}=${encode(wireText(one))}`)
   }

@@ -1,5 +1,6 @@
 /** The worker thread that checks arguments whose check could block a serving thread. It keeps compiled schemas and no arguments. */
 import { parentPort } from 'node:worker_threads'
+import { readJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { CheckMessage, CheckRequest, SchemaMessage } from './check-messages.ts'
 import { compileValidator } from './validate.ts'
@@ -27,11 +28,11 @@ function compile(schemaId: number, schema: JsonSchema): Validator {
 
 port.on('message', (message: CheckRequest | SchemaMessage) => {
   if ('schema' in message) {
-    if (pending !== undefined) send(compile(pending.schemaId, message.schema)(JSON.parse(pending.args)))
+    if (pending !== undefined) send(compile(pending.schemaId, message.schema)(readJson(pending.args)))
     return
   }
   const known = validators.get(message.schemaId)
-  if (known !== undefined) return send(known(JSON.parse(message.args)))
+  if (known !== undefined) return send(known(readJson(message.args)))
   pending = message
   send('needs_schema')
 })

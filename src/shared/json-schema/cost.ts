@@ -10,6 +10,8 @@ export interface ArgumentSize {
   /** Characters of all strings and member names. */
   readonly chars: number
   readonly depth: number
+  /** Some numbers are ones that a double would change. */
+  readonly exact: boolean
 }
 
 /** Nanoseconds, from measurements with a factor of about two; each rate includes the error object of a failed assertion. */

@@ -1,6 +1,9 @@
 /** The keyword `uniqueItems` in time linear in the size of the data: Ajv's own compares every pair of items. It knows no schema. */
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
+import { ExactNumber } from '../../model/exact-number.ts'
+import { receivedAt } from './exact-keywords.ts'
 
 /**
  * Numbers for JSON values: equal values (JSON Schema 2020-12 §4.2.2) have the same number, different values have different ones.
@@ -12,7 +15,8 @@ class ValueNumbers {
   readonly #known = new Map<object, number>()
 
   of(value: unknown): number {
-    if (value === null || typeof value !== 'object') return this.#numberOf(describePrimitive(value))
+    if (value === null || typeof value !== 'object' || value instanceof ExactNumber)
+      return this.#numberOf(describePrimitive(value))
     let number = this.#known.get(value)
     if (number === undefined) {
       number = this.#numberOf(Array.isArray(value) ? this.#describeList(value) : this.#describeObject(value))
@@ -49,7 +53,8 @@ class ValueNumbers {
  * so a caller could choose many that share a bucket.
  */
 function describePrimitive(value: unknown): string {
-  return typeof value === 'string' ? `"${value}` : `=${String(value)}`
+  if (typeof value === 'string') return `"${value}`
+  return `=${value instanceof ExactNumber ? value.canonical : String(value)}`
 }
 
 /** Values of the arguments that are being validated; validation is synchronous, so there is one at a time. */
@@ -83,14 +88,14 @@ const definition: FuncKeywordDefinition = {
   schemaType: 'boolean',
   errors: true,
   compile(asserted: boolean) {
-    const check: SchemaValidateFunction = (list: readonly unknown[]) => {
-      const params = asserted ? findDuplicate(list) : undefined
+    const check = ((list: readonly unknown[], context?: DataValidationCxt) => {
+      const params = asserted ? findDuplicate(receivedAt(list, context) as typeof list) : undefined
       if (params === undefined) return true
       const { i, j } = params
       const message = `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
       check.errors = [{ keyword: KEYWORD, params, message }]
       return false
-    }
+    }) as SchemaValidateFunction
     return check as ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
   },
 }

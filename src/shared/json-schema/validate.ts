@@ -3,9 +3,11 @@ import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { ExactNumber } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
 import type { ArgumentSize } from './cost.ts'
+import { addExactKeywords, validateExact } from './exact-keywords.ts'
 import { linearMatcher } from './pattern.ts'
 import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
@@ -33,6 +35,11 @@ regExp.code = 'new RegExp'
 const { source, flags } = fullFormats.url as RegExp
 const URL_FORMAT = new RegExp(source.replace('\\S+(?::\\S*)?@', '\\S+@'), flags)
 
+/** The nearest doubles of what does not fit are not below 2^63. */
+function isInt64(value: number): boolean {
+  return Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63
+}
+
 function ajvWith(options: Options): Ajv2020 {
   const ajv = new Ajv2020({
     strict: false,
@@ -48,6 +55,7 @@ function ajvWith(options: Options): Ajv2020 {
   // The module's default export is the plugin in ESM and CommonJS builds alike; its types know only the latter.
   ;(ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv)
   ajv.addFormat('url', URL_FORMAT)
+  ajv.addFormat('int64', { type: 'number', validate: isInt64 })
   replaceUniqueItems(ajv)
   return ajv
 }
@@ -57,11 +65,14 @@ const SCHEMAS_PER_AJV = 50
 
 class SchemaCompiler {
   readonly #options: Options
+  readonly #exact: boolean
   #ajv: Ajv2020 | undefined
   #used = 0
 
-  constructor(options: Options) {
+  /** @param exact for arguments with numbers that a double would change */
+  constructor(options: Options, exact = false) {
     this.#options = options
+    this.#exact = exact
   }
 
   compile(schema: JsonSchema, observer: CompileObserver | undefined): ValidateFunction {
@@ -74,6 +85,7 @@ class SchemaCompiler {
   #compile(schema: JsonSchema): ValidateFunction {
     if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
       this.#ajv = ajvWith(this.#options)
+      if (this.#exact) addExactKeywords(this.#ajv)
       this.#used = 0
     }
     this.#used++
@@ -81,8 +93,14 @@ class SchemaCompiler {
   }
 }
 
-const first = new SchemaCompiler({ allErrors: false })
-const all = new SchemaCompiler({ allErrors: true })
+const plain = {
+  first: new SchemaCompiler({ allErrors: false }),
+  all: new SchemaCompiler({ allErrors: true }),
+}
+const exact = {
+  first: new SchemaCompiler({ allErrors: false }, true),
+  all: new SchemaCompiler({ allErrors: true }, true),
+}
 
 /** A schema is compiled when arguments are first checked, and once more when the first arguments do not fit. */
 type CompileObserver = (state: 'compiling' | 'compiled') => void
@@ -94,23 +112,37 @@ export function compileValidator(
   schema: JsonSchema,
   observer?: CompileObserver,
 ): (args: unknown, size?: ArgumentSize | undefined) => readonly ArgumentFault[] {
-  let quick: ValidateFunction | undefined
-  let thorough: ValidateFunction | undefined
+  const check = prepareCheck(schema, plain, observer)
+  const checkExact = prepareCheck(schema, exact, observer)
   return (args, size = measure(args)) => {
     try {
       if (size === undefined) return TOO_DEEP
-      quick ??= first.compile(schema, observer)
-      if (quick(args)) return NO_FAULTS
-      if (size.values > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
-      thorough ??= all.compile(schema, observer)
-      thorough(args)
-      return faultsOf(thorough.errors)
+      if (size.exact) return validateExact(args, standIn => checkExact(standIn, size.values))
+      return check(args, size.values)
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
     } finally {
       clearValues()
     }
+  }
+}
+
+/** Compiles when first used. */
+function prepareCheck(
+  schema: JsonSchema,
+  { first, all }: typeof plain,
+  observer: CompileObserver | undefined,
+): (args: unknown, values: number) => readonly ArgumentFault[] {
+  let quick: ValidateFunction | undefined
+  let thorough: ValidateFunction | undefined
+  return (args, values) => {
+    quick ??= first.compile(schema, observer)
+    if (quick(args)) return NO_FAULTS
+    if (values > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
+    thorough ??= all.compile(schema, observer)
+    thorough(args)
+    return faultsOf(thorough.errors)
   }
 }
 
@@ -131,6 +163,7 @@ export function measure(root: unknown): ArgumentSize | undefined {
   let values = 0
   let chars = 0
   let depth = 0
+  let exact = false
   for (; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return undefined
     const next: unknown[] = []
@@ -143,12 +176,15 @@ export function measure(root: unknown): ArgumentSize | undefined {
         const child: unknown = isList ? name : (parent as Record<string, unknown>)[name as string]
         if (!isList) chars += (name as string).length
         if (typeof child === 'string') chars += child.length
-        else if (child !== null && typeof child === 'object') next.push(child)
+        else if (child instanceof ExactNumber) {
+          exact = true
+          chars += child.text.length
+        } else if (child !== null && typeof child === 'object') next.push(child)
       }
     }
     level = next
   }
-  return { values, chars, depth }
+  return { values, chars, depth, exact }
 }
 
 function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly ArgumentFault[] {

@@ -1,4 +1,5 @@
 /** Caches decisions by what the entrypoint reads, and by nothing else. It never decides, and never keeps a decision that was not one. */
+import { writeJson } from '../../model/exact-number.ts'
 import type { Decision, PolicyInput } from './engine.ts'
 import type { Reads } from './reads.ts'
 
@@ -128,7 +129,7 @@ export class DecisionCache {
 
   #keyOf(input: PolicyInput, subjectKey: string): string {
     if (this.#beside.length === 0) return subjectKey
-    return `${subjectKey}\n${JSON.stringify(this.#beside.map(fact => fact(input)))}`
+    return `${subjectKey}\n${writeJson(this.#beside.map(fact => fact(input)))}`
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: bodies
- * bounded, aborts propagated, streamed responses held back with the client. For the control plane; the data plane
+ * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: called before the
+ * body has arrived, bodies bounded, aborts propagated, streamed responses held back with the client. For the control plane; the data plane
  * reads the listener's own types.
  */
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
@@ -8,7 +8,7 @@ import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream
 export type WebHandler = (request: Request) => Response | Promise<Response>
 
 export interface WebMountOptions {
-  /** A longer request body is given status 413 without calling the handler. */
+  /** Reading a longer request body rejects with BodyTooLarge. */
   readonly maxBodyBytes: number
   /** Scheme of the URLs the handler sees; the authority is the request's Host. */
   readonly scheme: 'http' | 'https'
@@ -32,14 +32,32 @@ const DROPPED = new Set([
 
 /** The handler's `request.signal` fires when the client disconnects. */
 export function mountWeb(handler: WebHandler, options: WebMountOptions): HttpHandler {
-  return (request, response) => {
-    request.readBody(
-      options.maxBodyBytes,
-      body => void respond(handler, options, request, response, body),
-      () =>
-        refuse(response, 413, 'payload_too_large', `the body is larger than ${options.maxBodyBytes} bytes`),
-    )
-  }
+  return (request, response) => void respond(handler, options, request, response)
+}
+
+/** Rejects the body of a request that is larger than the mount takes. */
+export class BodyTooLarge extends Error {}
+
+/** The body as a stream of one piece; it is read from the connection at once, as the listener requires. */
+function bodyOf(request: HttpRequest, maxBytes: number): ReadableStream<Uint8Array> | undefined {
+  if (request.contentLength === 0) return undefined
+  const whole = new Promise<Uint8Array>((resolve, reject) =>
+    request.readBody(maxBytes, resolve, () =>
+      reject(new BodyTooLarge(`The body is larger than ${maxBytes} bytes.`)),
+    ),
+  )
+  // a handler may respond without reading it
+  whole.catch(() => {})
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const bytes = await whole
+        if (bytes.byteLength > 0) controller.enqueue(bytes)
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 async function respond(
@@ -47,11 +65,10 @@ async function respond(
   options: WebMountOptions,
   request: HttpRequest,
   response: HttpResponse,
-  body: Uint8Array,
 ): Promise<void> {
   const gone = new AbortController()
   try {
-    const standard = webRequest(request, options.scheme, body, gone.signal)
+    const standard = webRequest(request, options, gone.signal)
     response.onAbort(() => {
       // a Request that is collected no longer follows the signal it was given: this keeps it until here
       void standard
@@ -62,20 +79,29 @@ async function respond(
   } catch (error) {
     // An error that follows from the client's disconnect is not a fault.
     if (gone.signal.aborted) return
+    if (error instanceof BodyTooLarge) return refuse(response, 413, 'payload_too_large', error.message)
     options.onError(error)
     // Once a response has begun this breaks the connection, so that half a response never looks whole.
     refuse(response, 500, 'internal_error', 'the request failed because of an internal error')
   }
 }
 
-function webRequest(request: HttpRequest, scheme: string, body: Uint8Array, signal: AbortSignal): Request {
+function webRequest(
+  request: HttpRequest,
+  { scheme, maxBodyBytes }: WebMountOptions,
+  signal: AbortSignal,
+): Request {
+  const body = bodyOf(request, maxBodyBytes)
   const headers = new Headers()
   const { rawHeaders } = request
   for (let at = 0; at < rawHeaders.length; at += 2)
     headers.append(rawHeaders[at]!, byteString(rawHeaders[at + 1]!))
   const search = request.query === '' ? '' : `?${request.query}`
-  const init: RequestInit = { method: request.method, headers, signal }
-  if (body.length > 0) init.body = body as Uint8Array<ArrayBuffer>
+  const init: RequestInit & { duplex?: 'half' } = { method: request.method, headers, signal }
+  if (body !== undefined && !BODILESS.has(request.method)) {
+    init.body = body
+    init.duplex = 'half'
+  }
   return new Request(`${scheme}://${request.header('host')}${request.path}${search}`, init)
 }
 
@@ -83,6 +109,9 @@ function webRequest(request: HttpRequest, scheme: string, body: Uint8Array, sign
 function byteString(value: string): string {
   return BEYOND_ASCII.test(value) ? Buffer.from(value).toString('latin1') : value
 }
+
+/** A `Request` of these methods has no body (Fetch, "new Request"). */
+const BODILESS = new Set(['GET', 'HEAD'])
 
 const BEYOND_ASCII = /[^\x00-\x7f]/
 

@@ -119,14 +119,26 @@ export class JsonSteps {
     }
   }
 
+  /** Half of a surrogate pair is none. */
   #escape(at: number): number {
     if (this.byte(at) !== 0x75) return SIMPLE_ESCAPES.has(this.byte(at)) ? at + 1 : -1
-    for (let i = 1; i < 5; i++) {
+    const code = this.#hex(at + 1)
+    if (code < 0xd800 || code > 0xdfff) return code < 0 ? -1 : at + 5
+    const paired = code < 0xdc00 && this.byte(at + 5) === BACKSLASH && this.byte(at + 6) === 0x75
+    const low = paired ? this.#hex(at + 7) : -1
+    return low >= 0xdc00 && low <= 0xdfff ? at + 11 : -1
+  }
+
+  /** Value of four hexadecimal digits, or -1. */
+  #hex(at: number): number {
+    let value = 0
+    for (let i = 0; i < 4; i++) {
       const byte = this.byte(at + i)
       const letter = byte | 0x20
       if (!isDigit(byte) && !(letter >= 0x61 && letter <= 0x66)) return -1
+      value = value * 16 + (isDigit(byte) ? byte - 0x30 : letter - 0x57)
     }
-    return at + 5
+    return value
   }
 
   /** One well-formed UTF-8 sequence (RFC 3629 §4). */
@@ -145,15 +157,21 @@ export class JsonSteps {
     return character >= 0xd800 && character <= 0xdfff ? -1 : at + size
   }
 
-  /** RFC 8259 §6. */
+  /** RFC 8259 §6, where a double has the value for certain: fifteen characters, two digits of exponent, no `-0`, no `-0.0`. */
   number(at: number): number {
+    const from = at
     if (this.byte(at) === MINUS) at++
     at = this.byte(at) === 0x30 ? at + 1 : this.#digits(at)
     if (at >= 0 && this.byte(at) === 0x2e) at = this.#digits(at + 1)
-    if (at < 0 || (this.byte(at) | 0x20) !== 0x65) return at
+    if (at < 0 || at - from > 15) return -1
+    if (this.byte(from) === MINUS && this.byte(from + 1) === 0x30) {
+      if (this.byte(from + 2) !== 0x2e || this.byte(from + 3) === 0x30) return -1
+    }
+    if ((this.byte(at) | 0x20) !== 0x65) return at
     at++
     if (this.byte(at) === 0x2b || this.byte(at) === MINUS) at++
-    return this.#digits(at)
+    const end = this.#digits(at)
+    return end - at > 2 ? -1 : end
   }
 
   #digits(at: number): number {

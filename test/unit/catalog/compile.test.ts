@@ -99,13 +99,15 @@ describe('a tool', () => {
   it.each([
     ['GET', { readOnlyHint: true, destructiveHint: false, idempotentHint: true }],
     ['HEAD', { readOnlyHint: true, destructiveHint: false, idempotentHint: true }],
-    ['PUT', { readOnlyHint: false, destructiveHint: false, idempotentHint: true }],
+    ['PUT', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
     ['DELETE', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
-    ['POST', { readOnlyHint: false, destructiveHint: false, idempotentHint: false }],
-    ['PATCH', { readOnlyHint: false, destructiveHint: false, idempotentHint: false }],
+    ['POST', { readOnlyHint: false, idempotentHint: false }],
+    ['PATCH', { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
   ])('of %s has its annotations', (method, hints) => {
     const tool = onlyTool(openapi({ '/a': { [method.toLowerCase()]: { summary: 'Do it' } } }))
     expect(tool.annotations).toEqual({ title: 'Do it', ...hints, openWorldHint: true })
+    // the scope `write` goes with DELETE alone
+    expect(tool.destructive).toBe(method === 'DELETE')
   })
 
   it('is described by summary and description, else by what it calls', () => {

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
+import { BASE } from './mount.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -12,9 +13,25 @@ const ASSETS = {
   '/redoc/redoc.standalone.js': ['redoc/bundles/redoc.standalone.js', 'text/javascript'],
 } as const
 
+/**
+ * Requests go to the address under which the page was opened, whatever name, port or path prefix a proxy gives it: the browser
+ * blocks those to the public address when that is another origin.
+ */
+function script(show: string): string {
+  return `fetch('openapi.json').then(response => response.json()).then(spec => {
+  const base = new URL('.', location.href).pathname.replace(/\\/(v1\\/)?$/, '')
+  spec.servers = [{ url: location.origin + base + '${BASE}' }]
+  ${show}
+})`
+}
+
 const SCRIPTS = {
-  '/docs/start.js': `SwaggerUIBundle({ url: '../openapi.json', dom_id: '#page', deepLinking: true, persistAuthorization: false, validatorUrl: null })`,
-  '/redoc/start.js': `Redoc.init('../openapi.json', { hideHostname: false, disableSearch: false }, document.getElementById('page'))`,
+  '/docs/start.js': script(
+    `SwaggerUIBundle({ spec, dom_id: '#page', deepLinking: true, persistAuthorization: false, validatorUrl: null })`,
+  ),
+  '/redoc/start.js': script(
+    `Redoc.init(spec, { hideHostname: false, disableSearch: false }, document.getElementById('page'))`,
+  ),
 } as const
 
 /** Blocks requests to other hosts; both libraries need inline styles. */
@@ -62,6 +79,8 @@ export function mountPages(app: Hono, base: string): void {
     app.get(base + path, context =>
       context.html(html, 200, { 'content-security-policy': CONTENT_SECURITY_POLICY }),
     )
+    // names below the page are relative to it
+    app.get(`${base}${path}/`, context => context.redirect(`..${path}`, 308))
   }
   for (const [path, script] of Object.entries(SCRIPTS)) {
     app.get(base + path, context => context.body(script, 200, { 'content-type': 'text/javascript' }))

@@ -1,4 +1,6 @@
 /** Reads the JSON body of a request up to a size limit. It validates no field. */
+import { loneSurrogateAt } from '../../../model/lone-surrogate.ts'
+import { BodyTooLarge } from '../../../shared/server/web.ts'
 import { type FieldFault, Problem } from './problem.ts'
 
 export type JsonBody =
@@ -16,10 +18,14 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   if (request.body === null) return { kind: 'none', text: '' }
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body) {
-    size += chunk.byteLength
-    if (size > maxBytes) throw tooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body) {
+      size += chunk.byteLength
+      if (size > maxBytes) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof BodyTooLarge ? tooLarge() : error
   }
   if (size === 0) return { kind: 'none', text: '' }
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
@@ -27,7 +33,12 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-    return { kind: 'json', value: JSON.parse(text), text }
+    const value: unknown = JSON.parse(text)
+    const lone = loneSurrogateAt(text, value)
+    if (lone === undefined) return { kind: 'json', value, text }
+    const field = lone === '' ? 'body' : lone.slice(1).replaceAll('/', '.')
+    const message = 'holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.'
+    return { kind: 'invalid', faults: [{ field, message }] }
   } catch (error) {
     const reason = error instanceof SyntaxError ? 'is not valid JSON.' : 'is not valid UTF-8.'
     return { kind: 'invalid', faults: [{ field: 'body', message: reason }] }

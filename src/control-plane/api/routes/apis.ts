@@ -4,11 +4,13 @@ import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { invalidField } from '../http/problem.ts'
 import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { type ApiFields, createApi, deleteApi, findApi, patchApi } from '../services/apis.ts'
+import type { Services } from '../services.ts'
 
 const endpoint = tagged('API')
 const shownList = listOf(shownApi, 'ApiList')
@@ -43,10 +45,17 @@ export async function listApis<T>(
   )
 }
 
+/** @throws Problem validation_error for a document that is not OpenAPI */
+function requireUsableSpec(spec: string | null | undefined, { specFault }: Services): void {
+  const fault = typeof spec === 'string' ? specFault?.(spec) : undefined
+  if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
+}
+
 /** ETag and body of one API. */
-function respond(api: Api, tenant: Pick<Tenant, 'name'>, gatewayUrl: string) {
+function respond(api: Api, tenant: Pick<Tenant, 'name'>, { gatewayUrl, publisher }: Services) {
+  const specStatus = publisher.specStatusOf(api)
   return {
-    body: showApi(api, { tenantName: tenant.name, gatewayUrl, withSpec: true }),
+    body: showApi(api, { tenantName: tenant.name, gatewayUrl, withSpec: true, specStatus }),
     revision: api.revision,
   }
 }
@@ -59,9 +68,11 @@ export const apiEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownApi),
     success: { description: 'The API', schema: shownApi },
     async run({ tx, tenant, body, services }) {
-      const api = await createApi(tx, tenant!.id, apiFields(body) as ApiFields)
+      const fields = apiFields(body) as ApiFields
+      requireUsableSpec(fields.spec, services)
+      const api = await createApi(tx, tenant!.id, fields)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
-      return { ...respond(api, tenant!, services.gatewayUrl), location }
+      return { ...respond(api, tenant!, services), location }
     },
   }),
   endpoint('listTenantApis', 'get', '/tenants/{tenant_id}/apis', {
@@ -79,7 +90,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     success: { description: 'The API with its document', schema: shownApi },
     async run({ tx, tenant, params, services }) {
       const api = await findApi(tx, params.api_id!)
-      return respond(api, tenant!, services.gatewayUrl)
+      return respond(api, tenant!, services)
     },
   }),
   endpoint('updateApi', 'patch', '/tenants/{tenant_id}/apis/{api_id}', {
@@ -91,8 +102,9 @@ export const apiEndpoints: readonly Endpoint[] = [
     success: { description: 'The changed API', schema: shownApi },
     async run({ tx, tenant, params, body, ifMatch, services }) {
       const patch = { ...apiFields(body), status: body.status }
+      requireUsableSpec(patch.spec, services)
       const api = await patchApi(tx, params.api_id!, patch, ifMatch)
-      return respond(api, tenant!, services.gatewayUrl)
+      return respond(api, tenant!, services)
     },
   }),
   endpoint('deleteApi', 'delete', '/tenants/{tenant_id}/apis/{api_id}', {
@@ -119,7 +131,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     async run({ tx, params, services }) {
       const api = await findApi(tx, params.api_id!)
       const names = await tenantNames(tx, [api])
-      return respond(api, { name: names.get(api.tenantId)! }, services.gatewayUrl)
+      return respond(api, { name: names.get(api.tenantId)! }, services)
     },
   }),
 ]

@@ -6,6 +6,7 @@ import {
   type Passthrough,
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
+import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
 import { count, httpUrl, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
@@ -112,6 +113,13 @@ export const shownApi = z
     passthrough: passthrough.nullable(),
     portal_visibility: z.boolean(),
     spec: shownSpec,
+    spec_status: z
+      .object({ state: z.enum(SPEC_STATES), tools: z.int(), message: z.string().nullable() })
+      .optional()
+      .openapi({
+        description:
+          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools.',
+      }),
   })
   .openapi('Api')
 
@@ -122,15 +130,18 @@ export interface ShowApi {
   readonly tenantName: string
   readonly gatewayUrl: string
   readonly withSpec: boolean
+  /** Shown with a single API. */
+  readonly specStatus?: SpecStatus
 }
 
-function shown(api: Api, { tenantName, gatewayUrl, withSpec }: ShowApi) {
+function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus }: ShowApi) {
   return {
     ...api,
     publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
     passthrough: shownPassthrough(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
+    specStatus,
   }
 }
 

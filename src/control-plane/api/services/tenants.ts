@@ -10,6 +10,7 @@ import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
 import { newRecord } from './records.ts'
+import { revokeSubscription } from './subscriptions.ts'
 
 export interface NewTenant {
   readonly name: string
@@ -59,11 +60,13 @@ export async function patchTenant(
   return updated
 }
 
-/** Removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
+/** Revokes the subscriptions and removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
 export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
   const move = moveTenant(found(await tx.tenants.find(id, 'lock'), 'tenant'), 'deleting')
   if (!move.ok) throw conflict(move.reason)
   if (!move.changed) return
+  for (const subscription of await tx.subscriptions.openOfTenant(id))
+    await revokeSubscription(tx, subscription, 'The tenant was deleted.')
   announce(tx, 'tenant.deleted', await tx.tenants.update(move.value))
 }
 
@@ -74,10 +77,18 @@ export async function activateTenant(tx: Transaction, id: string): Promise<void>
   announce(tx, 'tenant.activated', await tx.tenants.update({ ...tenant, status: 'active' }))
 }
 
-/** Deletes the tenant and everything it owns. Does nothing unless it is being deleted. */
+/** Longer than all attempts of a delivery take. */
+const MAX_WAIT_FOR_WEBHOOKS_MS = 2 * 3_600_000
+
+/**
+ * Deletes the tenant and everything it owns. Does nothing unless it is being deleted, and while its webhooks are still to be
+ * notified of it.
+ */
 export async function purgeTenant(tx: Transaction, id: string): Promise<void> {
   const tenant = await tx.tenants.find(id, 'lock')
   if (tenant?.status !== 'deleting') return
+  const waitedMs = tx.now.getTime() - tenant.updatedAt.getTime()
+  if (waitedMs < MAX_WAIT_FOR_WEBHOOKS_MS && (await tx.deliveries.anyPending(id))) return
   await tx.tenants.remove(id)
   announce(tx, 'tenant.purged', tenant)
 }

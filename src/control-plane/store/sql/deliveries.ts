@@ -25,7 +25,7 @@ const SHOWN = [
 
 export function deliveryRepository(session: SqlSession): DeliveryRepository {
   const { db, scope, now } = session
-  const mine = () => db.selectFrom('deliveries').where(inScope(scope))
+  const mine = () => db.selectFrom('deliveries').where(inScope(scope, 'deliveries.tenant_id'))
   const notifyInstances = () => sql`select pg_notify(${CHANNEL}, '')`.execute(db)
   return {
     async uniqueMoment() {
@@ -44,6 +44,17 @@ export function deliveryRepository(session: SqlSession): DeliveryRepository {
         .executeTakeFirstOrThrow()
       await notifyInstances()
       return inserted
+    },
+    async anyPending(tenantId) {
+      const found = await mine()
+        .innerJoin('webhooks', 'webhooks.id', 'deliveries.webhookId')
+        .where('deliveries.tenantId', '=', tenantId)
+        .where('deliveries.status', '=', 'pending')
+        .where('webhooks.enabled', '=', true)
+        .select('deliveries.id')
+        .limit(1)
+        .executeTakeFirst()
+      return found !== undefined
     },
     find: (webhookId, id, locking) =>
       first(mine().where('id', '=', id).where('webhookId', '=', webhookId).select(SHOWN), locking),

@@ -25,6 +25,15 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .forUpdate()
         .execute()
     },
+    async openOfTenant(tenantId) {
+      return mine()
+        .where('tenantId', '=', tenantId)
+        .where('status', 'in', ['pending_approval', 'approved'])
+        .selectAll()
+        .orderBy('id')
+        .forUpdate()
+        .execute()
+    },
     async due(limit) {
       return mine()
         .where('status', '=', 'approved')

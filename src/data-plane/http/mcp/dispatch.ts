@@ -1,4 +1,6 @@
 /** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
+import { writeJson } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
@@ -139,19 +141,17 @@ export class Dispatcher {
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
-    if (typeof args !== 'object' || args === null || Array.isArray(args)) {
-      return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
-    }
+    if (!isObject(args)) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
     const operation: Operation = {
       action: 'tools.call',
       tool: name,
-      arguments: args as { readonly [name: string]: unknown },
+      arguments: args,
       optimization,
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const result = resultView((exchange.optimized ?? final).result, conversation.version)
-      return writer.complete(request.id, JSON.stringify(result), callHeaders(exchange))
+      return writer.complete(request.id, writeJson(result), callHeaders(exchange))
     })
   }
 

@@ -1,7 +1,7 @@
 /** Calls of sessions in this process, so that cancellations, ends of sessions and client responses reach them. It sends nothing. */
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
-import type { RequestId } from './message.ts'
+import { type RequestId, storedId } from './message.ts'
 
 interface SessionCalls {
   readonly calls: Map<string, Cancellation>
@@ -12,7 +12,8 @@ interface SessionCalls {
 
 /** 1 and "1" are different ids (JSON-RPC 2.0 §4). */
 function keyOf(id: RequestId): string {
-  return `${typeof id}:${id}`
+  const stored = storedId(id)
+  return `${typeof stored}:${stored}`
 }
 
 export class InFlight {

@@ -1,4 +1,5 @@
 /** Requests of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
+import { withDoubles } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
@@ -10,7 +11,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Conversation } from './dispatch.ts'
 import { LegacyClient } from './legacy-client.ts'
-import type { RpcNotification, RpcRequest, RpcResponse } from './message.ts'
+import { isId, type RpcNotification, type RpcRequest, type RpcResponse, storedId } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
@@ -88,14 +89,13 @@ export class LegacyCalls {
     if (message.kind === 'response') {
       void sessions.signal(session.id, {
         kind: 'response',
-        id: message.id,
-        message: { result: message.result, error: message.error },
+        id: storedId(message.id),
+        message: withDoubles({ result: message.result, error: message.error }),
       })
       return
     }
     const { requestId } = message.params
-    if (typeof requestId === 'string' || typeof requestId === 'number')
-      void sessions.signal(session.id, { kind: 'cancel', requestId })
+    if (isId(requestId)) void sessions.signal(session.id, { kind: 'cancel', requestId: storedId(requestId) })
   }
 
   /** Always creates a session; credentials that are valid bind it to the caller at once. */

@@ -1,4 +1,6 @@
 /** `subscriptions/listen` (MCP 2026-07-28): a POST whose response is the stream of the notifications requested. */
+import { writeJson } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -21,7 +23,7 @@ export async function subscribe(
   envelope: Envelope,
 ): Promise<void> {
   const wanted = request.params.notifications
-  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) {
+  if (!isObject(wanted)) {
     const response = fault(
       request.id,
       INVALID_PARAMS,
@@ -38,7 +40,7 @@ export async function subscribe(
       headers,
     )
   }
-  const toolsListChanged = (wanted as { toolsListChanged?: unknown }).toolsListChanged === true
+  const toolsListChanged = wanted.toolsListChanged === true
   open(parts, call, request, toolsListChanged, {
     principal: exchange.principal!,
     tenant: exchange.tenant,
@@ -60,12 +62,10 @@ function open(
     stream,
     form: {
       notification: method =>
-        toolsListChanged
-          ? messageEvent(JSON.stringify({ jsonrpc: '2.0', method, params: { _meta } }))
-          : undefined,
+        toolsListChanged ? messageEvent(writeJson({ jsonrpc: '2.0', method, params: { _meta } })) : undefined,
       farewell: () =>
         messageEvent(
-          JSON.stringify({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
+          writeJson({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
         ),
     },
     nowMs: call.receivedAtMs,
@@ -77,8 +77,6 @@ function open(
   const honoured = toolsListChanged ? { toolsListChanged: true } : {}
   const params = { notifications: honoured, _meta }
   subscription.write(
-    messageEvent(
-      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params }),
-    ),
+    messageEvent(writeJson({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params })),
   )
 }

@@ -1,8 +1,10 @@
 /** JSON-RPC 2.0 messages: reads those of a POST body and writes responses. It dispatches nothing. */
 
+import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import type { CallEnvelope } from '../../kernel/envelope.ts'
 
-export type RequestId = string | number
+export type RequestId = string | number | ExactNumber
 
 export interface RpcRequest {
   readonly kind: 'request'
@@ -34,15 +36,19 @@ interface RpcInvalid {
 
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse | RpcInvalid
 
-function isId(value: unknown): value is RequestId {
-  return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
+export function isId(value: unknown): value is RequestId {
+  return typeof value === 'string' || typeof value === 'number' || value instanceof ExactNumber
+}
+
+/** An id as session stores keep and send it: equal for equal ids. */
+export function storedId(id: RequestId): string | number {
+  return id instanceof ExactNumber ? `number ${id.canonical}` : id
 }
 
 /** Sorts one element of a body into what it is (JSON-RPC 2.0 §4; MCP narrows ids to string or number, never null). */
 export function readMessage(value: unknown): RpcMessage {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return invalid(null, 'a message is a JSON object')
-  const { jsonrpc, id, method, params } = value as Record<string, unknown>
+  if (!isObject(value)) return invalid(null, 'a message is a JSON object')
+  const { jsonrpc, id, method, params } = value
   const usableId = isId(id) ? id : null
   if (jsonrpc !== '2.0') return invalid(usableId, 'jsonrpc must be "2.0"')
   if (method === undefined) {
@@ -50,16 +56,16 @@ export function readMessage(value: unknown): RpcMessage {
       return {
         kind: 'response',
         id: usableId,
-        ...('result' in value ? { result: value.result } : { error: (value as { error: unknown }).error }),
+        ...('result' in value ? { result: value.result } : { error: value.error }),
       }
     }
     return invalid(usableId, 'method is missing')
   }
   if (typeof method !== 'string' || method === '') return invalid(usableId, 'method must be a string')
-  if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
+  if (params !== undefined && !isObject(params)) {
     return invalid(usableId, 'params must be an object')
   }
-  const named = (params ?? {}) as { readonly [name: string]: unknown }
+  const named = params ?? {}
   if (id === undefined) return { kind: 'notification', method, params: named }
   if (usableId === null) return invalid(null, 'id must be a string or a number')
   return { kind: 'request', id: usableId, method, params: named }
@@ -76,7 +82,7 @@ function invalid(id: RequestId | null, reason: string): RpcInvalid {
 
 /** @param resultJson the result, serialized already */
 export function resultMessage(id: RequestId, resultJson: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`
+  return `{"jsonrpc":"2.0","id":${writeJson(id)},"result":${resultJson}}`
 }
 
 /** Legacy errors without a request id carry `id: null`. */
@@ -84,5 +90,5 @@ export function errorMessage(
   id: RequestId | null,
   error: { readonly code: number; readonly message: string; readonly data?: unknown },
 ): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error })
+  return writeJson({ jsonrpc: '2.0', id, error })
 }

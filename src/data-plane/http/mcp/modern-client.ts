@@ -1,4 +1,6 @@
 /** The client of a stateless request (MCP 2026-07-28, multi round-trip requests): the result carries questions, the repeated call their results. */
+import { withDoubles } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'
 import { verdictOn } from './elicitation-results.ts'
 import type { Carried, InquiryStates } from './inquiry-states.ts'
@@ -33,7 +35,7 @@ export class ModernClient implements ClientSide {
       return 'pending'
     }
     const given = this.#request.params.inputResponses
-    const responses = typeof given === 'object' && given !== null ? (given as ClientAnswers) : {}
+    const responses = isObject(given) ? (withDoubles(given) as ClientAnswers) : {}
     const answers: Record<string, unknown> = {}
     const open: Record<string, object> = {}
     for (const [name, question] of Object.entries(inquiry.questions)) {

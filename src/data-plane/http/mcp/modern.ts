@@ -1,7 +1,7 @@
 /** Reads and checks `_meta` and headers of stateless requests (MCP 2026-07-28). It runs nothing. */
 import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'
-import type { RpcMessage, RpcRequest } from './message.ts'
+import type { RequestId, RpcMessage, RpcRequest } from './message.ts'
 import { fault, type RpcReply } from './result.ts'
 import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion } from './versions.ts'
 
@@ -120,6 +120,6 @@ function decodeHeader(value: string): string | undefined {
   }
 }
 
-function mismatch(id: string | number, message: string): RpcReply {
+function mismatch(id: RequestId, message: string): RpcReply {
   return fault(id, HEADER_MISMATCH, message, undefined, 400)
 }

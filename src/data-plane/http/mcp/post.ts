@@ -5,6 +5,7 @@ import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
+import { PROCEED, refuseEarly } from '../early-refusal.ts'
 import { readJsonOrCall } from '../json-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
@@ -13,6 +14,7 @@ import { subscribe } from './listen.ts'
 import {
   callMessage,
   errorMessage,
+  type RequestId,
   type RpcMessage,
   type RpcNotification,
   type RpcRequest,
@@ -28,6 +30,9 @@ import { acceptsStream, badRequest, refuseMessage, replyNotFound, sessionIdOfQue
 import type { RpcReply } from './result.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
+/** Bodies of methods that need no token. */
+const MAX_PUBLIC_BYTES = 64 * 1024
+
 export class McpPost {
   readonly #parts: McpParts
   readonly #legacy: LegacyCalls
@@ -38,7 +43,15 @@ export class McpPost {
   }
 
   post(call: Call, snapshot: Snapshot): void {
+    const { gateway } = this.#parts
+    // `initialize` and `ping` need no token, and are short
+    const early =
+      call.request.contentLength > MAX_PUBLIC_BYTES
+        ? refuseEarly(gateway, call, snapshot, 'jsonrpc', refusal => refuseMessage(gateway, call, refusal))
+        : PROCEED
+    if (early === undefined) return
     readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
         return call.respond(body.row.status, errorMessage(null, { code, message: body.message }))
@@ -161,7 +174,7 @@ export class McpPost {
 }
 
 /** From 2026-07-28 on, an error without a usable id omits it. */
-function errorWithoutId(id: string | number | null, message: string): RpcReply {
+function errorWithoutId(id: RequestId | null, message: string): RpcReply {
   const error = { code: INVALID_REQUEST, message }
   return {
     status: 400,

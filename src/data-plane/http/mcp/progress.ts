@@ -1,4 +1,5 @@
 /** Progress of a call → `notifications/progress`, strictly increasing (every version, "Progress"). */
+import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
 import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'
 import { metaOf } from './modern.ts'
@@ -9,11 +10,15 @@ export function progressSink(
   send: ((json: string) => void) | undefined,
 ): OnProgress | undefined {
   const progressToken = metaOf(request)?.progressToken
-  if (send === undefined || (typeof progressToken !== 'string' && typeof progressToken !== 'number'))
-    return undefined
+  if (send === undefined) return undefined
+  const usable =
+    typeof progressToken === 'string' ||
+    typeof progressToken === 'number' ||
+    progressToken instanceof ExactNumber
+  if (!usable) return undefined
   return (progress, total, message) => {
     send(
-      JSON.stringify({
+      writeJson({
         jsonrpc: '2.0',
         method: 'notifications/progress',
         params: {

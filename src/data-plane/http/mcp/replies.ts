@@ -4,7 +4,7 @@ import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type GatewayParts } from '../gateway.ts'
 import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'
-import { errorMessage } from './message.ts'
+import { errorMessage, type RequestId } from './message.ts'
 
 export function acceptsStream(call: Call): boolean {
   return call.request.header('accept').includes('text/event-stream')
@@ -14,7 +14,7 @@ export function sessionIdOfQuery(query: string): string {
   return query === '' ? '' : (new URLSearchParams(query).get('sessionId') ?? '')
 }
 
-export function badRequest(call: Call, id: string | number | null, reason: string): void {
+export function badRequest(call: Call, id: RequestId | null, reason: string): void {
   call.respond(400, errorMessage(id, { code: INVALID_REQUEST, message: reason }))
 }
 

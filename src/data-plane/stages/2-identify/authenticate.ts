@@ -6,6 +6,7 @@ import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Credentials } from '../../pipeline/exchange-parts.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
@@ -32,28 +33,32 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
     return undefined
   }
 
+  const verify = verifyCredentials(tokens, apiKeys)
   return {
     id: 'authenticate',
     phase: 'identify',
     run(exchange) {
-      const { authorization, apiKey } = exchange.credentials
-      let verified: MaybePromise<Principal | Refusal>
-      if (authorization !== '') {
-        const token = bearerToken(authorization)
-        if (token === undefined) return refuse('token_malformed')
-        verified = tokens.verify(token, exchange.receivedAtMs)
-      } else if (apiKey !== '' && apiKeys !== undefined) {
-        verified = apiKeys.verify(apiKey, exchange.receivedAtMs)
-      } else if (
-        apiKey === '' &&
-        exchange.operation.action === 'proxy' &&
-        !exchange.operation.api.authRequired
-      ) {
-        verified = ANONYMOUS
-      } else {
-        return refuse(apiKey === '' ? 'token_missing' : 'api_key_invalid')
-      }
-      return andThen(verified, value => accept(exchange, value))
+      const { credentials, operation, receivedAtMs } = exchange
+      const { authorization, apiKey, verified } = credentials
+      if (verified !== undefined) return andThen(verified, value => accept(exchange, value))
+      const isPublic = operation.action === 'proxy' && !operation.api.authRequired
+      if (isPublic && authorization === '' && apiKey === '') return accept(exchange, ANONYMOUS)
+      return andThen(verify(credentials, receivedAtMs), value => accept(exchange, value))
     },
+  }
+}
+
+/** The check of a token or an API key; it has no caller without one. */
+export function verifyCredentials(
+  tokens: TokenVerifier,
+  apiKeys: ApiKeyVerifier | undefined,
+): (credentials: Credentials, nowMs: number) => MaybePromise<Principal | Refusal> {
+  return ({ authorization, apiKey }, nowMs) => {
+    if (authorization !== '') {
+      const token = bearerToken(authorization)
+      return token === undefined ? refuse('token_malformed') : tokens.verify(token, nowMs)
+    }
+    if (apiKey === '') return refuse('token_missing')
+    return apiKeys === undefined ? refuse('api_key_invalid') : apiKeys.verify(apiKey, nowMs)
   }
 }

@@ -22,7 +22,9 @@ export function requireSubscription(): Stage {
       }
       if (operation.action !== 'tools.call') return undefined
       if (snapshot.isSuspended(tenant)) return refuse('tenant_suspended')
-      const { apiId } = tool!.tool
+      // refused once it is counted
+      if (tool === undefined) return undefined
+      const { apiId } = tool.tool
       return ofApi(exchange, apiId, apiId !== undefined && snapshot.apiOf(apiId)?.authRequired === true)
     },
   }

@@ -1,4 +1,5 @@
 /** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question is sent is not its business. */
+import { writeJson } from '../../../model/exact-number.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -58,7 +59,7 @@ function question(
 ): Questions[string] {
   const { name } = tool!.tool
   const message = words === '' ? `Allow the call of ${name}?` : words
-  const shown = JSON.stringify(args).slice(0, SHOWN_CHARACTERS)
+  const shown = writeJson(args).slice(0, SHOWN_CHARACTERS)
   return {
     method: 'elicitation/create',
     params: { message: `${message}\n${name} ${shown}`, requestedSchema: SCHEMA },

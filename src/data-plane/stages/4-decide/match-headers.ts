@@ -1,5 +1,6 @@
 /** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
-
+import { canonicalText, decimalOf } from '../../../model/decimal.ts'
+import { ExactNumber } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { JsonSchema } from '../../../model/json-schema.ts'
 import { oncePer } from '../../../model/once-per.ts'
@@ -66,9 +67,14 @@ function compare(
     return inHeader === undefined ? undefined : `The header ${header} mirrors an argument that is not given.`
   // an empty header cannot be distinguished from a missing one
   if (inHeader === undefined) return value === '' ? undefined : `The header ${header} is missing.`
-  const same =
-    typeof value === 'number'
-      ? /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(inHeader) && Number(inHeader) === value
-      : inHeader === String(value)
+  const numeric = typeof value === 'number' || value instanceof ExactNumber
+  const same = numeric ? isSameNumber(inHeader, String(value)) : inHeader === String(value)
   return same ? undefined : `The header ${header} differs from the argument it mirrors.`
+}
+
+function isSameNumber(inHeader: string, text: string): boolean {
+  return (
+    /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(inHeader) &&
+    canonicalText(decimalOf(inHeader)) === canonicalText(decimalOf(text))
+  )
 }

@@ -64,7 +64,7 @@ function parseStep(line: string): { total?: number; message?: string } {
     return {}
   }
   return {
-    ...(typeof value.total === 'number' ? { total: value.total } : undefined),
+    ...(typeof value.total === 'number' && Number.isFinite(value.total) ? { total: value.total } : undefined),
     ...(typeof value.message === 'string' ? { message: value.message } : undefined),
   }
 }

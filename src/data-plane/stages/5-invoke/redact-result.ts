@@ -1,4 +1,5 @@
 /** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts it cannot parse. */
+import { readJson, writeJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -45,7 +46,7 @@ export async function redactResult(
   return {
     ...result,
     content,
-    structuredContent: redactValue(structuredClone(result.structuredContent), paths),
+    structuredContent: redactValue(readJson(writeJson(result.structuredContent)), paths),
   }
 }
 
@@ -64,11 +65,11 @@ async function redactContent(part: Content, redact: RedactElsewhere): Promise<Co
 export function redactText(text: string, paths: RedactedPaths): string | undefined {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch {
     return undefined
   }
-  return JSON.stringify(redactValue(value, paths))
+  return writeJson(redactValue(value, paths))
 }
 
 function redactValue(value: unknown, paths: RedactedPaths): unknown {

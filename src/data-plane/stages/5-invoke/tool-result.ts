@@ -1,5 +1,6 @@
 /** Turns a backend response into a tool result. It sees neither request nor caller. */
 
+import { EXACT_COST_FACTOR, mayHoldExact, readJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { parseCost } from '../../../shared/call/parse-cost.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
@@ -7,7 +8,26 @@ import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
-const decoder = new TextDecoder('utf-8')
+type Decoder = InstanceType<typeof TextDecoder>
+
+const UTF8 = new TextDecoder('utf-8')
+/** By what `charset` says (RFC 9110 §8.3.2); at most the labels of the Encoding standard. */
+const decoders = new Map<string, Decoder>()
+
+/** UTF-8 without a charset, and for an unknown one. */
+function decoderOf(contentType: string): Decoder {
+  const label = /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(contentType)?.[1]?.toLowerCase()
+  if (label === undefined) return UTF8
+  const known = decoders.get(label)
+  if (known !== undefined) return known
+  try {
+    const decoder = new TextDecoder(label)
+    decoders.set(label, decoder)
+    return decoder
+  } catch {
+    return UTF8
+  }
+}
 
 /**
  * 2xx becomes content; any other status a result with `isError` that holds status and body.
@@ -18,6 +38,7 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
   const contentType = response.headers.get('content-type')
   const type =
     contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
+  const decoder = type === contentType ? UTF8 : decoderOf(contentType)
   if (!ok) {
     const body = isText(type)
       ? decoder.decode(response.body)
@@ -34,10 +55,10 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
       isError: false,
     }
   const content = partsOf(type, contentType, response.body)?.map(contentOfPart) ?? [
-    contentOf(type, response.body),
+    contentOf(type, response.body, decoder),
   ]
   if (!structured) return { content, isError: false }
-  const value = jsonOf(type, response.body)
+  const value = jsonOf(type, response.body, decoder)
   return value === undefined
     ? { content, isError: false }
     : { content, isError: false, structuredContent: value }
@@ -68,7 +89,7 @@ const TEXT_APPLICATIONS = new Set([
   'application/graphql',
 ])
 
-function contentOf(type: string, body: Uint8Array): Content {
+function contentOf(type: string, body: Uint8Array, decoder: Decoder): Content {
   if (isText(type)) return { type: 'text', text: decoder.decode(body) }
   if (type.startsWith('image/')) return { type: 'image', data: base64(body), mimeType: type }
   if (type.startsWith('audio/')) return { type: 'audio', data: base64(body), mimeType: type }
@@ -84,10 +105,10 @@ function partsOf(type: string, contentType: string, body: Uint8Array): readonly 
 
 /** A part that says which URI it is a copy of is a resource; it may be a text one. */
 function contentOfPart({ type, location, body }: ResponsePart): Content {
-  if (location === '') return contentOf(type, body)
+  if (location === '') return contentOf(type, body, UTF8)
   const resource = { uri: location, mimeType: type }
   return isText(type)
-    ? { type: 'resource', resource: { ...resource, text: decoder.decode(body) } }
+    ? { type: 'resource', resource: { ...resource, text: UTF8.decode(body) } }
     : { type: 'resource', resource: { ...resource, blob: base64(body) } }
 }
 
@@ -95,10 +116,14 @@ function base64(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64')
 }
 
-function jsonOf(type: string, body: Uint8Array): unknown {
-  if (!isJson(type) || parseCost(body, MAX_PARSE_NS) > MAX_PARSE_NS) return undefined
+function jsonOf(type: string, body: Uint8Array, decoder: Decoder): unknown {
+  if (!isJson(type)) return undefined
+  const costNs = parseCost(body, MAX_PARSE_NS)
+  if (costNs > MAX_PARSE_NS) return undefined
   try {
-    return JSON.parse(decoder.decode(body))
+    const text = decoder.decode(body)
+    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return undefined
+    return readJson(text)
   } catch {
     return undefined
   }

@@ -122,7 +122,7 @@ function originOf(exchange: Exchange, principal: Principal): CallOrigin {
   const api = operation.action === 'proxy' ? operation.api : undefined
   const tenantName = api?.tenant ?? tenant
   return {
-    tenantId: tenantName === undefined ? '' : (snapshot.tenantIdOf(tenantName) ?? ''),
+    tenantId: tenantName === undefined ? '' : (snapshot.tenantIdOf(tenantName) ?? tenantName),
     consumerId: principal.consumer,
     subscriptionId: entitlementOf(exchange, principal).subscriptionId ?? '',
     apiId: api?.id ?? tool?.tool.apiId ?? '',

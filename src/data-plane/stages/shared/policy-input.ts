@@ -52,7 +52,10 @@ const toolResource = oncePer(({ tool }: CompiledTool) =>
       tenant: tool.tenant,
       toolSet: tool.toolSet,
       tags: tool.tags,
-      annotations: Object.freeze({ ...tool.annotations }),
+      annotations: Object.freeze({
+        ...tool.annotations,
+        destructiveHint: tool.destructive ?? tool.annotations.destructiveHint ?? true,
+      }),
     }),
   }),
 )

@@ -1,4 +1,5 @@
 /** Shortens tool results for language models. A marker replaces what `aggressive` leaves out; `moderate` drops only empty values. */
+import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
@@ -79,13 +80,13 @@ export function optimizeText(text: string, level: ActiveLevel): string {
   if (first !== '{' && first !== '[') return level === 'aggressive' ? shortenText(text) : text
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch {
     return level === 'aggressive' ? shortenText(text) : text
   }
   const slim = dropEmpty(value, 0) ?? (Array.isArray(value) ? [] : {})
   const shaped = foldDuplicates(slim)
-  const shorter = JSON.stringify(level === 'aggressive' ? shorten(shaped, 0) : shaped)
+  const shorter = writeJson(level === 'aggressive' ? shorten(shaped, 0) : shaped)
   return shorter.length < text.length ? shorter : text
 }
 
@@ -110,8 +111,8 @@ function foldDuplicates(value: unknown): unknown {
   const seen = new Map<string, string>()
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => {
-      if (typeof entry !== 'object' || entry === null) return [key, entry]
-      const form = JSON.stringify(entry)
+      if (!isObject(entry) && !Array.isArray(entry)) return [key, entry]
+      const form = writeJson(entry)
       const other = seen.get(form)
       if (other !== undefined) return [key, `(same as ${other})`]
       seen.set(form, key)

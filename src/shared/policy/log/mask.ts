@@ -1,4 +1,5 @@
 /** Masks arguments for the decision log: by name, by schema and by value. It writes nothing and changes no argument. */
+import { ExactNumber } from '../../../model/exact-number.ts'
 import { oncePer } from '../../../model/once-per.ts'
 
 /** `allowed`: only arguments with a listed name are kept, and these are masked by value and schema, too. */
@@ -47,7 +48,8 @@ interface State extends Masking {
 /** Bounded in depth and number, because arguments are the caller's. */
 function mask(value: unknown, state: State, depth: number): unknown {
   if (typeof value === 'string') return isSecret(value) ? hide(state) : value
-  if (typeof value === 'number') return isCard(String(value)) ? hide(state) : value
+  if (typeof value === 'number' || value instanceof ExactNumber)
+    return isCard(String(value)) ? hide(state) : value
   if (typeof value !== 'object' || value === null) return value
   if (depth >= MAX_DEPTH) return hide(state)
   if (Array.isArray(value)) {

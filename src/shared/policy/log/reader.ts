@@ -2,6 +2,7 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { readJson } from '../../../model/exact-number.ts'
 import type { DecisionEntry } from './entry.ts'
 
 /**
@@ -44,7 +45,7 @@ export function filesOf(path: string): string[] {
 /** undefined when the line is not a complete entry. */
 export function parsed(line: string): DecisionEntry | undefined {
   try {
-    const entry = JSON.parse(line) as Partial<DecisionEntry> | null
+    const entry = readJson(line) as Partial<DecisionEntry> | null
     const whole =
       typeof entry?.id === 'string' &&
       typeof entry.allow === 'boolean' &&

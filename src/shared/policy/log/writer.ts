@@ -1,7 +1,9 @@
 /** Writes the decision log: NDJSON in one folder, rotated by size, in the background. It drops lines rather than grow, and says how many. */
+
 import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeJson } from '../../../model/exact-number.ts'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 
@@ -77,7 +79,7 @@ class FileDecisionLog implements DecisionLog {
   append(entry: DecisionEntry): void {
     if (this.#closed) return
     const { maxPendingBytes = 16 * 1024 * 1024 } = this.#options
-    const line = `${JSON.stringify(entry)}\n`
+    const line = `${writeJson(entry)}\n`
     // one UTF-16 unit takes at most three bytes; an estimate is enough for a bound
     if (this.#pendingBytes + line.length > maxPendingBytes) {
       this.#drop(1, 'the disk does not keep up')

@@ -1,4 +1,5 @@
 /** The request and response formats of a policy server: OPA's data API and AuthZEN's evaluation. It sends nothing. */
+import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { PolicyInput } from '../engine.ts'
 
@@ -20,7 +21,7 @@ export function formOf(url: URL, form: PolicyServerForm | undefined): Form {
 }
 
 const OPA: Form = {
-  request: input => JSON.stringify({ input }),
+  request: input => writeJson({ input }),
   document: response => (isObject(response) ? response.result : undefined),
   revision(response) {
     // ?provenance=true: one entry per bundle the server runs
@@ -37,7 +38,7 @@ const OPA: Form = {
 }
 
 const AUTHZEN: Form = {
-  request: input => JSON.stringify(input),
+  request: input => writeJson(input),
   document(response) {
     if (!isObject(response) || response.decision === undefined) return undefined
     const context = isObject(response.context) ? response.context : {}

@@ -1,4 +1,5 @@
 /** A bundle made ready to decide: memory of decisions first, the WebAssembly instance after it. It reads no files. */
+import { writeJson } from '../../../model/exact-number.ts'
 import type { Bundle } from '../bundle.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
 import { DecisionCache } from '../decision-cache.ts'
@@ -54,7 +55,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     this.#limits = limits
     this.#cache = new DecisionCache(bundle.reads, limits.maxCached)
     this.#cacheable = bundle.reads.cacheable
-    this.#encode = bundle.readsFound === undefined ? JSON.stringify : inputEncoder(bundle.readsFound)
+    this.#encode = bundle.readsFound === undefined ? writeJson : inputEncoder(bundle.readsFound)
     this.#unavailable = policyUnavailable(bundle.revision)
     const looking = bundle.rules.filter(rule => rule.readsArguments === true).map(rule => rule.code)
     this.#argumentCodes = new Set(looking)

@@ -54,6 +54,11 @@ describe('the meter stage', () => {
     expect(eventOf(Object.assign(exchange(), { principal: aPrincipal() }))).toBeUndefined()
   })
 
+  it('records the tenant of the token where the control plane does not know it', () => {
+    expect(eventOf(ended(reply))!.origin.tenantId).toBe('acme')
+    expect(eventOf(ended(reply, { tenant: undefined }))!.origin.tenantId).toBe('')
+  })
+
   it('gives every way to end one of the documented outcomes', () => {
     const outcomes: Partial<Record<RefusalReason, string>> = {}
     for (const reason of Object.keys(REFUSALS) as RefusalReason[])

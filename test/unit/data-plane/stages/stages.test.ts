@@ -6,6 +6,7 @@ import type { Quota, QuotaRefusal, QuotaRequest } from '../../../../src/data-pla
 import { admitWithinBounds } from '../../../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
 import { authenticate } from '../../../../src/data-plane/stages/2-identify/authenticate.ts'
 import { resolveTool } from '../../../../src/data-plane/stages/2-identify/resolve-tool.ts'
+import { refuseUnknownTool } from '../../../../src/data-plane/stages/3-limit/refuse-unknown-tool.ts'
 import { takeQuota } from '../../../../src/data-plane/stages/3-limit/take-quota.ts'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { validateArguments } from '../../../../src/data-plane/stages/4-decide/validate-arguments.ts'
@@ -84,7 +85,7 @@ describe('authenticate', () => {
   })
 })
 
-describe('resolve-tool', () => {
+describe('resolve-tool and refuse-unknown-tool', () => {
   const snapshot = aSnapshot({
     tools: [aTool(), aTool({ name: 'shared', tenant: null, namespace: 'platform' })],
   })
@@ -100,7 +101,8 @@ describe('resolve-tool', () => {
     ] as const) {
       const x = exchange({ snapshot, operation: { ...CALL, tool } })
       x.tenant = tenant
-      const outcome = resolveTool().run(x)
+      expect(resolveTool().run(x)).toBeUndefined()
+      const outcome = refuseUnknownTool().run(x)
       expect([tenant, tool, outcome === undefined]).toEqual([tenant, tool, found])
       if (!found)
         expect(outcome).toMatchObject({ reason: 'tool_not_found', message: `Tool not found: ${tool}` })

@@ -20,6 +20,17 @@ function mixed(...parts: string[]): string {
 }
 
 describe('a response of one part', () => {
+  it.each([
+    ['text/plain; charset=iso-8859-1', [0x4b, 0xf6, 0x6c, 0x6e], 'Köln'],
+    ['text/csv;header=present;Charset="Windows-1252"', [0xe9], 'é'],
+    ['text/html; charset=Shift_JIS', [0x93, 0xfa, 0x96, 0x7b], '日本'],
+    ['text/plain; charset=utf-16le', [0x41, 0x00], 'A'],
+    ['text/plain; charset=no-such', [0xc3, 0xa9], 'é'],
+    ['text/plain', [0xc3, 0xa9], 'é'],
+  ])('%s is decoded by its charset', (type, bytes, text) => {
+    expect(contentOf(type, Uint8Array.from(bytes))).toEqual([{ type: 'text', text }])
+  })
+
   it('is text, image, audio or a resource by its type', () => {
     expect(contentOf('text/plain; charset=utf-8', 'a')).toEqual([{ type: 'text', text: 'a' }])
     expect(contentOf('image/png', 'a')).toEqual([{ type: 'image', data: 'YQ==', mimeType: 'image/png' }])

@@ -1,0 +1,65 @@
+/** Refuses a caller without valid credentials while its body is still arriving. It reads no body and grants nothing. */
+import { andThen } from '../../shared/call/and-then.ts'
+import { Cancellation } from '../../shared/call/cancellation.ts'
+import type { Refusal } from '../../shared/call/refusal.ts'
+import type { ExchangeInit } from '../pipeline/exchange.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { Call } from './call.ts'
+import { type GatewayParts, runCall } from './gateway.ts'
+
+/** Of one request that has not been refused yet. */
+export interface EarlyRefusal {
+  /** To be called when the body has arrived; false when the caller has been refused in the meantime. */
+  proceed(): boolean
+}
+
+/** Of a request whose credentials are verified after its body. */
+export const PROCEED: EarlyRefusal = { proceed: () => true }
+
+/**
+ * Verifies the credentials, once for the whole call: the pipeline takes up the result.
+ * @param refuse sends the refusal; called at most once
+ * @returns undefined when the caller has been refused: the body need not be read
+ */
+export function refuseEarly(
+  parts: GatewayParts,
+  call: Call,
+  snapshot: Snapshot,
+  access: ExchangeInit['access'],
+  refuse: (refusal: Refusal) => void,
+): EarlyRefusal | undefined {
+  const verified = parts.verifyCredentials(call.credentials, call.receivedAtMs)
+  call.verified = verified
+  if (!(verified instanceof Promise)) {
+    if (verified.kind !== 'refusal') return PROCEED
+    settle(parts, call, snapshot, access, refuse)
+    return undefined
+  }
+  let state: 'waiting' | 'arrived' | 'refused' = 'waiting'
+  void verified.then(value => {
+    if (value.kind !== 'refusal' || state !== 'waiting') return
+    state = 'refused'
+    settle(parts, call, snapshot, access, refuse)
+  })
+  return {
+    proceed() {
+      if (state === 'refused') return false
+      state = 'arrived'
+      return true
+    },
+  }
+}
+
+/** Through the pipeline, so that the attempt is counted and logged as that of any other call. */
+function settle(
+  parts: GatewayParts,
+  call: Call,
+  snapshot: Snapshot,
+  access: ExchangeInit['access'],
+  refuse: (refusal: Refusal) => void,
+): void {
+  const operation = { action: 'tools.list' } as const
+  void andThen(runCall(parts, snapshot, call, access, operation, new Cancellation()), ({ final }) => {
+    if (final?.kind === 'refusal') refuse(final)
+  })
+}
