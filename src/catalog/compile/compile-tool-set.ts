@@ -23,11 +23,23 @@ interface Notice {
   readonly message: string
 }
 
+/** A reference that leads to nothing usable. */
+export interface UnresolvedReference {
+  /** Where the reference is: `{file}#{JSON Pointer}`; the file of the document itself is ''. */
+  readonly pointer: string
+  readonly reference: string
+  readonly reason: string
+  readonly fix: string
+}
+
 export interface CompileResult {
   readonly tools: readonly Tool[]
   /** Selected operations that could not become tools. */
   readonly skipped: readonly SkippedReport[]
   readonly notices: readonly Notice[]
+  /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
+  readonly unresolved: readonly UnresolvedReference[]
+  readonly moreUnresolved: number
   /** Number of operations that the selector matches. */
   readonly selected: number
 }
@@ -37,6 +49,9 @@ interface CompileOptions {
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */
   readonly credential?: string
+  /** Found when the files of the document were joined. */
+  readonly unresolved?: readonly UnresolvedReference[]
+  readonly moreUnresolved?: number
 }
 
 /** Further notices are only counted. */
@@ -66,7 +81,11 @@ export function compileToolSet(
       skipped.push({ operation: entry.label, reason: reasonOf(error) })
     }
   })
-  return { tools, skipped, notices: notices.all(), selected: chosen.length + countBroken(skipped, chosen) }
+  return {
+    ...{ tools, skipped, notices: notices.all() },
+    ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
+    selected: chosen.length + countBroken(skipped, chosen),
+  }
 }
 
 interface Chosen {

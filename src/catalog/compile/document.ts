@@ -1,6 +1,7 @@
 /** Read access to an OpenAPI document: dialect, references, operations. It changes no document and fetches none. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
+import { unescapeToken } from './json-pointer.ts'
 
 export type Dialect = '2.0' | '3.0' | '3.1'
 
@@ -145,18 +146,6 @@ function dialectOf(root: Dict): Dialect {
 /** YAML reads `3.0` without quotes as a number. */
 function versionText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
-}
-
-function unescapeToken(token: string): string {
-  let key = token
-  if (key.includes('%')) {
-    try {
-      key = decodeURIComponent(key)
-    } catch {
-      // Not percent-encoded: the key is literal.
-    }
-  }
-  return key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key
 }
 
 function kindOf(value: unknown): string {
