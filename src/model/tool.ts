@@ -19,7 +19,10 @@ export interface ParameterBinding {
   /** Name on the wire. */
   readonly name: string
   readonly in: ParameterLocation
-  readonly style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+  /** `tabDelimited`: `collectionFormat: tsv` of Swagger 2.0. */
+  readonly style:
+    | ('simple' | 'label' | 'matrix' | 'form' | 'deepObject')
+    | ('spaceDelimited' | 'pipeDelimited' | 'tabDelimited')
   readonly explode: boolean
   readonly allowReserved?: boolean
   /** Set when the parameter is described by `content`: the value is serialized in this media type. */

@@ -2,7 +2,7 @@
 import type { ToolAnnotations } from '../../model/tool.ts'
 
 export function annotationsOf(method: string, title: string): ToolAnnotations {
-  const reads = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  const reads = ['GET', 'HEAD', 'OPTIONS', 'QUERY'].includes(method)
   return {
     ...(title === '' ? {} : { title }),
     readOnlyHint: reads,

@@ -7,7 +7,8 @@ import { own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
-import { isSelected } from './select.ts'
+import { credentialPlaces, requiredSchemes } from './security.ts'
+import { isSelected, type Selectable, unmatchedEntries } from './select.ts'
 import { SkippedOperation } from './skipped.ts'
 
 interface SkippedReport {
@@ -40,6 +41,10 @@ export interface CompileResult {
   /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
   readonly unresolved: readonly UnresolvedReference[]
   readonly moreUnresolved: number
+  /** Entries of the selector that match no operation, as `tags: admin`. */
+  readonly unmatched: readonly string[]
+  /** Operations that need a credential although the tool-set has none, with the names of the security schemes. */
+  readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
   /** Number of operations that the selector matches. */
   readonly selected: number
 }
@@ -84,6 +89,8 @@ export function compileToolSet(
   return {
     ...{ tools, skipped, notices: notices.all() },
     ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
+    unmatched: unmatchedEntries(operationsOf(open), toolSet.selector),
+    withoutCredential: toolSet.toolDefaults.authentication.type === 'none' ? needy(open, chosen) : [],
     selected: chosen.length + countBroken(skipped, chosen),
   }
 }
@@ -99,6 +106,11 @@ interface Chosen {
 function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: SkippedReport[]): Chosen[] {
   const chosen: Chosen[] = []
   for (const raw of open.operations()) {
+    if ('reason' in raw) {
+      const { pathPrefix = '' } = toolSet.selector
+      if (raw.path.startsWith(pathPrefix)) skipped.push({ operation: raw.path, reason: raw.reason })
+      continue
+    }
     const { method, path } = raw
     if (!isObject(raw.operation)) {
       skipped.push({ operation: `${method} ${path}`, reason: 'the operation is not an object' })
@@ -111,6 +123,23 @@ function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: Skipped
     chosen.push({ raw, label: operationId ?? `${method} ${path}`, name, method, path })
   }
   return chosen
+}
+
+/** What a selector may match. */
+function* operationsOf(open: OpenDocument): Generator<Selectable> {
+  for (const raw of open.operations()) {
+    if ('reason' in raw || !isObject(raw.operation)) continue
+    const operationId = text(own(raw.operation, 'operationId'))
+    yield {
+      ...{ method: raw.method, path: raw.path, operationId },
+      tags: strings(own(raw.operation, 'tags')),
+    }
+  }
+}
+
+function needy(open: OpenDocument, chosen: readonly Chosen[]): CompileResult['withoutCredential'] {
+  const all = chosen.map(({ raw, label }) => ({ operation: label, schemes: requiredSchemes(open, raw) }))
+  return all.filter(({ schemes }) => schemes.length > 0)
 }
 
 function operationParts(
@@ -129,6 +158,7 @@ function operationParts(
     documentUrl: options.documentUrl,
     credential: options.credential,
     notice,
+    credentialPlaces: credentialPlaces(open),
     request: schemas(open, 'request', notice),
     response: schemas(open, 'response', notice),
   }

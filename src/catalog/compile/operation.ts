@@ -26,6 +26,8 @@ export interface OperationParts {
   readonly documentUrl: string | undefined
   readonly credential: string | undefined
   readonly notice: (message: string) => void
+  /** Places of the document's credentials. */
+  readonly credentialPlaces: ReadonlySet<string>
   readonly request: Schemas
   readonly response: Schemas
 }
@@ -56,10 +58,10 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   const authentication = authenticationOf(document, raw, defaults.authentication.type, parts.credential)
   const { merged, broken } = document.parametersOf(raw)
   if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
-  const read = readParameters(document, raw, merged, authentication, parts.notice)
+  const read = readParameters(document, raw, merged, authentication, parts.credentialPlaces, parts.notice)
   const body = compileBody(document, raw, merged)
   if (typeof body === 'string') throw new SkippedOperation(body)
-  const args = assembleArguments(raw.method, read, body, parts.request.converter)
+  const args = assembleArguments(read, body, parts.request.converter)
   const responses = readResponses(document, raw)
   const output = defaults.outputSchema ? outputSchema(responses.node, parts.response) : undefined
   const title = cleanText(own(operation, 'summary'), MAX_TITLE)

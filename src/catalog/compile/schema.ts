@@ -4,6 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
+import { Families } from './families.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
 
 /** `request` omits readOnly properties, `response` writeOnly ones (OpenAPI 3.1 §4.8.24). */
@@ -26,12 +27,17 @@ export class SchemaConverter {
   /** Pointer in the document → name under `$defs`. */
   readonly #names = new Map<string, string>()
   readonly #targets = new Map<string, unknown>()
+  readonly #byTarget = new Map<unknown, string>()
   readonly #definitions = new Map<string, Converted>()
+  readonly #families: Families
+  /** Choices of `Families`: their members are not choices again. */
+  readonly #choices = new WeakSet<object>()
 
   constructor(document: OpenDocument, direction: SchemaDirection, notice: (message: string) => void) {
     this.#document = document
     this.#direction = direction
     this.#notice = notice
+    this.#families = new Families(document)
   }
 
   convert(node: unknown): Converted {
@@ -49,7 +55,8 @@ export class SchemaConverter {
     return converted
   }
 
-  #convert(node: unknown, references: Map<string, number>, depth: number): Draft {
+  /** @param alone a reference to a schema with a discriminator means that schema, not those that inherit from it */
+  #convert(node: unknown, references: Map<string, number>, depth: number, alone = false): Draft {
     if (node === false) return { not: {} }
     if (!isObject(node)) return {}
     if (depth > MAX_DEPTH) {
@@ -57,12 +64,20 @@ export class SchemaConverter {
       return {}
     }
     const reference = own(node, '$ref') ?? own(node, '$dynamicRef')
-    if (typeof reference === 'string') return this.#reference(node, reference, references, depth)
+    if (typeof reference === 'string') return this.#reference(node, reference, references, depth, alone)
     return this.#plain(node, references, depth)
   }
 
-  #reference(node: Dict, reference: string, references: Map<string, number>, depth: number): Draft {
-    const name = this.#nameOf(reference)
+  #reference(
+    node: Dict,
+    reference: string,
+    references: Map<string, number>,
+    depth: number,
+    alone: boolean,
+  ): Draft {
+    const choice = alone || this.#direction === 'response' ? undefined : this.#families.choiceOf(reference)
+    if (choice !== undefined) this.#choices.add(choice)
+    const name = choice === undefined ? this.#nameOf(reference) : this.#nameFor(choice, reference, 'Any')
     if (name === undefined) {
       this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: the schema allows anything`)
       return {}
@@ -90,16 +105,25 @@ export class SchemaConverter {
     if (!isObject(target) && typeof target !== 'boolean') return undefined
     // A loop of references has no target.
     if (this.#document.follow(target) === undefined) return undefined
+    return this.#nameFor(target, reference, '')
+  }
+
+  /** The name of a target in `$defs`: one name for all references to it. */
+  #nameFor(target: unknown, reference: string, prefix: string): string {
+    const key = `${prefix}${reference}`
+    const known = this.#names.get(key) ?? this.#byTarget.get(target)
+    if (known !== undefined) return known
     const last = reference.slice(reference.lastIndexOf('/') + 1)
     const base =
-      last
+      `${prefix}${last}`
         .replace(/%[0-9a-f]{2}/gi, '_')
         .replace(/[^\w.-]+/g, '_')
         .slice(0, 60) || 'Schema'
     let name = base
     for (let n = 2; this.#targets.has(name) || name === '__proto__'; n++) name = `${base}_${n}`
-    this.#names.set(reference, name)
+    this.#names.set(key, name)
     this.#targets.set(name, target)
+    if (isObject(target)) this.#byTarget.set(target, name)
     return name
   }
 
@@ -120,7 +144,8 @@ export class SchemaConverter {
     const below = (child: unknown): Draft => this.#convert(child, references, depth + 1)
     if (allows(types, 'object')) this.#object(node, out, below)
     if (allows(types, 'array')) arrayKeywords(node, out, types, below)
-    this.#composition(node, out, below)
+    const alone = (child: unknown): Draft => this.#convert(child, references, depth + 1, true)
+    this.#composition(node, out, below, alone)
     if (types === undefined && isNullable(node, dialect) && isComposed(node)) return nullable(out)
     return out
   }
@@ -167,13 +192,20 @@ export class SchemaConverter {
     return isObject(target) && own(target, keyword) === true
   }
 
-  #composition(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
+  #composition(
+    node: Dict,
+    out: Draft,
+    below: (child: unknown) => Draft,
+    alone: (child: unknown) => Draft,
+  ): void {
+    const isChoice = this.#choices.has(node)
     for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
       const members = list(own(node, keyword)).filter(
         member => isObject(member) || typeof member === 'boolean',
       )
       if (members.length === 0) continue
-      out[keyword] = members.map(below)
+      const isAlone = isChoice || (keyword === 'allOf' && this.#families.isHeir(node))
+      out[keyword] = members.map(isAlone ? alone : below)
       if (keyword === 'oneOf') this.#discriminate(node, members, out)
     }
     for (const keyword of ['not', 'if', 'then', 'else'] as const) {

@@ -39,7 +39,9 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
     const value = parseDocumentText(await readText(path))
     if (isOpenApi(value)) {
       const toolSet = toolSetOf(basename(path, extname(path)))
-      return { toolSet, result: await compile(value, toolSet, filesBeside(path), PLACEHOLDER_SERVER) }
+      const result = await compile(value, toolSet, filesBeside(path), PLACEHOLDER_SERVER)
+      // A ToolSet would name the credential.
+      return { toolSet, result: { ...result, withoutCredential: [] } }
     }
     const toolSet = toolSetFrom(value, options)
     const document = parseDocumentText(await documentText(toolSet, dirname(path)))

@@ -14,7 +14,7 @@ import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 
-const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE']
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
 const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/
 const NAME_PART = {
   max: 40,

@@ -34,6 +34,8 @@ const CONCURRENT_READS = 8
 
 export class FileLoader {
   readonly files: { [uri: string]: GivenFile } = {}
+  /** Addresses that were requested from the reader, in this order. */
+  readonly requested: string[] = []
   /** A file could not be read, which may change. */
   failed = false
   readonly #reader: FileReader
@@ -81,14 +83,14 @@ export class FileLoader {
     const { maxFiles, maxBytes, maxDepth, timeoutMs } = this.#limits
     const refusal = this.#reader.refusal(uri)
     if (refusal !== undefined) return refusal
-    if (Object.keys(this.files).length >= maxFiles)
-      return beyond(`the document refers to more than ${maxFiles} files`)
+    if (this.requested.length >= maxFiles) return beyond(`the document refers to more than ${maxFiles} files`)
     if (this.#depth > maxDepth) return beyond(`the file is more than ${maxDepth} references away`)
     if (this.#bytes > maxBytes) return beyond(`the files are larger than ${maxBytes / 1e6} MB together`)
     if (performance.now() > this.#endsAt!) {
       this.failed = true
       return beyond(`the files take longer than ${timeoutMs / 1000} s to read`)
     }
+    this.requested.push(uri)
     try {
       const file = await this.#reader.read(uri)
       this.#bytes += file.length

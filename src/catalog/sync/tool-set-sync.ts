@@ -148,7 +148,7 @@ export class ToolSetSync {
         return await this.#fromUrl(toolSet, toolSet.source.url, local.credential)
       const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
       const outcome = await this.#compile(document, loader, local.credential)
-      this.#localFiles = Object.keys(loader.files)
+      this.#localFiles = loader.requested
       this.#lastLocal = localFingerprint(local, loader)
       return outcome
     } catch (error) {
@@ -170,7 +170,7 @@ export class ToolSetSync {
     const { source, namespace } = this.toolSet
     if (source?.kind === 'configMap') {
       const { ref } = source
-      const uri = `configmap://${encodeURIComponent(ref.name)}/${encodeURIComponent(ref.key)}`
+      const uri = `configmap:///_/${encodeURIComponent(ref.name)}/${encodeURIComponent(ref.key)}`
       return folderFiles(uri, path => this.#parts.references.readFile(namespace, ref, path))
     }
     return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
@@ -264,11 +264,11 @@ function fingerprint(
     .digest('hex')
 }
 
-function localFingerprint({ document, credential }: Local, { files }: FileLoader): string {
+function localFingerprint({ document, credential }: Local, { files, requested }: FileLoader): string {
   const hash = createHash('sha256')
     .update(document ?? '')
     .update(JSON.stringify([document === undefined, credential ?? null]))
-  for (const uri of Object.keys(files).sort()) {
+  for (const uri of [...requested].sort()) {
     const file = files[uri]!
     const isContent = typeof file === 'string' || file instanceof Uint8Array
     hash.update(JSON.stringify(uri)).update(isContent ? file : JSON.stringify(file))
