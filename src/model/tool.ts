@@ -69,6 +69,8 @@ export interface RequestTemplate {
   readonly query?: string
   readonly parameters: readonly ParameterBinding[]
   readonly body?: BodyBinding
+  /** Arguments that are sent with every call and that no caller sets. */
+  readonly fixed?: { readonly [argument: string]: unknown }
   /** Value of the `Accept` header. */
   readonly accept: string
 }

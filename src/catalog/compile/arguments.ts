@@ -7,7 +7,7 @@ import { argumentName } from './names.ts'
 import type { ReadParameter } from './parameters.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
-import { cleanText, MAX_FIELD_DESCRIPTION } from './words.ts'
+import { MAX_FIELD_DESCRIPTION, plainText, repeats } from './words.ts'
 
 export interface Arguments {
   /** The root schema, references not yet bundled. */
@@ -35,7 +35,7 @@ class Builder {
     for (const [reference, times] of converted.references) {
       this.references.set(reference, (this.references.get(reference) ?? 0) + times)
     }
-    put(this.properties, name, described(converted.schema, description))
+    put(this.properties, name, withoutRepeats(described(converted.schema, description), name))
     if (required) this.required.push(name)
   }
 }
@@ -188,9 +188,15 @@ function markBinary(schema: Draft): void {
   target.contentEncoding = 'base64'
 }
 
+function withoutRepeats(schema: Draft, name: string): Draft {
+  if (!repeats(schema.title, name)) return schema
+  const { title: _, ...rest } = schema
+  return rest
+}
+
 /** The description of the parameter takes precedence over that of its schema. */
 function described(schema: Draft, description: unknown): Draft {
-  const clean = cleanText(description, MAX_FIELD_DESCRIPTION)
+  const clean = plainText(description, MAX_FIELD_DESCRIPTION)
   if (clean === '') return schema
   const example = /(?:^|\n)Example: [\s\S]*$/.exec(String(schema.description ?? ''))?.[0]?.trim()
   const whole = example === undefined || clean.includes(example) ? clean : `${clean}\n${example}`

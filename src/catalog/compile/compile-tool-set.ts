@@ -2,11 +2,12 @@
 
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
-import { type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
+import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
+import { applyOverride, overrideOf } from './overrides.ts'
 import { credentialPlaces, requiredSchemes } from './security.ts'
 import { isSelected, type Selectable, unmatchedEntries } from './select.ts'
 import { SkippedOperation } from './skipped.ts'
@@ -41,7 +42,7 @@ export interface CompileResult {
   /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
   readonly unresolved: readonly UnresolvedReference[]
   readonly moreUnresolved: number
-  /** Entries of the selector that match no operation, as `tags: admin`. */
+  /** Entries of `spec` that match no operation, as `selector.tags: admin`. */
   readonly unmatched: readonly string[]
   /** Operations that need a credential although the tool-set has none, with the names of the security schemes. */
   readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
@@ -81,7 +82,8 @@ export function compileToolSet(
   chosen.forEach((entry, i) => {
     notices.operation = entry.label
     try {
-      tools.push(compileOperation(entry.raw, names[i]!, parts))
+      const tool = compileOperation(entry.raw, names[i]!, parts)
+      tools.push(entry.override === undefined ? tool : applyOverride(tool, entry.override))
     } catch (error) {
       skipped.push({ operation: entry.label, reason: reasonOf(error) })
     }
@@ -89,7 +91,10 @@ export function compileToolSet(
   return {
     ...{ tools, skipped, notices: notices.all() },
     ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
-    unmatched: unmatchedEntries(operationsOf(open), toolSet.selector),
+    unmatched: [
+      ...unmatchedEntries(operationsOf(open), toolSet.selector).map(entry => `selector.${entry}`),
+      ...unmatchedOverrides(open, toolSet.overrides),
+    ],
     withoutCredential: toolSet.toolDefaults.authentication.type === 'none' ? needy(open, chosen) : [],
     selected: chosen.length + countBroken(skipped, chosen),
   }
@@ -97,6 +102,7 @@ export function compileToolSet(
 
 interface Chosen {
   readonly raw: RawOperation
+  readonly override: ToolOverride | undefined
   readonly label: string
   readonly name: string
   readonly method: string
@@ -119,8 +125,10 @@ function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: Skipped
     const operationId = text(own(raw.operation, 'operationId'))
     const tags = strings(own(raw.operation, 'tags'))
     if (!isSelected({ method, path, operationId, tags }, toolSet.selector)) continue
-    const name = toolName({ method, path, operationId }, toolSet.naming)
-    chosen.push({ raw, label: operationId ?? `${method} ${path}`, name, method, path })
+    const override = overrideOf(toolSet.overrides, { method, path, operationId })
+    if (override?.hidden === true) continue
+    const name = override?.name ?? toolName({ method, path, operationId }, toolSet.naming)
+    chosen.push({ raw, override, label: operationId ?? `${method} ${path}`, name, method, path })
   }
   return chosen
 }
@@ -135,6 +143,15 @@ function* operationsOf(open: OpenDocument): Generator<Selectable> {
       tags: strings(own(raw.operation, 'tags')),
     }
   }
+}
+
+function unmatchedOverrides(open: OpenDocument, overrides: readonly ToolOverride[] = []): string[] {
+  const left = new Set(overrides)
+  for (const operation of left.size === 0 ? [] : operationsOf(open)) {
+    const used = overrideOf(overrides, operation)
+    if (used !== undefined) left.delete(used)
+  }
+  return [...left].map(({ operation }) => `overrides: ${operation}`)
 }
 
 function needy(open: OpenDocument, chosen: readonly Chosen[]): CompileResult['withoutCredential'] {

@@ -16,7 +16,7 @@ import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
 import { SkippedOperation } from './skipped.ts'
-import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
+import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION, plainText } from './words.ts'
 
 /** Inputs that all operations of one compilation share. */
 export interface OperationParts {
@@ -64,7 +64,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   const args = assembleArguments(read, body, parts.request.converter)
   const responses = readResponses(document, raw)
   const output = defaults.outputSchema ? outputSchema(responses.node, parts.response) : undefined
-  const title = cleanText(own(operation, 'summary'), MAX_TITLE)
+  const title = plainText(own(operation, 'summary'), MAX_TITLE)
   return {
     name,
     namespace: toolSet.namespace,
@@ -88,8 +88,8 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
 
 /** Summary and description, never empty; deprecation comes first, because it affects the choice of an agent. */
 function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocument): string {
-  const summary = cleanText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
-  const description = cleanText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
+  const summary = plainText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
+  const description = plainText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
   const body = description.startsWith(summary)
     ? description
     : [summary, description].filter(Boolean).join('\n\n')

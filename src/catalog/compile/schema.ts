@@ -6,6 +6,7 @@ import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 import { Families } from './families.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
+import { repeats } from './words.ts'
 
 /** `request` omits readOnly properties, `response` writeOnly ones (OpenAPI 3.1 §4.8.24). */
 export type SchemaDirection = 'request' | 'response'
@@ -50,6 +51,7 @@ export class SchemaConverter {
     let converted = this.#definitions.get(name)
     if (converted === undefined) {
       converted = this.convert(this.#targets.get(name))
+      if (repeats(converted.schema.title, name)) delete converted.schema.title
       this.#definitions.set(name, converted)
     }
     return converted
@@ -157,7 +159,11 @@ export class SchemaConverter {
       const converted: Draft = {}
       for (const name of Object.keys(properties)) {
         if (this.isHidden(properties[name])) hidden.add(name)
-        else put(converted, name, below(properties[name]))
+        else {
+          const property = below(properties[name])
+          if (repeats(property.title, name)) delete property.title
+          put(converted, name, property)
+        }
       }
       out.properties = converted
     }

@@ -22,7 +22,7 @@ export interface LinkedDocument {
   readonly moreUnresolved: number
 }
 
-/** Parts of files that have no place of their own in the document are kept under this key. */
+/** Parts of files that are not an entry of the document itself are kept under this key. */
 const PARTS = 'x-files'
 const MAX_HOPS = 32
 const MAX_UNRESOLVED = 500

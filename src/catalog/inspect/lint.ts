@@ -52,7 +52,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     findings.push({ rule: 'unresolved-reference', subject: '', message, fix: 'correct the ones above first' })
   }
   for (const entry of result.unmatched) {
-    const message = `spec.selector: ${entry} matches no operation`
+    const message = `spec.${entry} matches no operation`
     findings.push({ rule: 'unmatched-selector', subject: '', message, fix: 'correct or remove the entry' })
   }
   if (result.withoutCredential.length > 0) {

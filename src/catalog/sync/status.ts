@@ -4,6 +4,8 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
+/** Kubernetes accepts 32,768. */
+const MAX_MESSAGE_CHARS = 30_000
 
 interface StatusInput {
   readonly phase: ToolSetPhase
@@ -87,8 +89,8 @@ function degradedCondition({ result }: StatusInput): Bare {
     faults.push(`${count} references are not resolved (${someOf(named, moreUnresolved)})`)
   }
   if (unmatched.length > 0)
-    faults.push(`entries of spec.selector match no operation: correct or remove them (${someOf(unmatched)})`)
-  const message = [...faults, ...credentialNote(result)].join('; ')
+    faults.push(`entries of spec match no operation: correct or remove them (${someOf(unmatched)})`)
+  const message = [...faults, ...credentialNote(result)].join('; ').slice(0, MAX_MESSAGE_CHARS)
   if (faults.length > 0) {
     const reason =
       skipped.length > 0

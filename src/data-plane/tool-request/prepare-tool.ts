@@ -12,12 +12,15 @@ type Args = { readonly [name: string]: unknown }
 export function prepareTool(tool: Tool): Pick<CompiledTool, 'validate' | 'buildRequest'> {
   const checkSchema = compileValidator(tool.inputSchema)
   const checkRequest = requestCheck(tool.request)
+  const build = prepareRequest(tool.request, tool.authentication)
+  const { fixed } = tool.request
+  const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })
   return {
     validate(args) {
       const faults = checkSchema(args)
-      return faults.length > 0 || checkRequest === undefined ? faults : checkRequest(args as Args)
+      return faults.length > 0 || checkRequest === undefined ? faults : checkRequest(whole(args as Args))
     },
-    buildRequest: prepareRequest(tool.request, tool.authentication),
+    buildRequest: fixed === undefined ? build : args => build(whole(args)),
   }
 }
 

@@ -141,7 +141,11 @@ describe('selector entries that match nothing', () => {
     [{ pathPrefix: '/z' }, 'pathPrefix: /z'],
   ])('%o', (selector, entry) => {
     const { status, message, rules } = outcomeOf(document, { selector })
-    expect([status, message.includes(entry), rules]).toEqual(['True', true, ['unmatched-selector']])
+    expect([status, message.includes(`selector.${entry}`), rules]).toEqual([
+      'True',
+      true,
+      ['unmatched-selector'],
+    ])
   })
 
   it('are not reported when each matches', () => {
