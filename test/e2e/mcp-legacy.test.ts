@@ -252,6 +252,28 @@ describe.each(['/mcp/sse', '/mcp'])('HTTP+SSE at %s', path => {
   })
 })
 
+describe('an unknown tool', () => {
+  const namesOf = async (token: string): Promise<string[]> =>
+    (await gateway.post('/mcp', rpc('tools/list'), token)).json.result.tools.map(
+      ({ name }: { name: string }) => name,
+    )
+  const refusal = async (name: string, token: string): Promise<string> =>
+    (await gateway.post('/mcp', rpc('tools/call', { name }), token)).json.error.message
+
+  it('is refused with near names, of tools that the caller may list only', async () => {
+    const [all, seen] = [await namesOf(admin), await namesOf(viewer)]
+    expect(await refusal('shop_listProduct', admin)).toBe(
+      'Tool not found: shop_listProduct. Similar names: shop_listProducts, shop_getProduct.',
+    )
+    const hidden = all.filter(name => !seen.includes(name))
+    expect(hidden.length).toBeGreaterThan(0)
+    for (const name of hidden) {
+      expect(await refusal(`${name}s`, admin)).toContain(name)
+      expect(await refusal(`${name}s`, viewer)).not.toMatch(new RegExp(`[ ,]${name}[,.]`))
+    }
+  })
+})
+
 describe('a client of both eras over HTTP+SSE', () => {
   const key = 'io.modelcontextprotocol'
   const envelope = { [`${key}/protocolVersion`]: '2026-07-28', [`${key}/clientCapabilities`]: {} }
