@@ -47,6 +47,25 @@ export interface ToolNaming {
   readonly useOperationId: boolean
 }
 
+/** A change of one generated tool. */
+export interface ToolOverride {
+  /** operationId or `{METHOD} {path}`. */
+  readonly operation: string
+  /** The whole name; prefix and suffix are not added. */
+  readonly name?: string
+  readonly description?: string
+  /** True: the operation is not a tool. */
+  readonly hidden: boolean
+  /** By name of the argument. A fixed value is always sent; a hidden argument never. Neither is offered. */
+  readonly arguments?: {
+    readonly [name: string]: {
+      readonly fixed?: unknown
+      readonly hidden: boolean
+      readonly description?: string
+    }
+  }
+}
+
 export interface ToolSet {
   readonly name: string
   /** `tenant-{name}` or `platform`. */
@@ -59,6 +78,7 @@ export interface ToolSet {
   readonly selector: OperationSelector
   readonly toolDefaults: ToolDefaults
   readonly naming: ToolNaming
+  readonly overrides?: readonly ToolOverride[]
   readonly enabled: boolean
   /** Control-plane API the tools belong to. */
   readonly apiId?: string

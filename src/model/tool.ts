@@ -20,7 +20,10 @@ export interface ParameterBinding {
   /** Name on the wire. */
   readonly name: string
   readonly in: ParameterLocation
-  readonly style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+  /** `tabDelimited`: `collectionFormat: tsv` of Swagger 2.0. */
+  readonly style:
+    | ('simple' | 'label' | 'matrix' | 'form' | 'deepObject')
+    | ('spaceDelimited' | 'pipeDelimited' | 'tabDelimited')
   readonly explode: boolean
   readonly allowReserved?: boolean
   /** Set when the parameter is described by `content`: the value is serialized in this media type. */
@@ -67,6 +70,8 @@ export interface RequestTemplate {
   readonly query?: string
   readonly parameters: readonly ParameterBinding[]
   readonly body?: BodyBinding
+  /** Arguments that are sent with every call and that no caller sets. */
+  readonly fixed?: { readonly [argument: string]: unknown }
   /** Value of the `Accept` header. */
   readonly accept: string
 }

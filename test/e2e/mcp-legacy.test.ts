@@ -252,6 +252,28 @@ describe.each(['/mcp/sse', '/mcp'])('HTTP+SSE at %s', path => {
   })
 })
 
+describe('an unknown tool', () => {
+  const namesOf = async (token: string): Promise<string[]> =>
+    (await gateway.post('/mcp', rpc('tools/list'), token)).json.result.tools.map(
+      ({ name }: { name: string }) => name,
+    )
+  const refusal = async (name: string, token: string): Promise<string> =>
+    (await gateway.post('/mcp', rpc('tools/call', { name }), token)).json.error.message
+
+  it('is refused with near names, of tools that the caller may list only', async () => {
+    const [all, seen] = [await namesOf(admin), await namesOf(viewer)]
+    expect(await refusal('shop_listProduct', admin)).toBe(
+      'Tool not found: shop_listProduct. Similar names: shop_listProducts, shop_getProduct.',
+    )
+    const hidden = all.filter(name => !seen.includes(name))
+    expect(hidden.length).toBeGreaterThan(0)
+    for (const name of hidden) {
+      expect(await refusal(`${name}s`, admin)).toContain(name)
+      expect(await refusal(`${name}s`, viewer)).not.toMatch(new RegExp(`[ ,]${name}[,.]`))
+    }
+  })
+})
+
 describe('a client of both eras over HTTP+SSE', () => {
   const key = 'io.modelcontextprotocol'
   const envelope = { [`${key}/protocolVersion`]: '2026-07-28', [`${key}/clientCapabilities`]: {} }
@@ -286,6 +308,28 @@ describe('a client of both eras over HTTP+SSE', () => {
     await expect
       .poll(async () => (await gateway.post(address, probe, admin, modernHeaders('server/discover'))).status)
       .toBe(404)
+  })
+
+  const later = { ...envelope, [`${key}/protocolVersion`]: '2031-01-01' }
+  it.each([
+    ['_meta alone', { _meta: envelope }, {}, false],
+    ['the header alone', {}, modernHeaders('server/discover'), false],
+    ['a later version', { _meta: later }, { 'mcp-protocol-version': '2031-01-01' }, false],
+    ['a broken _meta', { _meta: { [`${key}/protocolVersion`]: 1 } }, modernHeaders('server/discover'), false],
+    ['an id of the session in the header too', { _meta: envelope }, modernHeaders('server/discover'), true],
+    ['no sign of an era', {}, {}, false],
+  ] as const)('a probe by %s falls back as well', async (_, params, headers, named) => {
+    const events = await stream('/mcp/sse', bearer())
+    const address = (await events.message())!.data
+    const sessionId = new URL(address, gateway.url).searchParams.get('sessionId')!
+    const extra = named ? { 'mcp-session-id': sessionId } : {}
+    const probe = rpc('server/discover', params) as { id: number }
+    const probed = await gateway.post(address, probe, admin, { accept: '*/*', ...headers, ...extra })
+    expect(probed.status).toBe(202)
+    expect(await events.json()).toMatchObject({ id: probe.id, error: { code: -32601 } })
+    expect((await gateway.post(address, initialize('2025-11-25'), admin)).status).toBe(202)
+    expect((await events.json()).result.protocolVersion).toBe('2025-11-25')
+    await events.close()
   })
 
   it('is served by the modern era without a stream of that session', async () => {

@@ -9,7 +9,7 @@ export function isDestructive(method: string): boolean {
 }
 
 export function annotationsOf(method: string, title: string): ToolAnnotations {
-  const reads = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  const reads = ['GET', 'HEAD', 'OPTIONS', 'QUERY'].includes(method)
   // POST creates as often as it changes: clients assume the worse of an absent hint (MCP, "Tool annotations")
   const destructive = reads ? false : method === 'POST' ? undefined : DESTRUCTIVE.has(method)
   return {

@@ -7,7 +7,7 @@ import { argumentName } from './names.ts'
 import type { ReadParameter } from './parameters.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'
-import { cleanText, MAX_FIELD_DESCRIPTION } from './words.ts'
+import { MAX_FIELD_DESCRIPTION, plainText, repeats } from './words.ts'
 
 export interface Arguments {
   /** The root schema, references not yet bundled. */
@@ -17,12 +17,14 @@ export interface Arguments {
 }
 
 const BODY_ARGUMENT = 'body'
-/** Methods whose body is essential, since documents often lack `required: true`. */
-const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH'])
+/** With more pairs, each argument requires only the next of the required ones. */
+const MAX_DEPENDENCIES = 100
 
 class Builder {
   readonly properties: Draft = {}
   readonly required: string[] = []
+  /** Of an optional body: once one of its fields is given, its required fields are. */
+  readonly dependent: Draft = {}
   readonly references = new Map<string, number>()
 
   has(name: string): boolean {
@@ -33,7 +35,7 @@ class Builder {
     for (const [reference, times] of converted.references) {
       this.references.set(reference, (this.references.get(reference) ?? 0) + times)
     }
-    put(this.properties, name, described(converted.schema, description))
+    put(this.properties, name, withoutRepeats(described(converted.schema, description), name))
     if (required) this.required.push(name)
   }
 }
@@ -44,16 +46,16 @@ class Builder {
  * the argument `body`.
  */
 export function assembleArguments(
-  method: string,
   read: readonly ReadParameter[],
   body: ReadBody | undefined,
   converter: SchemaConverter,
 ): Arguments {
   const builder = new Builder()
   const parameters = addParameters(read, converter, builder)
-  const bodyBinding = body === undefined ? undefined : addBody(method, body, converter, builder)
+  const bodyBinding = body === undefined ? undefined : addBody(body, converter, builder)
   const schema: Draft = { type: 'object', properties: builder.properties }
   if (builder.required.length > 0) schema.required = builder.required
+  if (Object.keys(builder.dependent).length > 0) schema.dependentRequired = builder.dependent
   schema.additionalProperties = false
   return { input: { schema, references: builder.references }, parameters, body: bodyBinding }
 }
@@ -94,39 +96,35 @@ function freeName(builder: Builder, first: string, second: string): string {
   return name
 }
 
-function addBody(method: string, body: ReadBody, converter: SchemaConverter, builder: Builder): BodyBinding {
-  const lifted = liftable(method, body, converter, builder)
+function addBody(body: ReadBody, converter: SchemaConverter, builder: Builder): BodyBinding {
+  const lifted = liftable(body, converter, builder)
   const common = { contentType: body.contentType, required: body.required }
   const encoding = Object.keys(body.encoding).length > 0 ? { encoding: body.encoding } : {}
   if (lifted !== undefined) {
     for (const field of lifted) {
-      const required = body.fields!.required.has(field.name)
+      const required = body.required && body.fields!.required.has(field.name)
       const converted = converter.convert(field.node)
       if (body.encoding[field.name]?.binary === true) markBinary(converted.schema)
       builder.add(field.argument, converted, required, undefined)
     }
+    if (!body.required) requireTogether(lifted, body.fields!.required, builder.dependent)
     const fields = lifted.map(({ argument, name }) => ({ argument, name }))
     const minFields = body.fields!.minProperties > 0 ? { minFields: body.fields!.minProperties } : {}
     return { ...common, from: { kind: 'fields', fields, ...minFields }, ...encoding }
   }
   const argument = freeName(builder, BODY_ARGUMENT, 'request_body')
-  const required =
-    body.required || (BODY_METHODS.has(method) && body.fields !== undefined && body.fields.required.size > 0)
-  builder.add(argument, wholeBody(body, converter), required, body.description)
+  builder.add(argument, wholeBody(body, converter), body.required, body.description)
   const binary = body.kind === 'binary' ? { binary: true } : {}
   return { ...common, from: { kind: 'whole', argument }, ...encoding, ...binary }
 }
 
 /** The fields as arguments; undefined when the body must stay whole. */
 function liftable(
-  method: string,
   body: ReadBody,
   converter: SchemaConverter,
   builder: Builder,
 ): { readonly argument: string; readonly name: string; readonly node: unknown }[] | undefined {
   if (body.fields === undefined) return undefined
-  // An optional body with required fields can be omitted as a whole, which flat arguments cannot express.
-  if (!body.required && !BODY_METHODS.has(method) && body.fields.required.size > 0) return undefined
   const lifted: { argument: string; name: string; node: unknown }[] = []
   const taken = new Set<string>()
   for (const [name, node] of body.fields.properties) {
@@ -137,6 +135,23 @@ function liftable(
     lifted.push({ argument, name, node })
   }
   return lifted
+}
+
+/** An optional body is omitted as a whole, or has all of its required fields. */
+function requireTogether(
+  lifted: readonly { readonly argument: string; readonly name: string }[],
+  required: ReadonlySet<string>,
+  dependent: Draft,
+): void {
+  const needed = lifted.filter(({ name }) => required.has(name)).map(({ argument }) => argument)
+  const isSmall = lifted.length * needed.length <= MAX_DEPENDENCIES
+  for (const { argument } of lifted) {
+    const at = needed.indexOf(argument)
+    const others = isSmall ? needed.filter(other => other !== argument) : needed.slice(at + 1, at + 2)
+    // The last one closes the ring.
+    if (!isSmall && at === needed.length - 1 && at > 0) others.push(needed[0]!)
+    if (others.length > 0) put(dependent, argument, others)
+  }
 }
 
 function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
@@ -173,9 +188,15 @@ function markBinary(schema: Draft): void {
   target.contentEncoding = 'base64'
 }
 
+function withoutRepeats(schema: Draft, name: string): Draft {
+  if (!repeats(schema.title, name)) return schema
+  const { title: _, ...rest } = schema
+  return rest
+}
+
 /** The description of the parameter takes precedence over that of its schema. */
 function described(schema: Draft, description: unknown): Draft {
-  const clean = cleanText(description, MAX_FIELD_DESCRIPTION)
+  const clean = plainText(description, MAX_FIELD_DESCRIPTION)
   if (clean === '') return schema
   const example = /(?:^|\n)Example: [\s\S]*$/.exec(String(schema.description ?? ''))?.[0]?.trim()
   const whole = example === undefined || clean.includes(example) ? clean : `${clean}\n${example}`

@@ -115,7 +115,7 @@ function mapOf(properties: unknown): ReadonlyMap<string, unknown> {
   return new Map(isObject(properties) ? Object.entries(properties) : [])
 }
 
-const STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as const
+const STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'] as const
 
 function readEncoding(given: unknown): PropertyEncoding {
   if (!isObject(given)) return {}

@@ -2,12 +2,14 @@
 
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
-import { type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
+import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
-import { isSelected } from './select.ts'
+import { applyOverride, overrideOf } from './overrides.ts'
+import { credentialPlaces, requiredSchemes } from './security.ts'
+import { isSelected, type Selectable, unmatchedEntries } from './select.ts'
 import { SkippedOperation } from './skipped.ts'
 
 interface SkippedReport {
@@ -23,11 +25,27 @@ interface Notice {
   readonly message: string
 }
 
+/** A reference that leads to nothing usable. */
+export interface UnresolvedReference {
+  /** Where the reference is: `{file}#{JSON Pointer}`; the file of the document itself is ''. */
+  readonly pointer: string
+  readonly reference: string
+  readonly reason: string
+  readonly fix: string
+}
+
 export interface CompileResult {
   readonly tools: readonly Tool[]
   /** Selected operations that could not become tools. */
   readonly skipped: readonly SkippedReport[]
   readonly notices: readonly Notice[]
+  /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
+  readonly unresolved: readonly UnresolvedReference[]
+  readonly moreUnresolved: number
+  /** Entries of `spec` that match no operation, as `selector.tags: admin`. */
+  readonly unmatched: readonly string[]
+  /** Operations that need a credential although the tool-set has none, with the names of the security schemes. */
+  readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
   /** Number of operations that the selector matches. */
   readonly selected: number
 }
@@ -37,6 +55,9 @@ interface CompileOptions {
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */
   readonly credential?: string
+  /** Found when the files of the document were joined. */
+  readonly unresolved?: readonly UnresolvedReference[]
+  readonly moreUnresolved?: number
 }
 
 /** Further notices are only counted. */
@@ -61,16 +82,27 @@ export function compileToolSet(
   chosen.forEach((entry, i) => {
     notices.operation = entry.label
     try {
-      tools.push(compileOperation(entry.raw, names[i]!, parts))
+      const tool = compileOperation(entry.raw, names[i]!, parts)
+      tools.push(entry.override === undefined ? tool : applyOverride(tool, entry.override))
     } catch (error) {
       skipped.push({ operation: entry.label, reason: reasonOf(error) })
     }
   })
-  return { tools, skipped, notices: notices.all(), selected: chosen.length + countBroken(skipped, chosen) }
+  return {
+    ...{ tools, skipped, notices: notices.all() },
+    ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
+    unmatched: [
+      ...unmatchedEntries(operationsOf(open), toolSet.selector).map(entry => `selector.${entry}`),
+      ...unmatchedOverrides(open, toolSet.overrides),
+    ],
+    withoutCredential: toolSet.toolDefaults.authentication.type === 'none' ? needy(open, chosen) : [],
+    selected: chosen.length + countBroken(skipped, chosen),
+  }
 }
 
 interface Chosen {
   readonly raw: RawOperation
+  readonly override: ToolOverride | undefined
   readonly label: string
   readonly name: string
   readonly method: string
@@ -80,6 +112,11 @@ interface Chosen {
 function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: SkippedReport[]): Chosen[] {
   const chosen: Chosen[] = []
   for (const raw of open.operations()) {
+    if ('reason' in raw) {
+      const { pathPrefix = '' } = toolSet.selector
+      if (raw.path.startsWith(pathPrefix)) skipped.push({ operation: raw.path, reason: raw.reason })
+      continue
+    }
     const { method, path } = raw
     if (!isObject(raw.operation)) {
       skipped.push({ operation: `${method} ${path}`, reason: 'the operation is not an object' })
@@ -88,10 +125,38 @@ function chooseOperations(open: OpenDocument, toolSet: ToolSet, skipped: Skipped
     const operationId = text(own(raw.operation, 'operationId'))
     const tags = strings(own(raw.operation, 'tags'))
     if (!isSelected({ method, path, operationId, tags }, toolSet.selector)) continue
-    const name = toolName({ method, path, operationId }, toolSet.naming)
-    chosen.push({ raw, label: operationId ?? `${method} ${path}`, name, method, path })
+    const override = overrideOf(toolSet.overrides, { method, path, operationId })
+    if (override?.hidden === true) continue
+    const name = override?.name ?? toolName({ method, path, operationId }, toolSet.naming)
+    chosen.push({ raw, override, label: operationId ?? `${method} ${path}`, name, method, path })
   }
   return chosen
+}
+
+/** What a selector may match. */
+function* operationsOf(open: OpenDocument): Generator<Selectable> {
+  for (const raw of open.operations()) {
+    if ('reason' in raw || !isObject(raw.operation)) continue
+    const operationId = text(own(raw.operation, 'operationId'))
+    yield {
+      ...{ method: raw.method, path: raw.path, operationId },
+      tags: strings(own(raw.operation, 'tags')),
+    }
+  }
+}
+
+function unmatchedOverrides(open: OpenDocument, overrides: readonly ToolOverride[] = []): string[] {
+  const left = new Set(overrides)
+  for (const operation of left.size === 0 ? [] : operationsOf(open)) {
+    const used = overrideOf(overrides, operation)
+    if (used !== undefined) left.delete(used)
+  }
+  return [...left].map(({ operation }) => `overrides: ${operation}`)
+}
+
+function needy(open: OpenDocument, chosen: readonly Chosen[]): CompileResult['withoutCredential'] {
+  const all = chosen.map(({ raw, label }) => ({ operation: label, schemes: requiredSchemes(open, raw) }))
+  return all.filter(({ schemes }) => schemes.length > 0)
 }
 
 function operationParts(
@@ -110,6 +175,7 @@ function operationParts(
     documentUrl: options.documentUrl,
     credential: options.credential,
     notice,
+    credentialPlaces: credentialPlaces(open),
     request: schemas(open, 'request', notice),
     response: schemas(open, 'response', notice),
   }

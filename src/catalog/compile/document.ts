@@ -1,6 +1,7 @@
 /** Read access to an OpenAPI document: dialect, references, operations. It changes no document and fetches none. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
+import { unescapeToken } from './json-pointer.ts'
 
 export type Dialect = '2.0' | '3.0' | '3.1'
 
@@ -21,7 +22,17 @@ export interface RawOperation {
   readonly operation: unknown
 }
 
+/** An entry of `paths` that is not a path item; its operations are unknown. */
+export interface UnreadablePath {
+  readonly path: string
+  readonly reason: string
+}
+
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+/** Fixed fields of a Path Item Object of OpenAPI 3.2. */
+const METHODS_3_2 = [...METHODS, 'query'] as const
+/** A method token of RFC 9110 that can be sent. */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}$/
 /** A longer chain of references counts as a loop. */
 const MAX_REFERENCE_CHAIN = 32
 
@@ -40,26 +51,51 @@ export class OpenDocument {
     this.dialect = dialectOf(value)
     const info = own(value, 'info')
     this.title = (isObject(info) && text(info.title)) || 'the API'
-    const paths = own(value, 'paths')
+    const paths = this.follow(own(value, 'paths'))
     if (paths !== undefined && paths !== null && !isObject(paths)) {
       throw new DocumentError(`paths is ${kindOf(paths)}, not an object: correct the document`)
     }
   }
 
-  /** Every operation under `paths`, in the order of the document. */
-  *operations(): Generator<RawOperation> {
-    const paths = own(this.root, 'paths')
-    if (!isObject(paths)) return
-    for (const path of Object.keys(paths)) {
-      if (!path.startsWith('/')) continue
-      const pathItem = this.follow(paths[path])
-      if (!isObject(pathItem)) continue
-      for (const method of METHODS) {
-        const operation = own(pathItem, method)
-        if (operation !== undefined)
-          yield { method: method.toUpperCase(), path, pathItem, operation: this.follow(operation) }
-      }
+  /** Every operation under `paths`, in the order of the document, and what under `paths` cannot be read. */
+  *operations(): Generator<RawOperation | UnreadablePath> {
+    const paths = this.follow(own(this.root, 'paths'))
+    if (!isObject(paths)) {
+      if (own(this.root, 'paths') !== undefined) yield { path: 'paths', reason: 'paths cannot be read' }
+      return
     }
+    for (const path of Object.keys(paths)) {
+      if (path.startsWith('x-')) continue
+      if (!path.startsWith('/')) {
+        yield { path, reason: 'the path does not begin with "/"' }
+        continue
+      }
+      const pathItem = this.#pathItem(paths[path])
+      if (pathItem !== undefined) yield* this.#operationsOf(path, pathItem)
+      else if (paths[path] !== null) yield { path, reason: unreadable(paths[path]) }
+    }
+  }
+
+  *#operationsOf(path: string, pathItem: Dict): Generator<RawOperation> {
+    const is32 = versionText(own(this.root, 'openapi'))?.startsWith('3.2') === true
+    for (const field of is32 ? METHODS_3_2 : METHODS) {
+      const operation = own(pathItem, field)
+      if (operation !== undefined)
+        yield { method: field.toUpperCase(), path, pathItem, operation: this.follow(operation) }
+    }
+    const additional = is32 ? this.follow(own(pathItem, 'additionalOperations')) : undefined
+    if (!isObject(additional)) return
+    for (const method of Object.keys(additional))
+      if (METHOD.test(method)) yield { method, path, pathItem, operation: this.follow(additional[method]) }
+  }
+
+  /** Fields beside a `$ref` complete its target (OpenAPI 3.0 and 3.1 leave only conflicts open). */
+  #pathItem(value: unknown): Dict | undefined {
+    const target = this.follow(value)
+    if (!isObject(target)) return undefined
+    if (!isObject(value) || target === value) return target
+    const { $ref: _, ...beside } = value
+    return { ...target, ...beside }
   }
 
   /**
@@ -125,6 +161,13 @@ export class OpenDocument {
   }
 }
 
+function unreadable(pathItem: unknown): string {
+  const reference = isObject(pathItem) ? own(pathItem, '$ref') : undefined
+  return typeof reference === 'string'
+    ? `its path item refers to ${reference.slice(0, 200)}, which cannot be read`
+    : `its path item is ${kindOf(pathItem)}, not an object`
+}
+
 function dialectOf(root: Dict): Dialect {
   const swagger = versionText(own(root, 'swagger'))
   const version = versionText(own(root, 'openapi'))
@@ -145,18 +188,6 @@ function dialectOf(root: Dict): Dialect {
 /** YAML reads `3.0` without quotes as a number. */
 function versionText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
-}
-
-function unescapeToken(token: string): string {
-  let key = token
-  if (key.includes('%')) {
-    try {
-      key = decodeURIComponent(key)
-    } catch {
-      // Not percent-encoded: the key is literal.
-    }
-  }
-  return key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key
 }
 
 function kindOf(value: unknown): string {

@@ -22,10 +22,17 @@ const MAX_DEPTH = 16
 export function fieldsOf(document: OpenDocument, node: unknown): Fields | undefined {
   const properties = new Map<string, unknown>()
   const required = new Set<string>()
-  if (!collect(document, node, properties, required, 0) || properties.size === 0) return undefined
+  if (!collect(document, node, properties, required, 0)) return undefined
+  if (properties.size === 0 && required.size === 0 && !isEmpty(document.follow(node))) return undefined
   // Adds fields that are required but not described, which callers could not set otherwise.
   for (const name of required) if (!properties.has(name)) properties.set(name, {})
   return { properties, required, minProperties: minPropertiesOf(document.follow(node)) }
+}
+
+/** True for an object that says it has no fields, as `properties: {}`; without the keyword it may have any. */
+function isEmpty(schema: unknown): boolean {
+  if (!isObject(schema) || own(schema, 'allOf') !== undefined) return false
+  return isObject(own(schema, 'properties')) || own(schema, 'additionalProperties') === false
 }
 
 function collect(

@@ -17,7 +17,7 @@ import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
 import { SkippedOperation } from './skipped.ts'
-import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
+import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION, plainText } from './words.ts'
 
 /** Inputs that all operations of one compilation share. */
 export interface OperationParts {
@@ -27,6 +27,8 @@ export interface OperationParts {
   readonly documentUrl: string | undefined
   readonly credential: string | undefined
   readonly notice: (message: string) => void
+  /** Places of the document's credentials. */
+  readonly credentialPlaces: ReadonlySet<string>
   readonly request: Schemas
   readonly response: Schemas
 }
@@ -75,13 +77,13 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   const authentication = authenticationOf(document, raw, defaults.authentication.type, parts.credential)
   const { merged, broken } = document.parametersOf(raw)
   if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
-  const read = readParameters(document, raw, merged, authentication, parts.notice)
+  const read = readParameters(document, raw, merged, authentication, parts.credentialPlaces, parts.notice)
   const body = compileBody(document, raw, merged)
   if (typeof body === 'string') throw new SkippedOperation(body)
-  const args = assembleArguments(raw.method, read, body, parts.request.converter)
+  const args = assembleArguments(read, body, parts.request.converter)
   const responses = readResponses(document, raw)
   const output = defaults.outputSchema ? outputSchema(responses.node, parts.response) : undefined
-  const title = cleanText(own(operation, 'summary'), MAX_TITLE)
+  const title = plainText(own(operation, 'summary'), MAX_TITLE)
   return {
     name,
     namespace: toolSet.namespace,
@@ -106,8 +108,8 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
 
 /** Summary and description, never empty; deprecation comes first, because it affects the choice of an agent. */
 function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocument): string {
-  const summary = cleanText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
-  const description = cleanText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
+  const summary = plainText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
+  const description = plainText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
   const body = description.startsWith(summary)
     ? description
     : [summary, description].filter(Boolean).join('\n\n')

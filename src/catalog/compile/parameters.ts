@@ -4,6 +4,7 @@ import type { BackendAuthentication, ParameterBinding, ParameterLocation } from 
 import { type Dict, list, own, put } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { essence } from './media-types.ts'
+import { placeOf } from './security.ts'
 import { isPlain, modernParameter } from './swagger2.ts'
 
 /** A parameter that becomes an argument; `node` is its schema in the document. */
@@ -16,7 +17,7 @@ export interface ReadParameter {
 
 const STYLES: { readonly [place in ParameterLocation]: readonly ParameterBinding['style'][] } = {
   path: ['simple', 'label', 'matrix'],
-  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'],
   header: ['simple'],
   cookie: ['form'],
 }
@@ -50,12 +51,14 @@ function isToken(name: string): boolean {
 /**
  * The parameters that an agent may set: not those that the gateway sets, such as its credential, nor path parameters without a
  * placeholder. A placeholder without a parameter gets one.
+ * @param credentials places and names of the security schemes, as `placeOf` writes them
  */
 export function readParameters(
   document: OpenDocument,
   raw: RawOperation,
   parameters: readonly Dict[],
   authentication: BackendAuthentication,
+  credentials: ReadonlySet<string>,
   notice: (message: string) => void,
 ): readonly ReadParameter[] {
   const read: ReadParameter[] = []
@@ -75,7 +78,7 @@ export function readParameters(
       notice(`path parameter ${name.slice(0, 80)} does not occur in the path: it is ignored`)
       continue
     }
-    if (isSetByGateway(name, place, authentication)) continue
+    if (isSetByGateway(name, place, authentication) || credentials.has(placeOf(place, name))) continue
     if ((place === 'header' || place === 'cookie') && !isToken(name)) {
       notice(`${place} parameter ${name.slice(0, 80)} is not a valid name: it is ignored`)
       continue

@@ -4,7 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { Dialect } from './document.ts'
-import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE } from './words.ts'
+import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE, plainText } from './words.ts'
 
 export type Draft = { [keyword: string]: unknown }
 
@@ -65,9 +65,9 @@ export function copyKeywords(
   types: readonly string[] | undefined,
   dropped: (what: string) => void,
 ): void {
-  const title = cleanText(own(node, 'title'), MAX_TITLE)
-  if (title !== '') out.title = title
+  const title = plainText(own(node, 'title'), MAX_TITLE)
   const description = describe(node)
+  if (title !== '' && !description.startsWith(title)) out.title = title
   if (description !== '') out.description = description
   if (own(node, 'deprecated') === true) out.deprecated = true
   // the decision log masks such values; the vendor keyword itself is not passed on to clients
@@ -89,7 +89,7 @@ export function copyKeywords(
 
 /** The description with the first example, because agents read it more reliably than `examples`. */
 function describe(node: Dict): string {
-  const description = cleanText(own(node, 'description'), MAX_FIELD_DESCRIPTION)
+  const description = plainText(own(node, 'description'), MAX_FIELD_DESCRIPTION)
   const example = exampleOf(node)
   if (example === undefined) return description
   const shown = typeof example === 'string' ? example : JSON.stringify(example)

@@ -4,7 +4,9 @@ import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
+import { Families } from './families.ts'
 import { copyKeywords, type Draft, dependentRequired, isNullable, typesOf } from './schema-keywords.ts'
+import { repeats } from './words.ts'
 
 /** `request` omits readOnly properties, `response` writeOnly ones (OpenAPI 3.1 §4.8.24). */
 export type SchemaDirection = 'request' | 'response'
@@ -26,12 +28,17 @@ export class SchemaConverter {
   /** Pointer in the document → name under `$defs`. */
   readonly #names = new Map<string, string>()
   readonly #targets = new Map<string, unknown>()
+  readonly #byTarget = new Map<unknown, string>()
   readonly #definitions = new Map<string, Converted>()
+  readonly #families: Families
+  /** Choices of `Families`: their members are not choices again. */
+  readonly #choices = new WeakSet<object>()
 
   constructor(document: OpenDocument, direction: SchemaDirection, notice: (message: string) => void) {
     this.#document = document
     this.#direction = direction
     this.#notice = notice
+    this.#families = new Families(document)
   }
 
   convert(node: unknown): Converted {
@@ -44,12 +51,14 @@ export class SchemaConverter {
     let converted = this.#definitions.get(name)
     if (converted === undefined) {
       converted = this.convert(this.#targets.get(name))
+      if (repeats(converted.schema.title, name)) delete converted.schema.title
       this.#definitions.set(name, converted)
     }
     return converted
   }
 
-  #convert(node: unknown, references: Map<string, number>, depth: number): Draft {
+  /** @param alone a reference to a schema with a discriminator means that schema, not those that inherit from it */
+  #convert(node: unknown, references: Map<string, number>, depth: number, alone = false): Draft {
     if (node === false) return { not: {} }
     if (!isObject(node)) return {}
     if (depth > MAX_DEPTH) {
@@ -57,12 +66,20 @@ export class SchemaConverter {
       return {}
     }
     const reference = own(node, '$ref') ?? own(node, '$dynamicRef')
-    if (typeof reference === 'string') return this.#reference(node, reference, references, depth)
+    if (typeof reference === 'string') return this.#reference(node, reference, references, depth, alone)
     return this.#plain(node, references, depth)
   }
 
-  #reference(node: Dict, reference: string, references: Map<string, number>, depth: number): Draft {
-    const name = this.#nameOf(reference)
+  #reference(
+    node: Dict,
+    reference: string,
+    references: Map<string, number>,
+    depth: number,
+    alone: boolean,
+  ): Draft {
+    const choice = alone || this.#direction === 'response' ? undefined : this.#families.choiceOf(reference)
+    if (choice !== undefined) this.#choices.add(choice)
+    const name = choice === undefined ? this.#nameOf(reference) : this.#nameFor(choice, reference, 'Any')
     if (name === undefined) {
       this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: the schema allows anything`)
       return {}
@@ -90,16 +107,25 @@ export class SchemaConverter {
     if (!isObject(target) && typeof target !== 'boolean') return undefined
     // A loop of references has no target.
     if (this.#document.follow(target) === undefined) return undefined
+    return this.#nameFor(target, reference, '')
+  }
+
+  /** The name of a target in `$defs`: one name for all references to it. */
+  #nameFor(target: unknown, reference: string, prefix: string): string {
+    const key = `${prefix}${reference}`
+    const known = this.#names.get(key) ?? this.#byTarget.get(target)
+    if (known !== undefined) return known
     const last = reference.slice(reference.lastIndexOf('/') + 1)
     const base =
-      last
+      `${prefix}${last}`
         .replace(/%[0-9a-f]{2}/gi, '_')
         .replace(/[^\w.-]+/g, '_')
         .slice(0, 60) || 'Schema'
     let name = base
     for (let n = 2; this.#targets.has(name) || name === '__proto__'; n++) name = `${base}_${n}`
-    this.#names.set(reference, name)
+    this.#names.set(key, name)
     this.#targets.set(name, target)
+    if (isObject(target)) this.#byTarget.set(target, name)
     return name
   }
 
@@ -120,7 +146,8 @@ export class SchemaConverter {
     const below = (child: unknown): Draft => this.#convert(child, references, depth + 1)
     if (allows(types, 'object')) this.#object(node, out, below)
     if (allows(types, 'array')) arrayKeywords(node, out, types, below)
-    this.#composition(node, out, below)
+    const alone = (child: unknown): Draft => this.#convert(child, references, depth + 1, true)
+    this.#composition(node, out, below, alone)
     if (types === undefined && isNullable(node, dialect) && isComposed(node)) return nullable(out)
     return out
   }
@@ -132,7 +159,11 @@ export class SchemaConverter {
       const converted: Draft = {}
       for (const name of Object.keys(properties)) {
         if (this.isHidden(properties[name])) hidden.add(name)
-        else put(converted, name, below(properties[name]))
+        else {
+          const property = below(properties[name])
+          if (repeats(property.title, name)) delete property.title
+          put(converted, name, property)
+        }
       }
       out.properties = converted
     }
@@ -167,13 +198,20 @@ export class SchemaConverter {
     return isObject(target) && own(target, keyword) === true
   }
 
-  #composition(node: Dict, out: Draft, below: (child: unknown) => Draft): void {
+  #composition(
+    node: Dict,
+    out: Draft,
+    below: (child: unknown) => Draft,
+    alone: (child: unknown) => Draft,
+  ): void {
+    const isChoice = this.#choices.has(node)
     for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
       const members = list(own(node, keyword)).filter(
         member => isObject(member) || typeof member === 'boolean',
       )
       if (members.length === 0) continue
-      out[keyword] = members.map(below)
+      const isAlone = isChoice || (keyword === 'allOf' && this.#families.isHeir(node))
+      out[keyword] = members.map(isAlone ? alone : below)
       if (keyword === 'oneOf') this.#discriminate(node, members, out)
     }
     for (const keyword of ['not', 'if', 'then', 'else'] as const) {

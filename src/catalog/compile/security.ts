@@ -29,16 +29,41 @@ export function authenticationOf(
   return { type, in: 'header', name: DEFAULT_KEY_HEADER, ...secret }
 }
 
+/** Place and name of a parameter as one text; names of headers have no case. */
+export function placeOf(place: unknown, name: string): string {
+  return `${String(place)} ${place === 'header' ? name.toLowerCase() : name}`
+}
+
+/** Where the API keys of the document are sent: no caller may set them. */
+export function credentialPlaces(document: OpenDocument): ReadonlySet<string> {
+  const places = new Set<string>()
+  for (const given of Object.values(definedSchemes(document))) {
+    const scheme = document.follow(given)
+    const name = isObject(scheme) ? text(own(scheme, 'name')) : undefined
+    if (isObject(scheme) && own(scheme, 'type') === 'apiKey' && name !== undefined)
+      places.add(placeOf(own(scheme, 'in'), name))
+  }
+  return places
+}
+
+/** The schemes that every call of the operation needs one of; empty when calls without credential are allowed. */
+export function requiredSchemes(document: OpenDocument, raw: RawOperation): readonly string[] {
+  const operation = isObject(raw.operation) ? raw.operation : {}
+  const given = list(own(operation, 'security') ?? own(document.root, 'security'))
+  const alternatives = given.map(requirement => (isObject(requirement) ? Object.keys(requirement) : []))
+  return alternatives.some(names => names.length === 0) ? [] : [...new Set(alternatives.flat())]
+}
+
+function definedSchemes(document: OpenDocument): Dict {
+  if (document.dialect === '2.0') return modernSecuritySchemes(document)
+  const components = document.follow(own(document.root, 'components'))
+  const defined = isObject(components) ? document.follow(own(components, 'securitySchemes')) : undefined
+  return isObject(defined) ? defined : {}
+}
+
 /** Schemes of the operation, of the document, then all defined ones, because documents often lack `security`. */
 function* schemesOf(document: OpenDocument, raw: RawOperation): Generator<Dict> {
-  const components = own(document.root, 'components')
-  const defined =
-    document.dialect === '2.0'
-      ? modernSecuritySchemes(document)
-      : isObject(components)
-        ? own(components, 'securitySchemes')
-        : undefined
-  if (!isObject(defined)) return
+  const defined = definedSchemes(document)
   const operation = isObject(raw.operation) ? raw.operation : {}
   for (const holder of [operation, document.root]) {
     for (const requirement of list(own(holder, 'security'))) {

@@ -1,7 +1,7 @@
 /** Selects the operations of a document that become tools, by `spec.selector`. Pure. */
 import type { OperationSelector } from '../../model/tool-set.ts'
 
-interface Selectable {
+export interface Selectable {
   readonly method: string
   readonly path: string
   readonly operationId: string | undefined
@@ -18,6 +18,32 @@ export function isSelected(operation: Selectable, selector: OperationSelector): 
   if (isGiven(operationIds))
     return operation.operationId !== undefined && operationIds.includes(operation.operationId)
   return true
+}
+
+/** Entries that no operation matches, as `field: entry`. */
+export function unmatchedEntries(
+  operations: Iterable<Selectable>,
+  selector: OperationSelector,
+): readonly string[] {
+  const { tags = [], excludeTags = [], methods = [], operationIds = [], pathPrefix } = selector
+  const open = new Set([
+    ...tags.map(tag => `tags: ${tag}`),
+    ...excludeTags.map(tag => `excludeTags: ${tag}`),
+    ...methods.map(method => `methods: ${method}`),
+    ...operationIds.map(id => `operationIds: ${id}`),
+    ...(pathPrefix === undefined ? [] : [`pathPrefix: ${pathPrefix}`]),
+  ])
+  for (const operation of open.size === 0 ? [] : operations) {
+    for (const tag of operation.tags) {
+      open.delete(`tags: ${tag}`)
+      open.delete(`excludeTags: ${tag}`)
+    }
+    open.delete(`methods: ${operation.method}`)
+    open.delete(`operationIds: ${operation.operationId}`)
+    if (pathPrefix !== undefined && operation.path.startsWith(pathPrefix))
+      open.delete(`pathPrefix: ${pathPrefix}`)
+  }
+  return [...open]
 }
 
 function isGiven(values: readonly string[] | undefined): values is readonly string[] {

@@ -106,12 +106,13 @@ function schemaOf(parameter: Dict): Dict {
   return schema
 }
 
-/** `collectionFormat` (default csv) as style and explode; `tsv` has no counterpart and is sent as csv. */
+/** `collectionFormat` (default csv) as style and explode. In a path or header every list is sent as csv. */
 function styleOf(format: unknown, place: unknown): Dict {
   if (place !== 'query') return { style: 'simple', explode: false }
   if (format === 'multi') return { style: 'form', explode: true }
   if (format === 'ssv') return { style: 'spaceDelimited', explode: false }
   if (format === 'pipes') return { style: 'pipeDelimited', explode: false }
+  if (format === 'tsv') return { style: 'tabDelimited', explode: false }
   return { style: 'form', explode: false }
 }
 

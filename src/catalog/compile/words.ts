@@ -1,4 +1,4 @@
-/** Cleans texts for agents: removes invisible characters and limits the length. It generates no text. */
+/** Cleans texts for agents: removes HTML and invisible characters, and limits the length. It generates no text. */
 
 /** Controls except tab and line feed; bidi, zero-width, tag and other format characters; default-ignorable characters; lone surrogates. */
 const INVISIBLE =
@@ -28,6 +28,43 @@ export function cleanText(value: unknown, maxLength: number): string {
   const code = clean.charCodeAt(end - 1)
   if (code >= 0xd800 && code <= 0xdbff) end--
   return `${clean.slice(0, end).trimEnd()}…`
+}
+
+/** Elements of HTML that authors use in descriptions; other text in angle brackets, such as `<token>`, stays. */
+const TAG =
+  /<\/?(?:a|abbr|b|big|blockquote|br|caption|center|cite|code|dd|del|details|div|dl|dt|em|figure|font|footer|fullname|h[1-6]|header|hr|i|img|important|ins|kbd|li|mark|nav|note|ol|p|pre|q|s|samp|section|small|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var)(?:\s[^<>]*)?\/?>/gi
+/** Elements at which a line ends. */
+const ENDS_LINE =
+  /^<(?:br|hr|ul|ol|dl|table|pre|\/(?:p|li|tr|div|h[1-6]|ul|ol|dl|dd|table|pre|note|important|blockquote|section))\b/i
+const UNSEEN = /<!--[\s\S]*?-->|<(script|style)\b[^<>]*>[\s\S]*?<\/\1>/gi
+const ENTITIES: { readonly [name: string]: string } = {
+  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…' },
+}
+
+/** A description without HTML: the text of its elements, one line for each block. */
+export function plainText(value: unknown, maxLength: number): string {
+  if (typeof value !== 'string' || !/[<&]/.test(value)) return cleanText(value, maxLength)
+  const source = value.slice(0, maxLength * 8)
+  const text = source
+    .replace(UNSEEN, '')
+    .replace(TAG, tag => (/^<li\b/i.test(tag) ? '- ' : ENDS_LINE.test(tag) ? '\n' : ''))
+    .replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, entity)
+  return cleanText(text, maxLength)
+}
+
+function entity(whole: string, decimal?: string, hex?: string, name?: string): string {
+  if (name !== undefined) return Object.hasOwn(ENTITIES, name) ? ENTITIES[name]! : whole
+  const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal)
+  return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
+}
+
+/** True when a title has the same letters and digits as a name: `Order ID` and `order_id`. */
+export function repeats(title: unknown, name: string): boolean {
+  return typeof title === 'string' && lettersOf(title) === lettersOf(name)
+}
+
+function lettersOf(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 /** The first line or sentence, for titles. */

@@ -7,7 +7,7 @@ export const MAX_DOCUMENT_BYTES = 48_000_000
 /** Parsing YAML takes about 30 times as long as JSON. */
 const MAX_YAML_CHARS = 16_000_000
 const MAX_DEPTH = 500
-const MAX_VALUES = 10_000_000
+export const MAX_VALUES = 10_000_000
 /** Real documents have few aliases; an alias bomb needs many. */
 const MAX_ALIASES = 1_000
 

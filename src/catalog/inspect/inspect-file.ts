@@ -1,17 +1,21 @@
 /** Compiles a file with a ToolSet resource or an OpenAPI document for inspection. It uses no network. */
 
 import { readFile } from 'node:fs/promises'
-import { basename, dirname, extname } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { isObject } from '../../model/is-object.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model/tool-set.ts'
-import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { own } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
+import { compileLinked } from '../document/compile-linked.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
 import { faultText, type ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
-import { fileReferences } from '../resource/references.ts'
+import { fileReferences, readBelow } from '../resource/references.ts'
 import { readResource } from '../resource/resource.ts'
+import { folderFiles, noFiles } from '../sync/file-readers.ts'
+import { FileLoader, type FileReader } from '../sync/load-files.ts'
 
 /** The message is the fault in the file. */
 export class InspectionError extends Error {}
@@ -33,10 +37,15 @@ const PLACEHOLDER_SERVER = 'http://localhost'
 export async function inspectFile(path: string, options: InspectOptions): Promise<Inspection> {
   try {
     const value = parseDocumentText(await readText(path))
-    if (isOpenApi(value)) return inspectDocument(value, basename(path, extname(path)))
+    if (isOpenApi(value)) {
+      const toolSet = toolSetOf(basename(path, extname(path)))
+      const result = await compile(value, toolSet, filesBeside(path), PLACEHOLDER_SERVER)
+      // A ToolSet would name the credential.
+      return { toolSet, result: { ...result, withoutCredential: [] } }
+    }
     const toolSet = toolSetFrom(value, options)
     const document = parseDocumentText(await documentText(toolSet, dirname(path)))
-    return { toolSet, result: compileToolSet(document, toolSet) }
+    return { toolSet, result: await compile(document, toolSet, filesOf(toolSet, dirname(path)), undefined) }
   } catch (error) {
     if (error instanceof DocumentError) throw new InspectionError(`${path}: ${error.message}`)
     throw error
@@ -47,9 +56,34 @@ function isOpenApi(value: unknown): boolean {
   return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
 }
 
+async function compile(
+  document: unknown,
+  toolSet: ToolSet,
+  reader: FileReader,
+  documentUrl: string | undefined,
+): Promise<CompileResult> {
+  const { uri } = reader
+  const outcome = await new FileLoader(reader).run(async files =>
+    compileLinked({ document, uri, files, toolSet, documentUrl }),
+  )
+  if (outcome.kind === 'compiled') return outcome.result
+  throw new Error('a document without a known hash is always compiled')
+}
+
+function filesBeside(path: string): FileReader {
+  const folder = dirname(path)
+  return folderFiles(pathToFileURL(resolve(path)).href, name => readBelow(folder, name))
+}
+
+function filesOf({ source }: ToolSet, directory: string): FileReader {
+  if (source?.kind !== 'configMap')
+    return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
+  return filesBeside(join(directory, 'configmaps', source.ref.name, source.ref.key))
+}
+
 /** A document without an absolute server is valid here. */
-function inspectDocument(document: unknown, name: string): Inspection {
-  const toolSet: ToolSet = {
+function toolSetOf(name: string): ToolSet {
+  return {
     name,
     namespace: 'platform',
     displayName: name,
@@ -58,7 +92,6 @@ function inspectDocument(document: unknown, name: string): Inspection {
     naming: DEFAULT_NAMING,
     enabled: true,
   }
-  return { toolSet, result: compileToolSet(document, toolSet, { documentUrl: PLACEHOLDER_SERVER }) }
 }
 
 function toolSetFrom(value: unknown, options: InspectOptions): ToolSet {

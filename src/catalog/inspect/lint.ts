@@ -40,6 +40,27 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       fix: 'correct the document, or leave the operation out with spec.selector',
     })
   }
+  for (const { pointer, reference, reason, fix } of result.unresolved)
+    findings.push({
+      rule: 'unresolved-reference',
+      subject: pointer,
+      message: `$ref ${reference}: ${reason}`,
+      fix,
+    })
+  if (result.moreUnresolved > 0) {
+    const message = `${result.moreUnresolved} more references are not resolved`
+    findings.push({ rule: 'unresolved-reference', subject: '', message, fix: 'correct the ones above first' })
+  }
+  for (const entry of result.unmatched) {
+    const message = `spec.${entry} matches no operation`
+    findings.push({ rule: 'unmatched-selector', subject: '', message, fix: 'correct or remove the entry' })
+  }
+  if (result.withoutCredential.length > 0) {
+    const schemes = [...new Set(result.withoutCredential.flatMap(entry => entry.schemes))]
+    const message = `${result.withoutCredential.length} operations need a credential (${schemes.join(', ')})`
+    const fix = 'set spec.toolDefaults.authentication'
+    findings.push({ rule: 'missing-credential', subject: '', message, fix })
+  }
   if (result.tools.length > MANY_TOOLS) {
     const message = `${result.tools.length} tools are too many for agents to choose from reliably`
     findings.push({

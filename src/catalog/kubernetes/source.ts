@@ -224,6 +224,10 @@ function references(api: KubernetesApi): ReferenceReader {
   return {
     readDocument: (kind, namespace, { name, key }) =>
       api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
+    async readFile(namespace, { name }, path) {
+      if (path.includes('/')) throw new Error(`${path}: keys of a ConfigMap have no folders`)
+      return api.readKey('ConfigMap', namespace, name, path)
+    },
     readSecret: async (namespace, { name, key }) =>
       (await api.readKey('Secret', namespace, name, key)).replace(/\r?\n$/, ''),
   }

@@ -124,6 +124,22 @@ export class ResourceFields {
     return undefined
   }
 
+  /** A list of objects. */
+  objects(name: string, maxItems: number): readonly ResourceFields[] {
+    const value = this.raw(name)
+    if (value === undefined) return []
+    if (!Array.isArray(value) || !value.every(isObject))
+      this.fault(name, 'is not a list of objects', 'write a list of objects')
+    else if (value.length > maxItems) this.fault(name, `has more than ${maxItems} entries`, 'shorten it')
+    else return value.map((item, i) => new ResourceFields(`${this.at(name)}[${i}]`, item, this.#faults))
+    return []
+  }
+
+  /** The names of all fields, for objects whose fields are named by the author. */
+  get names(): readonly string[] {
+    return Object.keys(this.#dict)
+  }
+
   /** Adds a fault for every field that was not read. */
   close(): void {
     for (const name of Object.keys(this.#dict)) {

@@ -1,6 +1,6 @@
 /** Reads `configMapRef` and `secretRef` of the directory source from files below the directory. It reads no other file. */
-import { readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
@@ -9,6 +9,7 @@ import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 export function fileReferences(directory: string): ReferenceReader {
   return {
     readDocument: (kind, _, ref) => read(directory, kind === 'secret' ? 'secrets' : 'configmaps', ref),
+    readFile: (_, { name }, path) => readBelow(join(directory, 'configmaps', name), path),
     readSecret: async (_, ref) =>
       (await read(directory, 'secrets', ref)).toString('utf8').replace(/\r?\n$/, ''),
   }
@@ -19,15 +20,28 @@ async function read(
   kind: 'configmaps' | 'secrets',
   { name, key }: KeyReference,
 ): Promise<Buffer> {
-  const shown = `${kind}/${name}/${key}`
-  const path = join(directory, kind, name, key)
+  return readBounded(join(directory, kind, name, key), `${kind}/${name}/${key}`)
+}
+
+/**
+ * A file in the folder or below it; a symbolic link that leads out of the folder is refused.
+ * @param path relative, without dot segments
+ */
+export async function readBelow(folder: string, path: string): Promise<Buffer> {
+  const target = await realpath(join(folder, path)).catch(() => undefined)
+  if (target !== undefined && !target.startsWith(`${await realpath(folder)}${sep}`))
+    throw new Error(`${path} is a link out of the folder of the document`)
+  return readBounded(join(folder, path), path)
+}
+
+async function readBounded(path: string, shown: string): Promise<Buffer> {
   try {
     const { size } = await stat(path)
     if (size > MAX_DOCUMENT_BYTES) throw new Error(`${shown} is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB`)
     return await readFile(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new Error(`${shown} does not exist: create the file in the tool-set directory`)
+      throw new Error(`${shown} does not exist: create the file`)
     }
     if ((error as NodeJS.ErrnoException).code !== undefined)
       throw new Error(`${shown} cannot be read: check its permissions`)

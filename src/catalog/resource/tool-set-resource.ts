@@ -12,9 +12,10 @@ import {
 } from '../../model/tool-set.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { ResourceFields } from './fields.ts'
+import { readOverrides } from './overrides.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 
-const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE']
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
 const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/
 const NAME_PART = {
   max: 40,
@@ -42,6 +43,7 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     selector: readSelector(spec.object('selector')),
     toolDefaults: readToolDefaults(spec.object('toolDefaults')),
     naming: readNaming(spec.object('naming')),
+    ...readOverrides(spec),
     enabled: spec.boolean('enabled') ?? true,
     ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
   }

@@ -1,15 +1,19 @@
 /** One compilation from text to tools, with plain data as input and output, so that it can run in any thread. It fetches no document and never throws. */
 import { createHash } from 'node:crypto'
 import type { ToolSet } from '../../model/tool-set.ts'
-import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
+import { compileLinked, type GivenFiles, type Incomplete, textOf } from '../document/compile-linked.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
-import { specHash } from '../document/spec-hash.ts'
 import { type Definitions, definitionOf } from './definitions.ts'
 
 export interface CompileJob {
   /** Text or UTF-8. */
   readonly document: string | Uint8Array
+  /** Address of the document, the base of references to files. */
+  readonly uri?: string
+  /** The files that were named as missing so far; undefined: the document has no files. */
+  readonly files?: GivenFiles
   readonly toolSet: ToolSet
   /** Address of the document, for relative servers. */
   readonly documentUrl?: string
@@ -29,6 +33,7 @@ export type CompileOutcome =
     }
   | { readonly kind: 'unchanged'; readonly specHash: string }
   | { readonly kind: 'fault'; readonly message: string }
+  | Incomplete
 
 /** `document`: the bytes of the job, which were moved to the worker while it ran. */
 export type Compiled = CompileOutcome & { readonly document?: Uint8Array }
@@ -41,14 +46,9 @@ export interface ToolSetCompiler {
 
 export function runCompileJob(job: CompileJob): CompileOutcome {
   try {
-    const document = parseDocumentText(textOf(job.document))
-    const hash = specHash(document)
-    if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
-    const { documentUrl, credential } = job
-    const result = compileToolSet(document, job.toolSet, {
-      ...(documentUrl === undefined ? {} : { documentUrl }),
-      ...(credential === undefined ? {} : { credential }),
-    })
+    const linked = compileLinked({ ...job, document: parseDocumentText(textOf(job.document)) })
+    if (linked.kind !== 'compiled') return linked
+    const { result, specHash } = linked
     if (result.tools.length === 0 && result.skipped.length > 0) {
       const { operation, reason } = result.skipped[0]!
       const count = result.skipped.length
@@ -57,20 +57,11 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
     const toolsHash = createHash('sha256')
     for (const tool of result.tools) toolsHash.update(JSON.stringify(tool))
     const definitions = Object.fromEntries(result.tools.map(tool => [tool.name, definitionOf(tool)]))
-    return { kind: 'compiled', specHash: hash, toolsHash: toolsHash.digest('hex'), result, definitions }
+    return { kind: 'compiled', specHash, toolsHash: toolsHash.digest('hex'), result, definitions }
   } catch (error) {
     if (error instanceof DocumentError) return { kind: 'fault', message: error.message }
     if (error instanceof RangeError) return { kind: 'fault', message: 'the document is nested too deeply' }
     const reason = error instanceof Error ? error.message : String(error)
     return { kind: 'fault', message: `the document could not be compiled: ${reason.slice(0, 300)}` }
-  }
-}
-
-function textOf(document: string | Uint8Array): string {
-  if (typeof document === 'string') return document
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(document)
-  } catch {
-    throw new DocumentError('the document is not UTF-8')
   }
 }

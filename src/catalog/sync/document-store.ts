@@ -3,20 +3,31 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isObject } from '../../model/is-object.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 
-interface StoredDocument {
-  readonly url: string
+export interface StoredFile {
   readonly etag: string | undefined
   readonly bytes: Uint8Array
 }
 
+export interface StoredDocument extends StoredFile {
+  readonly url: string
+  /** The files that the document refers to, by address. */
+  readonly files: ReadonlyMap<string, StoredFile>
+}
+
+interface Head {
+  readonly url: string
+  readonly etag?: string
+  readonly bytes: number
+  readonly files: readonly { readonly uri: string; readonly etag?: string; readonly bytes: number }[]
+}
+
 const NEWLINE = 0x0a
 
-/** One file for each document: a JSON line with its URL, ETag and SHA-256, then its bytes. */
+/** One file for each document: SHA-256 of the rest, a JSON line with URL, ETag and files, then the bytes of the document and of each file. */
 export class DocumentStore {
   readonly #directory: string
   readonly #onDamage: OnDamage
@@ -31,13 +42,21 @@ export class DocumentStore {
     const file = this.#file(namespace, name)
     try {
       const content = await readFile(file)
-      const end = content.indexOf(NEWLINE)
-      const head: unknown = JSON.parse(content.toString('utf8', 0, end))
-      const bytes = content.subarray(end + 1)
-      if (!isObject(head) || head.check !== checkOf(head.url, head.etag, bytes))
+      const rest = content.subarray(content.indexOf(NEWLINE) + 1)
+      if (content.toString('latin1', 0, content.length - rest.length) !== `${checkOf([rest])}\n`)
         throw new Error('the content differs from its checksum')
+      const end = rest.indexOf(NEWLINE)
+      const head = JSON.parse(rest.toString('utf8', 0, end)) as Head
+      const bytes = rest.subarray(end + 1)
       if (head.url !== url) return undefined
-      return { url, etag: typeof head.etag === 'string' ? head.etag : undefined, bytes }
+      const files = new Map<string, StoredFile>()
+      let at = head.bytes
+      const stored = { url, etag: head.etag, bytes: bytes.subarray(0, at), files }
+      for (const { uri, etag, bytes: length } of head.files) {
+        files.set(uri, { etag, bytes: bytes.subarray(at, at + length) })
+        at += length
+      }
+      return stored
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         this.#onDamage(file, 'its tools are unavailable until the document has been fetched again')
@@ -45,12 +64,17 @@ export class DocumentStore {
     }
   }
 
-  async write(namespace: string, name: string, { url, etag, bytes }: StoredDocument): Promise<void> {
+  async write(namespace: string, name: string, document: StoredDocument): Promise<void> {
+    const { url, etag, bytes } = document
+    const files = [...document.files].map(([uri, file]) => ({
+      uri,
+      etag: file.etag,
+      bytes: file.bytes.length,
+    }))
+    const head = JSON.stringify({ url, etag, bytes: bytes.length, files })
     await mkdir(this.#directory, { recursive: true })
-    await writeWhole(this.#file(namespace, name), [
-      `${JSON.stringify({ url, etag, check: checkOf(url, etag, bytes) })}\n`,
-      bytes,
-    ])
+    const parts = [`${head}\n`, bytes, ...[...document.files.values()].map(file => file.bytes)]
+    await writeWhole(this.#file(namespace, name), [`${checkOf(parts)}\n`, ...parts])
   }
 
   async remove(namespace: string, name: string): Promise<void> {
@@ -62,9 +86,8 @@ export class DocumentStore {
   }
 }
 
-function checkOf(url: unknown, etag: unknown, bytes: Uint8Array): string {
-  return createHash('sha256')
-    .update(JSON.stringify([url, etag ?? null]))
-    .update(bytes)
-    .digest('hex')
+function checkOf(parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest('hex')
 }

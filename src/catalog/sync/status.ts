@@ -4,6 +4,8 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
+/** Kubernetes accepts 32,768. */
+const MAX_MESSAGE_CHARS = 30_000
 
 interface StatusInput {
   readonly phase: ToolSetPhase
@@ -73,14 +75,54 @@ function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare 
 
 function degradedCondition({ result }: StatusInput): Bare {
   const type = 'Degraded'
-  const skipped = result?.skipped ?? []
-  if (skipped.length === 0) {
-    return { type, status: 'False', reason: 'AllOperations', message: 'every selected operation is a tool' }
+  const { skipped = [], unresolved = [], moreUnresolved = 0, unmatched = [] } = result ?? {}
+  const faults: string[] = []
+  if (skipped.length > 0) {
+    const named = skipped.map(entry => `${entry.operation}: ${entry.reason}`)
+    faults.push(`${skipped.length} operations did not become tools (${someOf(named)})`)
   }
-  const named = skipped.slice(0, MAX_NAMED).map(entry => `${entry.operation}: ${entry.reason}`)
-  const rest = skipped.length > MAX_NAMED ? ` and ${skipped.length - MAX_NAMED} more` : ''
-  const message = `${skipped.length} operations did not become tools (${named.join('; ')}${rest})`
-  return { type, status: 'True', reason: 'OperationsSkipped', message }
+  if (unresolved.length > 0) {
+    const named = unresolved.map(
+      ({ pointer, reference, reason, fix }) => `${pointer}: $ref ${reference}: ${reason}; ${fix}`,
+    )
+    const count = unresolved.length + moreUnresolved
+    faults.push(`${count} references are not resolved (${someOf(named, moreUnresolved)})`)
+  }
+  if (unmatched.length > 0)
+    faults.push(`entries of spec match no operation: correct or remove them (${someOf(unmatched)})`)
+  const message = [...faults, ...credentialNote(result)].join('; ').slice(0, MAX_MESSAGE_CHARS)
+  if (faults.length > 0) {
+    const reason =
+      skipped.length > 0
+        ? 'OperationsSkipped'
+        : unresolved.length > 0
+          ? 'ReferencesUnresolved'
+          : 'SelectorUnmatched'
+    return { type, status: 'True', reason, message }
+  }
+  const complete = 'every selected operation is a tool'
+  return {
+    type,
+    status: 'False',
+    reason: 'AllOperations',
+    message: [complete, message].filter(Boolean).join('; '),
+  }
+}
+
+/** Not a degradation: the network may authenticate the gateway. */
+function credentialNote(result: CompileResult | undefined): string[] {
+  const { withoutCredential = [] } = result ?? {}
+  if (withoutCredential.length === 0) return []
+  const schemes = [...new Set(withoutCredential.flatMap(entry => entry.schemes))]
+  return [
+    `${withoutCredential.length} operations need a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`,
+  ]
+}
+
+/** Up to `MAX_NAMED` of them. @param more number of entries that are not in the list */
+function someOf(entries: readonly string[], more = 0): string {
+  const rest = Math.max(0, entries.length - MAX_NAMED) + more
+  return `${entries.slice(0, MAX_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The condition stays True until the operator accepts the changed document. */

@@ -5,8 +5,10 @@ import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import { backoffMs } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
-import type { DocumentStore } from './document-store.ts'
+import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
+import { folderFiles, noFiles, originFiles, storedFiles } from './file-readers.ts'
+import { FileLoader, type FileReader } from './load-files.ts'
 
 /** Reads what tool-sets of a source refer to. Each function throws an Error that names what is missing. */
 export interface ReferenceReader {
@@ -16,6 +18,8 @@ export interface ReferenceReader {
     namespace: string,
     ref: KeyReference,
   ): Promise<string | Uint8Array>
+  /** A file beside a document of a ConfigMap. @param path relative to the folder of the document */
+  readFile(namespace: string, ref: KeyReference, path: string): Promise<string | Uint8Array>
   /** A credential, without a trailing line break. */
   readSecret(namespace: string, ref: KeyReference): Promise<string>
 }
@@ -29,13 +33,16 @@ export interface SyncParts {
   readonly random: () => number
 }
 
+/** The outcome of a compilation with all files. */
+type Linked = Exclude<CompileOutcome, { kind: 'incomplete' }> & { readonly document?: Uint8Array }
+
 /** The result of one synchronization. */
 export type SyncOutcome =
-  | Exclude<CompileOutcome, { kind: 'fault' }>
+  | Exclude<Linked, { kind: 'fault' }>
   | {
       readonly kind: 'fault'
       readonly message: string
-      readonly fallback?: Exclude<CompileOutcome, { kind: 'fault' }>
+      readonly fallback?: Exclude<Linked, { kind: 'fault' }>
     }
   | { readonly kind: 'disabled' }
   | { readonly kind: 'empty' }
@@ -59,7 +66,11 @@ export class ToolSetSync {
   #closed = false
   #timer: NodeJS.Timeout | undefined
   #failures = 0
-  /** Fingerprint of the last local document and credential, or the reason why they could not be read. */
+  /** A referenced file could not be read. */
+  #incomplete = false
+  /** Addresses of the files that the last local document refers to. */
+  #localFiles: readonly string[] = []
+  /** Fingerprint of the last local document, its files and credential, or the reason why they could not be read. */
   #lastLocal: string | undefined
   /** Hashes of the last compiled document and of the other inputs. */
   #known: { readonly specHash: string; readonly inputs: string } | undefined
@@ -90,8 +101,15 @@ export class ToolSetSync {
   /** Synchronizes when the local document or credential (file, ConfigMap, Secret) has changed. */
   async syncIfChanged(): Promise<void> {
     if (this.#running !== undefined || !this.toolSet.enabled) return
-    const seen = await this.#readLocal().then(localFingerprint, messageOf)
+    const seen = await this.#fingerprintNow().catch(messageOf)
     if (seen !== this.#lastLocal) await this.sync()
+  }
+
+  async #fingerprintNow(): Promise<string> {
+    const local = await this.#readLocal()
+    const loader = new FileLoader(this.#localReader())
+    await loader.load(this.#localFiles)
+    return localFingerprint(local, loader)
   }
 
   async close(): Promise<void> {
@@ -107,7 +125,7 @@ export class ToolSetSync {
       this.#started()
       const outcome = await this.#once()
       if (this.#closed) break
-      this.#failures = outcome.kind === 'fault' ? this.#failures + 1 : 0
+      this.#failures = outcome.kind === 'fault' || this.#incomplete ? this.#failures + 1 : 0
       this.#settled(outcome)
     } while (this.#again)
     this.#running = undefined
@@ -123,11 +141,16 @@ export class ToolSetSync {
     if (toolSet.source === undefined) return { kind: 'empty' }
     try {
       const local = await this.#readLocal()
-      this.#lastLocal = localFingerprint(local)
+      const loader = new FileLoader(this.#localReader())
+      this.#incomplete = false
+      this.#lastLocal = localFingerprint(local, loader)
       if (toolSet.source.kind === 'url')
         return await this.#fromUrl(toolSet, toolSet.source.url, local.credential)
       const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
-      return await this.#compile(document, undefined, local.credential)
+      const outcome = await this.#compile(document, loader, local.credential)
+      this.#localFiles = loader.requested
+      this.#lastLocal = localFingerprint(local, loader)
+      return outcome
     } catch (error) {
       this.#lastLocal = messageOf(error)
       return { kind: 'fault', message: this.#lastLocal }
@@ -143,53 +166,75 @@ export class ToolSetSync {
     return { document: await references.readDocument(source.kind, namespace, source.ref), credential }
   }
 
+  #localReader(): FileReader {
+    const { source, namespace } = this.toolSet
+    if (source?.kind === 'configMap') {
+      const { ref } = source
+      const uri = `configmap:///_/${encodeURIComponent(ref.name)}/${encodeURIComponent(ref.key)}`
+      return folderFiles(uri, path => this.#parts.references.readFile(namespace, ref, path))
+    }
+    return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
+  }
+
   /** Uses the stored document when the source is unavailable and no tools are served yet, and when it is unmodified. */
   async #fromUrl(toolSet: ToolSet, url: string, credential: string | undefined): Promise<SyncOutcome> {
     const { documents, egress } = this.#parts
     const stored = await documents.read(toolSet.namespace, toolSet.name, url)
+    const seen = new Map<string, StoredFile>()
+    const loader = new FileLoader(originFiles(egress, url, stored?.files ?? new Map(), seen))
     let fetched: Awaited<ReturnType<typeof fetchDocument>>
+    let outcome: Linked
     try {
       fetched = await fetchDocument(egress, url, stored?.etag)
+      const bytes = fetched.kind === 'unmodified' ? stored!.bytes : fetched.bytes
+      outcome = await this.#compile(bytes, loader, credential, url)
     } catch (error) {
-      const fault = { kind: 'fault', message: messageOf(error) } as const
-      if (stored === undefined) return fault
-      const fallback = await this.#compile(stored.bytes, url, credential)
-      return fallback.kind === 'fault' ? fault : { ...fault, fallback }
+      return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, credential)
     }
-    if (fetched.kind === 'unmodified') return this.#compile(stored!.bytes, url, credential)
-    const isNew =
-      stored === undefined ||
-      stored.etag !== fetched.etag ||
-      Buffer.compare(stored.bytes, fetched.bytes) !== 0
-    const outcome = await this.#compile(fetched.bytes, url, credential)
-    if (outcome.kind === 'fault') {
-      if (stored === undefined) return outcome
-      const fallback = await this.#compile(stored.bytes, url, credential)
-      return fallback.kind === 'fault' ? outcome : { ...outcome, fallback }
-    }
-    if (isNew) {
-      const bytes = outcome.document ?? fetched.bytes
-      await documents.write(toolSet.namespace, toolSet.name, { url, etag: fetched.etag, bytes })
-    }
+    if (outcome.kind === 'fault') return this.#fallback(outcome, stored, credential)
+    const { etag } = fetched.kind === 'unmodified' ? stored! : fetched
+    const bytes = outcome.document ?? (fetched.kind === 'unmodified' ? stored!.bytes : fetched.bytes)
+    const document = { url, etag, bytes, files: seen }
+    if (stored === undefined || !isSame(stored, document))
+      await documents.write(toolSet.namespace, toolSet.name, document)
     return outcome
   }
 
+  /** The outcome of the stored document, when there is one. */
+  async #fallback(
+    fault: { readonly kind: 'fault'; readonly message: string },
+    stored: StoredDocument | undefined,
+    credential: string | undefined,
+  ): Promise<SyncOutcome> {
+    if (stored === undefined) return fault
+    const loader = new FileLoader(storedFiles(stored.url, stored.files))
+    const fallback = await this.#compile(stored.bytes, loader, credential, stored.url)
+    return fallback.kind === 'fault' ? fault : { ...fault, fallback }
+  }
+
+  /** @throws RequiredFileError */
   async #compile(
     document: string | Uint8Array,
-    documentUrl: string | undefined,
+    loader: FileLoader,
     credential: string | undefined,
-  ): Promise<Compiled> {
+    documentUrl?: string,
+  ): Promise<Linked> {
     // The source of the document does not affect the tools, and an inline document is large.
     const { source: _, ...toolSet } = this.toolSet
     const inputs = fingerprint(toolSet, documentUrl, credential)
     const known = this.#known?.inputs === inputs ? this.#known.specHash : undefined
-    const outcome = await this.#parts.compiler.compile({
-      document,
-      toolSet,
-      ...(documentUrl === undefined ? {} : { documentUrl }),
-      ...(credential === undefined ? {} : { credential }),
-      ...(known === undefined ? {} : { knownHash: known }),
+    let bytes = document
+    const outcome = await loader.run<Compiled>(async files => {
+      const made = await this.#parts.compiler.compile({
+        ...{ document: bytes, uri: loader.uri, files, toolSet },
+        ...(documentUrl === undefined ? {} : { documentUrl }),
+        ...(credential === undefined ? {} : { credential }),
+        ...(known === undefined ? {} : { knownHash: known }),
+      })
+      bytes = made.document ?? bytes
+      return made
     })
+    this.#incomplete = loader.failed
     if (outcome.kind === 'compiled') this.#known = { specHash: outcome.specHash, inputs }
     return outcome
   }
@@ -219,11 +264,26 @@ function fingerprint(
     .digest('hex')
 }
 
-function localFingerprint({ document, credential }: Local): string {
-  return createHash('sha256')
+function localFingerprint({ document, credential }: Local, { files, requested }: FileLoader): string {
+  const hash = createHash('sha256')
     .update(document ?? '')
     .update(JSON.stringify([document === undefined, credential ?? null]))
-    .digest('hex')
+  for (const uri of [...requested].sort()) {
+    const file = files[uri]!
+    const isContent = typeof file === 'string' || file instanceof Uint8Array
+    hash.update(JSON.stringify(uri)).update(isContent ? file : JSON.stringify(file))
+  }
+  return hash.digest('hex')
+}
+
+function isSame(a: StoredDocument, b: StoredDocument): boolean {
+  const isSameFile = (x: StoredFile | undefined, y: StoredFile): boolean =>
+    x !== undefined && x.etag === y.etag && Buffer.compare(x.bytes, y.bytes) === 0
+  return (
+    isSameFile(a, b) &&
+    a.files.size === b.files.size &&
+    [...b.files].every(([uri, file]) => isSameFile(a.files.get(uri), file))
+  )
 }
 
 function messageOf(error: unknown): string {

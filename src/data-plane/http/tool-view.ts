@@ -25,8 +25,15 @@ function toolView(tool: Tool, view: View): object {
     description: tool.description,
     inputSchema: schemaView(tool.inputSchema),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
-    ...(since(view, '2025-03-26') ? { annotations: tool.annotations } : undefined),
+    ...(since(view, '2025-03-26') ? { annotations: annotationsOf(tool, view) } : undefined),
   }
+}
+
+/** Without the title, where the tool itself has one. */
+function annotationsOf({ title, annotations }: Tool, view: View): object {
+  if (title === undefined || annotations.title !== title || !since(view, '2025-06-18')) return annotations
+  const { title: _, ...hints } = annotations
+  return hints
 }
 
 /** The JSON array of one page of a listing; made once per listing and view. */

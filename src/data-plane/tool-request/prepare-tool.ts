@@ -17,15 +17,18 @@ export function prepareTool(
 ): Pick<CompiledTool, 'validate' | 'buildRequest'> {
   const checkSchema = checker.prepare(tool.inputSchema, tool.tenant ?? `${tool.namespace}/${tool.toolSet}`)
   const checkRequest = requestCheck(tool.request)
+  const build = prepareRequest(tool.request, tool.authentication)
+  const { fixed } = tool.request
+  const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })
   return {
     validate(args) {
       const checked = checkSchema(args)
       if (checkRequest === undefined) return checked
       return andThen(checked, outcome =>
-        typeof outcome === 'string' || outcome.length > 0 ? outcome : checkRequest(args as Args),
+        typeof outcome === 'string' || outcome.length > 0 ? outcome : checkRequest(whole(args as Args)),
       )
     },
-    buildRequest: prepareRequest(tool.request, tool.authentication),
+    buildRequest: fixed === undefined ? build : args => build(whole(args)),
   }
 }
 

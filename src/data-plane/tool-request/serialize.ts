@@ -40,6 +40,7 @@ const DELIMITERS: { readonly [style: string]: string } = {
   form: ',',
   spaceDelimited: '%20',
   pipeDelimited: '%7C',
+  tabDelimited: '%09',
 }
 
 /**

@@ -212,8 +212,8 @@ describe('authentication', () => {
     expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual(['q'])
   })
 
-  it('of type none leaves the key to the caller, never the Authorization header', () => {
-    expect(Object.keys(onlyTool(document).inputSchema.properties!)).toEqual(['token', 'q'])
+  it('of type none offers callers neither the key nor the Authorization header', () => {
+    expect(Object.keys(onlyTool(document).inputSchema.properties!)).toEqual(['q'])
   })
 })
 

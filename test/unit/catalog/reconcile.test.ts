@@ -43,7 +43,8 @@ function start(): Reconciler {
       phases.push(`${name} gone`)
     },
   }
-  const references = { readDocument: async () => '', readSecret: async () => '' }
+  const empty = async () => ''
+  const references = { readDocument: empty, readFile: empty, readSecret: empty }
   return new Reconciler(
     {
       ...{ references, compiler, egress, random: () => 0.5, statuses, log: SILENT, now: Date.now },

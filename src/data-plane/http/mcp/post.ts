@@ -57,14 +57,15 @@ export class McpPost {
         return call.respond(body.row.status, errorMessage(null, { code, message: body.message }))
       }
       const header = call.request.header('mcp-session-id')
-      const sessionId = header || sessionIdOfQuery(call.request.query)
+      const streamSession = sessionIdOfQuery(call.request.query)
+      const sessionId = header || streamSession
       if (!Array.isArray(body.value)) {
         const message = body.call === undefined ? readMessage(body.value) : callMessage(body.call)
         const meta = metaOf(message)
         if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
         const modern = isModern(message, call.request.header('mcp-protocol-version'))
         // 2026-07-28 has no sessions, but a client may send `server/discover` on its HTTP+SSE stream
-        if (modern && (header !== '' || sessionId === '')) return this.#modern(call, snapshot, message)
+        if (modern && streamSession === '') return this.#modern(call, snapshot, message)
         return void andThen(this.#findSession(call, sessionId), session => {
           if (session === 'unknown') replyNotFound(call)
           else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)

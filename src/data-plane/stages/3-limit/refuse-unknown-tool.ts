@@ -1,6 +1,9 @@
-/** Refuses a call whose tool its tenant does not have. It counts nothing: `take-quota` has. */
+/** Refuses a call whose tool its tenant does not have, with names like it. It counts nothing: `take-quota` has. */
 import { refuse } from '../../../shared/call/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { subjectKeyOf } from '../shared/subject-key.ts'
+import { nearNames } from './near-names.ts'
 
 const SHOWN_NAME_CHARACTERS = 64
 
@@ -8,11 +11,24 @@ export function refuseUnknownTool(): Stage {
   return {
     id: 'refuse-unknown-tool',
     phase: 'limit',
-    run({ operation, tool }) {
+    run(exchange) {
+      const { operation, tool } = exchange
       if (operation.action !== 'tools.call' || tool !== undefined) return undefined
+      const unknown = operation.tool.slice(0, SHOWN_NAME_CHARACTERS)
       return refuse('tool_not_found', {
-        message: `Tool not found: ${operation.tool.slice(0, SHOWN_NAME_CHARACTERS)}`,
+        message: `Tool not found: ${unknown}${suggestion(exchange, operation.tool)}`,
       })
     },
   }
+}
+
+/** Names near the unknown one, of the tools that this class of callers has listed: no others may be revealed. */
+function suggestion(exchange: Exchange, unknown: string): string {
+  if (exchange.principal === undefined) return ''
+  const listed = exchange.snapshot.listings.get(subjectKeyOf(exchange))?.tools ?? []
+  const near = nearNames(
+    unknown,
+    listed.map(({ tool }) => tool.name),
+  )
+  return near.length === 0 ? '' : `. Similar names: ${near.join(', ')}.`
 }

@@ -1,0 +1,18 @@
+/** JSON Pointer (RFC 6901) as text: tokens and their escapes. It reads no document. */
+
+/** A token as key; in a URI fragment it may be percent-encoded as well. */
+export function unescapeToken(token: string): string {
+  let key = token
+  if (key.includes('%')) {
+    try {
+      key = decodeURIComponent(key)
+    } catch {
+      // Not percent-encoded: the key is literal.
+    }
+  }
+  return key.includes('~') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key
+}
+
+export function escapeToken(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,89 @@
+/** Compiles a document together with the files it refers to, or names the files that are missing. Pure: it reads no file. */
+import type { ToolSet } from '../../model/tool-set.ts'
+import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import { DocumentError } from '../compile/document.ts'
+import { type LinkedFile, linkFiles } from './link-files.ts'
+import { parseDocumentText } from './parse-document.ts'
+import { specHash } from './spec-hash.ts'
+
+/** A file that a document refers to: text or UTF-8, or why it cannot be used. */
+export type GivenFile = string | Uint8Array | { readonly reason: string; readonly fix: string }
+
+/** By address. */
+export type GivenFiles = { readonly [uri: string]: GivenFile }
+
+export interface LinkJob {
+  /** Parsed. */
+  readonly document: unknown
+  /** Address of the document, the base of its references. */
+  readonly uri?: string | undefined
+  /** undefined: the document has no files. */
+  readonly files?: GivenFiles | undefined
+  readonly toolSet: ToolSet
+  /** Base of relative servers. */
+  readonly documentUrl?: string | undefined
+  readonly credential?: string | undefined
+  /** The same hash is not compiled again. */
+  readonly knownHash?: string | undefined
+}
+
+/** The addresses of files that the document needs as well. */
+export interface Incomplete {
+  readonly kind: 'incomplete'
+  readonly missing: readonly string[]
+}
+
+type LinkOutcome =
+  | { readonly kind: 'compiled'; readonly specHash: string; readonly result: CompileResult }
+  | { readonly kind: 'unchanged'; readonly specHash: string }
+  | Incomplete
+
+/** Of a document that was given as text. */
+const NO_ADDRESS = 'document:///document'
+const NO_FILES: LinkedFile = {
+  kind: 'fault',
+  reason: 'the document has no files beside it',
+  fix: 'join the files into one document with a bundler',
+}
+
+/** @throws DocumentError when the document as a whole is invalid */
+export function compileLinked(job: LinkJob): LinkOutcome {
+  const { uri = NO_ADDRESS } = job
+  const files = new Map(Object.entries(job.files ?? {}).map(([address, file]) => [address, parsed(file)]))
+  const linked = linkFiles(
+    job.document,
+    uri,
+    address => files.get(address) ?? (job.files && 'missing') ?? NO_FILES,
+  )
+  const { document, missing, unresolved, moreUnresolved } = linked
+  if (missing.length > 0) return { kind: 'incomplete', missing }
+  const hash = specHash(document)
+  if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
+  const { documentUrl, credential } = job
+  const result = compileToolSet(document, job.toolSet, {
+    ...{ unresolved, moreUnresolved },
+    ...(documentUrl === undefined ? {} : { documentUrl }),
+    ...(credential === undefined ? {} : { credential }),
+  })
+  return { kind: 'compiled', specHash: hash, result }
+}
+
+function parsed(file: GivenFile): LinkedFile {
+  if (typeof file === 'object' && 'reason' in file) return { kind: 'fault', ...file }
+  try {
+    return { kind: 'value', value: parseDocumentText(textOf(file)) }
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error
+    return { kind: 'fault', reason: error.message, fix: 'correct the file' }
+  }
+}
+
+/** @throws DocumentError when the bytes are not UTF-8 */
+export function textOf(document: string | Uint8Array): string {
+  if (typeof document === 'string') return document
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(document)
+  } catch {
+    throw new DocumentError('the document is not UTF-8')
+  }
+}

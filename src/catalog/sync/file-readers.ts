@@ -1,0 +1,100 @@
+/** Which files a document may refer to: of a url those of its origin, of a ConfigMap its other keys, of a file those in its folder. It parses nothing. */
+import type { Egress } from '../../shared/egress/egress.ts'
+import type { StoredFile } from './document-store.ts'
+import { fetchDocument } from './fetch-document.ts'
+import { type FileReader, RequiredFileError } from './load-files.ts'
+
+/** A path segment that names the same file in an address, a folder and a ConfigMap. */
+const SEGMENT = /^(?!\.{1,2}$)[^/\\\0]{1,253}$/
+
+/**
+ * Files of the origin of the document, through the guard of the egress client and without redirects.
+ * @param stored files of the last synchronization: for conditional requests, and required
+ * @param seen receives every file that was read
+ */
+export function originFiles(
+  egress: Egress,
+  uri: string,
+  stored: ReadonlyMap<string, StoredFile>,
+  seen: Map<string, StoredFile>,
+): FileReader {
+  const { origin } = new URL(uri)
+  return {
+    uri,
+    refusal(address) {
+      const url = new URL(address)
+      if (url.origin === origin && url.username === '' && url.password === '') return undefined
+      return {
+        reason: `${address.slice(0, 200)} is not at ${origin}, and files are read from the origin of the document only`,
+        fix: 'serve the file beside the document, or join them with a bundler',
+      }
+    },
+    async read(address) {
+      const before = stored.get(address)
+      try {
+        const fetched = await fetchDocument(egress, address, before?.etag)
+        const file = fetched.kind === 'unmodified' ? before! : fetched
+        seen.set(address, { etag: file.etag, bytes: file.bytes })
+        return file.bytes
+      } catch (error) {
+        if (before !== undefined) throw new RequiredFileError((error as Error).message)
+        throw error
+      }
+    },
+  }
+}
+
+/** The files of the last synchronization, for a document that is unavailable. */
+export function storedFiles(uri: string, stored: ReadonlyMap<string, StoredFile>): FileReader {
+  return {
+    uri,
+    refusal: () => undefined,
+    async read(address) {
+      const file = stored.get(address)
+      if (file === undefined) throw new Error(`${address.slice(0, 200)} was not stored`)
+      return file.bytes
+    },
+  }
+}
+
+/**
+ * Files in one folder and below it.
+ * @param uri address of the document; its folder is the last `/`
+ * @param read receives the path relative to the folder
+ */
+export function folderFiles(uri: string, read: (path: string) => Promise<string | Uint8Array>): FileReader {
+  const folder = new URL('.', uri).href
+  return {
+    uri,
+    refusal(address) {
+      if (pathIn(folder, address) !== undefined) return undefined
+      return {
+        reason: 'the file is not in the folder of the document',
+        fix: 'move the file beside the document, or join them with a bundler',
+      }
+    },
+    read: address => read(pathIn(folder, address)!),
+  }
+}
+
+function pathIn(folder: string, address: string): string | undefined {
+  if (!address.startsWith(folder) || address.includes('?')) return undefined
+  try {
+    const segments = address.slice(folder.length).split('/').map(decodeURIComponent)
+    return segments.every(segment => SEGMENT.test(segment)) ? segments.join('/') : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** For documents that have no files beside them. `source` says which: "an inline document". */
+export function noFiles(source: string): FileReader {
+  return {
+    uri: 'document:///document',
+    refusal: () => ({
+      reason: `${source} has no files beside it`,
+      fix: 'use url or configMapRef, or join the files into one document with a bundler',
+    }),
+    read: () => Promise.reject(new Error('not read')),
+  }
+}

@@ -1,0 +1,48 @@
+/** Finds the names nearest to an unknown one, for callers that mistyped it. It decides nothing about visibility: the names are given. */
+
+const MAX_SUGGESTIONS = 3
+/** Pairs of characters that are compared, a few milliseconds: unknown names must not stall other calls. */
+const MAX_PAIRS = 400_000
+const MAX_COMPARED = 5_000
+const MAX_NAME_CHARACTERS = 64
+
+/** Up to three names, nearest first: the same letters, one within the other, or few edits apart. */
+export function nearNames(unknown: string, names: readonly string[]): readonly string[] {
+  const wanted = lettersOf(unknown.slice(0, MAX_NAME_CHARACTERS))
+  if (wanted.length < 3) return []
+  const limit = 1 + Math.floor(wanted.length / 5)
+  const found: { readonly name: string; readonly distance: number }[] = []
+  let pairs = 0
+  for (const name of names.slice(0, MAX_COMPARED)) {
+    const letters = lettersOf(name)
+    const within = letters.includes(wanted) || (letters.length >= 5 && wanted.includes(letters))
+    const isNearInLength = Math.abs(letters.length - wanted.length) <= limit
+    if (!within && isNearInLength) pairs += wanted.length * letters.length
+    if (pairs > MAX_PAIRS || !(within || isNearInLength)) continue
+    const distance = within
+      ? Math.abs(letters.length - wanted.length) / MAX_NAME_CHARACTERS
+      : edits(wanted, letters, limit)
+    if (distance <= limit) found.push({ name, distance })
+  }
+  found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+  return found.slice(0, MAX_SUGGESTIONS).map(({ name }) => name)
+}
+
+function lettersOf(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '')
+}
+
+/** Levenshtein distance; more than `limit` as soon as it must be. */
+function edits(a: string, b: string, limit: number): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
+    }
+    if (Math.min(...next) > limit) return limit + 1
+    row = next
+  }
+  return row[b.length]!
+}
