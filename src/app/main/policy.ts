@@ -1,7 +1,9 @@
 /** Opens the policy of one plane with its decision log and its admin operations. It decides nothing. */
+
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
+import { withDoubles } from '../../model/exact-number.ts'
 import type { DecisionObserver, PolicyInput } from '../../shared/policy/engine.ts'
 import { PolicyFollower } from '../../shared/policy/live/follower.ts'
 import { recordedPolicy } from '../../shared/policy/log/recorded-policy.ts'
@@ -124,5 +126,6 @@ function openRecorder(
 }
 
 function inputsOf(recorder: DecisionRecorder): readonly PolicyInput[] {
-  return recorder.recent(TRIED_INPUTS).map(({ input }) => input)
+  // they cross to another thread, where exact numbers would lose their class
+  return recorder.recent(TRIED_INPUTS).map(({ input }) => withDoubles(input) as PolicyInput)
 }
