@@ -1,6 +1,5 @@
-/** Checks arguments in place where a bound of the cost allows it, and in a worker thread where it does not.. It does not decide what the caller reads. */
-import { writeJson } from '../../model/exact-number.ts'
 /** Checks arguments in place where a bound of the cost allows it, and in a worker thread where it does not. It does not decide what the caller reads. */
+import { writeJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { MaybePromise } from '../call/and-then.ts'
 import { type FairJobLimits, FairJobWorker } from '../threads/fair-job-worker.ts'
