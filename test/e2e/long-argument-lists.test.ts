@@ -97,7 +97,9 @@ it(`serves pings within ${WITHIN_MS} ms while ${ITEMS} objects are checked`, {
   }
   // code that has never run is slow
   expect((await call(lines.slice(0, 10))).json.result?.isError, 'a short list').toBe(false)
-  expect((await call(lines.slice(0, 8_000))).json.result?.isError, 'starts the thread that checks').toBe(false)
+  expect((await call(lines.slice(0, 8_000))).json.result?.isError, 'starts the thread that checks').toBe(
+    false,
+  )
 
   let done = false
   const sentAtMs = performance.now()
