@@ -8,6 +8,12 @@ import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
+const TOO_COSTLY = Symbol('too many values')
+const TOO_COSTLY_TEXT: Content = {
+  type: 'text',
+  text: 'The response has too many values for structured content, which this tool declares. Request fewer items. The response follows as text.',
+}
+
 type Decoder = InstanceType<typeof TextDecoder>
 
 const UTF8 = new TextDecoder('utf-8')
@@ -59,6 +65,8 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
   ]
   if (!structured) return { content, isError: false }
   const value = jsonOf(type, response.body, decoder)
+  // a result without the content that its outputSchema announces would be invalid (MCP, tools, "Structured Content")
+  if (value === TOO_COSTLY) return { content: [TOO_COSTLY_TEXT, ...content], isError: true }
   return value === undefined
     ? { content, isError: false }
     : { content, isError: false, structuredContent: value }
@@ -119,10 +127,10 @@ function base64(body: Uint8Array): string {
 function jsonOf(type: string, body: Uint8Array, decoder: Decoder): unknown {
   if (!isJson(type)) return undefined
   const costNs = parseCost(body, MAX_PARSE_NS)
-  if (costNs > MAX_PARSE_NS) return undefined
+  if (costNs > MAX_PARSE_NS) return TOO_COSTLY
   try {
     const text = decoder.decode(body)
-    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return undefined
+    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY
     return readJson(text)
   } catch {
     return undefined

@@ -91,3 +91,26 @@ describe('a multipart response', () => {
     )
   })
 })
+
+describe('a response for a tool that declares an outputSchema', () => {
+  it('becomes structured content', () => {
+    expect(toolResult(respond('application/json', '{"a":1}'), true)).toMatchObject({
+      structuredContent: { a: 1 },
+      isError: false,
+    })
+  })
+
+  it.each([
+    ['many values', JSON.stringify(Array.from({ length: 100_000 }, () => ({})))],
+    ['many values and a number beyond a double', `[${'{},'.repeat(20_000)}1e400]`],
+  ])(
+    'with %s becomes an error that keeps the text, because it may not lack structured content',
+    (_, body) => {
+      const result = toolResult(respond('application/json', body), true)
+      expect(result).toMatchObject({ isError: true })
+      expect(result).not.toHaveProperty('structuredContent')
+      expect(result.content[0]).toMatchObject({ text: expect.stringContaining('Request fewer items') })
+      expect(result.content[1]).toMatchObject({ text: body })
+    },
+  )
+})
