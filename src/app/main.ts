@@ -1,7 +1,7 @@
 /** The deployment: what each role starts, in which order, and how it stops. It connects parts and implements none. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listenerSupport } from '../shared/server/create.ts'
+import { isStrictParser, listenerSupport } from '../shared/server/create.ts'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
@@ -195,6 +195,11 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
     log.warn(
       { http_server: server, build, reason: uwsMissing },
       'node:http serves because no native build of uWebSockets.js loads here; see docs/decisions/0001-uwebsockets-build.md',
+    )
+  else if (server === 'uws' && !isStrictParser('uws'))
+    log.info(
+      { http_server: server, build },
+      'HTTP server. This build does not respond to HTTP/1.0: in nginx set proxy_http_version 1.1, or set HTTP_SERVER=node; see docs/edge.md',
     )
   else log.info({ http_server: server, build }, 'HTTP server')
 }
