@@ -152,6 +152,7 @@ function endOfString(text: string, quote: number): number {
 
 /** A longer text is not compared with a double: none writes so many digits. */
 const MAX_DOUBLE_TEXT = 400
+const INTEGER = /^-?\d+$/
 
 function isExact(text: string): boolean {
   if (text.length > MAX_DOUBLE_TEXT) return true
@@ -159,7 +160,7 @@ function isExact(text: string): boolean {
   if (!Number.isFinite(double) || Object.is(double, -0)) return true
   const shortest = String(double)
   if (shortest === text) return false
-  // a tenth of the time of the general comparison
-  if (/^-?\d+$/.test(text)) return BigInt(text) !== BigInt(double)
+  // a tenth of the time of the general comparison; with what would be written, not with the double, whose text may be rounded
+  if (INTEGER.test(text) && INTEGER.test(shortest)) return BigInt(text) !== BigInt(shortest)
   return canonicalText(decimalOf(text)) !== canonicalText(decimalOf(shortest))
 }

@@ -157,7 +157,23 @@ describe('the key of the development provider', () => {
   it.each(['', '{"keys":[]}', '{"keys":{}}', 'null'])('is not taken from a file with %j', async text => {
     mkdirSync(join(dir, 'data', 'dev-identity'), { recursive: true })
     writeFileSync(file(), text)
-    await expect(load()).rejects.toThrow(`${file()} is not a key set. Delete it`)
+    await expect(load()).rejects.toThrow(`${file()} is not a key set, or is damaged. Delete it`)
+  })
+
+  it('is refused with a flipped bit, or signs as before', async () => {
+    await load()
+    const whole = readFileSync(file())
+    const step = 97
+    let refused = 0
+    for (let at = 0; at < whole.length; at += step) {
+      writeFileSync(file(), Buffer.from(whole.map((byte, place) => (place === at ? byte ^ 1 : byte))))
+      await load().catch(error => {
+        expect(error.message).toContain(`${file()} is not a key set, or is damaged`)
+        refused++
+      })
+    }
+    // most numbers of the key are there twice: the library signs by others when the result of some is wrong
+    expect(refused).toBeGreaterThan(0)
   })
 
   it('is not made where the file cannot be read', async () => {
