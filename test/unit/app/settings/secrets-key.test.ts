@@ -34,12 +34,30 @@ it('is made once, readable by its owner alone, and read from then on', () => {
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(readdirSync(join(directory, 'data'))).toEqual(['secrets.key'])
   expect(keptKey(path)).toEqual({ key: made.key, fresh: false })
-  expect(readFileSync(path, 'utf8')).toBe(made.key)
+  expect(readFileSync(path, 'utf8')).toMatch(/^sha256:[0-9a-f]{16} [A-Za-z0-9+/=]{44}\n$/)
+})
+
+it('may be written by an operator, without a checksum', () => {
+  const path = join(directory, 'own.key')
+  writeFileSync(path, `${'k'.repeat(43)}=\n`)
+  expect(keptKey(path)).toEqual({ key: `${'k'.repeat(43)}=`, fresh: false })
+})
+
+it('with any flipped bit is refused', () => {
+  const path = join(directory, 'flipped.key')
+  keptKey(path)
+  const whole = readFileSync(path)
+  for (let bit = 0; bit < (whole.length - 1) * 8; bit++) {
+    const damaged = Buffer.from(whole)
+    damaged[bit >> 3]! ^= 1 << (bit & 7)
+    writeFileSync(path, damaged)
+    expect(() => keptKey(path), `bit ${bit}`).toThrow(/damaged or contains no key/)
+  }
 })
 
 it('is not replaced when what is there is not a key', () => {
   const path = join(directory, 'damaged.key')
   writeFileSync(path, 'cut')
-  expect(() => keptKey(path)).toThrow(/damaged\.key contains no key.*SECRETS_KEY/)
+  expect(() => keptKey(path)).toThrow(/damaged\.key is damaged or contains no key.*SECRETS_KEY/)
   expect(readFileSync(path, 'utf8')).toBe('cut')
 })
