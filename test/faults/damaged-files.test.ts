@@ -235,10 +235,12 @@ describe('damage to the files of a gateway', () => {
     'version of the database': { file: /^postgres\/PG_VERSION$/, ...DATABASE },
     'catalog of the database': { file: /^postgres\/base\/5\/1259$/, ...DATABASE },
   }
+  const LONG = ['status of a tool-set', 'metering cursor', 'version of the database']
   // the suite flips bits, the damage that is hardest to notice, or does the first that applies
   const rows = Object.entries(KINDS).flatMap(([name, kind]) => {
     const { damages } = kind
     const short = damages.includes('bits flipped') ? 'bits flipped' : damages[0]!
+    if (process.env.FAULTS !== 'all' && LONG.includes(name)) return []
     return (process.env.FAULTS === 'all' ? damages : [short]).map(damage => [name, damage, kind] as const)
   })
 
