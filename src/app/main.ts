@@ -156,10 +156,14 @@ async function startGateway(context: AppContext): Promise<Started> {
   const issuer = await openIssuer(context)
   const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
-  const exampleUrl = await gateway.startTools()
   const controlPlane = context.settings.controlPlane!
-  await followOverHttp(gateway, controlPlane)
-  await listenWhenReady(plane)
+  const connect = async (): Promise<string | undefined> => {
+    const exampleUrl = await gateway.startTools()
+    await followOverHttp(gateway, controlPlane)
+    return exampleUrl
+  }
+  // the port opens although the source of tools is unavailable: an orchestrator would end a process that does not respond
+  const [exampleUrl] = await Promise.all([connect(), listenWhenReady(plane)])
   return {
     gateway_url: gatewayUrl,
     api_url: controlPlane.url,

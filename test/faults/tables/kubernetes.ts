@@ -17,5 +17,5 @@ export const KUBERNETES: Table = {
   never: [
     { moment: ['transaction'], reason: 'objects are written one by one, each with its resource version' },
   ],
-  short: ['half-open @ idle', 'refuse @ subscribing', 'garbage @ load'],
+  short: ['refuse @ start', 'half-open @ idle', 'refuse @ subscribing', 'garbage @ load'],
 }
