@@ -13,6 +13,11 @@ export const BACKEND: Table = {
       moment: ['transaction'],
       reason: 'a call is one request: the gateway keeps no transaction of a backend open',
     },
+    {
+      fault: ['reset while idle'],
+      moment: ['draining'],
+      reason: 'the process drains with a call of this backend in flight: this is "reset in flight"',
+    },
     { moment: ['subscribing'], reason: 'the gateway subscribes to nothing at a backend' },
   ],
   short: ['half-open @ load', 'reset in flight @ load', 'garbage @ load', 'hang @ draining', 'refuse @ load'],
