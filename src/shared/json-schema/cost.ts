@@ -64,7 +64,7 @@ export class SchemaCost {
     this.keywords = countValues(schema)
   }
 
-  /** @returns nanoseconds; Infinity when there is no bound. Its own time is keywords × depth; callers use it on small schemas. */
+  /** @returns nanoseconds; Infinity when it is unbounded. Its own time is keywords × depth; callers use it on small schemas. */
   of({ values, chars, depth }: ArgumentSize): number {
     this.#prepare(depth)
     const at = Math.min(depth, this.#rootPerValue.length - 1)
