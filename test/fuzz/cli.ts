@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { runSearch, say } from '../fixtures/search-command.ts'
 import { type FuzzResult, fuzz } from './fuzz.ts'
 import { TARGETS } from './targets.ts'
 
@@ -17,8 +18,6 @@ const HELP = `Usage: npm run fuzz -- [options]
 Exit code 0: nothing was found. 1: a target failed; the input is in test/fuzz/corpus, and test/fuzz/replay.test.ts fails until it is
 fixed. 64: the options are not valid. 70: the run failed.
 `
-const EXIT = { found: 1, usage: 64, failed: 70 } as const
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 function optionsOf(args: readonly string[]) {
   const { values } = parseArgs({
@@ -49,38 +48,21 @@ function save(name: string, input: Buffer): string {
   return file
 }
 
-async function main(): Promise<number> {
-  let options: ReturnType<typeof optionsOf>
-  try {
-    options = optionsOf(process.argv.slice(2))
-  } catch (error) {
-    say(`${(error as Error).message}\n\n${HELP}`)
-    return EXIT.usage
-  }
-  if (options.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  say(`seed ${options.seed}`)
+async function search({ targets, seed, forMs, json }: ReturnType<typeof optionsOf>): Promise<boolean> {
   const results: { [name: string]: Omit<FuzzResult, 'failure'> & { failure?: string; file?: string } } = {}
   let found = false
-  try {
-    for (const name of options.targets) {
-      const { failure, ...counts } = await fuzz(TARGETS[name]!, options.seed, options.forMs)
-      results[name] = counts
-      say(
-        `${name}: ${counts.inputs} inputs, ${counts.corpus} in the corpus${failure === undefined ? '' : `, FAILED: ${failure.message}`}`,
-      )
-      if (failure === undefined) continue
-      found = true
-      results[name] = { ...counts, failure: failure.message, file: save(name, failure.input) }
-    }
-  } catch (error) {
-    say((error as Error).stack ?? String(error))
-    return EXIT.failed
+  for (const name of targets) {
+    const { failure, ...counts } = await fuzz(TARGETS[name]!, seed, forMs)
+    results[name] = counts
+    say(
+      `${name}: ${counts.inputs} inputs, ${counts.corpus} in the corpus${failure === undefined ? '' : `, FAILED: ${failure.message}`}`,
+    )
+    if (failure === undefined) continue
+    found = true
+    results[name] = { ...counts, failure: failure.message, file: save(name, failure.input) }
   }
-  if (options.json) process.stdout.write(`${JSON.stringify({ seed: options.seed, targets: results })}\n`)
-  return found ? EXIT.found : 0
+  if (json) process.stdout.write(`${JSON.stringify({ seed, targets: results })}\n`)
+  return found
 }
 
-process.exitCode = await main()
+process.exitCode = await runSearch({ help: HELP, optionsOf, search })

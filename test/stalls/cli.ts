@@ -1,5 +1,6 @@
 /** `npm run stalls`: searches for inputs that block a serving thread. It prints progress and the result, and judges by the exit code. */
 import { parseArgs } from 'node:util'
+import { runSearch, say } from '../fixtures/search-command.ts'
 import { MAX_TURN_MS, type SearchResult, searchStalls } from './search.ts'
 
 const HELP = `Usage: npm run stalls -- [options]
@@ -17,8 +18,6 @@ measures the CPU time of each turn of a serving thread. A turn longer than ${MAX
 Exit code 0: nothing was found. 1: something was found; replay it with the seed that is printed and --rounds 1. 64: the options are not
 valid. 70: the search failed.
 `
-const EXIT = { found: 1, usage: 64, failed: 70 } as const
-const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
 function optionsOf(args: readonly string[]) {
   const { values } = parseArgs({
@@ -57,27 +56,10 @@ function summary({ seed, rounds, calls, statuses, longest, findings }: SearchRes
   ].join('\n')
 }
 
-async function main(): Promise<number> {
-  let options: ReturnType<typeof optionsOf>
-  try {
-    options = optionsOf(process.argv.slice(2))
-  } catch (error) {
-    say(`${(error as Error).message}\n\n${HELP}`)
-    return EXIT.usage
-  }
-  if (options.help) {
-    process.stdout.write(HELP)
-    return 0
-  }
-  say(`seed ${options.seed}`)
-  try {
-    const result = await searchStalls({ ...options, onProgress: say })
-    process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${summary(result)}\n`)
-    return result.findings.length === 0 ? 0 : EXIT.found
-  } catch (error) {
-    say((error as Error).stack ?? String(error))
-    return EXIT.failed
-  }
+async function search(options: ReturnType<typeof optionsOf>): Promise<boolean> {
+  const result = await searchStalls({ ...options, onProgress: say })
+  process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${summary(result)}\n`)
+  return result.findings.length > 0
 }
 
-process.exitCode = await main()
+process.exitCode = await runSearch({ help: HELP, optionsOf, search })
