@@ -14,7 +14,9 @@ import { UsageCounter } from '../../src/data-plane/stages/6-settle/count-usage.t
 import { stages } from '../../src/data-plane/stages/index.ts'
 import { prepareTool } from '../../src/data-plane/tool-request/prepare-tool.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
+import type { ParameterBinding } from '../../src/model/tool.ts'
 import { Cancellation } from '../../src/shared/call/cancellation.ts'
+import type { Egress } from '../../src/shared/egress/egress.ts'
 import type { StartedTokenVerifier } from '../../src/shared/identity/jwks.ts'
 import { ArgumentChecker } from '../../src/shared/json-schema/argument-check.ts'
 import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
@@ -32,16 +34,29 @@ export interface CallParts {
   readonly snapshot: Snapshot
 }
 
-/** @param cache of the one tool; absent: its results are not cached */
-export async function callParts(
-  tokens: StartedTokenVerifier,
-  cache?: { readonly ttlMs: number },
-): Promise<CallParts> {
+export interface CallOptions {
+  /** Of the one tool; absent: its results are not cached. */
+  readonly cache?: { readonly ttlMs: number }
+  /** Of the one tool. */
+  readonly baseUrl?: string
+  /** Absent: a backend that responds at once. */
+  readonly egress?: Egress
+  /** Absent: a queue in memory. */
+  readonly meter?: Meter
+}
+
+export async function callParts(tokens: StartedTokenVerifier, options: CallOptions = {}): Promise<CallParts> {
+  const { cache, baseUrl } = options
+  const fields = aTool(cache === undefined ? {} : { cache })
   const bundle = readFileSync(new URL('../../policies/bundle.tar.gz', import.meta.url))
   const policy = await createOpaWasmEngine().prepare(bundle)
   const content = {
     ...EMPTY_CONTENT,
-    tools: [aTool(cache === undefined ? {} : { cache })],
+    tools: [
+      baseUrl === undefined
+        ? fields
+        : { ...fields, request: { ...fields.request, baseUrl, parameters: [ID] } },
+    ],
     plans: [{ slug: 'open', name: 'Open', perSecond: 2e9, perMinute: 2e9, perDay: 2e9, perMonth: 2e9 }],
     consumers: Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`client-${at}`, 'open'])),
   }
@@ -50,7 +65,7 @@ export async function callParts(
     tokens,
     apiKeys: undefined,
     quota: createMemoryQuota(),
-    egress: {
+    egress: options.egress ?? {
       request: async () => RESPONSE,
       stream: () => Promise.reject(new Error('not used')),
       close: async () => {},
@@ -59,7 +74,7 @@ export async function callParts(
     results: new ResultCache(),
     largeTexts: new LargeTexts(),
     usage: new UsageCounter().stage,
-    meter: new Queue(),
+    meter: options.meter ?? new Queue(),
     metrics: new Metrics(10_000),
     accessLog: { wanted: true, write: record => void JSON.stringify(record) },
     accessLogSample: 0.01,
@@ -120,6 +135,8 @@ class Queue implements Meter {
     return undefined
   }
 }
+
+const ID: ParameterBinding = { argument: 'id', name: 'id', in: 'path', style: 'simple', explode: false }
 
 const RESPONSE = {
   kind: 'response',

@@ -66,7 +66,26 @@ function heapFloor() {
   return Number.isFinite(reported) ? reported : getHeapStatistics().used_heap_size
 }
 
-const QUESTIONS = { loop, heapFloor, collections, memory, heapSnapshot: file => writeHeapSnapshot(file) }
+let collected
+/** Bytes in use on the heap; less what was in use before is what was allocated, while no collection runs. */
+function allocated() {
+  if (collected === undefined) {
+    collected = 0
+    new PerformanceObserver(list => {
+      collected += list.getEntries().length
+    }).observe({ entryTypes: ['gc'] })
+  }
+  return { bytes: getHeapStatistics().used_heap_size, collections: collected }
+}
+
+const QUESTIONS = {
+  allocated,
+  loop,
+  heapFloor,
+  collections,
+  memory,
+  heapSnapshot: file => writeHeapSnapshot(file),
+}
 
 if (isMainThread && process.channel !== undefined) {
   process.on('message', async ({ question, about }) => {

@@ -1,11 +1,12 @@
 /**
  * `npm run bench:http`: the built gateway under load beside bare servers and peers, in turns, each process pinned to one processor.
- * Parts: load (closed loop), latency (open loop), streams, start, workers. Cost is CPU time per call from the kernel's accounting: the
+ * Parts: load (closed loop), latency (open loop), streams, start, workers, ladder. Cost is CPU time per call from the kernel's accounting: the
  * load generator's own limit does not show in it.
  */
 import { parseArgs } from 'node:util'
 import { grid } from '../../grid.ts'
 import { openResults } from '../../record.ts'
+import { measureLadder } from '../ladder/measure.ts'
 import { startBackend } from './backend.ts'
 import { startCases } from './cases.ts'
 import { pinLoad } from './child.ts'
@@ -20,7 +21,7 @@ import { measureWorkers } from './workers.ts'
 const HELP = `Usage: npm run bench:http -- [options]
 
   --quick            3 rounds of 1 s: 4 minutes in place of 15
-  --parts NAMES      of load, latency, streams, start, workers (all), divided by commas
+  --parts NAMES      of load, latency, streams, start, workers, ladder (all), divided by commas
   --filter TEXT      only load cases whose name holds it, and their references
   --rounds N         repeats, in turns (5)
   --seconds S        of one case in one round (4); with 30 a run takes an hour and is as steady as this machine can be
@@ -32,7 +33,7 @@ const HELP = `Usage: npm run bench:http -- [options]
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    parts: { type: 'string', default: 'load,latency,streams,start,workers' },
+    parts: { type: 'string', default: 'load,latency,streams,start,workers,ladder' },
     filter: { type: 'string', default: '' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
@@ -87,6 +88,7 @@ async function measure(part: Part, parts: readonly string[]): Promise<void> {
   if (parts.includes('streams')) await measureStreams(part)
   if (parts.includes('start')) await measureStart(part)
   if (parts.includes('workers')) await measureWorkers(part)
+  if (parts.includes('ladder')) await measureLadder(part)
 }
 
 if (options.help) console.log(HELP)

@@ -33,18 +33,25 @@ export interface Toolgate extends Served {
 }
 
 const FREE = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
-const INSIDE = new URL('./inside.mjs', import.meta.url).href
+export const INSIDE = new URL('./inside.mjs', import.meta.url).href
 const SERVE = ['dist/cli/index.js', 'serve']
 
-/** `toolgate serve` as it was built, with these settings. @param questions whether `inside.mjs` is loaded into it */
+export interface ServeOptions {
+  /** Whether `inside.mjs` is loaded into it. */
+  readonly questions?: boolean
+  /** For its runtime. */
+  readonly nodeOptions?: readonly string[]
+}
+
+/** `toolgate serve` as it was built, with these settings. */
 export async function serve(
   side: Side,
   env: Readonly<Record<string, string>>,
-  { questions = true }: { readonly questions?: boolean } = {},
+  { questions = true, nodeOptions = [] }: ServeOptions = {},
 ): Promise<Served> {
   const child = await startChild(
     process.execPath,
-    [...(questions ? ['--expose-gc', '--import', INSIDE] : []), ...SERVE],
+    [...nodeOptions, ...(questions ? ['--expose-gc', '--import', INSIDE] : []), ...SERVE],
     {
       side,
       questions,
@@ -93,6 +100,8 @@ export interface ToolgateOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Calls a month of demo-agent and demo-viewer, 0 without end; absent: their plan of the example. */
   readonly agentPerMonth?: number
+  /** For the runtime of the gateway. */
+  readonly nodeOptions?: readonly string[]
 }
 
 /** A folder of tool-sets: the example's, with this upstream. */
@@ -120,12 +129,13 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
   try {
     if (options.agentPerMonth !== undefined) await control.api.limitAgents(options.agentPerMonth)
     await control.api.publish(options.upstream)
-    const gateway = await serve(options.side, {
+    const env = {
       ...gatewayEnv(control, dir, 'bench'),
       TOOLSETS: toolSets.path,
       WORKERS: String(options.workers),
       ...options.env,
-    })
+    }
+    const gateway = await serve(options.side, env, { nodeOptions: options.nodeOptions ?? [] })
     return {
       ...gateway,
       url: gateway.gateway_url,

@@ -1,0 +1,198 @@
+/** The rungs between the floor and the gateway, each with the parts of the one before and one more. It measures nothing. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AttemptLimit } from '../../../src/data-plane/http/attempt-limit.ts'
+import { Call } from '../../../src/data-plane/http/call.ts'
+import { clientAddresses } from '../../../src/data-plane/http/client-address.ts'
+import { Cors } from '../../../src/data-plane/http/cors.ts'
+import type { GatewayParts } from '../../../src/data-plane/http/gateway.ts'
+import { readJsonOrCall } from '../../../src/data-plane/http/json-body.ts'
+import { McpEndpoint } from '../../../src/data-plane/http/mcp/endpoint.ts'
+import { createKernel } from '../../../src/data-plane/kernel/create.ts'
+import { CallReader } from '../../../src/data-plane/kernel/envelope.ts'
+import { SpoolWriter } from '../../../src/data-plane/metering/spool/spool-writer.ts'
+import { compose } from '../../../src/data-plane/pipeline/compose.ts'
+import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
+import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
+import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { HttpHandler } from '../../../src/shared/server/listener.ts'
+import { aPrincipal } from '../../../test/fixtures/exchange.ts'
+import { callParts } from '../../stages/calls.ts'
+import { signTokens, verifierOf } from '../../stages/token/signed-tokens.ts'
+import { framed, rawPool } from './floor.ts'
+
+export const BACKEND_PATH = '/orders/P-1001'
+/** In their order. `floor` and `gateway` are programs of their own. */
+export const RUNGS = [
+  ['floor', 'bare uWS, raw sockets, no check'],
+  ['listener', '+ our listener: head checks, bounds, framing'],
+  ['envelope', '+ ids, trace, body read as a call, response head'],
+  ['invoke', '+ request built, our connections, response parsed, result framed, MCP'],
+  ['token', '+ token verified, tool and subscription found'],
+  ['quota', '+ five windows and the bucket of the tool'],
+  ['decision', '+ policy, arguments, headers, obligations'],
+  ['settle', '+ usage, metrics, access log'],
+  ['meter', '+ metering event in its file before the response'],
+] as const
+export type Rung = (typeof RUNGS)[number][0]
+
+/** Stages of the pipeline by the rung that adds them. */
+const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
+  ['invoke', ['resolve-tool', 'list-tools', 'invoke-tool']],
+  ['token', ['admit-within-bounds', 'leave-bounds', 'authenticate', 'bind-session', 'require-subscription']],
+  ['quota', ['take-quota', 'refuse-unknown-tool', 'release-quota']],
+  [
+    'decision',
+    ['authorize', 'match-headers', 'validate-arguments', 'ask-client', 'limit-decision', 'confirm-call'],
+  ],
+  ['settle', ['count-usage', 'optimize-result', 'record-metrics', 'log-access', 'invoke-proxy']],
+  ['meter', ['admit-metered', 'meter-call']],
+]
+
+/** The handler of a rung, and the token that its callers send. */
+export async function openRung(
+  rung: Rung,
+  upstream: string,
+): Promise<{ readonly handler: HttpHandler; readonly token: string }> {
+  if (rung === 'listener' || rung === 'envelope') {
+    const trip = rawPool(upstream, BACKEND_PATH)
+    return { handler: rung === 'listener' ? listenerRung(trip) : envelopeRung(trip), token: 'none' }
+  }
+  return pipelineRung(rung, upstream)
+}
+
+function listenerRung(trip: ReturnType<typeof rawPool>): HttpHandler {
+  return (request, response) =>
+    request.readBody(
+      1 << 20,
+      () => trip(body => response.send(200, ['content-type', 'application/json'], framed(body))),
+      () => response.send(413, []),
+    )
+}
+
+function envelopeRung(trip: ReturnType<typeof rawPool>): HttpHandler {
+  const cors = corsOf()
+  const calls = new CallReader(createKernel().kernel.envelope)
+  return (request, response) => {
+    const call = new Call(request, response, cors.headers(request.header('origin')), Date.now())
+    readJsonOrCall(request, 1 << 20, calls, body => {
+      if (body.kind === 'refusal' || body.call === undefined) throw new Error('the body is not a call')
+      trip(text => call.respond(200, framed(text)))
+    })
+  }
+}
+
+async function pipelineRung(
+  rung: Rung,
+  upstream: string,
+): Promise<{ readonly handler: HttpHandler; readonly token: string }> {
+  const dir = mkdtempSync(join(tmpdir(), 'toolgate-ladder-'))
+  const signed = await signTokens('ES256', 1)
+  const tokens = await verifierOf(signed)
+  const meter = new SpoolWriter({
+    directory: join(dir, 'metering'),
+    durability: 'batch',
+    segmentBytes: 16 * 1024 * 1024,
+    gateway: 'ladder',
+    onFault: fault => {
+      if (fault !== undefined) throw fault
+    },
+  })
+  const { stages, snapshot } = await callParts(tokens, {
+    baseUrl: upstream,
+    egress: createEgress({ allow: [], allowLoopback: true }),
+    meter,
+  })
+  const parts = gatewayParts(dir, compose(stagesOf(rung, stages), rethrow))
+  const cors = corsOf()
+  const { kernel } = createKernel()
+  const mcp = new McpEndpoint(parts, cors, {
+    keys: fileKeyRing(join(dir, 'session-keys')),
+    calls: new CallReader(kernel.envelope),
+    limiter: { enabled: false, maxPerIp: 1, maxPerTenant: 1, maxTotal: 1, newPerMinutePerIp: 1 },
+    streams: { heartbeatMs: 15_000, idleTimeoutMs: 60_000, maxDurationMs: 60_000 },
+    clientAddress: call => clientAddresses([])(call.request),
+    onStreamRefused: () => {},
+    onStreamEnded: () => {},
+  })
+  return {
+    handler: (request, response) =>
+      mcp.post(new Call(request, response, cors.headers(request.header('origin')), Date.now()), snapshot),
+    token: signed.tokens[0]!,
+  }
+}
+
+/** Those of the rung and of all below; before `token`, every caller is the same one. */
+function stagesOf(rung: Rung, all: readonly Stage[]): readonly Stage[] {
+  const names = RUNGS.map(([name]) => name)
+  const ids = new Set(
+    ADDED.flatMap(([name, added]) => (names.indexOf(name) <= names.indexOf(rung) ? added : [])),
+  )
+  const known = new Set(ADDED.flatMap(([, added]) => added))
+  const unknown = all.find(({ id }) => !known.has(id))
+  if (unknown !== undefined) throw new Error(`stage "${unknown.id}" belongs to no rung; add it to ADDED`)
+  const chosen = all.filter(({ id }) => ids.has(id))
+  return rung === 'invoke' ? [ANYONE, ...chosen] : chosen
+}
+
+const CALLER = aPrincipal({ tenant: 'acme', consumer: 'client-0' })
+const ANYONE: Stage = {
+  id: 'anyone',
+  phase: 'identify',
+  run(exchange) {
+    exchange.principal = CALLER
+    exchange.tenant = CALLER.tenant
+    return undefined
+  },
+}
+
+function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayParts {
+  const { kernel } = createKernel()
+  const attempts = new AttemptLimit({
+    buckets: kernel,
+    perMinute: 0,
+    clientAddress: clientAddresses([]),
+    trusted: [],
+    nowMs: Date.now,
+  })
+  return {
+    pipeline,
+    snapshot: () => undefined,
+    snapshotFault: () => undefined,
+    keysReady: () => true,
+    draining: () => false,
+    sessions: new MemorySessionStore({
+      keys: fileKeyRing(join(dir, 'session-keys')),
+      ttlMs: 60_000,
+      maxSessions: 1,
+      now: Date.now,
+    }),
+    attempts,
+    registrations: attempts,
+    url: 'http://127.0.0.1',
+    name: 'toolgate',
+    version: '0',
+    maxBodyBytes: 1 << 20,
+    verifyCredentials: () => {
+      throw new Error('bodies of the ladder are small')
+    },
+    nowMs: Date.now,
+  }
+}
+
+function corsOf(): Cors {
+  return new Cors({
+    origins: [],
+    methods: ['GET', 'POST'],
+    allowHeaders: [],
+    exposeHeaders: [],
+    maxAgeSecs: 600,
+    ownOrigin: 'http://127.0.0.1',
+  })
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
