@@ -53,4 +53,6 @@ export interface KubernetesApi {
   readLease(namespace: string, name: string): Promise<LeaseRecord>
   /** Creates or replaces the Lease; false when it conflicts with another write. */
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
+  /** For a process that ends: requests in flight get one more second, so that an API server that hangs does not delay it. */
+  endSoon(): void
 }

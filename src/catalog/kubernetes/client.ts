@@ -20,8 +20,8 @@ const VERSION = 'v1alpha1'
 const REQUEST_TIMEOUT_MS = 10_000
 const LIST_TIMEOUT_MS = 60_000
 const PROBE_TIMEOUT_MS = 1_500
-const REQUEST = within(REQUEST_TIMEOUT_MS)
-const LIST = within(LIST_TIMEOUT_MS)
+/** For requests in flight and those that end the work, such as the release of the Lease. */
+const CLOSING_MS = 1_000
 
 export interface ClientOptions {
   readonly apiGroup: string
@@ -47,6 +47,8 @@ class Client implements KubernetesApi {
   readonly #custom: CustomObjectsApi
   readonly #core: CoreV1Api
   readonly #leases: CoordinationV1Api
+  /** Each ends a request; it leaves when the time of the request is over. */
+  readonly #running = new Set<AbortController>()
 
   constructor(config: KubeConfig, options: ClientOptions) {
     this.#config = config
@@ -65,10 +67,13 @@ class Client implements KubernetesApi {
       list: async () =>
         (await this.#custom.listClusterCustomObject(
           { ...this.#group, plural },
-          LIST,
+          this.#within(LIST_TIMEOUT_MS),
         )) as KubernetesListObject<KubernetesObject>,
       probe: () =>
-        this.#custom.listClusterCustomObject({ ...this.#group, plural, limit: 1 }, within(PROBE_TIMEOUT_MS)),
+        this.#custom.listClusterCustomObject(
+          { ...this.#group, plural, limit: 1 },
+          this.#within(PROBE_TIMEOUT_MS),
+        ),
       onChange,
       onBroken: error => {
         this.#onFault('the Kubernetes API cannot be watched; the tools that were read last are served')
@@ -82,10 +87,16 @@ class Client implements KubernetesApi {
     const shown = `${kind} ${namespace}/${name}`
     try {
       if (kind === 'ConfigMap') {
-        const { data } = await this.#core.readNamespacedConfigMap({ name, namespace }, REQUEST)
+        const { data } = await this.#core.readNamespacedConfigMap(
+          { name, namespace },
+          this.#within(REQUEST_TIMEOUT_MS),
+        )
         if (data?.[key] !== undefined) return data[key]
       } else {
-        const { data } = await this.#core.readNamespacedSecret({ name, namespace }, REQUEST)
+        const { data } = await this.#core.readNamespacedSecret(
+          { name, namespace },
+          this.#within(REQUEST_TIMEOUT_MS),
+        )
         if (data?.[key] !== undefined) return Buffer.from(data[key], 'base64').toString('utf8')
       }
     } catch (error) {
@@ -97,7 +108,10 @@ class Client implements KubernetesApi {
   create(plural: Plural, object: KubeObject): Promise<boolean> {
     const { namespace } = object.metadata
     return unlessConflict(
-      this.#custom.createNamespacedCustomObject({ ...this.#group, plural, namespace, body: object }, REQUEST),
+      this.#custom.createNamespacedCustomObject(
+        { ...this.#group, plural, namespace, body: object },
+        this.#within(REQUEST_TIMEOUT_MS),
+      ),
     )
   }
 
@@ -106,14 +120,17 @@ class Client implements KubernetesApi {
     return unlessConflict(
       this.#custom.replaceNamespacedCustomObject(
         { ...this.#group, plural, namespace, name, body: object },
-        REQUEST,
+        this.#within(REQUEST_TIMEOUT_MS),
       ),
     )
   }
 
   remove(plural: Plural, namespace: string, name: string): Promise<boolean> {
     return unlessConflict(
-      this.#custom.deleteNamespacedCustomObject({ ...this.#group, plural, namespace, name }, REQUEST),
+      this.#custom.deleteNamespacedCustomObject(
+        { ...this.#group, plural, namespace, name },
+        this.#within(REQUEST_TIMEOUT_MS),
+      ),
     )
   }
 
@@ -122,7 +139,7 @@ class Client implements KubernetesApi {
     try {
       await this.#custom.patchNamespacedCustomObjectStatus(
         request,
-        within(REQUEST_TIMEOUT_MS, PatchStrategy.MergePatch),
+        this.#within(REQUEST_TIMEOUT_MS, PatchStrategy.MergePatch),
       )
     } catch (error) {
       if (codeOf(error) !== 404) throw new Error(`the status cannot be written: ${reasonOf(error)}`)
@@ -131,7 +148,10 @@ class Client implements KubernetesApi {
 
   async readLease(namespace: string, name: string): Promise<LeaseRecord> {
     try {
-      const { metadata, spec } = await this.#leases.readNamespacedLease({ name, namespace }, REQUEST)
+      const { metadata, spec } = await this.#leases.readNamespacedLease(
+        { name, namespace },
+        this.#within(REQUEST_TIMEOUT_MS),
+      )
       return {
         holder: spec?.holderIdentity ?? '',
         durationSeconds: spec?.leaseDurationSeconds ?? 0,
@@ -151,20 +171,34 @@ class Client implements KubernetesApi {
     }
     return unlessConflict(
       resourceVersion === ''
-        ? this.#leases.createNamespacedLease({ namespace, body }, REQUEST)
-        : this.#leases.replaceNamespacedLease({ name, namespace, body }, REQUEST),
+        ? this.#leases.createNamespacedLease({ namespace, body }, this.#within(REQUEST_TIMEOUT_MS))
+        : this.#leases.replaceNamespacedLease({ name, namespace, body }, this.#within(REQUEST_TIMEOUT_MS)),
     )
   }
-}
 
-/** Options of a request with a timeout. @param contentType of the body */
-function within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
-  const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
-  const pre: typeof header.pre = request => {
-    request.setSignal(AbortSignal.timeout(timeoutMs))
-    return header.pre(request)
+  endSoon(): void {
+    const end = (): void => {
+      for (const request of this.#running) request.abort()
+    }
+    setTimeout(end, CLOSING_MS).unref()
   }
-  return { middleware: [{ pre, post: header.post }], middlewareMergeStrategy: 'append' }
+
+  /** Options of a request with a timeout. @param contentType of the body */
+  #within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
+    const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
+    const running = new AbortController()
+    const pre: typeof header.pre = request => {
+      this.#running.add(running)
+      // not cleared, because the body may hang after the head: the signal of a request that has ended does nothing
+      AbortSignal.timeout(timeoutMs).onabort = () => {
+        this.#running.delete(running)
+        running.abort(new Error(`no response within ${timeoutMs} ms`))
+      }
+      request.setSignal(running.signal)
+      return header.pre(request)
+    }
+    return { middleware: [{ pre, post: header.post }], middlewareMergeStrategy: 'append' }
+  }
 }
 
 /** False for 404 and 409: the object has changed, and the next round reads it again. */

@@ -114,6 +114,7 @@ class KubernetesSource implements ToolSource {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#options.api.endSoon()
     clearTimeout(this.#quiet)
     clearInterval(this.#resync)
     await this.#caches?.toolsets.close()

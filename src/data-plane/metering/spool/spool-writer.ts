@@ -25,8 +25,9 @@ import { segmentFile, segmentKey } from './segment-name.ts'
 /** `batch`: time between two fdatasync; with that of the next one, events are on disk within the promised 5 ms. */
 const SYNC_EVERY_MS = 3
 const RETRY_AFTER_MS = 100
-/** Holds events that the disk does not accept; when it is full, further events are lost and counted. */
 const BUFFER_BYTES = 1024 * 1024
+/** Full buffers that wait for a disk that accepts nothing. With all of them in use, calls are refused. */
+const MAX_WAITING_BUFFERS = 32
 /** Longest wait of a response for a disk that does not accept its event. */
 const MAX_HOLD_MS = 10_000
 
@@ -48,19 +49,28 @@ interface Group {
   size: number
 }
 
+interface WaitingBuffer {
+  readonly bytes: Buffer
+  readonly filled: number
+  /** Of its last frame. */
+  readonly number: number
+}
+
 export class SpoolWriter implements Meter {
   readonly name = newWriterName()
   readonly counts = {
     events: 0,
-    /** Lost because the disk refused them and the buffer was full. */
+    /** Lost because the disk refused them and no buffer was free: of calls that were in flight when the last one filled up. */
     dropped: 0,
     /** `sync`: responses sent before their event was on disk, after `MAX_HOLD_MS`. */
     unsynced: 0,
   }
   readonly #options: SpoolWriterOptions
   readonly #encoder: EventEncoder
-  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #filled = 0
+  /** Sealed, in their order, all before `#buffer`. */
+  readonly #waiting: WaitingBuffer[] = []
   /** `performance.now()`. */
   #syncedAt = 0
   #sequence = 0
@@ -88,7 +98,8 @@ export class SpoolWriter implements Meter {
   }
 
   get ready(): boolean {
-    return this.#fault === undefined || this.#options.durability === 'batch'
+    if (this.#fault === undefined) return true
+    return this.#options.durability === 'batch' && this.#waiting.length < MAX_WAITING_BUFFERS
   }
 
   /** Events of calls that are in memory only, because the disk does not accept them. */
@@ -99,7 +110,7 @@ export class SpoolWriter implements Meter {
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
-    if (!this.#hasCapacity() && this.#fault === undefined) this.#write()
+    if (!this.#hasCapacity()) this.#makeRoom()
     if (this.#closed || !this.#hasCapacity()) {
       this.counts.dropped++
       return undefined
@@ -140,6 +151,15 @@ export class SpoolWriter implements Meter {
     return BUFFER_BYTES - this.#filled > MAX_EVENT_BYTES + FRAME_HEADER_BYTES
   }
 
+  #makeRoom(): void {
+    if (this.#fault === undefined) this.#write()
+    if (this.#filled === 0 || this.#waiting.length >= MAX_WAITING_BUFFERS) return
+    sealFrames(this.#buffer, 0, this.#filled)
+    this.#waiting.push({ bytes: this.#buffer, filled: this.#filled, number: this.#number })
+    this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+    this.#filled = 0
+  }
+
   #hold(): Promise<undefined> {
     this.#group ??= newGroup()
     this.#group.size++
@@ -156,21 +176,30 @@ export class SpoolWriter implements Meter {
 
   #write(): void {
     if (this.#closed || (this.#file < 0 && !this.#begin())) return
-    if (this.#filled > 0) {
-      sealFrames(this.#buffer, 0, this.#filled)
-      try {
-        // overwrites the rest of a failed attempt
-        for (let done = 0; done < this.#filled; )
-          done += writeSync(this.#file, this.#buffer, done, this.#filled - done, this.#fileBytes + done)
-      } catch (error) {
-        return this.#failed(error as Error)
+    try {
+      for (let waiting = this.#waiting[0]; waiting !== undefined; waiting = this.#waiting[0]) {
+        this.#append(waiting.bytes, waiting.filled, waiting.number)
+        this.#waiting.shift()
       }
-      this.#fileBytes += this.#filled
-      this.#filled = 0
-      this.#written = this.#number
-      this.#unsynced = true
+      if (this.#filled > 0) {
+        sealFrames(this.#buffer, 0, this.#filled)
+        this.#append(this.#buffer, this.#filled, this.#number)
+        this.#filled = 0
+      }
+    } catch (error) {
+      return this.#failed(error as Error)
     }
     this.#sync()
+  }
+
+  /** @param number of its last frame */
+  #append(bytes: Buffer, filled: number, number: number): void {
+    // overwrites the rest of a failed attempt
+    for (let done = 0; done < filled; )
+      done += writeSync(this.#file, bytes, done, filled - done, this.#fileBytes + done)
+    this.#fileBytes += filled
+    this.#written = number
+    this.#unsynced = true
   }
 
   #sync(): void {

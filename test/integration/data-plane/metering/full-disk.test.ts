@@ -56,7 +56,7 @@ async function close(): Promise<void> {
 afterEach(() => void child.kill('SIGKILL'))
 
 describe('a full disk', () => {
-  it('with `batch`: events wait in memory, what does not fit there is dropped and counted', async () => {
+  it('with `batch`: events wait in memory; before they no longer fit, further calls are refused', async () => {
     const directory = spoolDirectory()
     start(directory, 'batch', 40)
     const before = await record(20)
@@ -64,11 +64,15 @@ describe('a full disk', () => {
     expect(before.startedMs).toBeLessThan(2000)
     await record(200)
     await expect.poll(() => record(0), SOON).toMatchObject({ fault: 'EFBIG', dropped: 0, ready: true })
-    const full = await record(10_000)
+    expect(await record(20_000)).toMatchObject({ dropped: 0, ready: true })
+    // the child records them all the same
+    const full = await record(200_000)
+    expect(full).toMatchObject({ ready: false })
     expect(full.dropped).toBeGreaterThan(0)
     evictForSpace()
     await expect.poll(async () => (await record(0)).fault, SOON).toBeUndefined()
     const after = await record(10)
+    expect(after.ready).toBe(true)
     expect(after.dropped).toBe(full.dropped)
     await close()
     const spool = aReader(directory)
