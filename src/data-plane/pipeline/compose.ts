@@ -31,18 +31,21 @@ export function compose(
   /** Starts all settle stages; the response waits for those that return a Promise. */
   function settle(exchange: Exchange, final: Final): Final | Promise<Final> {
     exchange.final = final
-    let held: Promise<unknown>[] | undefined
+    let held: Promise<unknown> | undefined
     for (const stage of settlers) {
       try {
         const pending = stage.run(exchange)
         if (!(pending instanceof Promise)) continue
-        held ??= []
-        held.push(pending.catch(error => bug(error, stage, exchange)))
+        // one that waits is usual, so that no list is made for it
+        held =
+          held === undefined
+            ? pending.catch(error => bug(error, stage, exchange))
+            : Promise.all([held, pending.catch(error => bug(error, stage, exchange))])
       } catch (error) {
         bug(error, stage, exchange)
       }
     }
-    return held === undefined ? final : Promise.all(held).then(() => final)
+    return held === undefined ? final : held.then(() => final)
   }
 
   async function finish(

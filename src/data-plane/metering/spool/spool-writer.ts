@@ -86,7 +86,10 @@ export class SpoolWriter implements Meter {
   #unsynced = false
   #syncing = false
   #syncTimer: NodeJS.Timeout | undefined
+  /** Responses of `sync` that wait for the next fdatasync. */
   #group: Group | undefined
+  /** Responses of `batch` that wait for the write of this turn. */
+  #ofTurn: Group | undefined
   #holdTimer: NodeJS.Timeout | undefined
   #fault: Error | undefined
   #closed = false
@@ -121,10 +124,24 @@ export class SpoolWriter implements Meter {
     beginFrame(this.#buffer, at, end - bytesAt, ++this.#number)
     this.#filled = end
     if (this.#options.durability === 'sync') return this.#hold()
-    // at once: a write by a timer or at the end of the turn may come after a kill of a suspended process;
     // refused events wait for the next attempt, so that a full disk does not delay calls
-    if (this.#fault === undefined) this.#write()
-    return undefined
+    return this.#fault === undefined ? this.#untilTurnEnd() : undefined
+  }
+
+  /** One write for all events of a turn of the event loop, before the first of their responses leaves. */
+  #untilTurnEnd(): Promise<undefined> {
+    if (this.#ofTurn === undefined) {
+      this.#ofTurn = newGroup()
+      setImmediate(this.#onTurnEnd)
+    }
+    return this.#ofTurn.promise
+  }
+
+  readonly #onTurnEnd = (): void => {
+    const group = this.#ofTurn
+    this.#ofTurn = undefined
+    this.#write()
+    group?.release()
   }
 
   /** Writes and syncs all buffered events. Later events are lost and counted. */

@@ -253,7 +253,7 @@ describe('retention', () => {
     expect(retention.enforce()).toBe(0)
     expect(retention.counts).toMatchObject({ dropped: 0, segments: 1 })
     expect(retention.counts.bytes).toBeGreaterThan(100)
-    writer.record(origin, aCall({ requestId: '101' }))
+    await writer.record(origin, aCall({ requestId: '101' }))
     expect(ids(drain(reader))).toEqual(numbers(1, 101))
     writer.close()
     // it does not grow any more
