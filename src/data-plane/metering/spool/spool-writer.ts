@@ -110,7 +110,7 @@ export class SpoolWriter implements Meter {
   record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
     this.#sequence++
     this.counts.events++
-    if (!this.#hasCapacity()) this.#makeRoom()
+    if (!this.#hasCapacity()) this.#setAside()
     if (this.#closed || !this.#hasCapacity()) {
       this.counts.dropped++
       return undefined
@@ -151,7 +151,7 @@ export class SpoolWriter implements Meter {
     return BUFFER_BYTES - this.#filled > MAX_EVENT_BYTES + FRAME_HEADER_BYTES
   }
 
-  #makeRoom(): void {
+  #setAside(): void {
     if (this.#fault === undefined) this.#write()
     if (this.#filled === 0 || this.#waiting.length >= MAX_WAITING_BUFFERS) return
     sealFrames(this.#buffer, 0, this.#filled)
