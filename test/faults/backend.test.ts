@@ -46,6 +46,7 @@ async function open(): Promise<World> {
     maxCallMs: 4_000,
     call,
     longCall: () => subject.callTool('slow'),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('backend'),
     async begin() {

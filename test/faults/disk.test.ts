@@ -46,6 +46,7 @@ async function open(): Promise<World> {
       return called
     },
     longCall: () => subject.callTool('slow', subject.unlimitedToken),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('metering spool'),
     async begin() {

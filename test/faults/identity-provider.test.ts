@@ -76,6 +76,7 @@ async function open(): Promise<World> {
       return fresh
     },
     longCall: () => subject.callTool('slow'),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('identity provider'),
     async begin({ moment }) {

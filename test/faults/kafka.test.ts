@@ -30,6 +30,7 @@ async function open(): Promise<World> {
       return called
     },
     longCall: () => subject.callTool('slow'),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('metering delivery'),
     async begin() {

@@ -36,6 +36,7 @@ async function open(): Promise<World> {
     maxCallMs: 2_000,
     call: () => subject.callTool('fast'),
     longCall: () => subject.callTool('slow'),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('tool-sets'),
     async begin() {},

@@ -28,6 +28,7 @@ async function open(): Promise<World> {
       return free
     },
     longCall: () => subject.callTool('slow'),
+    longCalls: subject.slowCalls,
     isFine: called => called.status === 200,
     see: () => subject.see('quota'),
     async begin() {

@@ -45,6 +45,7 @@ async function open(): Promise<World> {
     maxCallMs: 1_500,
     call: () => subject.callTool('fast', subject.unlimitedToken),
     longCall: () => subject.callTool('slow', subject.unlimitedToken),
+    longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     async see() {
       const seen = await subject.see('quota')

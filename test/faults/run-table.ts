@@ -1,7 +1,7 @@
 /** Runs the rows of one table as tests: fault at its moment, calls and state meanwhile, recovery, and nothing lost. It knows no dependency. */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Row, rowsOf, type Table } from './matrix.ts'
 import type { Called, Seen, World } from './world.ts'
 
@@ -138,8 +138,10 @@ async function atStart(world: World, row: Row): Promise<number> {
 }
 
 async function whileDraining(world: World, row: Row): Promise<undefined> {
+  const arrived = (world.longCalls?.() ?? 0) + 2
   const calls = [world.longCall?.() ?? world.call(), world.longCall?.() ?? world.call()]
-  await sleep(100)
+  if (world.longCalls === undefined) await sleep(100)
+  else await vi.waitUntil(() => world.longCalls!() >= arrived, { timeout: START_MS, interval: 10 })
   const ending = world.subject.end('SIGTERM')
   await world.dependency.apply(row.fault)
   if (row.fault === 'back after 1 s') {

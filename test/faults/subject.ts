@@ -24,6 +24,8 @@ export interface Subject {
   readonly process: ServeProcess
   readonly url: string
   readonly provider: DevProvider
+  /** Calls of `slow` that have reached the backend. */
+  readonly slowCalls: () => number
   /** Request ids that the backend has seen. */
   readonly backendSaw: Set<string>
   /** A token of a consumer whose limit no row reaches. */
@@ -69,10 +71,14 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   })
   const controlPlane: FakeControlPlane = await startFakeControlPlane()
   const backendSaw = new Set<string>()
+  let slowCalls = 0
   const backend = createServer(async (request, response) => {
     const id = request.headers['x-request-id']
     if (typeof id === 'string') backendSaw.add(id)
-    if (request.url!.startsWith('/slow')) await sleep(SLOW_MS)
+    if (request.url!.startsWith('/slow')) {
+      slowCalls++
+      await sleep(SLOW_MS)
+    }
     response.setHeader('content-type', 'application/json').end('{"ok":true}')
   })
   await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
@@ -127,6 +133,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     process,
     url,
     provider,
+    slowCalls: () => slowCalls,
     backendSaw,
     token,
     unlimitedToken,

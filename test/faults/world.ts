@@ -37,6 +37,8 @@ export interface World {
   isFine(called: Called): boolean
   /** A call that is still in flight when the process is asked to stop; absent: `call`. */
   longCall?(): Promise<Called>
+  /** How many of them are or were in flight: a connection that has not carried its request yet is closed as an idle one. */
+  longCalls?(): number
   see(): Promise<Seen>
   /** Begins a row; counts what is acknowledged from here on. */
   begin(row: Row): Promise<void>
