@@ -19,7 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 
 const ROOT = join(import.meta.dirname, '../..')
-const READY_MS = 120_000
+const READY_MS = 300_000
 const INSTALL_MS = 120_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20
@@ -78,7 +78,10 @@ export class StallGateway {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const addresses = await Promise.race([readyLine(child), sleep(READY_MS, undefined, { ref: false })])
-    if (addresses === undefined) throw new Error(`the gateway was not ready within ${READY_MS / 1_000} s`)
+    if (addresses === undefined) {
+      child.kill('SIGKILL')
+      throw new Error(`the gateway was not ready within ${READY_MS / 1_000} s`)
+    }
     const gateway = new StallGateway(dir, child, addresses as Addresses)
     await new Promise<void>(resolve => gateway.#backend.listen(0, '127.0.0.1', resolve))
     return gateway
