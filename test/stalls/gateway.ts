@@ -20,7 +20,7 @@ import { pathToFileURL } from 'node:url'
 
 const ROOT = join(import.meta.dirname, '../..')
 const READY_MS = 300_000
-const INSTALL_MS = 120_000
+const INSTALL_MS = 300_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20
 

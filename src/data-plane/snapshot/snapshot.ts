@@ -37,7 +37,7 @@ export interface ShortForm {
 }
 
 /** Too long to be sent in one turn of the event loop. */
-export interface LongForm {
+interface LongForm {
   /** UTF-8. */
   readonly pieces: readonly Uint8Array[]
 }

@@ -1,4 +1,4 @@
-/** Progress of backends that stream more steps than anybody could read. */
+/** Progress of backends that stream more steps than a client can read. */
 import { expect, it } from 'vitest'
 import { ProgressLines } from '../../../../src/data-plane/stages/5-invoke/progress-lines.ts'
 
