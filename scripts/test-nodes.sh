@@ -22,10 +22,17 @@ unshare --mount bash -c 'mount -t tmpfs tmpfs /mnt && mount -t proc proc /mnt' 2
 mkdir -p .tools
 tools=$(realpath .tools) clone=$PWD
 
+# what tests start beside Node: a clone is read with git, certificates are made with openssl
+packages=(ca-certificates procps git openssl)
 if [[ ! -e $tools/trixie/etc/debian_version ]]; then
   command -v mmdebstrap >/dev/null || apt-get install --yes --quiet mmdebstrap >/dev/null || cannot 'mmdebstrap is not installed'
   rm -rf "$tools/trixie"
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null || cannot 'mmdebstrap failed'
+  mmdebstrap --quiet --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" trixie "$tools/trixie" >/dev/null || cannot 'mmdebstrap failed'
+elif ! chroot "$tools/trixie" dpkg-query --show "${packages[@]}" >/dev/null 2>&1; then
+  # a root of an earlier version of this script
+  cp /etc/resolv.conf "$tools/trixie/etc/resolv.conf"
+  { chroot "$tools/trixie" apt-get update --quiet && chroot "$tools/trixie" apt-get install --yes --quiet --no-install-recommends "${packages[@]}"; } >/dev/null ||
+    cannot 'packages cannot be added to the root'
 fi
 [[ -s $tools/trixie/etc/hosts ]] || printf '127.0.0.1 localhost\n::1 localhost\n' >"$tools/trixie/etc/hosts"
 for node in $nodes; do

@@ -173,6 +173,11 @@ export function toolSetOf(random: Random, operations: readonly Operation[], base
     apiVersion: 'toolgate.dev/v1alpha1',
     kind: 'ToolSet',
     metadata: { name: 'stalls', namespace: 'tenant-acme' },
-    spec: { displayName: 'Stalls', baseURL, openAPISpec: { inline: JSON.stringify(openapi) } },
+    spec: {
+      displayName: 'Stalls',
+      baseURL,
+      openAPISpec: { inline: JSON.stringify(openapi) },
+      toolDefaults: { outputSchema: random.below(2) === 0 },
+    },
   }
 }

@@ -19,14 +19,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 
 const ROOT = join(import.meta.dirname, '../..')
-const READY_MS = 120_000
-const INSTALL_MS = 120_000
+const READY_MS = 300_000
+const INSTALL_MS = 300_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20
 
 export interface Reply {
-  readonly body: string
+  readonly body: string | Uint8Array
   readonly contentType: string
+  /** Sent chunked, with so many bytes in a chunk. */
+  readonly chunkBytes?: number
 }
 
 interface Addresses {
@@ -51,9 +53,11 @@ export class StallGateway {
     this.#addresses = addresses
     this.#log = openSync(join(dir, 'stalls.log'), 'r')
     this.#backend = createServer((request, response) => {
-      request
-        .resume()
-        .on('end', () => response.setHeader('content-type', this.reply.contentType).end(this.reply.body))
+      request.resume().on('end', () => {
+        const { body, contentType, chunkBytes } = this.reply
+        if (chunkBytes === undefined) response.setHeader('content-type', contentType).end(body)
+        else response.socket!.end(chunkedResponse(contentType, body, chunkBytes))
+      })
     })
   }
 
@@ -74,7 +78,10 @@ export class StallGateway {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const addresses = await Promise.race([readyLine(child), sleep(READY_MS, undefined, { ref: false })])
-    if (addresses === undefined) throw new Error(`the gateway was not ready within ${READY_MS / 1_000} s`)
+    if (addresses === undefined) {
+      child.kill('SIGKILL')
+      throw new Error(`the gateway was not ready within ${READY_MS / 1_000} s`)
+    }
     const gateway = new StallGateway(dir, child, addresses as Addresses)
     await new Promise<void>(resolve => gateway.#backend.listen(0, '127.0.0.1', resolve))
     return gateway
@@ -122,7 +129,7 @@ export class StallGateway {
     path: string,
     body: string | Uint8Array<ArrayBuffer>,
     headers: Record<string, string> = {},
-  ): Promise<{ status: number; text: string }> {
+  ): Promise<{ status: number; text: string; session: string }> {
     try {
       const response = await fetch(`${this.#addresses.gateway_url}${path}`, {
         method: 'POST',
@@ -134,10 +141,18 @@ export class StallGateway {
         },
         body,
       })
-      return { status: response.status, text: (await response.text()).slice(0, 500) }
+      const text = Buffer.from(await response.arrayBuffer()).toString('latin1', 0, 500)
+      return { status: response.status, text, session: response.headers.get('mcp-session-id') ?? '' }
     } catch {
-      return { status: 0, text: '' }
+      return { status: 0, text: '', session: '' }
     }
+  }
+
+  /** Opens a session of the legacy protocol, whose streams can be resumed. @returns its id */
+  async openSession(protocolVersion: string): Promise<string> {
+    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'stalls', version: '1' } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+    return (await this.post('/mcp', body)).session
   }
 
   /** Since the last time it was asked. */
@@ -171,6 +186,19 @@ export class StallGateway {
     const response = await fetch(`${this.#addresses.gateway_url}/mcp/health`)
     return ((await response.json()) as { snapshot?: string }).snapshot ?? ''
   }
+}
+
+/** Written at once: Node would send a packet for each chunk. */
+function chunkedResponse(contentType: string, body: string | Uint8Array, chunkBytes: number): Uint8Array {
+  const bytes = Buffer.from(body)
+  const pieces = [
+    Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ntransfer-encoding: chunked\r\n\r\n`),
+  ]
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    const piece = bytes.subarray(at, at + chunkBytes)
+    pieces.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n'))
+  }
+  return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')])
 }
 
 async function readyLine(child: ChildProcess): Promise<unknown> {

@@ -101,3 +101,41 @@ export function valueFor(random: Random, schema: Schema, chars: number, depth = 
     Array.from({ length: Math.min(90_000, chars / 12) }, (_, at) => [`k${at}`, value]),
   )
 }
+
+const MAX_RESPONSE = 8_000_000
+const JSON_TYPES = ['application/json', 'application/vnd.a+json', 'text/plain']
+const TEXT_TYPES = [
+  'text/plain',
+  'text/plain; charset=shift_jis',
+  'application/octet-stream',
+  'image/png',
+  'text/event-stream',
+]
+
+/** What a backend responds with: JSON, text that is escaped in JSON, bytes, many short lines, chunks of a few bytes. */
+export function aReply(random: Random): { body: Uint8Array; contentType: string; chunkBytes?: number } {
+  const size = pick(random, [100_000, 1_000_000, 4_000_000, MAX_RESPONSE])
+  const fill = (text: string) => Buffer.alloc(size, text)
+  switch (random.below(5)) {
+    case 0:
+      return {
+        body: fill(pick(random, ['\u0001', '"', 'é', '😀', '\\', 'a', '{"a":'])),
+        contentType: pick(random, TEXT_TYPES),
+      }
+    case 1:
+      return {
+        body: fill(pick(random, ['\n', '1\n', '{"total":5,"message":"x"}\n', 'data: 1\n\n'])),
+        contentType: pick(random, ['application/x-ndjson', 'text/event-stream']),
+      }
+    case 2:
+      return {
+        body: fill('a\n').subarray(0, 1_000_000),
+        contentType: pick(random, ['application/x-ndjson', 'text/plain']),
+        chunkBytes: pick(random, [1, 2, 7]),
+      }
+    default: {
+      const json = JSON.stringify(hostileValue(random, size) ?? null)
+      return { body: Buffer.from(json).subarray(0, MAX_RESPONSE), contentType: pick(random, JSON_TYPES) }
+    }
+  }
+}

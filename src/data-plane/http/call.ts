@@ -4,6 +4,7 @@ import { writeJson } from '../../model/exact-number.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
+import { byteLengthOf, type Pieces, writePieces } from './pieces.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 
@@ -89,6 +90,13 @@ export class Call {
   /** Sends a JSON body that ends with bytes shared by many responses. */
   respondToJoined(status: number, start: string, rest: Uint8Array, headers: readonly string[]): void {
     this.response.send(status, this.#with(['content-type', JSON_TYPE, ...headers]), start, rest)
+  }
+
+  /** Sends a JSON body in as many turns as it takes, and not faster than the client reads. */
+  async respondInPieces(status: number, pieces: Pieces, headers: readonly string[]): Promise<void> {
+    const stream = this.stream(status, ['content-type', JSON_TYPE, ...headers], await byteLengthOf(pieces))
+    await writePieces(stream, this.response, pieces)
+    stream.end()
   }
 
   /**

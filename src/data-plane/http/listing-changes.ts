@@ -5,7 +5,7 @@ import { Cancellation } from '../../shared/call/cancellation.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
-import { toolsJson, type View } from './tool-view.ts'
+import { isSameForm, toolsForm, type View } from './tool-view.ts'
 
 /** @param listTools the stage, so that the same rule applies as to requests */
 export function listingChanges(listTools: Stage) {
@@ -42,6 +42,12 @@ export function listingChanges(listTools: Stage) {
 }
 
 /** A list that the policy could not decide counts as changed: the client must read it again. */
-function differ(before: ToolListing | undefined, after: ToolListing | undefined, view: View): boolean {
-  return before === undefined || after === undefined || toolsJson(before, view) !== toolsJson(after, view)
+function differ(
+  before: ToolListing | undefined,
+  after: ToolListing | undefined,
+  view: View,
+): MaybePromise<boolean> {
+  if (before === undefined || after === undefined) return true
+  const forms = whenAll([toolsForm(before, view), toolsForm(after, view)])
+  return andThen(forms, ([a, b]) => !isSameForm(a!, b!))
 }

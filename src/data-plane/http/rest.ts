@@ -2,6 +2,7 @@
 import { isObject } from '../../model/is-object.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
+import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -57,10 +58,16 @@ export class RestTools {
 
   #respondToList(call: Call, { exchange, final }: Ended): void {
     if (final?.kind === 'refusal') return this.refuse(call, final)
-    const form = toolsForm(exchange.listing!, 'rest')
-    const tail = listTail(form, '}')
-    if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, callHeaders(exchange))
-    else call.respondToJoined(200, '{"tools":', tail, callHeaders(exchange))
+    const headers = callHeaders(exchange)
+    void andThen(toolsForm(exchange.listing!, 'rest'), form => {
+      if ('pieces' in form) {
+        void call.respondInPieces(200, ['{"tools":', ...form.pieces, '}'], headers)
+        return
+      }
+      const tail = listTail(form, '}')
+      if (tail === undefined) call.respond(200, `{"tools":${form.json}}`, headers)
+      else call.respondToJoined(200, '{"tools":', tail, headers)
+    })
   }
 
   #respondToCall(call: Call, { exchange, final }: Ended): void {
@@ -68,10 +75,10 @@ export class RestTools {
       return this.refuse(call, final ?? refuse('internal_error'))
     const result = resultView((exchange.optimized ?? final).result, 'rest')
     const headers = callHeaders(exchange)
-    if (final.failure === undefined) return call.respond(200, result, headers)
+    if (final.failure === undefined) return send(call, 200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
-    call.respond(row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
+    send(call, row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
   #refuseEarly(call: Call, snapshot: Snapshot): EarlyRefusal | undefined {
@@ -83,6 +90,11 @@ export class RestTools {
     call.response.onAbort(() => cancellation.cancel())
     return runCall(this.#parts, snapshot, call, 'rest', operation, cancellation)
   }
+}
+
+function send(call: Call, status: number, body: object, headers: readonly string[]): void {
+  if (!isLongJson(body)) return call.respond(status, body, headers)
+  void writeLongJson(body).then(pieces => call.respondInPieces(status, pieces, headers))
 }
 
 function textOf(result: { readonly content: readonly { readonly type: string }[] }): string {

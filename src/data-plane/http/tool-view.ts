@@ -2,7 +2,9 @@
 
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
-import type { CompiledTool, ListingForm, ToolListing } from '../snapshot/snapshot.ts'
+import { beginInSlices } from '../../shared/async/slices.ts'
+import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { CompiledTool, ListingForm, ShortForm, ToolListing } from '../snapshot/snapshot.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of docs/reference/mcp.md, Tool objects. */
@@ -36,35 +38,67 @@ function annotationsOf({ title, annotations }: Tool, view: View): object {
   return hints
 }
 
-/** The JSON array of one page of a listing; made once per listing and view. */
+/** The JSON array of one page of a listing; made once per listing and view, in as many turns as it takes. */
 export function toolsForm(
   listing: ToolListing,
   view: View,
   from = 0,
   to = listing.tools.length,
-): ListingForm {
+): MaybePromise<ListingForm> {
   const name = `${view} ${from} ${to}`
   const made = listing.forms.get(name)
   if (made !== undefined) return made
-  const json = `[${listing.tools
-    .slice(from, to)
-    .map((entry: CompiledTool) => JSON.stringify(toolView(entry.tool, view)))
-    .join(',')}]`
-  const form = { json, tail: undefined }
+  const form = beginInSlices(makingForm(listing.tools.slice(from, to), view))
   listing.forms.set(name, form)
+  if (form instanceof Promise) {
+    form.then(
+      value => listing.forms.set(name, value),
+      () => listing.forms.delete(name),
+    )
+  }
   return form
 }
 
-/** Of all tools. */
-export function toolsJson(listing: ToolListing, view: View): string {
-  return toolsForm(listing, view).json
+/** Characters of a long form that are encoded at once. */
+const PIECE_CHARS = 64 * 1024
+/** More are sent in several turns. */
+const MAX_SHORT_PIECES = 8
+
+/** It may be interrupted after each tool. */
+function* makingForm(tools: readonly CompiledTool[], view: View): Generator<void, ListingForm> {
+  const pieces: string[] = []
+  let text = '['
+  for (const [at, { tool }] of tools.entries()) {
+    if (at > 0) text += ','
+    text += JSON.stringify(toolView(tool, view))
+    yield
+    if (text.length < PIECE_CHARS) continue
+    pieces.push(text)
+    text = ''
+  }
+  pieces.push(`${text}]`)
+  if (pieces.length <= MAX_SHORT_PIECES) return { json: pieces.join(''), tail: undefined }
+  const encoded: Uint8Array[] = []
+  for (const piece of pieces) {
+    encoded.push(Buffer.from(piece))
+    yield
+  }
+  return { pieces: encoded }
+}
+
+export function isSameForm(a: ListingForm, b: ListingForm): boolean {
+  if ('json' in a || 'json' in b) return 'json' in a && 'json' in b && a.json === b.json
+  return (
+    a.pieces.length === b.pieces.length &&
+    a.pieces.every((piece, at) => Buffer.compare(piece, b.pieces[at]!) === 0)
+  )
 }
 
 /** For shorter lists, cached bytes gain nothing. */
 const LONG_LIST_CHARS = 2048
 
 /** The list and what follows it in UTF-8, made once; undefined where that would gain nothing. */
-export function listTail(form: ListingForm, after: string): Uint8Array | undefined {
+export function listTail(form: ShortForm, after: string): Uint8Array | undefined {
   if (form.json.length < LONG_LIST_CHARS) return undefined
   if (form.tail?.after !== after) form.tail = { after, bytes: Buffer.from(form.json + after) }
   return form.tail.bytes

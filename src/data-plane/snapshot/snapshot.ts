@@ -28,17 +28,25 @@ export interface BackendRequest {
 }
 
 /** A listing, serialized. */
-export interface ListingForm {
+export type ListingForm = ShortForm | LongForm
+
+export interface ShortForm {
   readonly json: string
   /** The same in UTF-8, with the text that follows it in a response; undefined until it is first sent. */
   tail: { readonly after: string; readonly bytes: Uint8Array } | undefined
 }
 
+/** Too long to be sent in one turn of the event loop. */
+interface LongForm {
+  /** UTF-8. */
+  readonly pieces: readonly Uint8Array[]
+}
+
 /** The tools one class of callers may call, in name order; one object per snapshot and class, so that its serialized forms can be cached on it. */
 export interface ToolListing {
   readonly tools: readonly CompiledTool[]
-  /** Serialized forms, by the name of the form; filled by the gateway. */
-  readonly forms: Map<string, ListingForm>
+  /** Serialized forms, by the name of the form; filled by the gateway. A promise: it is being written. */
+  readonly forms: Map<string, MaybePromise<ListingForm>>
 }
 
 /** The limits of one consumer (docs/reference/http.md, Quotas per consumer): of its subscription, else of its plan, else the defaults. */

@@ -1,4 +1,5 @@
 /** Runs long synchronous work in short slices, so that the event loop is never blocked for long. It does not know the work. */
+import type { MaybePromise } from '../call/and-then.ts'
 
 /** Well below the 10 ms for which the loop may be blocked, because other work follows each slice. */
 const SLICE_MS = 3
@@ -19,7 +20,7 @@ export async function inSlices<T>(
     const later = visit(item)
     if (later instanceof Promise) await later
     if (++visited % ITEMS_PER_LOOK !== 0 || performance.now() - startedAt < SLICE_MS) continue
-    await new Promise(resolve => setImmediate(resolve))
+    await nextTurn()
     startedAt = performance.now()
   }
 }
@@ -30,7 +31,21 @@ export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
   for (let step = work.next(); ; step = work.next()) {
     if (step.done === true) return step.value
     if (performance.now() - startedAt < SLICE_MS) continue
-    await new Promise(resolve => setImmediate(resolve))
+    await nextTurn()
     startedAt = performance.now()
   }
+}
+
+/** As `runInSlices`, but the first slice runs at once: work that ends in it needs no other turn. */
+export function beginInSlices<R>(work: Generator<void, R>): MaybePromise<R> {
+  const startedAt = performance.now()
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return step.value
+    if (performance.now() - startedAt >= SLICE_MS) return nextTurn().then(() => runInSlices(work))
+  }
+}
+
+/** Other work of the event loop comes before what follows. */
+export function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
 }

@@ -6,11 +6,18 @@ import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, received } from './headers.ts'
 
+const SHORT_BYTES = 4 * 1024
+const MAX_SHORT = 64
+const BLOCK_BYTES = 64 * 1024
+
 export class CollectingCall extends Call<EgressResponse> {
   readonly #request: EgressRequest
   #status = 0
   #headers: EgressHeaders = NO_HEADERS
   #chunks: Uint8Array[] = []
+  /** The last chunk, while short ones may follow in it: a million chunks of one byte would take long to join. */
+  #block: Buffer | undefined
+  #blockUsed = 0
   #bytes = 0
   #decoder: Decoder | undefined
 
@@ -73,8 +80,29 @@ export class CollectingCall extends Call<EgressResponse> {
     if (this.over) return
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#request.maxResponseBytes) return this.#tooLarge()
-    this.#chunks.push(chunk)
+    this.#keep(chunk)
     this.#request.onChunk?.(chunk)
+  }
+
+  #keep(chunk: Uint8Array): void {
+    // few short chunks need no block
+    if (chunk.byteLength >= SHORT_BYTES || this.#chunks.length < MAX_SHORT) {
+      this.#endBlock()
+      this.#chunks.push(chunk)
+      return
+    }
+    if (this.#block === undefined || this.#blockUsed + chunk.byteLength > BLOCK_BYTES) {
+      this.#endBlock()
+      this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+    }
+    this.#block.set(chunk, this.#blockUsed)
+    this.#blockUsed += chunk.byteLength
+  }
+
+  #endBlock(): void {
+    if (this.#block !== undefined) this.#chunks.push(this.#block.subarray(0, this.#blockUsed))
+    this.#block = undefined
+    this.#blockUsed = 0
   }
 
   #tooLarge(): void {
@@ -84,6 +112,7 @@ export class CollectingCall extends Call<EgressResponse> {
 
   #done(): void {
     if (this.over) return
+    this.#endBlock()
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes)
     this.finish()
     this.resolve({ kind: 'response', status: this.#status, headers: this.#headers, body })
@@ -91,6 +120,7 @@ export class CollectingCall extends Call<EgressResponse> {
 
   protected override onFailed(_why: EgressFailure): void {
     this.#chunks = []
+    this.#block = undefined
     this.#decoder?.destroy()
   }
 }

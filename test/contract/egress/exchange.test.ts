@@ -55,6 +55,21 @@ overBoth('an exchange', () => {
     })
   })
 
+  it('joins a body of many short chunks and of a long one between them', async () => {
+    const short = 'ab'.repeat(80_000)
+    const long = 'L'.repeat(100_000)
+    const chunks = (of: string, bytes: number) =>
+      (of.match(new RegExp(`.{1,${bytes}}`, 'g')) ?? [])
+        .map(one => `${one.length.toString(16)}\r\n${one}\r\n`)
+        .join('')
+    const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n'
+    const body = `${head}${chunks(short, 700)}${chunks(long, 50_000)}${chunks(short, 1_000)}0\r\n\r\n`
+    const backend = keep(await rawBackend(socket => void socket.end(body)))
+    const reply = await client().request(get(backend))
+    if (reply.kind !== 'response') throw new Error(reply.message)
+    expect(text(reply.body)).toBe(short + long + short)
+  })
+
   it('does not follow a redirect', async () => {
     let calls = 0
     const backend = keep(

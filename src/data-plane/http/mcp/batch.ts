@@ -5,6 +5,7 @@ import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
+import { lengthOf, type Pieces } from '../pieces.ts'
 import type { LegacyCalls } from './legacy.ts'
 import { settledVersion } from './legacy.ts'
 import {
@@ -17,10 +18,13 @@ import {
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, replyNotFound, replyRefused } from './replies.ts'
-import type { RpcReply } from './result.ts'
+import { type RpcReply, textOf } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
+/** Of the long replies of a batch; further ones are errors. */
+const MAX_LONG_CHARS = 32 * 1024 * 1024
+const MAX_SENT_AT_ONCE = 256 * 1024
 
 export async function postBatch(
   parts: McpParts,
@@ -77,10 +81,33 @@ export async function postBatch(
   const all = await Promise.all(replies)
   // a session of another caller is reported as not found, as for a single request
   if (all.some(reply => reply.status === 404)) return replyNotFound(call)
-  const bodies = all.map(reply => reply.body)
-  if (session?.legacyStream !== true) return call.respond(200, `[${bodies.join(',')}]`)
-  for (const message of bodies) void parts.gateway.sessions.signal(session.id, { kind: 'message', message })
+  if (session?.legacyStream !== true) {
+    const pieces = batchPieces(all)
+    if (lengthOf(pieces) > MAX_SENT_AT_ONCE) return call.respondInPieces(200, pieces, [])
+    return call.respond(200, pieces.join(''))
+  }
+  for (const { body } of all)
+    void parts.gateway.sessions.signal(session.id, { kind: 'message', message: await textOf(body) })
   call.accepted()
+}
+
+/** The array of all replies, long ones as far as they fit into one response. */
+function batchPieces(replies: readonly RpcReply[]): Pieces {
+  const pieces: (string | Uint8Array)[] = []
+  let longChars = 0
+  for (const { body } of replies) {
+    pieces.push(pieces.length === 0 ? '[' : ',')
+    if (typeof body === 'string') {
+      pieces.push(body)
+      continue
+    }
+    longChars += lengthOf(body.pieces)
+    if (longChars > MAX_LONG_CHARS) pieces.push(body.tooLong)
+    // one by one: a call has a bounded number of arguments
+    else for (const piece of body.pieces) pieces.push(piece)
+  }
+  pieces.push(']')
+  return pieces
 }
 
 /** Cancellations and responses among the items: they affect calls of the session, so only its owner may send them. */

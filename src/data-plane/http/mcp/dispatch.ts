@@ -3,6 +3,7 @@ import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import {
   INTERNAL_ERROR,
@@ -30,7 +31,7 @@ import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
-import { fault, ResultWriter, type RpcReply } from './result.ts'
+import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
 import {
   isModernVersion,
   MODERN_VERSIONS,
@@ -125,13 +126,17 @@ export class Dispatcher {
         return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
       // JSON never contains this character, so it marks the place of the list, which may be text or cached bytes
-      const frame = writer.list(request.id, `{"tools":\0${next}}`)
-      const at = frame.body.indexOf('\0')
-      const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
-      const form = toolsForm(listing, conversation.version, page.from, page.to)
-      const rest = listTail(form, after)
-      const pieces = rest === undefined ? undefined : { start: before, rest }
-      return { status: frame.status, headers: frame.headers, body: before + form.json + after, pieces }
+      const { status, headers, body } = writer.list(request.id, `{"tools":\0${next}}`)
+      const frame = body as string
+      const at = frame.indexOf('\0')
+      const [before, after] = [frame.slice(0, at), frame.slice(at + 1)]
+      return andThen(toolsForm(listing, conversation.version, page.from, page.to), form => {
+        if ('pieces' in form)
+          return { status, headers, body: longMessage(request.id, before, [...form.pieces, after]) }
+        const rest = listTail(form, after)
+        const pieces = rest === undefined ? undefined : { start: before, rest }
+        return { status, headers, body: before + form.json + after, pieces }
+      })
     })
   }
 
@@ -151,7 +156,8 @@ export class Dispatcher {
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const result = resultView((exchange.optimized ?? final).result, conversation.version)
-      return writer.complete(request.id, writeJson(result), callHeaders(exchange))
+      if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), callHeaders(exchange))
+      return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, callHeaders(exchange)))
     })
   }
 
@@ -172,7 +178,7 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
     operation: Operation,
-    render: (ended: Ended) => RpcReply,
+    render: (ended: Ended) => RpcOutcome,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
     return andThen(

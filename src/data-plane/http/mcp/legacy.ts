@@ -16,7 +16,7 @@ import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, replyRefused } from './replies.ts'
-import type { RpcReply } from './result.ts'
+import { type RpcReply, textOf } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
 /** Elicitation came with this version. */
@@ -163,7 +163,7 @@ export class LegacyCalls {
       if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
       call.accepted()
     }
-    if (!cancellation.cancelled) send(reply.body)
+    if (!cancellation.cancelled) send(await textOf(reply.body))
   }
 
   #transport(

@@ -4,8 +4,9 @@ import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
-import type { RpcReply } from './result.ts'
-import { KEEP_ALIVE, messageEvent, primingEvent } from './sse.ts'
+import { writePieces } from '../pieces.ts'
+import { type LongMessage, type RpcReply, textOf } from './result.ts'
+import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
 /** After this time a resumable call opens a stream: only then does its client have an id to resume with. */
@@ -66,12 +67,21 @@ export class PostResponse implements Ticked {
     this.#ended = true
     pending.delete(this)
     const { status, headers, body, pieces } = response
+    if (typeof body !== 'string') return void this.#finishInPieces(response, body)
     if (this.#stream === undefined)
       return pieces === undefined
         ? this.#call.respond(status, body, headers)
         : this.#call.respondToJoined(status, pieces.start, pieces.rest, headers)
-    this.#event(response.body, true)
+    this.#event(body, true)
     this.#stream.end()
+  }
+
+  async #finishInPieces({ status, headers }: RpcReply, body: LongMessage): Promise<void> {
+    const stream = this.#stream
+    if (stream === undefined) return this.#call.respondInPieces(status, body.pieces, headers)
+    const id = this.#options.replay === undefined ? undefined : this.#keep(await textOf(body), true)
+    await writePieces(stream, this.#call.response, messageEventPieces(body.pieces, id))
+    stream.end()
   }
 
   /** A cancelled request gets no reply (MCP, "Cancellation"); the HTTP exchange still has to end. */
@@ -115,19 +125,21 @@ export class PostResponse implements Ticked {
   }
 
   #event(json: string, last: boolean): void {
-    const { replay } = this.#options
-    if (replay === undefined) {
-      this.#stream!.write(messageEvent(json))
-    } else {
-      const { store, sessionId } = replay
-      const ref = this.#ref(sessionId)
-      const event = { n: this.#n++, data: json }
-      store.append(ref, event)
-      if (last) store.finish(ref)
-      void store.signal(ref, { kind: 'event', event, last })
-      this.#stream!.write(messageEvent(json, eventId(this.#streamId, event.n)))
-    }
+    this.#stream!.write(messageEvent(json, this.#keep(json, last)))
     this.#lastWriteMs = Date.now()
+  }
+
+  /** Keeps an event for those who resume. @returns its id; undefined when the stream cannot be resumed */
+  #keep(json: string, last: boolean): string | undefined {
+    const { replay } = this.#options
+    if (replay === undefined) return undefined
+    const { store, sessionId } = replay
+    const ref = this.#ref(sessionId)
+    const event = { n: this.#n++, data: json }
+    store.append(ref, event)
+    if (last) store.finish(ref)
+    void store.signal(ref, { kind: 'event', event, last })
+    return eventId(this.#streamId, event.n)
   }
 
   #ref(sessionId: string): StreamRef {

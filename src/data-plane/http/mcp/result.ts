@@ -1,7 +1,15 @@
 /** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
-import { METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
+import { joinedText, type Pieces } from '../pieces.ts'
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
+
+/** A JSON-RPC message that is too long to be sent in one turn of the event loop. */
+export interface LongMessage {
+  readonly pieces: Pieces
+  /** An error that is sent where a message of this length cannot be passed on. */
+  readonly tooLong: string
+}
 
 export interface RpcReply {
   /** HTTP status when the request came alone. */
@@ -9,7 +17,7 @@ export interface RpcReply {
   /** Flat; meaningful when the request came alone. */
   readonly headers: readonly string[]
   /** The JSON-RPC message, serialized. */
-  readonly body: string
+  readonly body: string | LongMessage
   /** The same in two pieces, when most of a long body is cached as bytes. */
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
@@ -30,8 +38,13 @@ export class ResultWriter {
     this.#serverInfoJson = JSON.stringify(this.#serverInfo)
   }
 
-  /** @param resultJson a serialized object */
-  complete(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcReply {
+  /** @param resultJson a serialized object, its first piece longer than its opening brace */
+  complete(id: RequestId, resultJson: string | Pieces, headers: readonly string[] = NO_HEADERS): RpcReply {
+    if (typeof resultJson !== 'string') {
+      const [first, ...rest] = resultJson
+      const frame = this.complete(id, `${first}}`)
+      return { ...frame, headers, body: longMessage(id, (frame.body as string).slice(0, -2), [...rest, '}']) }
+    }
     return {
       status: 200,
       headers,
@@ -81,6 +94,20 @@ export class ResultWriter {
     const response = fault(id, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 64)}`)
     return this.#modern ? { ...response, status: 404 } : response
   }
+}
+
+export function longMessage(id: RequestId, start: string, rest: Pieces): LongMessage {
+  const tooLong = errorMessage(id, {
+    code: INTERNAL_ERROR,
+    message:
+      'The result is too long for a batch or for an event stream of a session. Call again, alone and without a stream.',
+  })
+  return { pieces: [start, ...rest], tooLong }
+}
+
+/** The message as text, or an error in its place. */
+export async function textOf(body: RpcReply['body']): Promise<string> {
+  return typeof body === 'string' ? body : ((await joinedText(body.pieces)) ?? body.tooLong)
 }
 
 /** An error that goes with HTTP 200 unless said otherwise. */

@@ -1,4 +1,5 @@
 /** Bytes of server-sent events (HTML, "Server-sent events"). Pure. */
+import type { Pieces } from '../pieces.ts'
 
 /** Different for each client, so that the clients of an instance that stops do not reconnect at once. */
 const MIN_RETRY_MS = 500
@@ -9,6 +10,10 @@ export function messageEvent(json: string, id?: string): string {
   return id === undefined
     ? `event: message\ndata: ${json}\n\n`
     : `id: ${id}\nevent: message\ndata: ${json}\n\n`
+}
+
+export function messageEventPieces(json: Pieces, id?: string): Pieces {
+  return [messageEvent('', id).slice(0, -2), ...json, '\n\n']
 }
 
 /** MCP 2025-11-25, transports: an event with an id and empty data, so that a client can resume before the first message. */

@@ -1,6 +1,7 @@
 /** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
-import { andThen } from '../../../shared/call/and-then.ts'
+import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
@@ -13,10 +14,9 @@ import type { LargeTexts } from './large-texts.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
-import { toolResult } from './tool-result.ts'
+import { makingResult } from './tool-result.ts'
 
 const LARGE_BYTES = 1024 * 1024
-const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 export function invokeTool(
   egress: Egress,
@@ -44,12 +44,9 @@ export function invokeTool(
     })
     exchange.backendMs = performance.now() - startedAt
     if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs)
-    // reading the body and writing the response take milliseconds each: other calls come between
-    const isLarge = response.body.byteLength > LARGE_BYTES
-    if (isLarge) await nextTurn()
-    const reply = responded(exchange, response)
-    if (isLarge) await nextTurn()
-    return reply
+    // joining the body and reading it take milliseconds each: other calls come between
+    if (response.body.byteLength > LARGE_BYTES) await nextTurn()
+    return responded(exchange, response)
   }
 
   return {
@@ -100,13 +97,15 @@ function traceparent(exchange: Exchange): string {
   return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
 }
 
-function responded(exchange: Exchange, response: EgressResponse): Reply {
+function responded(exchange: Exchange, response: EgressResponse): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
   const ok = response.status >= 200 && response.status < 300
-  const result = toolResult(response, exchange.tool!.tool.outputSchema !== undefined)
-  return ok
-    ? { kind: 'reply', result, backendStatus: response.status }
-    : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' }
+  const making = makingResult(response, exchange.tool!.tool.outputSchema !== undefined)
+  return andThen(beginInSlices(making), result =>
+    ok
+      ? { kind: 'reply', result, backendStatus: response.status }
+      : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' },
+  )
 }
 
 const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {

@@ -1,11 +1,10 @@
 /** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
-
+import { beginInSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import type { CompiledTool, ToolListing } from '../../snapshot/snapshot.ts'
+import type { CompiledTool, Snapshot, ToolListing } from '../../snapshot/snapshot.ts'
 import { denial } from '../shared/denial.ts'
 import { listingInput } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
@@ -21,21 +20,27 @@ function reachable({ snapshot, tenant, principal }: Exchange): readonly Compiled
   return apiId === undefined ? entries : entries.filter(({ tool }) => tool.apiId === apiId)
 }
 
+/** An undecided tool ends the listing with its decision. */
+type Listed = ToolListing | Decision
+
 export function listTools(): Stage {
-  function keep(
-    exchange: Exchange,
-    key: string,
-    entries: readonly CompiledTool[],
-    decisions: readonly Decision[],
-  ): Outcome {
-    // a list without the undecided tools would be wrong and stay cached with the snapshot
-    const undecided = decisions.find(decision => decision.unavailable === true)
-    if (undecided !== undefined) return denial(undecided, exchange.principal!)
-    const allowed = entries.filter((_, at) => decisions[at]!.allow)
-    const listing: ToolListing = { tools: allowed, forms: new Map() }
-    if (exchange.snapshot.listings.size < CACHED_LISTINGS) exchange.snapshot.listings.set(key, listing)
-    exchange.listing = listing
-    return undefined
+  /** Listings that take several turns, so that callers of one class wait for the same. */
+  const pending = new WeakMap<Snapshot, Map<string, Promise<Listed>>>()
+
+  function listing(exchange: Exchange, key: string): MaybePromise<Listed> {
+    const known = pending.get(exchange.snapshot)?.get(key)
+    if (known !== undefined) return known
+    const entries = reachable(exchange)
+    const listed = andThen(beginInSlices(decisions(exchange, entries, key)), all =>
+      andThen(whenAll(all), decided => listingOf(exchange.snapshot, key, entries, decided)),
+    )
+    if (listed instanceof Promise) {
+      const ofSnapshot = pending.get(exchange.snapshot) ?? new Map<string, Promise<Listed>>()
+      pending.set(exchange.snapshot, ofSnapshot.set(key, listed))
+      const done = (): void => void ofSnapshot.delete(key)
+      listed.then(done, done)
+    }
+    return listed
   }
 
   return {
@@ -45,19 +50,42 @@ export function listTools(): Stage {
       if (exchange.operation.action !== 'tools.list') return undefined
       const key = subjectKeyOf(exchange)
       const cached = exchange.snapshot.listings.get(key)
-      if (cached !== undefined) {
-        exchange.listing = cached
+      return andThen(cached ?? listing(exchange, key), listed => {
+        if ('allow' in listed) return denial(listed, exchange.principal!)
+        exchange.listing = listed
         return undefined
-      }
-      const entries = reachable(exchange)
-      const decisions: MaybePromise<Decision>[] = []
-      for (const entry of entries) {
-        const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
-        decisions.push(decision)
-        // each further evaluation might hold the thread as long as this one
-        if (!(decision instanceof Promise) && decision.unavailable === true) break
-      }
-      return andThen(whenAll(decisions), all => keep(exchange, key, entries, all))
+      })
     },
   }
+}
+
+/** It may be interrupted after each decision. */
+function* decisions(
+  exchange: Exchange,
+  entries: readonly CompiledTool[],
+  key: string,
+): Generator<void, readonly MaybePromise<Decision>[]> {
+  const made: MaybePromise<Decision>[] = []
+  for (const entry of entries) {
+    const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
+    made.push(decision)
+    // each further evaluation might hold the thread as long as this one
+    if (!(decision instanceof Promise) && decision.unavailable === true) break
+    yield
+  }
+  return made
+}
+
+function listingOf(
+  { listings }: Snapshot,
+  key: string,
+  entries: readonly CompiledTool[],
+  decided: readonly Decision[],
+): Listed {
+  // a list without the undecided tools would be wrong and stay cached with the snapshot
+  const undecided = decided.find(decision => decision.unavailable === true)
+  if (undecided !== undefined) return undecided
+  const listing: ToolListing = { tools: entries.filter((_, at) => decided[at]!.allow), forms: new Map() }
+  if (listings.size < CACHED_LISTINGS) listings.set(key, listing)
+  return listing
 }

@@ -3,6 +3,10 @@
 /** How much of a piece is shown as the progress message. */
 const MESSAGE_CHARACTERS = 200
 
+/** Notifications of one call: a backend that sends a million short lines must not occupy the thread with them. Further steps are counted only. */
+const MAX_NOTIFICATIONS = 100
+const PER_MS = 100
+
 type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
 /** SSE `data:` lines and NDJSON lines become a step each; any other streamed text a step per chunk. */
@@ -12,6 +16,8 @@ export class ProgressLines {
   #mode: 'off' | 'chunks' | 'lines' | 'events' = 'off'
   #rest = ''
   #step = 0
+  #sinceMs = 0
+  #notified = 0
 
   constructor(onProgress: OnProgress) {
     this.#onProgress = onProgress
@@ -49,8 +55,18 @@ export class ProgressLines {
     const shown = text.trim().slice(0, MESSAGE_CHARACTERS)
     if (shown === '') return
     this.#step++
+    if (!this.#mayNotify()) return
     const { total, message } = parseStep(shown)
     this.#onProgress(this.#step, total, message ?? shown)
+  }
+
+  #mayNotify(): boolean {
+    const nowMs = performance.now()
+    if (nowMs - this.#sinceMs >= PER_MS) {
+      this.#sinceMs = nowMs
+      this.#notified = 0
+    }
+    return ++this.#notified <= MAX_NOTIFICATIONS
   }
 }
 

@@ -1,5 +1,5 @@
 /** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts it cannot parse. */
-import { readJson, writeJson } from '../../../model/exact-number.ts'
+import { ExactNumber, readJson, writeJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -43,11 +43,7 @@ export async function redactResult(
   const content: Content[] = []
   for (const part of result.content) content.push(await redactContent(part, redact))
   if (result.structuredContent === undefined) return { ...result, content }
-  return {
-    ...result,
-    content,
-    structuredContent: redactValue(readJson(writeJson(result.structuredContent)), paths),
-  }
+  return { ...result, content, structuredContent: redactValue(result.structuredContent, paths) }
 }
 
 async function redactContent(part: Content, redact: RedactElsewhere): Promise<Content> {
@@ -72,29 +68,37 @@ export function redactText(text: string, paths: RedactedPaths): string | undefin
   return writeJson(redactValue(value, paths))
 }
 
+/** Copies what it changes and shares the rest. */
 function redactValue(value: unknown, paths: RedactedPaths): unknown {
-  for (const path of paths) remove(value, path, 0)
-  return value
+  let redacted = value
+  for (const path of paths) redacted = without(redacted, path, 0)
+  return redacted
 }
 
-function remove(value: unknown, path: readonly string[], at: number): void {
-  if (typeof value !== 'object' || value === null) return
+function without(value: unknown, path: readonly string[], at: number): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value
   const segment = path[at]!
   const last = at === path.length - 1
   if (Array.isArray(value)) {
-    if (segment === '*' && last) value.length = 0
-    else if (segment === '*') for (const item of value) remove(item, path, at + 1)
-    else if (/^(0|[1-9]\d{0,9})$/.test(segment) && Number(segment) < value.length) {
-      // a gap would move the items behind it onto other paths
-      if (last) value[Number(segment)] = null
-      else remove(value[Number(segment)], path, at + 1)
-    }
-    return
+    if (segment === '*') return last ? [] : value.map(item => without(item, path, at + 1))
+    if (!/^(0|[1-9]\d{0,9})$/.test(segment) || Number(segment) >= value.length) return value
+    // a gap would move the items behind it onto other paths
+    return value.with(Number(segment), last ? null : without(value[Number(segment)], path, at + 1))
   }
-  const record = value as Record<string, unknown>
-  for (const name of segment === '*' ? Object.keys(record) : [segment]) {
-    if (!Object.hasOwn(record, name)) continue
-    if (last) delete record[name]
-    else remove(record[name], path, at + 1)
+  if (segment === '*') {
+    if (last) return {}
+    const members = Object.entries(value).map(([name, inner]) => [name, without(inner, path, at + 1)])
+    return Object.fromEntries(members)
   }
+  if (!Object.hasOwn(value, segment)) return value
+  const { [segment]: inner, ...others } = value as Record<string, unknown>
+  if (last) return others
+  const copy = { ...value } as Record<string, unknown>
+  Object.defineProperty(copy, segment, {
+    value: without(inner, path, at + 1),
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  })
+  return copy
 }

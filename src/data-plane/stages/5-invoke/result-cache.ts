@@ -31,6 +31,8 @@ const MAX_ENTRIES = 10_000
 /** An entry in use moves at most this often: moving it costs more than finding it. */
 const MOVE_EVERY_MS = 1000
 const MAX_BYTES = 64 * 1024 * 1024
+/** Of a result, beside its texts. */
+const RESULT_CHARS = 100
 
 export class ResultCache {
   /** Of calls of tools that opted in. */
@@ -148,7 +150,7 @@ export class ResultCache {
   }
 
   #cache(key: string, reply: Reply, untilMs: number, nowMs: number): void {
-    const bytes = 2 * key.length + 2 * JSON.stringify(reply.result).length
+    const bytes = 2 * (key.length + charsOf(reply.result))
     if (bytes > MAX_BYTES / 16) return
     this.#keep(key, { result: reply.result, untilMs, bytes, movedAtMs: nowMs })
     while (this.#entries.size > MAX_ENTRIES || this.#bytes > MAX_BYTES) {
@@ -166,6 +168,17 @@ export class ResultCache {
     this.#entries.delete(key)
     this.#bytes -= entry.bytes
   }
+}
+
+/** About the length of its JSON, without writing it: structured content is that of a text. */
+function charsOf({ content, structuredContent }: ToolResult): number {
+  let chars = 0
+  for (const part of content) {
+    if (part.type === 'text') chars += part.text.length
+    else if (part.type === 'resource') chars += String(part.resource.text ?? part.resource.blob ?? '').length
+    else chars += part.data.length
+  }
+  return RESULT_CHARS + (structuredContent === undefined ? chars : 2 * chars)
 }
 
 type Arguments = { readonly [name: string]: unknown }

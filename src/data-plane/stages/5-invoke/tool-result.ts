@@ -8,15 +8,21 @@ import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
+/** Of structured content: parsing a longer text takes too long even if it is a single value. */
+const MAX_STRUCTURED_BYTES = 2 * 1024 * 1024
+/** Of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. */
+const PIECE_BYTES = 96 * 1024
 const TOO_COSTLY = Symbol('too many values')
 const TOO_COSTLY_TEXT: Content = {
   type: 'text',
-  text: 'The response has too many values for structured content, which this tool declares. Request fewer items. The response follows as text.',
+  text: 'The response is too long or has too many values for structured content, which this tool declares. Request fewer items. The response follows as text.',
 }
 
 type Decoder = InstanceType<typeof TextDecoder>
 
 const UTF8 = new TextDecoder('utf-8')
+/** For what is not the beginning of a text. */
+const UTF8_WITHIN = new TextDecoder('utf-8', { ignoreBOM: true })
 /** By what `charset` says (RFC 9110 §8.3.2); at most the labels of the Encoding standard. */
 const decoders = new Map<string, Decoder>()
 
@@ -36,10 +42,10 @@ function decoderOf(contentType: string): Decoder {
 }
 
 /**
- * 2xx becomes content; any other status a result with `isError` that holds status and body.
+ * 2xx becomes content; any other status a result with `isError` that holds status and body. It may be interrupted within a large body.
  * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
  */
-export function toolResult(response: EgressResponse, structured: boolean): ToolResult {
+export function* makingResult(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {
   const ok = response.status >= 200 && response.status < 300
   const contentType = response.headers.get('content-type')
   const type =
@@ -47,10 +53,11 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
   const decoder = type === contentType ? UTF8 : decoderOf(contentType)
   if (!ok) {
     const body = isText(type)
-      ? decoder.decode(response.body)
+      ? yield* decoded(response.body, decoder)
       : `(${response.body.byteLength} bytes of ${type || 'unknown type'})`
+    // a large body is not searched for blanks
     const text =
-      body.trim() === ''
+      body.length < PIECE_BYTES && body.trim() === ''
         ? `The backend responded with status ${response.status}.`
         : `The backend responded with status ${response.status}: ${body}`
     return { content: [{ type: 'text', text }], isError: true }
@@ -60,11 +67,13 @@ export function toolResult(response: EgressResponse, structured: boolean): ToolR
       content: [{ type: 'text', text: `Done (status ${response.status}, no content).` }],
       isError: false,
     }
-  const content = partsOf(type, contentType, response.body)?.map(contentOfPart) ?? [
-    contentOf(type, response.body, decoder),
-  ]
-  if (!structured) return { content, isError: false }
-  const value = jsonOf(type, response.body, decoder)
+  const content: Content[] = []
+  for (const part of partsOf(type, contentType, response.body) ?? []) content.push(yield* contentOfPart(part))
+  if (content.length === 0) content.push(yield* contentOf(type, response.body, decoder))
+  if (!structured || !isJson(type)) return { content, isError: false }
+  yield
+  const value = structuredOf(response.body, content[0] as { readonly text: string })
+  yield
   // a result without the content that its outputSchema announces would be invalid (MCP, tools, "Structured Content")
   if (value === TOO_COSTLY) return { content: [TOO_COSTLY_TEXT, ...content], isError: true }
   return value === undefined
@@ -97,11 +106,12 @@ const TEXT_APPLICATIONS = new Set([
   'application/graphql',
 ])
 
-function contentOf(type: string, body: Uint8Array, decoder: Decoder): Content {
-  if (isText(type)) return { type: 'text', text: decoder.decode(body) }
-  if (type.startsWith('image/')) return { type: 'image', data: base64(body), mimeType: type }
-  if (type.startsWith('audio/')) return { type: 'audio', data: base64(body), mimeType: type }
-  return { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: type, blob: base64(body) } }
+function* contentOf(type: string, body: Uint8Array, decoder: Decoder): Generator<void, Content> {
+  if (isText(type)) return { type: 'text', text: yield* decoded(body, decoder) }
+  const data = yield* base64(body)
+  if (type.startsWith('image/')) return { type: 'image', data, mimeType: type }
+  if (type.startsWith('audio/')) return { type: 'audio', data, mimeType: type }
+  return { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: type, blob: data } }
 }
 
 /** The types whose parts stand beside each other; those of `multipart/alternative` say the same thing again. */
@@ -112,25 +122,50 @@ function partsOf(type: string, contentType: string, body: Uint8Array): readonly 
 }
 
 /** A part that says which URI it is a copy of is a resource; it may be a text one. */
-function contentOfPart({ type, location, body }: ResponsePart): Content {
-  if (location === '') return contentOf(type, body, UTF8)
+function* contentOfPart({ type, location, body }: ResponsePart): Generator<void, Content> {
+  if (location === '') return yield* contentOf(type, body, UTF8)
   const resource = { uri: location, mimeType: type }
   return isText(type)
-    ? { type: 'resource', resource: { ...resource, text: UTF8.decode(body) } }
-    : { type: 'resource', resource: { ...resource, blob: base64(body) } }
+    ? { type: 'resource', resource: { ...resource, text: yield* decoded(body, UTF8) } }
+    : { type: 'resource', resource: { ...resource, blob: yield* base64(body) } }
 }
 
-function base64(body: Uint8Array): string {
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64')
+function* decoded(body: Uint8Array, decoder: Decoder): Generator<void, string> {
+  if (body.byteLength <= PIECE_BYTES) return decoder.decode(body)
+  // a decoder that stands between two pieces belongs to one text
+  const streaming = decoder === UTF8 ? undefined : new TextDecoder(decoder.encoding)
+  let text = ''
+  for (let from = 0; from < body.byteLength; yield) {
+    const to = streaming === undefined ? endOfCharacters(body, from + PIECE_BYTES) : from + PIECE_BYTES
+    const piece = body.subarray(from, to)
+    text += streaming?.decode(piece, { stream: true }) ?? (from === 0 ? UTF8 : UTF8_WITHIN).decode(piece)
+    from = to
+  }
+  return text + (streaming?.decode() ?? '')
 }
 
-function jsonOf(type: string, body: Uint8Array, decoder: Decoder): unknown {
-  if (!isJson(type)) return undefined
+/** Before the character that the end would divide: a sequence of UTF-8 has at most three bytes after the first. */
+function endOfCharacters(body: Uint8Array, end: number): number {
+  if (end >= body.byteLength) return body.byteLength
+  for (let at = end; at > end - 4; at--) if ((body[at]! & 0xc0) !== 0x80) return at
+  return end
+}
+
+function* base64(body: Uint8Array): Generator<void, string> {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  let text = ''
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES, yield)
+    text += bytes.toString('base64', from, Math.min(bytes.length, from + PIECE_BYTES))
+  return text
+}
+
+/** @param content holds the text of the body. */
+function structuredOf(body: Uint8Array, { text }: { readonly text: string }): unknown {
+  if (body.byteLength > MAX_STRUCTURED_BYTES) return TOO_COSTLY
   const costNs = parseCost(body, MAX_PARSE_NS)
   if (costNs > MAX_PARSE_NS) return TOO_COSTLY
+  if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY
   try {
-    const text = decoder.decode(body)
-    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY
     return readJson(text)
   } catch {
     return undefined

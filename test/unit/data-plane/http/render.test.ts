@@ -11,7 +11,8 @@ import {
   rpcError,
   rpcStatus,
 } from '../../../../src/data-plane/http/refusal-body.ts'
-import { listTail, resultView, toolsForm, toolsJson } from '../../../../src/data-plane/http/tool-view.ts'
+import { isSameForm, listTail, resultView, toolsForm } from '../../../../src/data-plane/http/tool-view.ts'
+import type { ToolListing } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import type { HttpRequest } from '../../../../src/shared/server/listener.ts'
 import { aTool, compiled } from '../../../fixtures/exchange.ts'
@@ -115,13 +116,20 @@ describe('tools', () => {
     tools: [compiled(aTool({ title: 'T', outputSchema: { type: 'object' } }))],
     forms: new Map(),
   }
-  const keys = (view: Parameters<typeof toolsJson>[1]) =>
-    Object.keys(JSON.parse(toolsJson(listing, view))[0]).sort()
+  const formOf = async (of: ToolListing, view: Parameters<typeof toolsForm>[1]) => {
+    const form = await toolsForm(of, view)
+    if ('pieces' in form) throw new Error('the list is long')
+    return form
+  }
+  const toolsJson = async (of: ToolListing, view: Parameters<typeof toolsForm>[1]) =>
+    (await formOf(of, view)).json
+  const keys = async (view: Parameters<typeof toolsForm>[1]) =>
+    Object.keys(JSON.parse(await toolsJson(listing, view))[0]).sort()
 
-  it('show no version the fields of another', () => {
-    expect(keys('2024-11-05')).toEqual(['description', 'inputSchema', 'name'])
-    expect(keys('2025-03-26')).toEqual(['annotations', 'description', 'inputSchema', 'name'])
-    expect(keys('2025-06-18')).toEqual([
+  it('show no version the fields of another', async () => {
+    expect(await keys('2024-11-05')).toEqual(['description', 'inputSchema', 'name'])
+    expect(await keys('2025-03-26')).toEqual(['annotations', 'description', 'inputSchema', 'name'])
+    expect(await keys('2025-06-18')).toEqual([
       'annotations',
       'description',
       'inputSchema',
@@ -131,32 +139,32 @@ describe('tools', () => {
     ])
   })
 
-  it('are at hand as bytes when they are many, and only then', () => {
+  it('are at hand as bytes when they are many, and only then', async () => {
     const many = {
       tools: Array.from({ length: 30 }, () => compiled(aTool({ description: 'Größe – 大きさ '.repeat(8) }))),
       forms: new Map(),
     }
-    const form = toolsForm(many, '2025-11-25')
+    const form = await formOf(many, '2025-11-25')
     const bytes = listTail(form, '}')
     expect(Buffer.from(bytes!).toString()).toBe(`${form.json}}`)
     expect(listTail(form, '}')).toBe(bytes)
     expect(Buffer.from(listTail(form, ',"nextCursor":"x"}')!).toString()).toBe(
       `${form.json},"nextCursor":"x"}`,
     )
-    expect(toolsForm(many, '2025-11-25')).toBe(form)
-    expect(listTail(toolsForm(listing, 'rest'), '}')).toBeUndefined()
+    expect(await toolsForm(many, '2025-11-25')).toBe(form)
+    expect(listTail(await formOf(listing, 'rest'), '}')).toBeUndefined()
   })
 
-  it('hide an outputSchema that is not an object from legacy clients', () => {
+  it('hide an outputSchema that is not an object from legacy clients', async () => {
     const arrays = {
       tools: [compiled(aTool({ outputSchema: { type: 'array' } }))],
       forms: new Map(),
     }
-    expect(toolsJson(arrays, '2025-11-25')).not.toContain('outputSchema')
-    expect(toolsJson(arrays, '2026-07-28')).toContain('outputSchema')
+    expect(await toolsJson(arrays, '2025-11-25')).not.toContain('outputSchema')
+    expect(await toolsJson(arrays, '2026-07-28')).toContain('outputSchema')
   })
 
-  it('write definitions in place for versions before JSON Schema 2020-12', () => {
+  it('write definitions in place for versions before JSON Schema 2020-12', async () => {
     const node = { type: 'object', properties: { child: { $ref: '#/$defs/Node' } } }
     const inputSchema = {
       type: 'object' as const,
@@ -164,18 +172,36 @@ describe('tools', () => {
       $defs: { Node: node },
     }
     const recursive = { tools: [compiled(aTool({ inputSchema }))], forms: new Map() }
-    expect(toolsJson(recursive, '2025-06-18')).not.toContain('$')
-    expect(toolsJson(recursive, '2025-06-18')).toContain('child')
+    expect(await toolsJson(recursive, '2025-06-18')).not.toContain('$')
+    expect(await toolsJson(recursive, '2025-06-18')).toContain('child')
     for (const view of ['2025-11-25', '2026-07-28', 'rest'] as const)
-      expect(toolsJson(recursive, view)).toContain('#/$defs/Node')
+      expect(await toolsJson(recursive, view)).toContain('#/$defs/Node')
   })
 
-  it('never show the credential or the address of a backend', () => {
+  it('never show the credential or the address of a backend', async () => {
     const secret = {
       tools: [compiled(aTool({ authentication: { type: 'bearer', credential: 'canary' } }))],
       forms: new Map(),
     }
-    expect(toolsJson(secret, 'rest')).not.toMatch(/canary|localhost/)
+    expect(await toolsJson(secret, 'rest')).not.toMatch(/canary|localhost/)
+  })
+
+  it('of a large installation are written in turns, once for all who wait, and compared without joining', async () => {
+    const large = (description: string) => ({
+      tools: Array.from({ length: 3_000 }, () => compiled(aTool({ description: description.repeat(40) }))),
+      forms: new Map(),
+    })
+    const [many, same, other] = [large('Größe '), large('Größe '), large('Grösse')]
+    const [first, second] = await Promise.all([toolsForm(many, 'rest'), toolsForm(many, 'rest')])
+    expect(first).toBe(second)
+    expect(first).toBe(await toolsForm(many, 'rest'))
+    if ('json' in first) throw new Error('the list is short')
+    expect(first.pieces.length).toBeGreaterThan(8)
+    expect(Math.max(...first.pieces.map(piece => piece.length))).toBeLessThan(200_000)
+    expect(JSON.parse(Buffer.concat([...first.pieces]).toString())).toHaveLength(3_000)
+    expect(isSameForm(first, await toolsForm(same, 'rest'))).toBe(true)
+    expect(isSameForm(first, await toolsForm(other, 'rest'))).toBe(false)
+    expect(isSameForm(first, await toolsForm(listing, 'rest'))).toBe(false)
   })
 })
 

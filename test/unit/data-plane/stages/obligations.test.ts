@@ -136,6 +136,15 @@ describe('redact', () => {
     expect(text).not.toMatch(/4111|NDExMQ/)
   })
 
+  it('leaves the result itself, which others share, as it is', async () => {
+    const structuredContent = { card: 1, items: [{ card: 2, a: [3] }], __proto__: null }
+    const before = JSON.stringify(structuredContent)
+    const paths = [['card'], ['items', '*', 'card'], ['items', '0', 'a', '0']]
+    const redacted = await redactResult({ content: [], isError: false, structuredContent }, paths, elsewhere)
+    expect(redacted.structuredContent).toEqual({ items: [{ a: [null] }] })
+    expect(JSON.stringify(structuredContent)).toBe(before)
+  })
+
   it('redacts a large text elsewhere, and withholds it when that is not possible', async () => {
     const text = JSON.stringify({ card: '4111', filler: 'x'.repeat(40_000) })
     const result = { content: [{ type: 'text', text } as const], isError: false }

@@ -260,7 +260,7 @@ describe('authorize', () => {
 })
 
 describe('list-tools', () => {
-  it('lists what the policy would let the caller call, without arguments, and caches it per class of callers', () => {
+  it('lists what the policy would let the caller call, without arguments, and caches it per class of callers', async () => {
     let asked = 0
     const policy = aPolicy(input => {
       asked++
@@ -268,16 +268,44 @@ describe('list-tools', () => {
       return { allow: input.resource.id !== 'delete_order' }
     })
     const snapshot = aSnapshot({ tools: [aTool(), aTool({ name: 'delete_order' })] }, policy)
-    const list = () => {
+    const list = async () => {
       const x = exchange({ snapshot })
       x.principal = aPrincipal()
       x.tenant = 'acme'
-      void listTools().run(x)
+      await listTools().run(x)
       return x.listing!.tools.map(entry => entry.tool.name)
     }
-    expect(list()).toEqual(['get_order'])
-    expect(list()).toEqual(['get_order'])
+    expect(await list()).toEqual(['get_order'])
+    expect(await list()).toEqual(['get_order'])
     expect(asked).toBe(2)
+  })
+
+  it('decides many tools in several turns, once for all callers of a class who wait', async () => {
+    let asked = 0
+    const policy = aPolicy(() => {
+      asked++
+      const untilMs = performance.now() + 0.1
+      while (performance.now() < untilMs);
+      return { allow: true }
+    })
+    const tools = Array.from({ length: 300 }, (_, at) => aTool({ name: `t_${at}` }))
+    const snapshot = aSnapshot({ tools }, policy)
+    const stage = listTools()
+    const callers = Array.from({ length: 5 }, () => exchange({ snapshot }))
+    let turns = 0
+    const counting = setInterval(() => turns++, 0)
+    const runs = callers.map(x => {
+      x.principal = aPrincipal()
+      x.tenant = 'acme'
+      return stage.run(x)
+    })
+    expect(runs.every(run => run instanceof Promise)).toBe(true)
+    await Promise.all(runs)
+    clearInterval(counting)
+    expect(turns).toBeGreaterThan(2)
+    expect(asked).toBe(300)
+    expect(new Set(callers.map(({ listing }) => listing)).size).toBe(1)
+    expect(callers[0]!.listing!.tools).toHaveLength(300)
   })
 })
 

@@ -1,8 +1,21 @@
 /** Turns backend responses into the content of tool results, part by part. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-response.ts'
-import { toolResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
+import { makingResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
+import type { ToolResult } from '../../../../src/model/tool.ts'
 import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
+
+/** @returns the result, and in how many steps it was made */
+function made(response: EgressResponse, structured: boolean): { result: ToolResult; steps: number } {
+  const making = makingResult(response, structured)
+  for (let steps = 0; ; steps++) {
+    const step = making.next()
+    if (step.done === true) return { result: step.value, steps }
+  }
+}
+
+const toolResult = (response: EgressResponse, structured: boolean) => made(response, structured).result
 
 function respond(type: string, body: string | Uint8Array, status = 200): EgressResponse {
   const headers = { get: (name: string) => (name === 'content-type' ? type : ''), raw: [] }
@@ -113,4 +126,52 @@ describe('a response for a tool that declares an outputSchema', () => {
       expect(result.content[1]).toMatchObject({ text: body })
     },
   )
+})
+
+describe('a large response', () => {
+  const UTF8 = ['a', 'é', '€', '😀', '\u{feff}', 'aé€😀\u{feff}']
+  const bytes = (text: string) => Buffer.from(text)
+
+  it.each(UTF8)('of %j is decoded in steps, whatever characters the pieces would divide', text => {
+    for (const before of ['', 'x', 'xy', 'xyz']) {
+      const body = bytes(before + text.repeat(Math.ceil(400_000 / bytes(text).length)))
+      const { result, steps } = made(respond('text/plain', body), false)
+      expect(result.content).toEqual([{ type: 'text', text: new TextDecoder().decode(body) }])
+      expect(steps).toBeGreaterThan(3)
+    }
+  })
+
+  it('that is not valid UTF-8 is decoded as a whole would be', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 12 }), some => {
+        const body = Buffer.alloc(200_001, some)
+        const { result } = made(respond('text/plain', body), false)
+        expect(result.content).toEqual([{ type: 'text', text: new TextDecoder().decode(body) }])
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it.each([
+    ['utf-16le', [0x41, 0x01, 0x3d, 0xd8, 0x00, 0xde]],
+    ['shift_jis', [0x93, 0xfa, 0x41, 0x96, 0x7b]],
+    ['iso-8859-1', [0xe9, 0x41]],
+  ])('in %s is decoded as a whole would be', (label, characters) => {
+    const body = Buffer.alloc(300_001, Buffer.from(characters))
+    const { result } = made(respond(`text/plain; charset=${label}`, body), false)
+    expect(result.content).toEqual([{ type: 'text', text: new TextDecoder(label).decode(body) }])
+  })
+
+  it('of another type is encoded in steps', () => {
+    const body = Buffer.alloc(500_000, Buffer.from([1, 2, 3, 255]))
+    const { result, steps } = made(respond('image/png', body), false)
+    expect(result.content).toEqual([{ type: 'image', mimeType: 'image/png', data: body.toString('base64') }])
+    expect(steps).toBeGreaterThan(3)
+  })
+
+  it('is too long for structured content, even as a single value', () => {
+    const { result } = made(respond('application/json', JSON.stringify('a'.repeat(3_000_000))), true)
+    expect(result).toMatchObject({ isError: true })
+    expect(result.content).toHaveLength(2)
+  })
 })

@@ -1,0 +1,22 @@
+/** Progress of backends that stream more steps than a client can read. */
+import { expect, it } from 'vitest'
+import { ProgressLines } from '../../../../src/data-plane/stages/5-invoke/progress-lines.ts'
+
+it.each([
+  ['in one piece', 100_000, 1],
+  ['in pieces of one line', 1, 100_000],
+])(
+  'of a hundred thousand short lines %s is notified a bounded number of times, and counts all',
+  (_, lines, pieces) => {
+    const seen: number[] = []
+    const progress = new ProgressLines(step => seen.push(step))
+    progress.begin('application/x-ndjson')
+    const startedAt = performance.now()
+    const piece = Buffer.from('1\n'.repeat(lines))
+    for (let at = 0; at < pieces; at++) progress.chunk(piece)
+    const windows = 1 + Math.ceil((performance.now() - startedAt) / 100)
+    expect(seen.length).toBeGreaterThanOrEqual(100)
+    expect(seen.length).toBeLessThanOrEqual(100 * windows)
+    expect(seen.slice(0, 100)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
+  },
+)
