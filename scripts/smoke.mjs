@@ -12,6 +12,8 @@ const INSTALL_MS = 120_000
 const READY_MS = 120_000
 const DEMO_MS = 150_000
 const STOP_MS = 20_000
+/** The example stage of the installed package, with no working hours. */
+const STAGE = { STAGES: 'node_modules/toolgate/deploy/stages/refuse-deletion.mjs', DELETION_HOURS: '0-0' }
 const PORTS = ['GATEWAY_PORT', 'API_PORT', 'AUTH_PORT', 'METRICS_PORT', 'EXAMPLE_PORT']
 
 /** Its own group, so that all that npm starts can be ended together. */
@@ -81,11 +83,30 @@ async function install(path) {
   if (code !== 0) throw new Error(`npm install ended with ${code}`)
 }
 
+/** The stage of STAGE refuses a deletion before its arguments are validated. */
+async function expectRefused({ gateway_url, auth_url }) {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: 'demo-agent',
+    client_secret: 'demo-agent-secret',
+  })
+  const grant = await (await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })).json()
+  const response = await fetch(`${gateway_url}/mcp/tools/call`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${grant.access_token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'shop_removeCartItem', arguments: {} }),
+  })
+  const { message } = await response.json()
+  if (response.status !== 403 || !/working hours/.test(message))
+    throw new Error(`the stage did not refuse the call: ${response.status} ${message}`)
+  console.log('smoke: the stage of the example refused a deletion')
+}
+
 try {
   if (tarball !== undefined) await install(tarball)
   const command = tarball === undefined ? ['npm', ['start']] : ['npx', ['toolgate', 'serve']]
   const began = Date.now()
-  gateway = run(...command, { ...ports, DATA_DIR: join(folder, 'data') })
+  gateway = run(...command, { ...ports, ...(tarball === undefined ? {} : STAGE), DATA_DIR: join(folder, 'data') })
   const ready = await within(READY_MS, 'starting', readyLine(gateway))
   if (ready.ready !== true) throw new Error('the ready line does not say "ready":true')
   console.log(`smoke: ready after ${((Date.now() - began) / 1000).toFixed(1)} s`)
@@ -98,6 +119,7 @@ try {
     const code = await within(DEMO_MS, 'the demo', demo.ended)
     if (code !== 0) throw new Error(`the demo ended with ${code}`)
   }
+  if (tarball !== undefined) await expectRefused(ready)
   gateway.end('SIGTERM')
   await within(STOP_MS, 'stopping', gateway.ended)
   console.log('smoke: started, demonstrated, stopped')

@@ -87,6 +87,8 @@ function readAll(read: Reader) {
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
     // the plans and tool sets of the package are those of the example
     plansFile: read.path('PLANS', './plans.yaml', !isProduction),
+    /** A module with stages of the deployment. */
+    stages: read.optional('STAGES'),
     cors: {
       origins: read.list('CORS_ORIGINS', CONSOLE_AND_PORTAL),
       methods: read.list('CORS_ALLOW_METHODS', 'GET,POST,PUT,DELETE,OPTIONS'),
