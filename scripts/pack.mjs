@@ -131,7 +131,13 @@ try {
     })
   }
   for (const path of ['README.md', 'LICENSE']) cpSync(join(ROOT, path), join(work, path))
-  const types = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.stage.json', '--outDir', join(work, 'dist')]
+  const types = [
+    'node_modules/typescript/bin/tsc',
+    '-p',
+    'tsconfig.stage.json',
+    '--outDir',
+    join(work, 'dist'),
+  ]
   execFileSync(process.execPath, types, { cwd: ROOT, stdio: 'inherit' })
   const folders = installedPackages(manifest)
   for (const folder of folders) copyPackage(folder, work)

@@ -90,7 +90,9 @@ async function expectRefused({ gateway_url, auth_url }) {
     client_id: 'demo-agent',
     client_secret: 'demo-agent-secret',
   })
-  const grant = await (await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })).json()
+  const grant = await (
+    await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })
+  ).json()
   const response = await fetch(`${gateway_url}/mcp/tools/call`, {
     method: 'POST',
     headers: { authorization: `Bearer ${grant.access_token}`, 'content-type': 'application/json' },
@@ -106,7 +108,11 @@ try {
   if (tarball !== undefined) await install(tarball)
   const command = tarball === undefined ? ['npm', ['start']] : ['npx', ['toolgate', 'serve']]
   const began = Date.now()
-  gateway = run(...command, { ...ports, ...(tarball === undefined ? {} : STAGE), DATA_DIR: join(folder, 'data') })
+  gateway = run(...command, {
+    ...ports,
+    ...(tarball === undefined ? {} : STAGE),
+    DATA_DIR: join(folder, 'data'),
+  })
   const ready = await within(READY_MS, 'starting', readyLine(gateway))
   if (ready.ready !== true) throw new Error('the ready line does not say "ready":true')
   console.log(`smoke: ready after ${((Date.now() - began) / 1000).toFixed(1)} s`)

@@ -23,9 +23,10 @@ export function readCpuLimit(root = '/'): number | undefined {
     // a limit of a parent holds too; in a container the path may be that of the host, so the top is read as well
     for (let folder = path; ; folder = dirname(folder)) {
       for (const one of bases) {
-        const [quota, period] =
-          read(join(one, folder, 'cpu.max'))?.split(' ') ??
-          [read(join(one, folder, 'cpu.cfs_quota_us')), read(join(one, folder, 'cpu.cfs_period_us'))]
+        const [quota, period] = read(join(one, folder, 'cpu.max'))?.split(' ') ?? [
+          read(join(one, folder, 'cpu.cfs_quota_us')),
+          read(join(one, folder, 'cpu.cfs_period_us')),
+        ]
         // "max" and -1 stand for no limit
         if (Number(quota) > 0 && Number(period) > 0) limits.push(Number(quota) / Number(period))
       }

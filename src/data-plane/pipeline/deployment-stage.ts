@@ -42,11 +42,17 @@ export function checkStages(value: unknown): readonly DeploymentStage[] {
       throw new Error(`${name}: id must be 1 to 63 of a-z, 0-9 and "-", and begin with a letter`)
     const position = PHASES.indexOf(phase!)
     if (position < 0) throw new Error(`${name}: phase must be one of ${PHASES.join(', ')}`)
-    if (position < last) throw new Error(`${name}: its phase precedes that of the stage before; list stages by phase: ${PHASES.join(', ')}`)
+    if (position < last)
+      throw new Error(
+        `${name}: its phase precedes that of the stage before; list stages by phase: ${PHASES.join(', ')}`,
+      )
     if (typeof run !== 'function') throw new Error(`${name}: run must be a function`)
     if (typeof budgetMs !== 'number' || !(budgetMs >= 1 && budgetMs <= MAX_BUDGET_MS))
-      throw new Error(`${name}: budgetMs must be a number from 1 to ${MAX_BUDGET_MS}, the milliseconds that one run may take`)
-    if (after !== undefined && typeof after !== 'string') throw new Error(`${name}: after must be the id of a stage`)
+      throw new Error(
+        `${name}: budgetMs must be a number from 1 to ${MAX_BUDGET_MS}, the milliseconds that one run may take`,
+      )
+    if (after !== undefined && typeof after !== 'string')
+      throw new Error(`${name}: after must be the id of a stage`)
     last = position
   }
   return value
@@ -72,7 +78,9 @@ export function addStages(
       at = all.findIndex(one => one.id === after && one.phase === phase) + 1
       if (at === 0) {
         const choices = all.filter(one => one.phase === phase).map(one => one.id)
-        throw new Error(`stage "${id}": after is "${after}"; use one of ${choices.join(', ')}, or leave it out`)
+        throw new Error(
+          `stage "${id}": after is "${after}"; use one of ${choices.join(', ')}, or leave it out`,
+        )
       }
     }
     all.splice(at, 0, withinBudget(stage, onOverrun))
@@ -80,7 +88,10 @@ export function addStages(
   return all
 }
 
-function withinBudget(stage: DeploymentStage, onOverrun: (stage: DeploymentStage, ms: number) => void): Stage {
+function withinBudget(
+  stage: DeploymentStage,
+  onOverrun: (stage: DeploymentStage, ms: number) => void,
+): Stage {
   const { id, phase, budgetMs } = stage
   return {
     id,
@@ -111,6 +122,7 @@ function inTime(pending: Promise<Outcome>, { id, budgetMs }: DeploymentStage): P
 
 /** A module without types may return anything: `true` must neither allow nor deny by accident. */
 function valid(outcome: Outcome, id: string): Outcome {
-  if (outcome === undefined || outcome.kind === 'reply' || (outcome.kind === 'refusal' && 'row' in outcome)) return outcome
+  if (outcome === undefined || outcome.kind === 'reply' || (outcome.kind === 'refusal' && 'row' in outcome))
+    return outcome
   throw new Error(`stage "${id}" returned neither undefined nor a refusal or reply`)
 }

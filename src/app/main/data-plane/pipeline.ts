@@ -63,7 +63,10 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
       overruns.set(id, count)
       // 1, 2, 4, 8, …: a stage that is always late does not fill the log
       if ((count & (count - 1)) === 0)
-        log.warn({ stage: id, ms: Math.round(ms), budget_ms: budgetMs, count }, 'a stage of STAGES blocked its thread longer than its budget')
+        log.warn(
+          { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
+          'a stage of STAGES blocked its thread longer than its budget',
+        )
     }),
     (error, stage, exchange) => {
       metrics.bug(stage.id)

@@ -24,7 +24,11 @@ function limitIn(files: Readonly<Record<string, string>>): number | undefined {
 
 it.each([
   ['version 2 in a container', { 'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': '150000 100000' }, 1.5],
-  ['version 2 without a limit', { 'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': 'max 100000' }, undefined],
+  [
+    'version 2 without a limit',
+    { 'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': 'max 100000' },
+    undefined,
+  ],
   [
     'version 2 in a service, limited by its slice',
     {
@@ -60,7 +64,11 @@ it.each([
 it('WORKERS=auto rounds it up, within the processors', () => {
   const workers = (limit: number | undefined, processors: number) =>
     readWorkers(new Reader({ WORKERS: 'auto' }), limit, processors)
-  expect([workers(0.5, 8), workers(1.5, 8), workers(3, 2), workers(undefined, 4), workers(undefined, 128)]).toEqual(
-    [1, 2, 2, 4, 64],
-  )
+  expect([
+    workers(0.5, 8),
+    workers(1.5, 8),
+    workers(3, 2),
+    workers(undefined, 4),
+    workers(undefined, 128),
+  ]).toEqual([1, 2, 2, 4, 64])
 })

@@ -27,7 +27,9 @@ const builtIn = (...names: string[]): Stage[] =>
 const BUILT_IN = builtIn('admit:enter', 'decide:authorize', 'decide:validate', 'invoke:call', 'settle:log')
 const noOverrun = () => expect.fail('no overrun is expected')
 const order = (...stages: DeploymentStage[]) =>
-  addStages(BUILT_IN, stages, noOverrun).map(({ id }) => id).join(' ')
+  addStages(BUILT_IN, stages, noOverrun)
+    .map(({ id }) => id)
+    .join(' ')
 
 describe('the check of a module', () => {
   it.each([
@@ -35,10 +37,18 @@ describe('the check of a module', () => {
     ['an empty list', [], /list of 1 to 20 stages/],
     ['an id with capitals', [own({ id: 'Own' })], /stage "Own": id must be/],
     ['a stage without id', [{ phase: 'admit' }], /stage number 1: id must be/],
-    ['an unknown phase', [own({ phase: 'before' as Phase })], /stage "own": phase must be one of admit, identify/],
+    [
+      'an unknown phase',
+      [own({ phase: 'before' as Phase })],
+      /stage "own": phase must be one of admit, identify/,
+    ],
     ['phases in reverse', [own(), own({ id: 'b', phase: 'admit' })], /stage "b": its phase precedes/],
     ['a stage without run', [{ ...own(), run: undefined }], /stage "own": run must be a function/],
-    ['no budget', [{ ...own(), budgetMs: undefined }], /stage "own": budgetMs must be a number from 1 to 1000/],
+    [
+      'no budget',
+      [{ ...own(), budgetMs: undefined }],
+      /stage "own": budgetMs must be a number from 1 to 1000/,
+    ],
     ['a budget without bound', [own({ budgetMs: Number.POSITIVE_INFINITY })], /budgetMs/],
     ['a position that is not an id', [{ ...own(), after: 3 }], /after must be the id/],
   ])('refuses %s', (_, value, message) => {
@@ -92,7 +102,11 @@ describe('a run', () => {
     ['true', () => true, 'neither undefined'],
     ['a refusal that is not of the table', () => ({ kind: 'refusal' }), 'neither undefined'],
     ['a Promise of a text', async () => 'no', 'neither undefined'],
-    ['a Promise that stays pending', () => new Promise(() => {}), 'pending for more than its budget of 20 ms'],
+    [
+      'a Promise that stays pending',
+      () => new Promise(() => {}),
+      'pending for more than its budget of 20 ms',
+    ],
     ['a Promise that rejects', async () => Promise.reject(new Error('broken')), 'broken'],
   ])('with %s is an internal error', async (_, run, bug) => {
     expect(await outcomeOf(run as DeploymentStage['run'])).toBe('internal_error')
@@ -122,7 +136,9 @@ it('the example of deploy/stages refuses a deletion outside working hours', asyn
       receivedAtMs: Date.UTC(2026, 0, 1, hour),
     } as never)
   expect(at(3, 'shop_deleteCart')).toMatchObject({ reason: 'policy_denied' })
-  expect([at(9, 'shop_deleteCart'), at(3, 'shop_listProducts'), at(3, 'shop_deleteCart', ['cpi-admin'])]).toEqual(
-    [undefined, undefined, undefined],
-  )
+  expect([
+    at(9, 'shop_deleteCart'),
+    at(3, 'shop_listProducts'),
+    at(3, 'shop_deleteCart', ['cpi-admin']),
+  ]).toEqual([undefined, undefined, undefined])
 })
