@@ -1,7 +1,11 @@
 /** Loads the module that `STAGES` names. It places and runs no stage. */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { checkStages, type DeploymentStage, type StageModule } from '../../../data-plane/pipeline/deployment-stage.ts'
+import {
+  checkStages,
+  type DeploymentStage,
+  type StageModule,
+} from '../../../data-plane/pipeline/deployment-stage.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 
 /** @param path undefined: no module @throws Error naming the file, the stage and the fix */
