@@ -60,11 +60,11 @@ bytes=$(podman image inspect localhost/toolgate --format '{{.Size}}')
 echo "image: Node $node, $((bytes / 1000000)) MB, built in $((SECONDS - began)) s"
 ((bytes <= 300000000)) || { echo 'image.sh: the image is larger than 300 MB'; exit 1; }
 
-# without an init system: the network and the limits of the host, and the health check is run by hand
+# without an init system: the network of the host, limits that any user may set, and the health check run by hand
 run() {
   podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
     --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory 512m --memory-swap 512m \
-    --ulimit host --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
+    --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
 }
 mkdir -m 0700 "$work/data"
 chown 10001:10001 "$work/data"

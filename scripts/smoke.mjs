@@ -135,5 +135,5 @@ try {
 } finally {
   demo?.end('SIGKILL')
   gateway?.end('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
