@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp schemathesis corpus kubernetes policy-tools (without names: all of them; what is there is left alone)
+#        go-mcp schemathesis corpus kubernetes helm policy-tools (without names: all of them; what is there is left alone)
 # The first seven come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl).
@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 DENY_START=/usr/sbin/policy-rc.d
+HELM=3.19.0
 CONFORMANCE=0.2.0-alpha.12
 # the suite needs a newer Node than we do
 CONFORMANCE_NODE=24.21.0
@@ -59,6 +60,10 @@ want_kubernetes() {
   built=$(.tools/kube/kube-apiserver --version 2>/dev/null) &&
     grep -q "KUBERNETES = '${built#Kubernetes v}'" scripts/kube-apiserver.mjs && return
   steps+=(build_kube_apiserver)
+}
+
+want_helm() {
+  [[ $(go version -m .tools/bin/helm 2>/dev/null) == *"helm.sh/helm/v3"*"v$HELM"* ]] || steps+=(build_helm)
 }
 
 # opa and regal: their versions stand in src/shared/policy/workshop, and that installs them
@@ -124,6 +129,12 @@ fetch_corpus() { node scripts/corpus.mjs --install; }
 
 build_kube_apiserver() { node scripts/kube-apiserver.mjs; }
 
+# its version is that of the libraries of the API server, so that few modules are fetched twice
+build_helm() {
+  mkdir -p .tools/bin
+  GOBIN=$(realpath .tools/bin) CGO_ENABLED=0 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@v$HELM"
+}
+
 fetch_conformance() {
   mkdir -p .tools/conformance
   npm install --prefix .tools/conformance --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error \
@@ -184,7 +195,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp schemathesis corpus kubernetes policy-tools)
+all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp schemathesis corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

@@ -1,19 +1,26 @@
-/** Starts the built deployment as a newcomer would, runs the demo against it, and stops it. It leaves neither process nor file behind. */
+/**
+ * Starts the built deployment as a newcomer would, runs the demo against it, and stops it. It leaves neither process nor file behind.
+ *   node scripts/smoke.mjs [PACKAGE.tgz]      with a package: installed offline in an empty folder, by a user without a home directory
+ */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 
+const INSTALL_MS = 120_000
 const READY_MS = 120_000
 const DEMO_MS = 150_000
 const STOP_MS = 20_000
+/** The example stage of the installed package, with no working hours. */
+const STAGE = { STAGES: 'node_modules/toolgate/deploy/stages/refuse-deletion.mjs', DELETION_HOURS: '0-0' }
 const PORTS = ['GATEWAY_PORT', 'API_PORT', 'AUTH_PORT', 'METRICS_PORT', 'EXAMPLE_PORT']
 
 /** Its own group, so that all that npm starts can be ended together. */
 function run(command, args, env = {}) {
   const child = spawn(command, args, {
-    env: { ...process.env, ...env },
+    ...place,
+    env: { ...place.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   })
@@ -45,28 +52,80 @@ async function readyLine(child) {
   throw new Error('the deployment ended before it was ready')
 }
 
-async function expectHealthy(url) {
-  const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(5000) })
-  if (response.status !== 200) throw new Error(`GET ${url}/health responded ${response.status}, not 200`)
+async function expectOk(url) {
+  const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
+  await response.arrayBuffer()
+  if (response.status !== 200) throw new Error(`GET ${url} responded ${response.status}, not 200`)
 }
 
-const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-smoke-'))
+const folder = mkdtempSync(join(tmpdir(), 'toolgate-smoke-'))
 const ports = Object.fromEntries(PORTS.map(name => [name, '0']))
-const gateway = run('npm', ['start'], { ...ports, DATA_DIR: dataDir })
+const [tarball] = process.argv.slice(2)
+/** Where the commands run, and their environment. */
+let place = { env: process.env }
+let gateway
 let demo
 process.once('SIGTERM', () => {
   demo?.end('SIGKILL')
-  gateway.end('SIGKILL')
+  gateway?.end('SIGKILL')
   process.exit(1)
 })
+/** Installs the package alone. Everything is in it, so the registry cannot be reached. */
+async function install(path) {
+  const cwd = join(folder, 'empty')
+  mkdirSync(cwd)
+  const env = { HOME: join(folder, 'home'), PATH: process.env.PATH, npm_config_offline: 'true', CI: 'true' }
+  mkdirSync(env.HOME)
+  place = { cwd, env }
+  const npm = run('npm', ['install', '--no-audit', '--no-fund', resolve(path)])
+  npm.stdout.pipe(process.stdout)
+  const code = await within(INSTALL_MS, 'installing', npm.ended)
+  if (code !== 0) throw new Error(`npm install ended with ${code}`)
+}
+
+/** The stage of STAGE refuses a deletion before its arguments are validated. */
+async function expectRefused({ gateway_url, auth_url }) {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: 'demo-agent',
+    client_secret: 'demo-agent-secret',
+  })
+  const grant = await (
+    await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })
+  ).json()
+  const response = await fetch(`${gateway_url}/mcp/tools/call`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${grant.access_token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'shop_removeCartItem', arguments: {} }),
+  })
+  const { message } = await response.json()
+  if (response.status !== 403 || !/working hours/.test(message))
+    throw new Error(`the stage did not refuse the call: ${response.status} ${message}`)
+  console.log('smoke: the stage of the example refused a deletion')
+}
+
 try {
+  if (tarball !== undefined) await install(tarball)
+  const command = tarball === undefined ? ['npm', ['start']] : ['npx', ['toolgate', 'serve']]
+  const began = Date.now()
+  gateway = run(...command, {
+    ...ports,
+    ...(tarball === undefined ? {} : STAGE),
+    DATA_DIR: join(folder, 'data'),
+  })
   const ready = await within(READY_MS, 'starting', readyLine(gateway))
   if (ready.ready !== true) throw new Error('the ready line does not say "ready":true')
-  await expectHealthy(ready.gateway_url)
-  demo = run('npx', ['toolgate', 'demo', '--url', ready.gateway_url, '--auth-url', ready.auth_url])
-  demo.stdout.pipe(process.stdout)
-  const code = await within(DEMO_MS, 'the demo', demo.ended)
-  if (code !== 0) throw new Error(`the demo ended with ${code}`)
+  console.log(`smoke: ready after ${((Date.now() - began) / 1000).toFixed(1)} s`)
+  for (const path of ['', '/docs', '/docs/swagger-ui.css', '/redoc/redoc.standalone.js'])
+    await expectOk(path === '' ? `${ready.gateway_url}/health` : `${ready.api_url}${path}`)
+  const urls = ['--url', ready.gateway_url, '--auth-url', ready.auth_url]
+  for (const more of [[], ['--control-plane', '--api-url', ready.api_url]]) {
+    demo = run('npx', ['toolgate', 'demo', ...urls, ...more])
+    demo.stdout.pipe(process.stdout)
+    const code = await within(DEMO_MS, 'the demo', demo.ended)
+    if (code !== 0) throw new Error(`the demo ended with ${code}`)
+  }
+  if (tarball !== undefined) await expectRefused(ready)
   gateway.end('SIGTERM')
   await within(STOP_MS, 'stopping', gateway.ended)
   console.log('smoke: started, demonstrated, stopped')
@@ -75,6 +134,6 @@ try {
   process.exitCode = 1
 } finally {
   demo?.end('SIGKILL')
-  gateway.end('SIGKILL')
-  rmSync(dataDir, { recursive: true, force: true })
+  gateway?.end('SIGKILL')
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }

@@ -83,9 +83,12 @@ function readAll(read: Reader) {
     /** undefined: sessions and quotas stay in this process. */
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
     policy: readPolicySettings(read, isProduction),
-    toolSets: readToolSetSettings(read),
+    toolSets: readToolSetSettings(read, isProduction),
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
-    plansFile: read.text('PLANS', './plans.yaml'),
+    // the plans and tool sets of the package are those of the example
+    plansFile: read.path('PLANS', './plans.yaml', !isProduction),
+    /** A module with stages of the deployment. */
+    stages: read.optional('STAGES'),
     cors: {
       origins: read.list('CORS_ORIGINS', CONSOLE_AND_PORTAL),
       methods: read.list('CORS_ALLOW_METHODS', 'GET,POST,PUT,DELETE,OPTIONS'),

@@ -68,7 +68,7 @@ describe('docs/reference/settings.md', () => {
   })
 
   it('gives the defaults that are read, where they are written as texts', () => {
-    const wrong = [...settings.matchAll(/read\.(?:text|durationMs|list)\(\s*'([A-Z_]+)',\s*'([^']+)'/g)]
+    const wrong = [...settings.matchAll(/read\.(?:text|path|durationMs|list)\(\s*'([A-Z_]+)',\s*'([^']+)'/g)]
       .map(([, name, fallback]) => ({
         name,
         fallback,

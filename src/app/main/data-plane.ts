@@ -19,6 +19,7 @@ import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import { loadStages } from './data-plane/deployment-stages.ts'
 import { Drain } from './data-plane/drain.ts'
 import { openAttemptLimits, openHttp } from './data-plane/http.ts'
 import { registerMetrics } from './data-plane/metrics.ts'
@@ -64,7 +65,9 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   })
   policy.onSwap(next => snapshot.adopt(next))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
-  const { pipeline, admission, results, usage } = openPipeline({ ...plane, tokens, apiKeys, policy, traces })
+  const ownStages = await loadStages(context.settings.stages)
+  const identified = { ...plane, tokens, apiKeys, policy, traces, ownStages }
+  const { pipeline, admission, results, usage } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary

@@ -5,7 +5,7 @@ import type { SettingFault } from './reader.ts'
 
 /** Checks without side effects, all of them. Modules are loaded by the roles that need them. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
-  const { role, policy, plansFile, databaseUrl, dataDir, egressAllow } = settings
+  const { role, policy, plansFile, stages, databaseUrl, dataDir, egressAllow } = settings
   const checks: [name: string, check: () => Promise<unknown>][] = [
     [
       'EGRESS_ALLOW',
@@ -24,7 +24,10 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
       },
     ])
   if (role !== 'control-plane')
-    checks.push(['PLANS', async () => (await import('../../data-plane/quota/plans.ts')).readPlans(plansFile)])
+    checks.push(
+      ['PLANS', async () => (await import('../../data-plane/quota/plans.ts')).readPlans(plansFile)],
+      ['STAGES', async () => (await import('../main/data-plane/deployment-stages.ts')).loadStages(stages)],
+    )
   if (role !== 'gateway')
     checks.push([
       'DATABASE_URL',

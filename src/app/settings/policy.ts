@@ -7,7 +7,7 @@ function readAll(read: Reader, production: boolean) {
   return {
     engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
     /** A file, or an http(s) address. */
-    bundle: read.text('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
+    bundle: read.path('POLICY_BUNDLE', 'policies/bundle.tar.gz'),
     url: read.url('POLICY_URL'),
     /** How often bundles are looked at. */
     pollMs: read.durationMs('POLICY_POLL', '5s'),

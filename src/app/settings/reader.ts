@@ -1,5 +1,6 @@
 /** Reads single values from an environment and collects the faults. It knows no setting by name. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { parseDurationMs } from '../../model/duration.ts'
 
 export interface SettingFault {
@@ -14,6 +15,9 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
   TiB: 2 ** 40,
 }
+
+/** The folder of package.json; sources and build have the same depth. */
+const PACKAGE = new URL('../../../', import.meta.url)
 
 export class Reader {
   readonly faults: SettingFault[] = []
@@ -49,6 +53,16 @@ export class Reader {
   text(name: string, fallback: string): string {
     const raw = this.#raw(name)
     return raw === undefined || raw === '' ? fallback : raw
+  }
+
+  /**
+   * A path. Unset, it is `fallback`, or what the package has there if the working directory has nothing.
+   * @param usesPackage false: only the working directory counts
+   */
+  path(name: string, fallback: string, usesPackage = true): string {
+    const path = this.text(name, fallback)
+    if (path !== fallback || !usesPackage || existsSync(fallback)) return path
+    return fileURLToPath(new URL(fallback, PACKAGE))
   }
 
   optional(name: string): string | undefined {

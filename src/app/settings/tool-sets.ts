@@ -18,8 +18,8 @@ export type ToolSetSettings =
 /** Where Kubernetes puts the credentials of a pod. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
-export function readToolSetSettings(read: Reader): ToolSetSettings {
-  const text = read.text('TOOLSETS', './toolsets')
+export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSetSettings {
+  const text = read.path('TOOLSETS', './toolsets', !isProduction)
   const kubeconfig = read.optional('KUBECONFIG')
   const namespace = read.text('POD_NAMESPACE', 'toolgate')
   const identity = read.text('POD_NAME', hostname())

@@ -41,6 +41,8 @@ export interface KubeManifest {
 export interface KubeResponse {
   readonly status: number
   readonly text: string
+  /** Texts of the header `Warning`. */
+  readonly warnings: string | undefined
 }
 
 export class Kube {
@@ -82,12 +84,13 @@ export class Kube {
       'enable-admission-plugins': 'OwnerReferencesPermissionEnforcement',
     }
     await this.startServer()
-    for (const name of ['toolgate', 'platform', 'tenant-other']) {
+    // toolgate and tenant-acme are in the files
+    for (const name of ['platform', 'tenant-other']) {
       await this.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
     }
     for (const file of [
-      'crds/toolsets.toolgate.dev',
-      'crds/tools.toolgate.dev',
+      'helm/toolgate/crds/toolsets.toolgate.dev',
+      'helm/toolgate/crds/tools.toolgate.dev',
       'kubernetes/rbac',
       'kubernetes/tenant-binding',
     ]) {
@@ -185,7 +188,8 @@ export class Kube {
         response.setEncoding('utf8').on('data', chunk => {
           text += chunk
         })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+        const { warning } = response.headers
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, warnings: warning }))
       })
       sent.on('error', reject)
       sent.end(body === undefined ? undefined : JSON.stringify(body))

@@ -1,5 +1,6 @@
 /** The pipeline of one data plane: the stages with the adapters of this deployment. It runs no call. */
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
+import { addStages, type DeploymentStage } from '../../../data-plane/pipeline/deployment-stage.ts'
 import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
 import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
@@ -18,6 +19,8 @@ export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' 
   readonly apiKeys: ApiKeyVerifier
   readonly policy: GatewayPolicy
   readonly traces: Traces
+  /** Of the deployment's own module. */
+  readonly ownStages: readonly DeploymentStage[]
 }
 
 /** With the parts that are counted, cleared and drained. */
@@ -29,30 +32,41 @@ export interface OpenPipeline {
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
-  const { context, tokens, apiKeys, quota, meter, policy, traces } = parts
+  const { context, tokens, apiKeys, quota, meter, policy, traces, ownStages } = parts
   const { settings, log, metrics, egress } = context
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
+  const builtIn = stages({
+    admission,
+    tokens,
+    apiKeys,
+    quota,
+    egress,
+    maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
+    results,
+    largeTexts,
+    usage: usage.stage,
+    meter,
+    decisions: policy.decisions,
+    metrics,
+    accessLog: { wanted: log.isLevelEnabled('info'), write: record => log.info(record, 'call') },
+    accessLogSample: settings.telemetry.accessLogSample,
+    ...(traces.stage === undefined ? {} : { traces: traces.stage }),
+  })
+  const overruns = new Map<string, number>()
   const pipeline = compose(
-    stages({
-      admission,
-      tokens,
-      apiKeys,
-      quota,
-      egress,
-      maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
-      results,
-      largeTexts,
-      usage: usage.stage,
-      meter,
-      decisions: policy.decisions,
-      metrics,
-      accessLog: { wanted: log.isLevelEnabled('info'), write: record => log.info(record, 'call') },
-      accessLogSample: settings.telemetry.accessLogSample,
-      ...(traces.stage === undefined ? {} : { traces: traces.stage }),
+    addStages(builtIn, ownStages, ({ id, budgetMs }, ms) => {
+      const count = (overruns.get(id) ?? 0) + 1
+      overruns.set(id, count)
+      // 1, 2, 4, 8, …: a stage that is always late does not fill the log
+      if ((count & (count - 1)) === 0)
+        log.warn(
+          { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
+          'a stage of STAGES blocked its thread longer than its budget',
+        )
     }),
     (error, stage, exchange) => {
       metrics.bug(stage.id)

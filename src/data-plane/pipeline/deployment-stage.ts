@@ -1,0 +1,128 @@
+/**
+ * A stage that a deployment adds from its own module (`STAGES`): the interface, exported as the types of `toolgate/stage`, its checks, and
+ * its position among the built-in stages. It loads no module and runs no call.
+ */
+import { isObject } from '../../model/is-object.ts'
+import type { Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { Exchange } from './exchange.ts'
+import type { Outcome } from './outcome.ts'
+import { PHASES, type Phase, type Stage } from './stage.ts'
+
+export type { Exchange, Outcome, Phase, Refusal, Stage }
+
+export interface DeploymentStage extends Stage {
+  /** Milliseconds that one run may take, 1 to 1000. A Promise that is pending longer ends the call with `internal_error`; a synchronous run is logged. */
+  readonly budgetMs: number
+  /** Id of the stage of the same phase that it follows; absent: last in its phase, in `invoke` first. */
+  readonly after?: string
+}
+
+/** What a module gets; it imports nothing of the package at run time. */
+export interface StageKit {
+  /** Ends a call with a row of the table of refusals. */
+  readonly refuse: typeof refuse
+}
+
+/** The default export of the module. It is called once in each thread that serves calls. */
+export type StageModule = (kit: StageKit) => readonly DeploymentStage[]
+
+const ID = /^[a-z][a-z0-9-]{0,62}$/
+const MAX_STAGES = 20
+const MAX_BUDGET_MS = 1_000
+
+/** @returns the stages @throws Error naming the stage, its field and the fix */
+export function checkStages(value: unknown): readonly DeploymentStage[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
+    throw new Error(`the default export must return a list of 1 to ${MAX_STAGES} stages`)
+  let last = 0
+  for (const [at, stage] of value.entries()) {
+    const { id, phase, run, budgetMs, after } = (isObject(stage) ? stage : {}) as Partial<DeploymentStage>
+    const name = typeof id === 'string' ? `stage "${id.slice(0, 80)}"` : `stage number ${at + 1}`
+    if (typeof id !== 'string' || !ID.test(id))
+      throw new Error(`${name}: id must be 1 to 63 of a-z, 0-9 and "-", and begin with a letter`)
+    const position = PHASES.indexOf(phase!)
+    if (position < 0) throw new Error(`${name}: phase must be one of ${PHASES.join(', ')}`)
+    if (position < last)
+      throw new Error(
+        `${name}: its phase precedes that of the stage before; list stages by phase: ${PHASES.join(', ')}`,
+      )
+    if (typeof run !== 'function') throw new Error(`${name}: run must be a function`)
+    if (typeof budgetMs !== 'number' || !(budgetMs >= 1 && budgetMs <= MAX_BUDGET_MS))
+      throw new Error(
+        `${name}: budgetMs must be a number from 1 to ${MAX_BUDGET_MS}, the milliseconds that one run may take`,
+      )
+    if (after !== undefined && typeof after !== 'string')
+      throw new Error(`${name}: after must be the id of a stage`)
+    last = position
+  }
+  return value
+}
+
+/**
+ * The built-in stages with those of the deployment among them.
+ * @param onOverrun called when a run without a Promise took longer than its budget
+ * @throws Error naming the stage whose `after` is not an earlier stage of its phase
+ */
+export function addStages(
+  builtIn: readonly Stage[],
+  own: readonly DeploymentStage[],
+  onOverrun: (stage: DeploymentStage, ms: number) => void,
+): readonly Stage[] {
+  const all = [...builtIn]
+  for (const stage of own) {
+    const { id, phase, after } = stage
+    const first = all.findIndex(one => one.phase === phase)
+    const last = all.findLastIndex(one => one.phase === phase)
+    let at = phase === 'invoke' ? first : last + 1
+    if (after !== undefined) {
+      at = all.findIndex(one => one.id === after && one.phase === phase) + 1
+      if (at === 0) {
+        const choices = all.filter(one => one.phase === phase).map(one => one.id)
+        throw new Error(
+          `stage "${id}": after is "${after}"; use one of ${choices.join(', ')}, or leave it out`,
+        )
+      }
+    }
+    all.splice(at, 0, withinBudget(stage, onOverrun))
+  }
+  return all
+}
+
+function withinBudget(
+  stage: DeploymentStage,
+  onOverrun: (stage: DeploymentStage, ms: number) => void,
+): Stage {
+  const { id, phase, budgetMs } = stage
+  return {
+    id,
+    phase,
+    run(exchange) {
+      const startedAt = performance.now()
+      const outcome = stage.run(exchange)
+      if (outcome instanceof Promise) return inTime(outcome, stage)
+      const ms = performance.now() - startedAt
+      if (ms > budgetMs) onOverrun(stage, ms)
+      return valid(outcome, id)
+    },
+  }
+}
+
+function inTime(pending: Promise<Outcome>, { id, budgetMs }: DeploymentStage): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`stage "${id}" is pending for more than its budget of ${budgetMs} ms`)),
+      budgetMs,
+    )
+    pending
+      .then(outcome => resolve(valid(outcome, id)))
+      .catch(reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+/** A module without types may return anything: `true` must neither allow nor deny by accident. */
+function valid(outcome: Outcome, id: string): Outcome {
+  if (outcome === undefined || outcome.kind === 'reply' || (outcome.kind === 'refusal' && 'row' in outcome))
+    return outcome
+  throw new Error(`stage "${id}" returned neither undefined nor a refusal or reply`)
+}

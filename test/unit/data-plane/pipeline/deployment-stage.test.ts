@@ -1,0 +1,144 @@
+/** Stages of a deployment: what is refused at the start, where they run, and what becomes of outcomes that are late or not valid. */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadStages } from '../../../../src/app/main/data-plane/deployment-stages.ts'
+import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
+import {
+  addStages,
+  checkStages,
+  type DeploymentStage,
+} from '../../../../src/data-plane/pipeline/deployment-stage.ts'
+import type { Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
+import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { exchange } from '../../../fixtures/exchange.ts'
+
+const own = (fields: Partial<DeploymentStage> = {}): DeploymentStage => ({
+  id: 'own',
+  phase: 'decide',
+  budgetMs: 20,
+  run: () => undefined,
+  ...fields,
+})
+const builtIn = (...names: string[]): Stage[] =>
+  names.map(name => {
+    const [phase, id] = name.split(':') as [Phase, string]
+    return { id, phase, run: () => undefined }
+  })
+const BUILT_IN = builtIn('admit:enter', 'decide:authorize', 'decide:validate', 'invoke:call', 'settle:log')
+const noOverrun = () => expect.fail('no overrun is expected')
+const order = (...stages: DeploymentStage[]) =>
+  addStages(BUILT_IN, stages, noOverrun)
+    .map(({ id }) => id)
+    .join(' ')
+
+describe('the check of a module', () => {
+  it.each([
+    ['no list', {}, /list of 1 to 20 stages/],
+    ['an empty list', [], /list of 1 to 20 stages/],
+    ['an id with capitals', [own({ id: 'Own' })], /stage "Own": id must be/],
+    ['a stage without id', [{ phase: 'admit' }], /stage number 1: id must be/],
+    [
+      'an unknown phase',
+      [own({ phase: 'before' as Phase })],
+      /stage "own": phase must be one of admit, identify/,
+    ],
+    ['phases in reverse', [own(), own({ id: 'b', phase: 'admit' })], /stage "b": its phase precedes/],
+    ['a stage without run', [{ ...own(), run: undefined }], /stage "own": run must be a function/],
+    [
+      'no budget',
+      [{ ...own(), budgetMs: undefined }],
+      /stage "own": budgetMs must be a number from 1 to 1000/,
+    ],
+    ['a budget without bound', [own({ budgetMs: Number.POSITIVE_INFINITY })], /budgetMs/],
+    ['a position that is not an id', [{ ...own(), after: 3 }], /after must be the id/],
+  ])('refuses %s', (_, value, message) => {
+    expect(() => checkStages(value)).toThrow(message)
+  })
+
+  it('names the file that cannot be loaded', async () => {
+    await expect(loadStages('./missing.mjs')).rejects.toThrow(/^\.\/missing\.mjs: /)
+    await expect(loadStages('./package.json')).rejects.toThrow(/^\.\/package\.json: /)
+    expect(await loadStages(undefined)).toEqual([])
+  })
+})
+
+describe('the position of a stage', () => {
+  it('is the end of its phase, in invoke the beginning', () => {
+    expect(order(own())).toBe('enter authorize validate own call log')
+    expect(order(own({ phase: 'invoke' }))).toBe('enter authorize validate own call log')
+    expect(order(own({ phase: 'settle' }))).toBe('enter authorize validate call log own')
+  })
+
+  it('is the one it names', () => {
+    expect(order(own({ after: 'authorize' }))).toBe('enter authorize own validate call log')
+    expect(() => order(own({ after: 'enter' }))).toThrow(
+      'stage "own": after is "enter"; use one of authorize, validate, or leave it out',
+    )
+  })
+
+  it('cannot be that of a built-in stage', () => {
+    const stages = addStages(BUILT_IN, [own({ id: 'validate' })], noOverrun)
+    expect(() => compose(stages, () => {})).toThrow(/"validate" is listed twice/)
+  })
+})
+
+describe('a run', () => {
+  const bugs: string[] = []
+  const outcomeOf = async (run: DeploymentStage['run'], overruns: number[] = []) => {
+    bugs.length = 0
+    const stages = addStages(BUILT_IN, [own({ run })], (_, ms) => overruns.push(ms))
+    const outcome = await compose(stages, error => bugs.push(String(error)))(exchange())
+    return outcome?.kind === 'refusal' ? outcome.reason : outcome
+  }
+
+  it('ends the call with its refusal, or lets it continue', async () => {
+    expect(await outcomeOf(() => refuse('policy_denied'))).toBe('policy_denied')
+    expect(await outcomeOf(async () => refuse('overloaded'))).toBe('overloaded')
+    expect(await outcomeOf(() => undefined)).toBeUndefined()
+    expect(bugs).toEqual([])
+  })
+
+  it.each([
+    ['true', () => true, 'neither undefined'],
+    ['a refusal that is not of the table', () => ({ kind: 'refusal' }), 'neither undefined'],
+    ['a Promise of a text', async () => 'no', 'neither undefined'],
+    [
+      'a Promise that stays pending',
+      () => new Promise(() => {}),
+      'pending for more than its budget of 20 ms',
+    ],
+    ['a Promise that rejects', async () => Promise.reject(new Error('broken')), 'broken'],
+  ])('with %s is an internal error', async (_, run, bug) => {
+    expect(await outcomeOf(run as DeploymentStage['run'])).toBe('internal_error')
+    expect(bugs.join()).toContain(bug)
+  })
+
+  it('that blocks longer than its budget is reported', async () => {
+    const overruns: number[] = []
+    const blocks = () => {
+      const until = performance.now() + 25
+      while (performance.now() < until);
+      return undefined
+    }
+    await outcomeOf(blocks, overruns)
+    expect(overruns).toEqual([expect.any(Number)])
+    expect(overruns[0]).toBeGreaterThan(20)
+  })
+})
+
+it('the example of deploy/stages refuses a deletion outside working hours', async () => {
+  const path = join(import.meta.dirname, '../../../../deploy/stages/refuse-deletion.mjs')
+  const [stage] = await loadStages(path)
+  const at = (hour: number, tool: string, roles: string[] = []) =>
+    stage!.run({
+      operation: { action: 'tools.call', tool, arguments: {} },
+      principal: { roles },
+      receivedAtMs: Date.UTC(2026, 0, 1, hour),
+    } as never)
+  expect(at(3, 'shop_deleteCart')).toMatchObject({ reason: 'policy_denied' })
+  expect([
+    at(9, 'shop_deleteCart'),
+    at(3, 'shop_listProducts'),
+    at(3, 'shop_deleteCart', ['cpi-admin']),
+  ]).toEqual([undefined, undefined, undefined])
+})
