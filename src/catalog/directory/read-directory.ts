@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { EXACT_NUMBERS } from '../document/yaml-numbers.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
 import { type ResourceResult, readResource } from '../resource/resource.ts'
@@ -88,7 +89,7 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
 /** The documents of a YAML stream, without empty ones. */
 function values(text: string): unknown[] {
   const found: unknown[] = []
-  for (const document of parseAllDocuments(text, { logLevel: 'silent' })) {
+  for (const document of parseAllDocuments(text, { ...EXACT_NUMBERS, logLevel: 'silent' })) {
     if (!('toJS' in document)) continue
     const fault = document.errors[0]
     if (fault !== undefined) throw new Error(`is not valid YAML: ${fault.message}`)

@@ -1,5 +1,6 @@
 /** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
 import type { CompiledTool, ListingForm, ToolListing } from '../snapshot/snapshot.ts'
@@ -48,7 +49,7 @@ export function toolsForm(
   if (made !== undefined) return made
   const json = `[${listing.tools
     .slice(from, to)
-    .map((entry: CompiledTool) => JSON.stringify(toolView(entry.tool, view)))
+    .map((entry: CompiledTool) => writeJson(toolView(entry.tool, view)))
     .join(',')}]`
   const form = { json, tail: undefined }
   listing.forms.set(name, form)
