@@ -1,6 +1,7 @@
 /** Builds the status of a tool-set from the result of a synchronization. Pure: the time is an argument. */
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
+import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
 
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
@@ -62,7 +63,7 @@ function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
   return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not complete' }
 }
 
-function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare {
+function syncedCondition({ phase, lastSyncedAt, lastError, result }: StatusInput): Bare {
   const type = 'Synced'
   if (phase === 'Error')
     return { type, status: 'False', reason: 'SyncFailed', message: lastError ?? 'unknown' }
@@ -70,10 +71,12 @@ function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare 
     return { type, status: 'Unknown', reason: 'Disabled', message: 'spec.enabled is false' }
   if (lastSyncedAt === undefined)
     return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
-  return { type, status: 'True', reason: 'DocumentRead', message: 'the tools match the document' }
+  const { overlaid = 0 } = result ?? {}
+  const changed = overlaid === 0 ? '' : `, which ${overlaid} actions of spec.overlays changed`
+  return { type, status: 'True', reason: 'DocumentRead', message: `the tools match the document${changed}` }
 }
 
-function degradedCondition({ result }: StatusInput): Bare {
+function degradedCondition({ result, toolNames }: StatusInput): Bare {
   const type = 'Degraded'
   const { skipped = [], unresolved = [], moreUnresolved = 0, unmatched = [] } = result ?? {}
   const faults: string[] = []
@@ -89,8 +92,10 @@ function degradedCondition({ result }: StatusInput): Bare {
     faults.push(`${count} references are not resolved (${someOf(named, moreUnresolved)})`)
   }
   if (unmatched.length > 0)
-    faults.push(`entries of spec match no operation: correct or remove them (${someOf(unmatched)})`)
-  const message = [...faults, ...credentialNote(result)].join('; ').slice(0, MAX_MESSAGE_CHARS)
+    faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
+  const message = [...faults, ...credentialNote(result), ...longNameNote(toolNames)]
+    .join('; ')
+    .slice(0, MAX_MESSAGE_CHARS)
   if (faults.length > 0) {
     const reason =
       skipped.length > 0
@@ -117,6 +122,14 @@ function credentialNote(result: CompileResult | undefined): string[] {
   return [
     `${withoutCredential.length} operations need a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`,
   ]
+}
+
+/** Not a degradation: it depends on the client, and on the name that it gave the server. */
+function longNameNote(names: readonly string[]): string[] {
+  const long = names.filter(name => name.length > CLIENT_NAME_LENGTH)
+  if (long.length === 0) return []
+  const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename them with spec.overrides`
+  return [`${long.length} names are too long for some clients (${someOf(long)}): ${fix}`]
 }
 
 /** Up to `MAX_NAMED` of them. @param more number of entries that are not in the list */
