@@ -26,7 +26,7 @@ export interface StatusWriter {
 
 interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
-  readonly definitions: DefinitionStore
+  readonly definitions: Pick<DefinitionStore, 'read' | 'write' | 'remove'>
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number

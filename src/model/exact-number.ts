@@ -43,12 +43,12 @@ export class ExactNumber {
   }
 }
 
-/** As `JSON.stringify`, with exact numbers as their text. */
-export function writeJson(value: unknown): string {
+/** As `JSON.stringify`, with exact numbers as their text. @param indent spaces for each level */
+export function writeJson(value: unknown, indent = 0): string {
   writing = true
   wrote = false
   try {
-    const json = JSON.stringify(value)
+    const json = JSON.stringify(value, undefined, indent)
     return wrote ? json.replace(MARKED, '$1') : json
   } finally {
     writing = false

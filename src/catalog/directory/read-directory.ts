@@ -13,6 +13,11 @@ const MAX_FILE_BYTES = 6_000_000
 /** Read by reference only, not as resources. */
 const REFERENCED = new Set(['configmaps', 'secrets'])
 
+/** Of a file, without its folder. */
+export function isResourceName(name: string): boolean {
+  return /^[^.].*\.(ya?ml|json)$/.test(name)
+}
+
 export interface FileStamp {
   /** Relative to the directory. */
   readonly path: string
@@ -45,7 +50,7 @@ async function list(directory: string, below: string, depth: number, files: File
     if (found?.isDirectory() === true) {
       if (depth < MAX_DEPTH) await list(directory, path, depth + 1, files)
     } else if (found?.isFile() === true) {
-      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && /\.(ya?ml|json)$/.test(name)
+      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && isResourceName(name)
       files.push({
         path,
         stamp: `${found.mtimeMs}:${found.size}:${found.ino}`,

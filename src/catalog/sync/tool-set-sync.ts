@@ -28,7 +28,7 @@ export interface ReferenceReader {
 export interface SyncParts {
   readonly references: ReferenceReader
   readonly compiler: ToolSetCompiler
-  readonly documents: DocumentStore
+  readonly documents: Pick<DocumentStore, 'read' | 'write' | 'remove'>
   readonly egress: Egress
   /** 0 ≤ x < 1; for jitter. */
   readonly random: () => number

@@ -211,7 +211,7 @@ function faultOf(error: ErrorObject): ArgumentFault {
     return { path: `${path}/${escapeToken(String(params.additionalProperty))}`, message: 'is not known' }
   }
   if (error.keyword === 'enum' && Array.isArray(params.allowedValues)) {
-    const values = params.allowedValues.slice(0, 20).map(writeJson)
+    const values = params.allowedValues.slice(0, 20).map(value => writeJson(value))
     return { path, message: `must be one of ${values.join(', ')}` }
   }
   if (error.keyword === 'const') return { path, message: `must be ${writeJson(params.allowedValue)}` }
