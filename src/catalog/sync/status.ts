@@ -76,8 +76,10 @@ function syncedCondition({ phase, lastSyncedAt, lastError, result }: StatusInput
   return { type, status: 'True', reason: 'DocumentRead', message: `the tools match the document${changed}` }
 }
 
-function degradedCondition({ result, toolNames }: StatusInput): Bare {
-  const type = 'Degraded'
+/** What of the document and the spec is missing from the tools; undefined when nothing is. */
+export function degradationOf(
+  result: CompileResult | undefined,
+): { readonly reason: string; readonly message: string } | undefined {
   const { skipped = [], unresolved = [], moreUnresolved = 0, unmatched = [] } = result ?? {}
   const faults: string[] = []
   if (skipped.length > 0) {
@@ -93,24 +95,25 @@ function degradedCondition({ result, toolNames }: StatusInput): Bare {
   }
   if (unmatched.length > 0)
     faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
-  const message = [...faults, ...credentialNote(result), ...longNameNote(toolNames)]
-    .join('; ')
-    .slice(0, MAX_MESSAGE_CHARS)
-  if (faults.length > 0) {
-    const reason =
-      skipped.length > 0
-        ? 'OperationsSkipped'
-        : unresolved.length > 0
-          ? 'ReferencesUnresolved'
-          : 'SelectorUnmatched'
-    return { type, status: 'True', reason, message }
-  }
-  const complete = 'every selected operation is a tool'
+  if (faults.length === 0) return undefined
+  const reason =
+    skipped.length > 0
+      ? 'OperationsSkipped'
+      : unresolved.length > 0
+        ? 'ReferencesUnresolved'
+        : 'SelectorUnmatched'
+  return { reason, message: faults.join('; ').slice(0, MAX_MESSAGE_CHARS) }
+}
+
+function degradedCondition({ result, toolNames }: StatusInput): Bare {
+  const fault = degradationOf(result)
+  const said = fault?.message ?? 'every selected operation is a tool'
+  const notes = [...credentialNote(result), ...longNameNote(toolNames)]
   return {
-    type,
-    status: 'False',
-    reason: 'AllOperations',
-    message: [complete, message].filter(Boolean).join('; '),
+    type: 'Degraded',
+    status: fault === undefined ? 'False' : 'True',
+    reason: fault?.reason ?? 'AllOperations',
+    message: [said, ...notes].join('; ').slice(0, MAX_MESSAGE_CHARS),
   }
 }
 
