@@ -15,7 +15,7 @@ export interface NamedActions {
   readonly actions: readonly OverlayAction[]
 }
 
-export interface OverlaidDocument {
+interface OverlaidDocument {
   readonly document: unknown
   /** Number of actions that changed something. */
   readonly applied: number
