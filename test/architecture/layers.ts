@@ -127,6 +127,7 @@ export const VENDORS: readonly Vendor[] = [
   { package: 'ioredis', folders: ['shared/redis/'] },
   { package: 'ipaddr.js', folders: ['shared/egress/'] },
   { package: 'jose', folders: ['shared/identity/'] },
+  { package: 'jsonpath-rfc9535', folders: ['catalog/'] },
   { package: 'kafkajs', folders: ['data-plane/metering/kafka/'] },
   { package: 'kysely', folders: ['control-plane/store/'] },
   { package: 'oidc-provider', folders: ['shared/identity/dev-provider/'] },

@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 120
 const FILES = `FILE holds ToolSet resources (YAML or JSON) or is an OpenAPI document. It is read as serve reads it: a configMapRef or secretRef from \
 the directories configmaps/ and secrets/ beside FILE, a url over HTTP with the addresses that EGRESS_ALLOW and NODE_ENV allow.`
 
-/** The placeholders that \`serve\` replaces. */
+/** The placeholders that `serve` replaces. */
 const PLACEHOLDERS = { GATEWAY_URL: 'http://localhost', EXAMPLE_URL: 'http://localhost' }
 
 interface ToolsetOptions {
