@@ -6,6 +6,7 @@ import type { ToolSet } from '../model/tool-set.ts'
 import { DocumentError, OpenDocument } from './compile/document.ts'
 import { parseDocumentText } from './document/parse-document.ts'
 import type { ToolSetCompiler } from './sync/compile-job.ts'
+import { degradationOf } from './sync/status.ts'
 
 const TIMEOUT_MS = 30_000
 
@@ -31,11 +32,12 @@ export async function apiTools(
   api: Api,
   tenant: Tenant,
   compiler: ToolSetCompiler,
-): Promise<readonly Tool[]> {
-  if (api.spec === null) return []
+): Promise<{ readonly tools: readonly Tool[]; readonly degraded: string | null }> {
+  if (api.spec === null) return { tools: [], degraded: null }
   const outcome = await compiler.compile({ document: textOf(api.spec), toolSet: toolSetOf(api, tenant) })
   if (outcome.kind === 'fault') throw new Error(outcome.message)
-  return outcome.kind === 'compiled' ? outcome.result.tools : []
+  if (outcome.kind !== 'compiled') return { tools: [], degraded: null }
+  return { tools: outcome.result.tools, degraded: degradationOf(outcome.result)?.message ?? null }
 }
 
 function toolSetOf(api: Api, tenant: Tenant): ToolSet {

@@ -1,4 +1,5 @@
 /** Turns desired tool-sets and tools into one published set of tools and a status for each tool-set. All sources use it; it reads no resource. */
+import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
@@ -25,7 +26,7 @@ export interface StatusWriter {
 
 interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
-  readonly definitions: DefinitionStore
+  readonly definitions: Pick<DefinitionStore, 'read' | 'write' | 'remove'>
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number
@@ -132,7 +133,7 @@ export class Reconciler {
       this.#report(entry)
       return
     }
-    const spec = JSON.stringify(toolSet)
+    const spec = writeJson(toolSet)
     if (entry.sync !== undefined && spec === entry.spec) {
       this.#report(entry)
       return
@@ -208,7 +209,7 @@ export class Reconciler {
     for (const entry of this.#entries.values()) if (entry.pending !== undefined) this.#admit(entry)
     for (const entry of this.#entries.values()) this.#report(entry)
     const entries = [...this.#entries.values()]
-    const print = JSON.stringify([
+    const print = writeJson([
       entries.map(entry => [keyOf(entry), entry.served?.toolsHash]),
       this.#manualTools,
     ])

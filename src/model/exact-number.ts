@@ -43,16 +43,33 @@ export class ExactNumber {
   }
 }
 
-/** As `JSON.stringify`, with exact numbers as their text. */
-export function writeJson(value: unknown): string {
+/** As `JSON.stringify`, with exact numbers as their text. @param indent spaces for each level */
+export function writeJson(value: unknown, indent = 0): string {
   writing = true
   wrote = false
   try {
-    const json = JSON.stringify(value)
+    const json = JSON.stringify(value, undefined, indent)
     return wrote ? json.replace(MARKED, '$1') : json
   } finally {
     writing = false
   }
+}
+
+/** @param text of a JSON number */
+export function numberOf(text: string): number | ExactNumber {
+  return isExact(text) ? new ExactNumber(text) : Number(text)
+}
+
+/** True when the value is an exact number or has one at any depth. */
+export function holdsExact(root: unknown): boolean {
+  const pending = [root]
+  while (pending.length > 0) {
+    const value = pending.pop()
+    if (value instanceof ExactNumber) return true
+    if (value === null || typeof value !== 'object') continue
+    for (const inner of Object.values(value)) if (typeof inner === 'object') pending.push(inner)
+  }
+  return false
 }
 
 /** A copy with the nearest double in the place of each exact number; null beyond the largest. */

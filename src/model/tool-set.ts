@@ -45,7 +45,24 @@ export interface ToolNaming {
   readonly prefix: string
   readonly suffix: string
   readonly useOperationId: boolean
+  /** Characters; absent: 64. */
+  readonly maxLength?: number
 }
+
+/** One action of an OpenAPI Overlay 1.0. */
+export interface OverlayAction {
+  /** JSONPath (RFC 9535). */
+  readonly target: string
+  /** Merged with each selected object, added to each selected list. */
+  readonly update?: unknown
+  /** True: the selected values are removed, and `update` has no effect. */
+  readonly remove: boolean
+}
+
+/** Changes of the document before its operations become tools. */
+export type Overlay =
+  | { readonly kind: 'inline'; readonly actions: readonly OverlayAction[] }
+  | { readonly kind: 'configMap'; readonly ref: KeyReference }
 
 /** A change of one generated tool. */
 export interface ToolOverride {
@@ -78,6 +95,8 @@ export interface ToolSet {
   readonly selector: OperationSelector
   readonly toolDefaults: ToolDefaults
   readonly naming: ToolNaming
+  /** Applied in order. */
+  readonly overlays?: readonly Overlay[]
   readonly overrides?: readonly ToolOverride[]
   readonly enabled: boolean
   /** Control-plane API the tools belong to. */

@@ -109,6 +109,8 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: ObjectSchema
   readonly outputSchema?: JsonSchema
+  /** JSON of the parts that hold numbers which a double would change (`model/exact-tool.ts`); absent where none do. */
+  readonly exact?: string
   readonly annotations: ToolAnnotations
   /** `destructiveHint` in the policy input: DELETE, or the author's word; the defaults of PUT and PATCH only describe. Absent: as in `annotations`. */
   readonly destructive?: boolean

@@ -1,4 +1,5 @@
 /** A schema with `$defs` rewritten without them, for clients that follow no references: recursion ends after some levels. Pure. */
+import { ExactNumber } from './exact-number.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 const DEFINITION = '#/$defs/'
@@ -35,7 +36,7 @@ class Unfolder {
 
   unfold(node: unknown, depths: Depths): unknown {
     if (Array.isArray(node)) return node.map(child => this.unfold(child, depths))
-    if (node === null || typeof node !== 'object') return node
+    if (node === null || typeof node !== 'object' || node instanceof ExactNumber) return node
     const given = node as Node
     const reference = given.$ref
     if (typeof reference !== 'string' || !reference.startsWith(DEFINITION)) return this.#each(given, depths)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { inspectFile } from '../../src/catalog/inspect/inspect-file.ts'
+import { createEgress } from '../../src/shared/egress/client.ts'
 import { CORPUS_INSTALLED, type CorpusDocument, sampleDocuments } from './corpus.ts'
 import { PARTS, splitDocument } from './split-document.ts'
 
@@ -15,7 +16,9 @@ const SEED = 20_260_101
 const directory = mkdtempSync(join(tmpdir(), 'multi-file-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const options = { apiGroup: 'toolgate.dev', variables: {} }
+const egress = createEgress({ allow: [], allowLoopback: false })
+afterAll(() => egress.close())
+const options = { apiGroup: 'toolgate.dev', variables: {}, egress }
 const required = process.env.REQUIRE_SERVICES === '1'
 
 function write(folder: string, files: ReadonlyMap<string, string>): void {
@@ -42,14 +45,14 @@ describe.skipIf(!CORPUS_INSTALLED && !required)('documents of several files', ()
     const split = splitDocument(document, parts, SEED + i)
     write(`${i}/whole`, new Map([['openapi.json', JSON.stringify(document)]]))
     write(`${i}/split`, split.files)
-    const whole = await inspectFile(join(directory, `${i}/whole/openapi.json`), options)
-    const joined = await inspectFile(join(directory, `${i}/split/${split.root}`), options)
-    expect(joined.result.skipped, split.description).toEqual(whole.result.skipped)
-    expect(joined.result.tools, split.description).toEqual(whole.result.tools)
-    expect(joined.result.unresolved, split.description).toEqual(
-      whole.result.unresolved.map(() => expect.anything()),
+    const [whole] = await inspectFile(join(directory, `${i}/whole/openapi.json`), options)
+    const [joined] = await inspectFile(join(directory, `${i}/split/${split.root}`), options)
+    expect(joined!.result.skipped, split.description).toEqual(whole!.result.skipped)
+    expect(joined!.result.tools, split.description).toEqual(whole!.result.tools)
+    expect(joined!.result.unresolved, split.description).toEqual(
+      whole!.result.unresolved.map(() => expect.anything()),
     )
-    expect(joined.result.tools.length).toBeGreaterThan(1)
+    expect(joined!.result.tools.length).toBeGreaterThan(1)
     expect(split.files.size).toBeGreaterThan(1)
   })
 })

@@ -16,7 +16,7 @@ async function api(method: string, path: string, body?: unknown): Promise<ReadRe
   const response = await fetch(`${platform.running.addresses.api_url}/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   return read(response)
 }
@@ -55,7 +55,7 @@ it.each([
 
 it('the state of the document is shown with the API', async () => {
   const none = await api('POST', '/tenants/acme/apis', anApi('/none', null))
-  expect(none.json.spec_status).toEqual({ state: 'none', tools: 0, message: null })
+  expect(none.json.spec_status).toEqual({ state: 'none', tools: 0, message: null, degraded: null })
   for (const [path, spec] of [
     ['/object', DOCUMENT],
     ['/text', 'openapi: 3.1.0\ninfo: {title: Orders, version: "1"}\npaths: {/a: {get: {operationId: a}}}'],
@@ -64,9 +64,35 @@ it('the state of the document is shown with the API', async () => {
     expect(created.json.spec_status).toMatchObject({ state: 'pending', tools: 0 })
     await expect
       .poll(async () => (await api('GET', `/tenants/acme/apis/${created.json.id}`)).json.spec_status)
-      .toEqual({ state: 'ready', tools: 1, message: null })
+      .toEqual({ state: 'ready', tools: 1, message: null, degraded: null })
     expect((await api('GET', `/apis/${created.json.id}`)).json.spec_status.state).toBe('ready')
   }
+})
+
+it('operations that did not become tools and unresolved references are shown with the API', async () => {
+  const get = { operationId: 'broken', parameters: [{ $ref: '#/components/parameters/none' }] }
+  const other = { operationId: 'other', responses: { 200: { $ref: 'other.yaml#/ok' } } }
+  const spec = { ...DOCUMENT, paths: { ...DOCUMENT.paths, '/a': { get }, '/b': { get: other } } }
+  const created = await api('POST', '/tenants/acme/apis', anApi('/degraded', spec))
+  await expect
+    .poll(async () => (await api('GET', `/apis/${created.json.id}`)).json.spec_status)
+    .toMatchObject({
+      state: 'ready',
+      tools: 2,
+      degraded: expect.stringMatching(/broken: .*parameter.*other\.yaml/s),
+    })
+})
+
+it('numbers of a document keep their digits', async () => {
+  const schema = '{"type":"integer","maximum":9223372036854775807}'
+  const spec = JSON.stringify(DOCUMENT).replace(
+    '"responses"',
+    `"parameters":[{"name":"n","in":"query","schema":${schema}}],"responses"`,
+  )
+  const body = JSON.stringify(anApi('/digits', '@')).replace('"@"', spec)
+  const created = await api('POST', '/tenants/acme/apis', body)
+  expect(created.status, created.text).toBe(201)
+  expect((await api('GET', `/apis/${created.json.id}`)).text).toContain(schema)
 })
 
 it('webhooks receive subscription.revoked for each subscription of a deleted tenant, retried until they accept', async () => {

@@ -1,7 +1,13 @@
 /** Numbers pass through a running gateway with the value they were written with, whatever a double makes of them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, type ReadResponse } from '../fixtures/deployment.ts'
-import { type NumberBackend, PLACES, type Place, startNumberBackend } from '../fixtures/number-backend.ts'
+import {
+  BOUND_SCHEMAS,
+  type NumberBackend,
+  PLACES,
+  type Place,
+  startNumberBackend,
+} from '../fixtures/number-backend.ts'
 import { exactValueOf, NumberTexts } from '../fixtures/number-texts.ts'
 
 const COUNT = Number(process.env.NUMBERS ?? 60)
@@ -180,4 +186,61 @@ describe('a schema that a number does not fit', () => {
     expect(response.status, response.text).toBe(200)
     expect(last().body).toBe(`{"${field}":${text}}`)
   })
+})
+
+describe.each(['json', 'yaml'])('numbers of a %s document', tool => {
+  it('are served with their digits', async () => {
+    for (const [method, path, args] of [
+      ['rest', '/mcp/v1/tools', undefined],
+      ['json-rpc', '/mcp/sse', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+    ] as const) {
+      const response = await fetch(`${gateway.url}${path}`, {
+        method: args === undefined ? 'GET' : 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        ...(args === undefined ? {} : { body: args }),
+      })
+      const text = await response.text()
+      const from = text.indexOf(`"name":"${tool}"`)
+      const listed = text.slice(from, text.indexOf('"annotations"', from))
+      for (const [field, schema] of Object.entries(BOUND_SCHEMAS)) {
+        const numbers = schema.match(/-?\d[\d.]*/g)!
+        const shown = listed.slice(listed.indexOf(`"${field}":`))
+        for (const number of numbers) expect(shown.slice(0, 200), `${method} ${field}`).toContain(number)
+      }
+    }
+  })
+
+  const VERDICTS: readonly (readonly [
+    field: string,
+    accepted: readonly string[],
+    refused: readonly string[],
+  ])[] = [
+    ['most', ['9223372036854775807', '1'], ['9223372036854775808']],
+    ['least', ['-9223372036854775808'], ['-9223372036854775809']],
+    ['below', ['9007199254740993.25', '9007199254740992'], ['9007199254740993.5', '9007199254740994']],
+    ['steps', ['18014398509481986', '0'], ['18014398509481984', '9007199254740992']],
+    ['cents', ['19.99', '0.07', '1.1', '123456789012345678.91'], ['19.999', '0.001']],
+    ['one', ['9007199254740993', '12345678901234567890'], ['9007199254740992', '12345678901234567891']],
+    ['only', ['0.1234567890123456789012345', '1234567890123456789012345e-25'], ['0.12345678901234568']],
+    ['list', ['[9007199254740993]'], ['[9007199254740994]', '[1,9007199254740995]']],
+  ]
+  it.each(VERDICTS)('%s is compared exactly', async (field, accepted, refused) => {
+    const call = (value: string) =>
+      gateway.post('/mcp/tools/call', `{"name":"${tool}","arguments":{"${field}":${value}}}`, token)
+    for (const value of accepted) {
+      const response = await call(value)
+      expect(response.status, response.text).toBe(200)
+      expect(last().body).toBe(`{"${field}":${value}}`)
+    }
+    for (const value of refused) {
+      const response = await call(value)
+      expect(response.status, `${value}: ${response.text}`).toBe(400)
+      expect(response.json.message).toContain(`/${field}`)
+    }
+  })
+})
+
+it('a fixed value of a ToolSet is sent with its digits', async () => {
+  await sendOk('rest', 'fixed', '{}')
+  expect(last().body).toBe('{"one":12345678901234567890}')
 })

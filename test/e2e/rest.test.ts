@@ -270,6 +270,8 @@ describe('admin', () => {
     await call('POST', '/admin/cache/clear', admin)
     const row = (await call('GET', '/admin/quotas/demo-agent', admin)).json
     expect(row).toMatchObject({ consumer_id: 'demo-agent', daily_limit: 10_000, monthly_limit: 100_000 })
+    expect(row.plans).toContainEqual(expect.objectContaining({ source: 'plans_file', plan: 'community' }))
+    expect(row.plans.at(-1)).toMatchObject({ source: 'default', plan: null })
     expect(row.daily_count).toBeGreaterThan(0)
     expect(row.daily_remaining).toBe(row.daily_limit - row.daily_count)
     const reset = (await call('POST', '/admin/quotas/demo-agent/reset', admin)).json

@@ -1,13 +1,19 @@
 /** `toolgate toolset lint|render FILE`: prints the tools that a ToolSet or an OpenAPI document compiles to, and what agents may misread. It serves nothing. */
 import type { Command } from 'commander'
 import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
+import { writeJson } from '../../model/exact-number.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
+import { Reader } from '../settings/reader.ts'
 import { assignment, type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE is a ToolSet resource (YAML or JSON) or an OpenAPI document. A configMapRef or secretRef is read from the directories \
-configmaps/ and secrets/ beside FILE; a document behind a url is not fetched: save it and pass the file.`
+const FILES = `FILE holds ToolSet resources (YAML or JSON) or is an OpenAPI document. It is read as serve reads it: a configMapRef or secretRef from \
+the directories configmaps/ and secrets/ beside FILE, a url over HTTP with the addresses that EGRESS_ALLOW and NODE_ENV allow.`
+
+/** The placeholders that `serve` replaces. */
+const PLACEHOLDERS = { GATEWAY_URL: 'http://localhost', EXAMPLE_URL: 'http://localhost' }
 
 interface ToolsetOptions {
   readonly json?: true
@@ -31,7 +37,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
-      context.exitCode = await lint(await inspect(file, options), options.json === true)
+      context.exitCode = await lint(await inspect(file, options, context.env), options.json === true)
     })
   toolset
     .command('render')
@@ -41,13 +47,13 @@ export function addToolset(program: Command, context: CommandContext): void {
       footer(
         [
           'toolgate toolset render openapi.yaml',
-          'toolgate toolset render toolsets/shop.yaml --json --set SHOP_URL=https://shop.example.com',
+          'toolgate toolset render toolsets/shop.yaml --json --set EXAMPLE_URL=https://shop.example.com',
         ],
         '0 rendered, 1 the file cannot be used',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
-      await render(await inspect(file, options), options.json === true)
+      await render(await inspect(file, options, context.env), options.json === true)
     })
   for (const command of toolset.commands)
     command
@@ -55,38 +61,66 @@ export function addToolset(program: Command, context: CommandContext): void {
       .argument('<file>', 'ToolSet resource or OpenAPI document')
       .option('--json', 'print JSON')
       .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
-      .option('--set <name=value>', 'value of the placeholder NAME; may be repeated', assignment)
+      .option('--set <name=value>', 'value of GATEWAY_URL or EXAMPLE_URL; may be repeated', assignment)
 }
 
-async function inspect(file: string, options: ToolsetOptions): Promise<Inspection> {
+async function inspect(
+  file: string,
+  { apiGroup, set = {} }: ToolsetOptions,
+  env: CommandContext['env'],
+): Promise<readonly Inspection[]> {
+  const unknown = Object.keys(set).find(name => !Object.hasOwn(PLACEHOLDERS, name))
+  if (unknown !== undefined)
+    throw new CommandFailure(
+      `serve replaces no placeholder ${unknown}: set GATEWAY_URL or EXAMPLE_URL`,
+      EXIT.usage,
+    )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')
+  const egress = await egressOf(env)
   try {
-    return await inspectFile(file, { apiGroup: options.apiGroup, variables: options.set ?? {} })
+    return await inspectFile(file, { apiGroup, variables: { ...PLACEHOLDERS, ...set }, egress })
   } catch (error) {
     if (error instanceof InspectionError) throw new CommandFailure(error.message)
     throw error
+  } finally {
+    await egress.close()
   }
 }
 
-async function lint(inspection: Inspection, json: boolean): Promise<number> {
-  const { lintLines, lintToolSet } = await import('../../catalog/inspect/lint.ts')
-  const report = lintToolSet(inspection)
-  print(json ? `${JSON.stringify(report, null, 2)}\n` : `${lintLines(report).join('\n')}\n`)
-  return report.findings.length > 0 ? EXIT.failed : EXIT.ok
+/** With the guard that `serve` has in this environment. */
+async function egressOf(env: CommandContext['env']): Promise<Egress> {
+  const { createEgress } = await import('../../shared/egress/client.ts')
+  const read = new Reader(env)
+  const allow = read.list('EGRESS_ALLOW', '')
+  try {
+    return createEgress({ allow, allowLoopback: read.text('NODE_ENV', 'development') !== 'production' })
+  } catch (error) {
+    throw new CommandFailure((error as Error).message, EXIT.config)
+  }
 }
 
-async function render({ result }: Inspection, json: boolean): Promise<void> {
+/** JSON of one report is an object, of several ToolSets in one file a list. */
+async function lint(inspections: readonly Inspection[], json: boolean): Promise<number> {
+  const { lintLines, lintToolSet } = await import('../../catalog/inspect/lint.ts')
+  const reports = inspections.map(lintToolSet)
+  const shown = reports.length === 1 ? reports[0] : reports
+  print(json ? `${JSON.stringify(shown, null, 2)}\n` : `${reports.flatMap(lintLines).join('\n')}\n`)
+  return reports.some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok
+}
+
+async function render(inspections: readonly Inspection[], json: boolean): Promise<void> {
   const { asServed } = await import('../../catalog/inspect/as-served.ts')
-  const tools = result.tools.map(asServed)
-  if (json) return print(`${JSON.stringify({ tools, skipped: result.skipped }, null, 2)}\n`)
+  const tools = inspections.flatMap(({ result }) => result.tools.map(asServed))
+  const skipped = inspections.flatMap(({ result }) => result.skipped)
+  if (json) return print(`${writeJson({ tools, skipped }, 2)}\n`)
   const lines = [
     ...tools.flatMap(tool => [
       tool.name,
       `  ${firstLine(tool.description)}`,
       ...argumentLines(tool.inputSchema),
     ]),
-    ...result.skipped.map(({ operation, reason }) => `skipped ${operation}: ${reason}`),
-    `${tools.length} tools, ${result.skipped.length} operations skipped`,
+    ...skipped.map(({ operation, reason }) => `skipped ${operation}: ${reason}`),
+    `${tools.length} tools, ${skipped.length} operations skipped`,
   ]
   print(`${lines.join('\n')}\n`)
 }

@@ -42,12 +42,14 @@ export interface CompileResult {
   /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
   readonly unresolved: readonly UnresolvedReference[]
   readonly moreUnresolved: number
-  /** Entries of `spec` that match no operation, as `selector.tags: admin`. */
+  /** Entries of `spec` that match nothing, as `selector.tags: admin`. */
   readonly unmatched: readonly string[]
   /** Operations that need a credential although the tool-set has none, with the names of the security schemes. */
   readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
   /** Number of operations that the selector matches. */
   readonly selected: number
+  /** Number of overlay actions that changed the document. */
+  readonly overlaid: number
 }
 
 interface CompileOptions {
@@ -58,6 +60,9 @@ interface CompileOptions {
   /** Found when the files of the document were joined. */
   readonly unresolved?: readonly UnresolvedReference[]
   readonly moreUnresolved?: number
+  /** Of the overlays that were applied. */
+  readonly overlaid?: number
+  readonly unmatchedActions?: readonly string[]
 }
 
 /** Further notices are only counted. */
@@ -77,7 +82,7 @@ export function compileToolSet(
   const chosen = chooseOperations(open, toolSet, skipped)
   const notices = new Notices()
   const parts = operationParts(open, toolSet, options, notices)
-  const names = uniqueNames(chosen)
+  const names = uniqueNames(chosen, toolSet.naming.maxLength)
   const tools: Tool[] = []
   chosen.forEach((entry, i) => {
     notices.operation = entry.label
@@ -92,11 +97,13 @@ export function compileToolSet(
     ...{ tools, skipped, notices: notices.all() },
     ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
     unmatched: [
+      ...(options.unmatchedActions ?? []),
       ...unmatchedEntries(operationsOf(open), toolSet.selector).map(entry => `selector.${entry}`),
       ...unmatchedOverrides(open, toolSet.overrides),
     ],
     withoutCredential: toolSet.toolDefaults.authentication.type === 'none' ? needy(open, chosen) : [],
     selected: chosen.length + countBroken(skipped, chosen),
+    overlaid: options.overlaid ?? 0,
   }
 }
 

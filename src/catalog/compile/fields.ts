@@ -1,4 +1,5 @@
 /** Reads the fields of a body schema that is a plain object, with `allOf` merged and references resolved. It converts no schema. */
+import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
@@ -75,7 +76,7 @@ function hasSiblings(node: Dict, document: OpenDocument): boolean {
 }
 
 function same(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b)
+  return a === b || writeJson(a) === writeJson(b)
 }
 
 function minPropertiesOf(schema: unknown): number {

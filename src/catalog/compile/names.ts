@@ -2,7 +2,14 @@
 import { createHash } from 'node:crypto'
 import type { ToolNaming } from '../../model/tool-set.ts'
 
-const MAX_NAME_LENGTH = 64
+export const MAX_NAME_LENGTH = 64
+/** A hash, and enough of the name to recognize it. */
+export const MIN_NAME_LENGTH = 24
+/**
+ * Longer names are too long for some clients: most allow 64 characters, some 60, with what they add. That is the name they gave the
+ * server, and `mcp_` or `mcp__…__`.
+ */
+export const CLIENT_NAME_LENGTH = 48
 const HASH_LENGTH = 8
 
 /** `[A-Za-z0-9_.-]`; runs of other characters become one `_`, and are removed at both ends. */
@@ -36,7 +43,7 @@ export function toolName(
       ? id
       : cleanName(`${operation.method.toLowerCase()} ${operation.path.replace(/[^A-Za-z0-9]+/g, ' ')}`)
   const whole = cleanName(`${naming.prefix}${base}${naming.suffix}`)
-  return shorten(whole === '' ? `operation_${hashOf(operation.path)}` : whole)
+  return shorten(whole === '' ? `operation_${hashOf(operation.path)}` : whole, naming.maxLength)
 }
 
 /**
@@ -45,6 +52,7 @@ export function toolName(
  */
 export function uniqueNames(
   operations: readonly { readonly name: string; readonly method: string; readonly path: string }[],
+  limit = MAX_NAME_LENGTH,
 ): string[] {
   const order = operations
     .map((operation, index) => ({ index, key: `${operation.path} ${operation.method}` }))
@@ -61,7 +69,7 @@ export function uniqueNames(
     let salt = key
     let candidate: string
     do {
-      candidate = `${name.slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}_${hashOf(salt)}`
+      candidate = `${name.slice(0, limit - HASH_LENGTH - 1)}_${hashOf(salt)}`
       salt += '+'
     } while (taken.has(candidate) || kept.has(candidate))
     kept.add(candidate)

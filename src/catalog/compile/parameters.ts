@@ -22,6 +22,9 @@ const STYLES: { readonly [place in ParameterLocation]: readonly ParameterBinding
   cookie: ['form'],
 }
 
+/** Swagger 2.0 has them in every place. */
+const DELIMITED = ['spaceDelimited', 'pipeDelimited', 'tabDelimited'] as const
+
 /** Headers that the gateway or HTTP itself sets, so that no argument may (OpenAPI 3.1 §4.8.12 names the first three). */
 const RESERVED_HEADERS = new Set([
   ...['accept', 'content-type', 'authorization', 'host', 'content-length', 'transfer-encoding', 'connection'],
@@ -120,7 +123,7 @@ function readOne(
   name: string,
   place: ParameterLocation,
 ): ReadParameter {
-  const styles = STYLES[place]
+  const styles = document.dialect === '2.0' ? [...STYLES[place], ...DELIMITED] : STYLES[place]
   const given = own(parameter, 'style')
   const style = styles.find(candidate => candidate === given) ?? styles[0]!
   const explodeGiven = own(parameter, 'explode')

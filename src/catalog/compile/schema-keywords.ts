@@ -1,5 +1,7 @@
 /** Converts the keywords of one schema node to JSON Schema 2020-12. It does not descend into subschemas: `schema.ts` does. */
 
+import { isWhole } from '../../model/decimal.ts'
+import { ExactNumber, numberOf, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
@@ -92,7 +94,7 @@ function describe(node: Dict): string {
   const description = plainText(own(node, 'description'), MAX_FIELD_DESCRIPTION)
   const example = exampleOf(node)
   if (example === undefined) return description
-  const shown = typeof example === 'string' ? example : JSON.stringify(example)
+  const shown = typeof example === 'string' ? example : writeJson(example)
   if (shown === undefined || shown.length > 160 || description.includes(shown)) return description
   const clean = cleanText(shown, 160)
   if (clean === '') return description
@@ -113,7 +115,7 @@ function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined
   const values = own(node, 'enum')
   if (Array.isArray(values) && values.length > 0) {
     const fitted = [
-      ...new Map(values.map(value => coerced(value, types)).map(v => [JSON.stringify(v), v])).values(),
+      ...new Map(values.map(value => coerced(value, types)).map(v => [writeJson(v), v])).values(),
     ]
     if (JSON.stringify(fitted).length <= MAX_ENUM_TEXT) out.enum = fitted
   }
@@ -125,12 +127,11 @@ function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined
 /** YAML may turn unquoted texts such as `1`, `yes` and `1.0` into numbers and booleans; authors also quote numbers. */
 function coerced(value: unknown, types: readonly string[] | undefined): unknown {
   if (types === undefined || isOfType(value, types)) return value
-  if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean'))
-    return String(value)
+  const isScalar = typeof value === 'number' || typeof value === 'boolean' || value instanceof ExactNumber
+  if (types.includes('string') && isScalar) return String(value)
   if (typeof value !== 'string') return value
-  if ((types.includes('number') || types.includes('integer')) && /^-?\d{1,15}(\.\d+)?$/.test(value)) {
-    return Number(value)
-  }
+  if ((types.includes('number') || types.includes('integer')) && QUOTED_NUMBER.test(value))
+    return numberOf(withoutZeros(value))
   if (types.includes('boolean') && (value === 'true' || value === 'false')) return value === 'true'
   return value
 }
@@ -139,8 +140,9 @@ function isOfType(value: unknown, types: readonly string[] | undefined): boolean
   if (types === undefined) return true
   if (value === null) return types.includes('null')
   if (Array.isArray(value)) return types.includes('array')
-  if (typeof value === 'number') {
-    return types.includes('number') || (types.includes('integer') && Number.isInteger(value))
+  if (typeof value === 'number' || value instanceof ExactNumber) {
+    const isInteger = typeof value === 'number' ? Number.isInteger(value) : isWhole(value.decimal)
+    return types.includes('number') || (types.includes('integer') && isInteger)
   }
   return types.includes(typeof value)
 }
@@ -148,10 +150,11 @@ function isOfType(value: unknown, types: readonly string[] | undefined): boolean
 function copyBounds(node: Dict, out: Draft): void {
   for (const keyword of [...COUNTS, ...CONTAINS_COUNTS]) {
     const value = toNumber(own(node, keyword))
-    if (value !== undefined && Number.isSafeInteger(value) && value >= 0) out[keyword] = value
+    if (Number.isSafeInteger(value) && Number(value) >= 0) out[keyword] = value
   }
   const step = toNumber(own(node, 'multipleOf'))
-  if (step !== undefined && step > 0) out.multipleOf = step
+  if (step instanceof ExactNumber ? step.decimal.sign > 0 : step !== undefined && step > 0)
+    out.multipleOf = step
   bound(node, out, 'minimum', 'exclusiveMinimum')
   bound(node, out, 'maximum', 'exclusiveMaximum')
 }
@@ -168,9 +171,17 @@ function bound(node: Dict, out: Draft, plain: string, exclusive: string): void {
   }
 }
 
-function toNumber(value: unknown): number | undefined {
+function toNumber(value: unknown): number | ExactNumber | undefined {
+  if (value instanceof ExactNumber) return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
-  return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : undefined
+  return typeof value === 'string' && QUOTED_NUMBER.test(value) ? numberOf(withoutZeros(value)) : undefined
+}
+
+const QUOTED_NUMBER = /^-?\d+(\.\d+)?$/
+
+/** JSON writes no zeros before a number. */
+function withoutZeros(number: string): string {
+  return number.replace(/^(-?)0+(?=\d)/, '$1')
 }
 
 /** `dependentRequired`, and the array half of draft 4 `dependencies`. */

@@ -1,4 +1,5 @@
 /** Chooses the server of an operation: baseURL, or the servers of operation, path and document. It sends no request. */
+import { ExactNumber } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
@@ -61,7 +62,8 @@ function withDefaults(server: Dict): string | undefined {
     const variable = isObject(variables) ? own(variables, name) : undefined
     if (!isObject(variable)) return placeholder
     const preset = own(variable, 'default') ?? list(own(variable, 'enum'))[0]
-    return typeof preset === 'string' || typeof preset === 'number' ? String(preset) : placeholder
+    const isText = typeof preset === 'string' || typeof preset === 'number' || preset instanceof ExactNumber
+    return isText ? String(preset) : placeholder
   })
   return /[{}]/.test(filled) ? undefined : filled
 }

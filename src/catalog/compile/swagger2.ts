@@ -106,14 +106,13 @@ function schemaOf(parameter: Dict): Dict {
   return schema
 }
 
-/** `collectionFormat` (default csv) as style and explode. In a path or header every list is sent as csv. */
+/** `collectionFormat` (default csv) as style and explode; `multi` exists in a query and a form only. */
 function styleOf(format: unknown, place: unknown): Dict {
-  if (place !== 'query') return { style: 'simple', explode: false }
-  if (format === 'multi') return { style: 'form', explode: true }
+  if (format === 'multi' && place === 'query') return { style: 'form', explode: true }
   if (format === 'ssv') return { style: 'spaceDelimited', explode: false }
   if (format === 'pipes') return { style: 'pipeDelimited', explode: false }
   if (format === 'tsv') return { style: 'tabDelimited', explode: false }
-  return { style: 'form', explode: false }
+  return { style: place === 'query' ? 'form' : 'simple', explode: false }
 }
 
 function pick(from: Dict, keys: readonly string[]): Dict {

@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { EXACT_NUMBERS } from '../document/yaml-numbers.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
 import { type ResourceResult, readResource } from '../resource/resource.ts'
@@ -11,6 +12,11 @@ const MAX_DEPTH = 5
 const MAX_FILE_BYTES = 6_000_000
 /** Read by reference only, not as resources. */
 const REFERENCED = new Set(['configmaps', 'secrets'])
+
+/** Of a file, without its folder. */
+export function isResourceName(name: string): boolean {
+  return /^[^.].*\.(ya?ml|json)$/.test(name)
+}
 
 export interface FileStamp {
   /** Relative to the directory. */
@@ -44,7 +50,7 @@ async function list(directory: string, below: string, depth: number, files: File
     if (found?.isDirectory() === true) {
       if (depth < MAX_DEPTH) await list(directory, path, depth + 1, files)
     } else if (found?.isFile() === true) {
-      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && /\.(ya?ml|json)$/.test(name)
+      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && isResourceName(name)
       files.push({
         path,
         stamp: `${found.mtimeMs}:${found.size}:${found.ino}`,
@@ -88,7 +94,7 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
 /** The documents of a YAML stream, without empty ones. */
 function values(text: string): unknown[] {
   const found: unknown[] = []
-  for (const document of parseAllDocuments(text, { logLevel: 'silent' })) {
+  for (const document of parseAllDocuments(text, { ...EXACT_NUMBERS, logLevel: 'silent' })) {
     if (!('toJS' in document)) continue
     const fault = document.errors[0]
     if (fault !== undefined) throw new Error(`is not valid YAML: ${fault.message}`)

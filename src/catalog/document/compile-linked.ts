@@ -2,6 +2,8 @@
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
+import { readOverlayDocument } from '../resource/overlays.ts'
+import { applyOverlays, type NamedActions } from './apply-overlays.ts'
 import { type LinkedFile, linkFiles } from './link-files.ts'
 import { parseDocumentText } from './parse-document.ts'
 import { specHash } from './spec-hash.ts'
@@ -25,6 +27,8 @@ export interface LinkJob {
   readonly credential?: string | undefined
   /** The same hash is not compiled again. */
   readonly knownHash?: string | undefined
+  /** The documents that `overlays` of the tool-set refer to, in this order. */
+  readonly overlayTexts?: readonly (string | Uint8Array)[] | undefined
 }
 
 /** The addresses of files that the document needs as well. */
@@ -55,17 +59,39 @@ export function compileLinked(job: LinkJob): LinkOutcome {
     uri,
     address => files.get(address) ?? (job.files && 'missing') ?? NO_FILES,
   )
-  const { document, missing, unresolved, moreUnresolved } = linked
+  const { missing, unresolved, moreUnresolved } = linked
   if (missing.length > 0) return { kind: 'incomplete', missing }
+  const overlaid = applyOverlays(linked.document, actionsOf(job))
+  const { document } = overlaid
   const hash = specHash(document)
   if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
   const { documentUrl, credential } = job
   const result = compileToolSet(document, job.toolSet, {
-    ...{ unresolved, moreUnresolved },
+    ...{ unresolved, moreUnresolved, overlaid: overlaid.applied, unmatchedActions: overlaid.unmatched },
     ...(documentUrl === undefined ? {} : { documentUrl }),
     ...(credential === undefined ? {} : { credential }),
   })
   return { kind: 'compiled', specHash: hash, result }
+}
+
+/** @throws DocumentError */
+function actionsOf({ toolSet, overlayTexts = [] }: LinkJob): NamedActions[] {
+  const texts = [...overlayTexts]
+  return (toolSet.overlays ?? []).map((overlay, at) => {
+    const label = `spec.overlays[${at}]`
+    if (overlay.kind === 'inline') return { label, actions: overlay.actions }
+    const actions = readOverlayDocument(overlayValue(texts.shift() ?? '', label), label)
+    if (typeof actions === 'string') throw new DocumentError(actions)
+    return { label, actions }
+  })
+}
+
+function overlayValue(text: string | Uint8Array, label: string): unknown {
+  try {
+    return parseDocumentText(textOf(text))
+  } catch (error) {
+    throw error instanceof DocumentError ? new DocumentError(`${label}: ${error.message}`) : error
+  }
 }
 
 function parsed(file: GivenFile): LinkedFile {

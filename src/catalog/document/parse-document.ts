@@ -1,6 +1,8 @@
 /** Parses a JSON or YAML document with limits on size, depth and aliases. It does not interpret OpenAPI. */
 import { parseDocument as parseYaml } from 'yaml'
+import { ExactNumber, readJson } from '../../model/exact-number.ts'
 import { DocumentError } from '../compile/document.ts'
+import { EXACT_NUMBERS } from './yaml-numbers.ts'
 
 /** The largest known document (Microsoft Graph) has 47.1 million bytes. */
 export const MAX_DOCUMENT_BYTES = 48_000_000
@@ -11,7 +13,10 @@ export const MAX_VALUES = 10_000_000
 /** Real documents have few aliases; an alias bomb needs many. */
 const MAX_ALIASES = 1_000
 
-/** @throws DocumentError with a message for the operator */
+/**
+ * Numbers that a double would change are `ExactNumber`s.
+ * @throws DocumentError with a message for the operator
+ */
 export function parseDocumentText(text: string): unknown {
   if (text.length > MAX_DOCUMENT_BYTES) throw tooLarge()
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
@@ -31,7 +36,7 @@ export function tooLarge(): DocumentError {
 
 function parseBraces(source: string): unknown {
   try {
-    return JSON.parse(source)
+    return readJson(source)
   } catch (error) {
     // YAML flow style looks like JSON; when both fail, the JSON error is the more useful one.
     const fault = error instanceof Error ? error.message : String(error)
@@ -51,6 +56,7 @@ function parseAsYaml(source: string): unknown {
   }
   try {
     const document = parseYaml(source, {
+      ...EXACT_NUMBERS,
       merge: true,
       uniqueKeys: false,
       logLevel: 'silent',
@@ -79,7 +85,7 @@ function checkExtent(root: unknown): void {
     for (const value of level) {
       for (const child of Object.values(value)) {
         count++
-        if (child !== null && typeof child === 'object') next.push(child)
+        if (child !== null && typeof child === 'object' && !(child instanceof ExactNumber)) next.push(child)
       }
       if (count > MAX_VALUES) throw new DocumentError(`the document holds more than ${MAX_VALUES} values`)
     }

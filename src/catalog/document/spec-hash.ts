@@ -1,5 +1,6 @@
 /** SHA-256 of canonical JSON (sorted keys), independent of the order and format of the document. Pure. */
 import { createHash, type Hash } from 'node:crypto'
+import { ExactNumber } from '../../model/exact-number.ts'
 
 /** Hex. The value must come from `parseDocumentText`, which limits its depth. */
 export function specHash(value: unknown): string {
@@ -34,6 +35,7 @@ function write(value: unknown, sink: Sink): void {
     sink.add(JSON.stringify(value) ?? 'null')
     return
   }
+  if (value instanceof ExactNumber) return sink.add(value.canonical)
   if (Array.isArray(value)) {
     sink.add('[')
     for (let i = 0; i < value.length; i++) {

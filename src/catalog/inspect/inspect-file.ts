@@ -1,21 +1,23 @@
-/** Compiles a file with a ToolSet resource or an OpenAPI document for inspection. It uses no network. */
-
-import { readFile } from 'node:fs/promises'
-import { basename, dirname, extname, join, resolve } from 'node:path'
+/** Compiles a file with resources or an OpenAPI document for inspection; resources go through the code that serves them. It serves and stores nothing. */
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { asExactTool } from '../../model/exact-tool.ts'
 import { isObject } from '../../model/is-object.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model/tool-set.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
+import { SILENT } from '../../shared/telemetry/log.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { own } from '../compile/dict.ts'
-import { DocumentError } from '../compile/document.ts'
-import { compileLinked } from '../document/compile-linked.ts'
+import { desiredFromFiles } from '../directory/desired-from-files.ts'
+import { isResourceName, readResourceFile } from '../directory/read-directory.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
-import { faultText, type ResourceFault } from '../resource/fields.ts'
-import { fillPlaceholders } from '../resource/placeholders.ts'
+import { type Desired, Reconciler } from '../reconcile.ts'
 import { fileReferences, readBelow } from '../resource/references.ts'
-import { readResource } from '../resource/resource.ts'
-import { folderFiles, noFiles } from '../sync/file-readers.ts'
-import { FileLoader, type FileReader } from '../sync/load-files.ts'
+import { type CompileOutcome, runCompileJob } from '../sync/compile-job.ts'
+import { folderFiles } from '../sync/file-readers.ts'
+import { FileLoader } from '../sync/load-files.ts'
+import { keyOf } from '../sync/resource-key.ts'
 
 /** The message is the fault in the file. */
 export class InspectionError extends Error {}
@@ -27,58 +29,122 @@ export interface Inspection {
 
 interface InspectOptions {
   readonly apiGroup: string
+  /** Values of placeholders. */
   readonly variables: { readonly [name: string]: string }
+  /** With the guard that `serve` has. */
+  readonly egress: Egress
 }
 
 /** Replaces a missing server; it is never called. */
 const PLACEHOLDER_SERVER = 'http://localhost'
 
-/** @throws InspectionError */
-export async function inspectFile(path: string, options: InspectOptions): Promise<Inspection> {
+/** @throws InspectionError when `serve` would not serve every resource of the file, or the document */
+export async function inspectFile(path: string, options: InspectOptions): Promise<readonly Inspection[]> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new InspectionError(`${path} cannot be read (${error.code ?? 'unknown'})`)
+  })
+  if (await isDocument(path)) return [await inspectDocument(path)]
+  const directory = dirname(path)
+  const file = { path: basename(path), stamp: '', isResource: true, bytes: found.size }
+  if (!isResourceName(file.path))
+    throw new InspectionError(`${path} is not read as a resource: name it .yaml, .yml or .json`)
+  const content = await readResourceFile(file, { directory, ...options })
+  return inspectResources(
+    await desiredFromFiles([content], new Map(), fileReferences(directory)),
+    path,
+    options,
+  )
+}
+
+async function isDocument(path: string): Promise<boolean> {
   try {
-    const value = parseDocumentText(await readText(path))
-    if (isOpenApi(value)) {
-      const toolSet = toolSetOf(basename(path, extname(path)))
-      const result = await compile(value, toolSet, filesBeside(path), PLACEHOLDER_SERVER)
-      // A ToolSet would name the credential.
-      return { toolSet, result: { ...result, withoutCredential: [] } }
-    }
-    const toolSet = toolSetFrom(value, options)
-    const document = parseDocumentText(await documentText(toolSet, dirname(path)))
-    return { toolSet, result: await compile(document, toolSet, filesOf(toolSet, dirname(path)), undefined) }
-  } catch (error) {
-    if (error instanceof DocumentError) throw new InspectionError(`${path}: ${error.message}`)
-    throw error
+    const value = parseDocumentText(await readFile(path, 'utf8'))
+    return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
+  } catch {
+    // the reader of resources reports why
+    return false
   }
 }
 
-function isOpenApi(value: unknown): boolean {
-  return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
-}
-
-async function compile(
-  document: unknown,
-  toolSet: ToolSet,
-  reader: FileReader,
-  documentUrl: string | undefined,
-): Promise<CompileResult> {
-  const { uri } = reader
-  const outcome = await new FileLoader(reader).run(async files =>
-    compileLinked({ document, uri, files, toolSet, documentUrl }),
-  )
-  if (outcome.kind === 'compiled') return outcome.result
-  throw new Error('a document without a known hash is always compiled')
-}
-
-function filesBeside(path: string): FileReader {
+async function inspectDocument(path: string): Promise<Inspection> {
   const folder = dirname(path)
-  return folderFiles(pathToFileURL(resolve(path)).href, name => readBelow(folder, name))
+  const toolSet = toolSetOf(basename(path, extname(path)))
+  const document = await readFile(path)
+  const loader = new FileLoader(
+    folderFiles(pathToFileURL(resolve(path)).href, name => readBelow(folder, name)),
+  )
+  const outcome = await loader.run(async files =>
+    runCompileJob({ document, uri: loader.uri, files, toolSet, documentUrl: PLACEHOLDER_SERVER }),
+  )
+  const result = resultOf(outcome)
+  if (typeof result === 'string') throw new InspectionError(`${path}: ${result}`)
+  // A ToolSet would name the credential.
+  return { toolSet, result: { ...result, withoutCredential: [] } }
 }
 
-function filesOf({ source }: ToolSet, directory: string): FileReader {
-  if (source?.kind !== 'configMap')
-    return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
-  return filesBeside(join(directory, 'configmaps', source.ref.name, source.ref.key))
+/** One round of the reconciler, without a store and with this thread as its compiler. */
+async function inspectResources(
+  desired: Desired,
+  path: string,
+  options: InspectOptions,
+): Promise<Inspection[]> {
+  const faults = desired.faults.map(({ message }) => message)
+  const outcomes = new Map<string, CompileOutcome>()
+  const nothing = { read: async () => undefined, write: async () => {}, remove: async () => {} }
+  const reconciler = new Reconciler(
+    {
+      references: fileReferences(dirname(path)),
+      compiler: {
+        async compile(job) {
+          const outcome = runCompileJob(job)
+          outcomes.set(keyOf(job.toolSet), outcome)
+          return outcome
+        },
+        close: async () => {},
+      },
+      ...{ documents: nothing, definitions: nothing, egress: options.egress },
+      statuses: {
+        async write({ name }, { phase, lastError }) {
+          if (phase === 'Error') faults.push(`ToolSet ${name}: ${lastError}`)
+        },
+        remove: async () => {},
+      },
+      log: {
+        ...SILENT,
+        warn(fields) {
+          if ('tool' in fields) faults.push(`Tool ${fields.tool}: ${(fields as { reason?: string }).reason}`)
+        },
+      },
+      ...{ now: Date.now, random: Math.random },
+    },
+    () => {},
+  )
+  // also a tool-set that is disabled is compiled
+  const toolSets = desired.toolSets.map(({ toolSet, ...wanted }) => ({
+    ...wanted,
+    toolSet: toolSet && { ...toolSet, enabled: true },
+  }))
+  await reconciler.apply({ ...desired, toolSets })
+  await reconciler.close()
+  for (const { name, toolSet } of toolSets)
+    if (toolSet !== undefined && toolSet.source === undefined)
+      faults.push(
+        `ToolSet ${name}: spec.openAPISpec is missing: add the document from which to generate tools`,
+      )
+  if (toolSets.length === 0 && faults.length === 0)
+    faults.push('the file holds no ToolSet: give a ToolSet or an OpenAPI document')
+  if (faults.length > 0) throw new InspectionError(`${path}: ${[...new Set(faults)].join('; ')}`)
+  return toolSets.map(({ toolSet }) => ({
+    toolSet: toolSet!,
+    result: resultOf(outcomes.get(keyOf(toolSet!))!) as CompileResult,
+  }))
+}
+
+/** A string: why there are no tools. */
+function resultOf(outcome: CompileOutcome): CompileResult | string {
+  if (outcome.kind === 'fault') return outcome.message
+  if (outcome.kind !== 'compiled') throw new Error('a document without a known hash is always compiled')
+  return { ...outcome.result, tools: outcome.result.tools.map(asExactTool) }
 }
 
 /** A document without an absolute server is valid here. */
@@ -91,46 +157,5 @@ function toolSetOf(name: string): ToolSet {
     toolDefaults: DEFAULT_TOOL_DEFAULTS,
     naming: DEFAULT_NAMING,
     enabled: true,
-  }
-}
-
-function toolSetFrom(value: unknown, options: InspectOptions): ToolSet {
-  const read = readResource(fillPlaceholders(value, standIns(value, options.variables), []), options.apiGroup)
-  if (!read.ok) throw new InspectionError(`the resource has faults: ${faultText(read.faults)}`)
-  if (read.resource.kind === 'ToolSet') return read.resource.value
-  throw new InspectionError('the file contains a Tool: give a ToolSet or an OpenAPI document')
-}
-
-/** Placeholders without a value get the placeholder server, since no backend is called. */
-function standIns(value: unknown, variables: InspectOptions['variables']): InspectOptions['variables'] {
-  const faults: ResourceFault[] = []
-  fillPlaceholders(value, variables, faults)
-  const names = faults.map(fault => /\$\{(\w+)\}/.exec(fault.reason)?.[1] ?? '')
-  return { ...Object.fromEntries(names.map(name => [name, PLACEHOLDER_SERVER])), ...variables }
-}
-
-async function documentText({ source, namespace }: ToolSet, directory: string): Promise<string> {
-  if (source === undefined)
-    throw new InspectionError('spec.openAPISpec is missing: add the document from which to generate tools')
-  const references = fileReferences(directory)
-  try {
-    if (source.kind === 'inline') return source.text
-    if (source.kind !== 'url')
-      return Buffer.from(await references.readDocument(source.kind, namespace, source.ref)).toString('utf8')
-  } catch (error) {
-    throw new InspectionError((error as Error).message)
-  }
-  throw new InspectionError(
-    `the document is at ${source.url}, which is not fetched here: save it to a file and inspect that file`,
-  )
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new InspectionError(
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
-    )
   }
 }

@@ -1,6 +1,7 @@
 /** Finds properties of a tool-set that are a problem for agents, each with a fix. It changes no tool. */
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
+import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
 import type { Inspection } from './inspect-file.ts'
 
 interface LintFinding {
@@ -28,7 +29,6 @@ const MANY_TOOLS = 60
 const HUGE_SCHEMA_CHARS = 10_000
 const SHORT_DESCRIPTION = 20
 const MANY_ARGUMENTS = 30
-const CLIENT_NAME_LIMIT = 48
 
 export function lintToolSet({ toolSet, result }: Inspection): LintReport {
   const findings: LintFinding[] = []
@@ -52,7 +52,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     findings.push({ rule: 'unresolved-reference', subject: '', message, fix: 'correct the ones above first' })
   }
   for (const entry of result.unmatched) {
-    const message = `spec.${entry} matches no operation`
+    const message = `spec.${entry} matches nothing`
     findings.push({ rule: 'unmatched-selector', subject: '', message, fix: 'correct or remove the entry' })
   }
   if (result.withoutCredential.length > 0) {
@@ -92,8 +92,8 @@ function* lintTool(tool: Tool): Generator<LintFinding> {
     const fix = 'describe what the operation does and when to use it'
     yield { rule: 'short-description', subject, message: `"${description}" is too short for an agent`, fix }
   }
-  if (subject.length > CLIENT_NAME_LIMIT) {
-    const fix = 'shorten operationId or spec.naming.prefix'
+  if (subject.length > CLIENT_NAME_LENGTH) {
+    const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or shorten operationId or spec.naming.prefix`
     const message = `the name has ${subject.length} characters; clients add the server name and allow 60 to 64 in total`
     yield { rule: 'long-name', subject, message, fix }
   }

@@ -1,4 +1,5 @@
 /** Applies a Tool resource to a generated tool, or makes a new tool of it. Fields of the resource take precedence. Pure. */
+import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
@@ -13,10 +14,11 @@ import type { ToolResource } from './tool-resource.ts'
 const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */
-export function overlayTool(generated: Tool, manual: ToolResource, credential: string | undefined): Tool {
+export function overlayTool(plain: Tool, manual: ToolResource, credential: string | undefined): Tool {
+  const generated = asExactTool(plain)
   const title = cleanText(manual.displayName, MAX_TITLE)
   const description = cleanText(manual.description, MAX_TOOL_DESCRIPTION)
-  return {
+  return asPlainTool({
     ...generated,
     ...(title === '' ? {} : { title }),
     ...(description === '' ? {} : { description }),
@@ -35,7 +37,7 @@ export function overlayTool(generated: Tool, manual: ToolResource, credential: s
     ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
     ...(manual.cache === undefined ? {} : { cache: manual.cache }),
     ...(manual.apiRef === undefined ? {} : { apiId: manual.apiRef }),
-  }
+  })
 }
 
 /** A tool without an OpenAPI operation: arguments fill placeholders of the endpoint, then the query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */

@@ -30,7 +30,7 @@ export class ResourceFields {
   }
 
   at(name: string): string {
-    return this.path === '' ? name : `${this.path}.${name}`
+    return this.path === '' || name === '' ? `${this.path}${name}` : `${this.path}.${name}`
   }
 
   fault(name: string, reason: string, fix: string): void {

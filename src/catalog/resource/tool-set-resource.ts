@@ -3,20 +3,21 @@ import {
   DEFAULT_NAMING,
   DEFAULT_REFRESH_INTERVAL_MS,
   DEFAULT_TOOL_DEFAULTS,
-  type KeyReference,
   type OpenApiSource,
   type OperationSelector,
   type ToolDefaults,
   type ToolNaming,
   type ToolSet,
 } from '../../model/tool-set.ts'
+import { MAX_NAME_LENGTH, MIN_NAME_LENGTH } from '../compile/names.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { ResourceFields } from './fields.ts'
+import { readReference } from './key-reference.ts'
+import { readOverlays } from './overlays.ts'
 import { readOverrides } from './overrides.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
-const REFERENCE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,253}$/
 const NAME_PART = {
   max: 40,
   pattern: /^[A-Za-z0-9_.-]*$/,
@@ -43,6 +44,7 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     selector: readSelector(spec.object('selector')),
     toolDefaults: readToolDefaults(spec.object('toolDefaults')),
     naming: readNaming(spec.object('naming')),
+    ...readOverlays(spec),
     ...readOverrides(spec),
     enabled: spec.boolean('enabled') ?? true,
     ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
@@ -91,18 +93,6 @@ function readSource(fields: ResourceFields | undefined): OpenApiSource | undefin
   if (configMap !== undefined) return { kind: 'configMap', ref: configMap }
   if (secret !== undefined) return { kind: 'secret', ref: secret }
   return text === undefined ? undefined : { kind: 'inline', text }
-}
-
-function readReference(parent: ResourceFields, name: string): KeyReference | undefined {
-  const fields = parent.object(name)
-  if (fields === undefined) return undefined
-  const fix = 'use letters, digits, ".", "_" and "-"'
-  const refName = fields.string('name', { max: 253, pattern: REFERENCE_NAME, fix })
-  const key = fields.string('key', { max: 253, pattern: REFERENCE_NAME, fix })
-  for (const part of ['name', 'key'])
-    if (!fields.has(part)) fields.fault(part, 'is missing', `give the ${part}`)
-  fields.close()
-  return refName === undefined || key === undefined ? undefined : { name: refName, key }
 }
 
 function readSelector(fields: ResourceFields | undefined): OperationSelector {
@@ -179,6 +169,7 @@ function readNaming(fields: ResourceFields | undefined): ToolNaming {
     suffix: fields.string('suffix', NAME_PART) ?? '',
     useOperationId: fields.boolean('useOperationId') ?? true,
   }
+  const maxLength = fields.integer('maxLength', MIN_NAME_LENGTH, MAX_NAME_LENGTH)
   fields.close()
-  return naming
+  return maxLength === undefined ? naming : { ...naming, maxLength }
 }

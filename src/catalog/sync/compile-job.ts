@@ -1,5 +1,6 @@
 /** One compilation from text to tools, with plain data as input and output, so that it can run in any thread. It fetches no document and never throws. */
 import { createHash } from 'node:crypto'
+import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
@@ -20,6 +21,8 @@ export interface CompileJob {
   readonly credential?: string
   /** Hash of the document whose tools the caller has; the same hash is not compiled again. */
   readonly knownHash?: string
+  /** The documents that `overlays` of the tool-set refer to, in this order. */
+  readonly overlayTexts?: readonly (string | Uint8Array)[]
 }
 
 export type CompileOutcome =
@@ -48,7 +51,8 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
   try {
     const linked = compileLinked({ ...job, document: parseDocumentText(textOf(job.document)) })
     if (linked.kind !== 'compiled') return linked
-    const { result, specHash } = linked
+    const { specHash } = linked
+    const result = { ...linked.result, tools: linked.result.tools.map(asPlainTool) }
     if (result.tools.length === 0 && result.skipped.length > 0) {
       const { operation, reason } = result.skipped[0]!
       const count = result.skipped.length

@@ -1,6 +1,8 @@
 /** The worker thread that compiles one job at a time and sends tools in batches on request. It keeps no state between jobs. */
 import { parentPort } from 'node:worker_threads'
+import { readJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
+import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileJob, type CompileOutcome, runCompileJob } from './compile-job.ts'
 import type { Definitions } from './definitions.ts'
 
@@ -14,7 +16,9 @@ export type WorkerMessage =
     }
 
 export interface WorkerJob {
-  readonly job: CompileJob
+  readonly job: Omit<CompileJob, 'toolSet'>
+  /** JSON, because a message holds no exact numbers. */
+  readonly toolSet: string
   /** The bytes of the document were moved here and are returned with the outcome. */
   readonly moved: boolean
 }
@@ -36,8 +40,8 @@ port.on('message', (message: WorkerJob | 'next') => {
   port.postMessage(next.value, document === undefined ? [] : [document.buffer])
 })
 
-function* messages({ job, moved }: WorkerJob): Generator<WorkerMessage> {
-  const outcome = runCompileJob(job)
+function* messages({ job, toolSet, moved }: WorkerJob): Generator<WorkerMessage> {
+  const outcome = runCompileJob({ ...job, toolSet: readJson(toolSet) as ToolSet })
   const back = moved ? { document: job.document as Uint8Array<ArrayBuffer> } : {}
   if (outcome.kind !== 'compiled') {
     yield { kind: 'outcome', outcome, ...back }

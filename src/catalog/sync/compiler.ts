@@ -1,5 +1,6 @@
 /** Compiles documents in a worker thread with limits on time and memory, so that no document blocks the event loop. It compiles nothing on this thread. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
 import { JobWorker, type WorkerJob } from '../../shared/threads/job-worker.ts'
 import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
@@ -43,10 +44,11 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
 function compilation(job: CompileJob, limits: CompilerLimits): WorkerJob<WorkerMessage, Compiled> {
   const tools: Tool[] = []
   const definitions: { [name: string]: Definition } = {}
+  const { toolSet, ...rest } = job
   const { document } = job
   const moved = typeof document !== 'string' && document.byteLength > MOVED_FROM_BYTES
   return {
-    message: { job, moved } satisfies CompilerMessage,
+    message: { job: rest, toolSet: writeJson(toolSet), moved } satisfies CompilerMessage,
     transfer: moved ? [document.buffer as ArrayBuffer] : [],
     timeoutMs: limits.timeoutMs,
     receive(message, running) {

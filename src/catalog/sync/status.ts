@@ -1,6 +1,7 @@
 /** Builds the status of a tool-set from the result of a synchronization. Pure: the time is an argument. */
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
+import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
 
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
@@ -62,7 +63,7 @@ function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
   return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not complete' }
 }
 
-function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare {
+function syncedCondition({ phase, lastSyncedAt, lastError, result }: StatusInput): Bare {
   const type = 'Synced'
   if (phase === 'Error')
     return { type, status: 'False', reason: 'SyncFailed', message: lastError ?? 'unknown' }
@@ -70,11 +71,15 @@ function syncedCondition({ phase, lastSyncedAt, lastError }: StatusInput): Bare 
     return { type, status: 'Unknown', reason: 'Disabled', message: 'spec.enabled is false' }
   if (lastSyncedAt === undefined)
     return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
-  return { type, status: 'True', reason: 'DocumentRead', message: 'the tools match the document' }
+  const { overlaid = 0 } = result ?? {}
+  const changed = overlaid === 0 ? '' : `, which ${overlaid} actions of spec.overlays changed`
+  return { type, status: 'True', reason: 'DocumentRead', message: `the tools match the document${changed}` }
 }
 
-function degradedCondition({ result }: StatusInput): Bare {
-  const type = 'Degraded'
+/** What of the document and the spec is missing from the tools; undefined when nothing is. */
+export function degradationOf(
+  result: CompileResult | undefined,
+): { readonly reason: string; readonly message: string } | undefined {
   const { skipped = [], unresolved = [], moreUnresolved = 0, unmatched = [] } = result ?? {}
   const faults: string[] = []
   if (skipped.length > 0) {
@@ -89,23 +94,26 @@ function degradedCondition({ result }: StatusInput): Bare {
     faults.push(`${count} references are not resolved (${someOf(named, moreUnresolved)})`)
   }
   if (unmatched.length > 0)
-    faults.push(`entries of spec match no operation: correct or remove them (${someOf(unmatched)})`)
-  const message = [...faults, ...credentialNote(result)].join('; ').slice(0, MAX_MESSAGE_CHARS)
-  if (faults.length > 0) {
-    const reason =
-      skipped.length > 0
-        ? 'OperationsSkipped'
-        : unresolved.length > 0
-          ? 'ReferencesUnresolved'
-          : 'SelectorUnmatched'
-    return { type, status: 'True', reason, message }
-  }
-  const complete = 'every selected operation is a tool'
+    faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
+  if (faults.length === 0) return undefined
+  const reason =
+    skipped.length > 0
+      ? 'OperationsSkipped'
+      : unresolved.length > 0
+        ? 'ReferencesUnresolved'
+        : 'SelectorUnmatched'
+  return { reason, message: faults.join('; ').slice(0, MAX_MESSAGE_CHARS) }
+}
+
+function degradedCondition({ result, toolNames }: StatusInput): Bare {
+  const fault = degradationOf(result)
+  const said = fault?.message ?? 'every selected operation is a tool'
+  const notes = [...credentialNote(result), ...longNameNote(toolNames)]
   return {
-    type,
-    status: 'False',
-    reason: 'AllOperations',
-    message: [complete, message].filter(Boolean).join('; '),
+    type: 'Degraded',
+    status: fault === undefined ? 'False' : 'True',
+    reason: fault?.reason ?? 'AllOperations',
+    message: [said, ...notes].join('; ').slice(0, MAX_MESSAGE_CHARS),
   }
 }
 
@@ -117,6 +125,14 @@ function credentialNote(result: CompileResult | undefined): string[] {
   return [
     `${withoutCredential.length} operations need a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`,
   ]
+}
+
+/** Not a degradation: it depends on the client, and on the name that it gave the server. */
+function longNameNote(names: readonly string[]): string[] {
+  const long = names.filter(name => name.length > CLIENT_NAME_LENGTH)
+  if (long.length === 0) return []
+  const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename them with spec.overrides`
+  return [`${long.length} names are too long for some clients (${someOf(long)}): ${fix}`]
 }
 
 /** Up to `MAX_NAMED` of them. @param more number of entries that are not in the list */

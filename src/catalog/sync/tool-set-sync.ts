@@ -1,6 +1,7 @@
 /** Synchronizes one tool-set: obtains the document, compiles it and schedules the next run, one at a time. It publishes no tools. */
 
 import { createHash } from 'node:crypto'
+import { writeJson } from '../../model/exact-number.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import { backoffMs } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -27,7 +28,7 @@ export interface ReferenceReader {
 export interface SyncParts {
   readonly references: ReferenceReader
   readonly compiler: ToolSetCompiler
-  readonly documents: DocumentStore
+  readonly documents: Pick<DocumentStore, 'read' | 'write' | 'remove'>
   readonly egress: Egress
   /** 0 ≤ x < 1; for jitter. */
   readonly random: () => number
@@ -47,10 +48,15 @@ export type SyncOutcome =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'empty' }
 
-/** The document and credential that the source reads locally. */
-interface Local {
-  readonly document: string | Uint8Array | undefined
+/** What is read locally beside a document of an address. */
+interface LocalInputs {
   readonly credential: string | undefined
+  /** Of `spec.overlays`, in this order. */
+  readonly overlayTexts: readonly (string | Uint8Array)[]
+}
+
+interface Local extends LocalInputs {
+  readonly document: string | Uint8Array | undefined
 }
 
 const BACKOFF = { firstMs: 5_000, maxMs: 300_000 }
@@ -144,10 +150,9 @@ export class ToolSetSync {
       const loader = new FileLoader(this.#localReader())
       this.#incomplete = false
       this.#lastLocal = localFingerprint(local, loader)
-      if (toolSet.source.kind === 'url')
-        return await this.#fromUrl(toolSet, toolSet.source.url, local.credential)
+      if (toolSet.source.kind === 'url') return await this.#fromUrl(toolSet, toolSet.source.url, local)
       const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
-      const outcome = await this.#compile(document, loader, local.credential)
+      const outcome = await this.#compile(document, loader, local)
       this.#localFiles = loader.requested
       this.#lastLocal = localFingerprint(local, loader)
       return outcome
@@ -162,8 +167,13 @@ export class ToolSetSync {
     const { references } = this.#parts
     const { secretRef } = toolDefaults.authentication
     const credential = secretRef === undefined ? undefined : await references.readSecret(namespace, secretRef)
-    if (source?.kind !== 'configMap' && source?.kind !== 'secret') return { document: undefined, credential }
-    return { document: await references.readDocument(source.kind, namespace, source.ref), credential }
+    const overlayTexts: (string | Uint8Array)[] = []
+    for (const overlay of this.toolSet.overlays ?? [])
+      if (overlay.kind === 'configMap')
+        overlayTexts.push(await references.readDocument('configMap', namespace, overlay.ref))
+    const isLocal = source?.kind === 'configMap' || source?.kind === 'secret'
+    const document = isLocal ? await references.readDocument(source.kind, namespace, source.ref) : undefined
+    return { document, credential, overlayTexts }
   }
 
   #localReader(): FileReader {
@@ -177,7 +187,7 @@ export class ToolSetSync {
   }
 
   /** Uses the stored document when the source is unavailable and no tools are served yet, and when it is unmodified. */
-  async #fromUrl(toolSet: ToolSet, url: string, credential: string | undefined): Promise<SyncOutcome> {
+  async #fromUrl(toolSet: ToolSet, url: string, local: LocalInputs): Promise<SyncOutcome> {
     const { documents, egress } = this.#parts
     const stored = await documents.read(toolSet.namespace, toolSet.name, url)
     const seen = new Map<string, StoredFile>()
@@ -187,11 +197,11 @@ export class ToolSetSync {
     try {
       fetched = await fetchDocument(egress, url, stored?.etag)
       const bytes = fetched.kind === 'unmodified' ? stored!.bytes : fetched.bytes
-      outcome = await this.#compile(bytes, loader, credential, url)
+      outcome = await this.#compile(bytes, loader, local, url)
     } catch (error) {
-      return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, credential)
+      return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, local)
     }
-    if (outcome.kind === 'fault') return this.#fallback(outcome, stored, credential)
+    if (outcome.kind === 'fault') return this.#fallback(outcome, stored, local)
     const { etag } = fetched.kind === 'unmodified' ? stored! : fetched
     const bytes = outcome.document ?? (fetched.kind === 'unmodified' ? stored!.bytes : fetched.bytes)
     const document = { url, etag, bytes, files: seen }
@@ -204,11 +214,11 @@ export class ToolSetSync {
   async #fallback(
     fault: { readonly kind: 'fault'; readonly message: string },
     stored: StoredDocument | undefined,
-    credential: string | undefined,
+    local: LocalInputs,
   ): Promise<SyncOutcome> {
     if (stored === undefined) return fault
     const loader = new FileLoader(storedFiles(stored.url, stored.files))
-    const fallback = await this.#compile(stored.bytes, loader, credential, stored.url)
+    const fallback = await this.#compile(stored.bytes, loader, local, stored.url)
     return fallback.kind === 'fault' ? fault : { ...fault, fallback }
   }
 
@@ -216,17 +226,18 @@ export class ToolSetSync {
   async #compile(
     document: string | Uint8Array,
     loader: FileLoader,
-    credential: string | undefined,
+    local: LocalInputs,
     documentUrl?: string,
   ): Promise<Linked> {
     // The source of the document does not affect the tools, and an inline document is large.
     const { source: _, ...toolSet } = this.toolSet
-    const inputs = fingerprint(toolSet, documentUrl, credential)
+    const { credential, overlayTexts } = local
+    const inputs = fingerprint(toolSet, documentUrl, local)
     const known = this.#known?.inputs === inputs ? this.#known.specHash : undefined
     let bytes = document
     const outcome = await loader.run<Compiled>(async files => {
       const made = await this.#parts.compiler.compile({
-        ...{ document: bytes, uri: loader.uri, files, toolSet },
+        ...{ document: bytes, uri: loader.uri, files, toolSet, overlayTexts },
         ...(documentUrl === undefined ? {} : { documentUrl }),
         ...(credential === undefined ? {} : { credential }),
         ...(known === undefined ? {} : { knownHash: known }),
@@ -257,17 +268,19 @@ export class ToolSetSync {
 function fingerprint(
   toolSet: ToolSet,
   documentUrl: string | undefined,
-  credential: string | undefined,
+  { credential, overlayTexts }: LocalInputs,
 ): string {
-  return createHash('sha256')
-    .update(JSON.stringify([toolSet, documentUrl ?? null, credential ?? null]))
-    .digest('hex')
+  const hash = createHash('sha256').update(writeJson([toolSet, documentUrl ?? null, credential ?? null]))
+  for (const text of overlayTexts) hash.update(`${text.length}\n`).update(text)
+  return hash.digest('hex')
 }
 
-function localFingerprint({ document, credential }: Local, { files, requested }: FileLoader): string {
+function localFingerprint(local: Local, { files, requested }: FileLoader): string {
+  const { document, credential, overlayTexts } = local
   const hash = createHash('sha256')
     .update(document ?? '')
     .update(JSON.stringify([document === undefined, credential ?? null]))
+  for (const text of overlayTexts) hash.update(`${text.length}\n`).update(text)
   for (const uri of [...requested].sort()) {
     const file = files[uri]!
     const isContent = typeof file === 'string' || file instanceof Uint8Array

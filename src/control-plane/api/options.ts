@@ -17,6 +17,12 @@ export interface ApiCorsOptions {
   readonly maxAgeSecs: number
 }
 
+export interface CompiledApi {
+  readonly tools: readonly Tool[]
+  /** Operations that did not become tools and references that are not resolved; null when there are none. */
+  readonly degraded: string | null
+}
+
 export interface ControlPlaneOptions {
   /** Migrated. The code that opened it closes it, after the control plane. */
   readonly store: Store
@@ -41,7 +47,7 @@ export interface ControlPlaneOptions {
   /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */
   readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */
-  readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<readonly Tool[]>
+  readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<CompiledApi>
   /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */
   readonly onFault: (message: string, error: unknown) => void
   /** Interval for expiring subscriptions, deleting old rows and tenants, and polling for changes; at most 5,000. */

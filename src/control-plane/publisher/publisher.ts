@@ -11,9 +11,8 @@ import {
 import { isSamePart, versionOf } from '../../link/share-version.ts'
 import type { Api } from '../../model/api.ts'
 import type { Plan } from '../../model/plan.ts'
-import type { Tool } from '../../model/tool.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
-import type { ControlPlaneOptions } from '../api/options.ts'
+import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { planShare, tenantShares } from './share.ts'
@@ -33,10 +32,9 @@ interface Step {
   readonly plans: boolean
 }
 
-interface ApiTools {
+interface ApiTools extends CompiledApi {
   readonly tenantId: string
   readonly revision: number
-  readonly tools: readonly Tool[]
 }
 
 /** `pending`: this instance has not compiled the revision yet. With `error`, the tools of the document before it stay in service. */
@@ -48,6 +46,8 @@ export interface SpecStatus {
   readonly tools: number
   /** Why there are none of this revision. */
   readonly message: string | null
+  /** What is missing from the tools; null when they are complete. */
+  readonly degraded: string | null
 }
 
 interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
@@ -83,13 +83,11 @@ export class Publisher {
   /** What became of the OpenAPI document of an API. */
   specStatusOf({ id, revision, spec }: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
     const known = this.#tools.get(id)
-    const tools = known?.tools.length ?? 0
-    if (spec === null) return { state: 'none', tools: 0, message: null }
-    if (known?.revision !== revision) return { state: 'pending', tools, message: null }
+    if (spec === null) return { state: 'none', tools: 0, message: null, degraded: null }
+    const shown = { tools: known?.tools.length ?? 0, message: null, degraded: known?.degraded ?? null }
+    if (known?.revision !== revision) return { ...shown, state: 'pending' }
     const reason = this.#uncompiled.get(id)?.reason
-    return reason === undefined
-      ? { state: 'ready', tools, message: null }
-      : { state: 'error', tools, message: reason }
+    return reason === undefined ? { ...shown, state: 'ready' } : { ...shown, state: 'error', message: reason }
   }
 
   /** The newest share; EMPTY_SHARE until it is published. */
@@ -277,11 +275,12 @@ export class Publisher {
       const { api, tenant } = found
       const previous = this.#tools.get(id)
       try {
-        const tools = await attempt(this.isPublished ? 1 : FIRST_ATTEMPTS, () => toolsOf(api, tenant))
-        this.#tools.set(id, { tenantId, revision, tools })
+        const compiled = await attempt(this.isPublished ? 1 : FIRST_ATTEMPTS, () => toolsOf(api, tenant))
+        this.#tools.set(id, { tenantId, revision, ...compiled })
         this.#uncompiled.delete(id)
       } catch (error) {
-        this.#tools.set(id, { tenantId, revision, tools: previous?.tools ?? [] })
+        const { tools = [], degraded = null } = previous ?? {}
+        this.#tools.set(id, { tenantId, revision, tools, degraded })
         // the retries of the same document report nothing new
         if (previous?.revision !== revision || !this.#uncompiled.has(id))
           onFault(

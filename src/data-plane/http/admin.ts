@@ -66,11 +66,16 @@ export class Admin {
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
     this.#serve(call, snapshot, 'quotas', async caller => {
-      const found = byConsumer(visibleTo(caller, await this.#statistics(call.receivedAtMs))).find(
-        row => row.consumer_id === consumerId,
+      const rows = visibleTo(caller, await this.#statistics(call.receivedAtMs)).filter(
+        ({ key }) => consumerOf(key) === consumerId && !key.startsWith(POLICY_LIMIT_KEY),
       )
-      if (found === undefined) this.#unknown(call, consumerId)
-      else call.respond(200, found)
+      const [found] = byConsumer(rows)
+      if (found === undefined) return this.#unknown(call, consumerId)
+      const tenants = [...new Set(rows.map(row => row.key.split('/', 1)[0]!))]
+      const plans = tenants.flatMap(tenant =>
+        snapshot.plansOf(tenant, consumerId, call.receivedAtMs).map(choice => ({ tenant, ...choice })),
+      )
+      call.respond(200, { ...found, plans })
     })
   }
 

@@ -1,5 +1,6 @@
 /** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
 import { beginInSlices } from '../../shared/async/slices.ts'
@@ -70,7 +71,7 @@ function* makingForm(tools: readonly CompiledTool[], view: View): Generator<void
   let text = '['
   for (const [at, { tool }] of tools.entries()) {
     if (at > 0) text += ','
-    text += JSON.stringify(toolView(tool, view))
+    text += writeJson(toolView(tool, view))
     yield
     if (text.length < PIECE_CHARS) continue
     pieces.push(text)

@@ -6,7 +6,9 @@ import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
-import type { Entitlement, Snapshot } from './snapshot.ts'
+import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
+
+type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf'>
 
 interface Subscribed {
   readonly entitlement: Entitlement
@@ -32,7 +34,7 @@ export class EntitlementIndexer {
   #ofTenant = this.#preparer()
 
   /** @throws Error when a consumer has a plan that does not exist. */
-  index({ plans, consumers, control }: SnapshotDocument): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
+  index({ plans, consumers, control }: SnapshotDocument): Entitlements {
     if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
       this.#filePlans = plans
       this.#controlPlans = control.plans
@@ -55,7 +57,7 @@ function entitlements(
   tenants: ReadonlyMap<string, TenantEntitlements>,
   plans: ReadonlyMap<string, Plan>,
   consumers: SnapshotDocument['consumers'],
-): Pick<Snapshot, 'entitlementOf' | 'isBlocked'> {
+): Entitlements {
   const own = new Map<string, Entitlement>()
   for (const [consumer, slug] of Object.entries(consumers)) {
     const plan = plans.get(slug)
@@ -72,6 +74,18 @@ function entitlements(
   return {
     isBlocked: (tenant, consumer) =>
       tenant !== undefined && tenants.get(tenant)?.blocked.has(consumer) === true,
+    plansOf(tenant, consumer, nowMs) {
+      const known = tenants.get(tenant)
+      const choices: PlanChoice[] = []
+      for (const [key, { apiId, entitlement, untilMs }] of known?.byApplication ?? [])
+        if (key === applicationKey(apiId, consumer) && untilMs > nowMs)
+          choices.push({ source: 'subscription', api_id: apiId, plan: slugOf(entitlement) })
+      const assigned = known?.consumers.get(consumer)
+      if (assigned !== undefined) choices.push({ source: 'control_plane', plan: slugOf(assigned) })
+      const named = own.get(consumer)
+      if (named !== undefined) choices.push({ source: 'plans_file', plan: slugOf(named) })
+      return [...choices, { source: 'default', plan: null }]
+    },
     entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement {
       const tenant = principal.tenant === undefined ? undefined : tenants.get(principal.tenant)
       if (tenant !== undefined && apiId !== undefined) {
@@ -119,6 +133,10 @@ function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string
     untilMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
     entitlement: Object.freeze({ plan, limits, subscriptionId: subscription.id }),
   }
+}
+
+function slugOf({ plan }: Entitlement): string | null {
+  return plan?.slug ?? null
 }
 
 function entitlementOfPlan(plan: Plan): Entitlement {

@@ -89,6 +89,15 @@ export interface KeyEntry {
 }
 
 /** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
+/** Where a plan of a consumer comes from. Names are those of the wire. */
+export interface PlanChoice {
+  readonly source: 'subscription' | 'control_plane' | 'plans_file' | 'default'
+  /** Of a subscription: it concerns calls of this API. */
+  readonly api_id?: string
+  /** null: the default limits. */
+  readonly plan: string | null
+}
+
 export interface Snapshot {
   /** SHA-256 of the document it was compiled from, hex. */
   readonly version: string
@@ -109,6 +118,8 @@ export interface Snapshot {
   tenantIdOf(name: string): string | undefined
   /** True for a consumer that the control plane has blocked in this tenant. */
   isBlocked(tenant: string | undefined, consumer: string): boolean
+  /** Every plan that a token of the consumer may have in the tenant; the first that concerns a call decides about it. */
+  plansOf(tenant: string, consumer: string, nowMs: number): readonly PlanChoice[]
   /** True for a tenant of the control plane whose calls are refused. */
   isSuspended(tenant: string | undefined): boolean
 }

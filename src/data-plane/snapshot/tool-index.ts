@@ -1,4 +1,5 @@
 /** Tools made ready for requests, and which of them each tenant sees. What was prepared once is not prepared again. */
+import { asExactTool } from '../../model/exact-tool.ts'
 import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from './snapshot.ts'
@@ -14,12 +15,15 @@ interface ToolIndex {
 
 /** Keeps the last lists, so that changes elsewhere cost nothing here. */
 export class ToolIndexer {
-  readonly #prepared: (tool: Tool) => PreparedTool
+  readonly #prepared: (tool: Tool) => PreparedTool & Pick<CompiledTool, 'tool'>
   #lists: readonly (readonly Tool[])[] = []
   #index: ToolIndex | undefined
 
   constructor(prepare: (tool: Tool) => PreparedTool) {
-    this.#prepared = oncePer(prepare)
+    this.#prepared = oncePer(plain => {
+      const tool = asExactTool(plain)
+      return { tool, ...prepare(tool) }
+    })
   }
 
   /**
@@ -33,7 +37,7 @@ export class ToolIndexer {
     const tools: CompiledTool[] = []
     for (const list of lists)
       for (const tool of list) {
-        tools.push({ tool, index: tools.length, ...this.#prepared(tool) })
+        tools.push({ index: tools.length, ...this.#prepared(tool) })
         yield
       }
     const index = { count: tools.length, byTenant: yield* indexByTenant(tools) }

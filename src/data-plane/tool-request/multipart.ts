@@ -45,7 +45,13 @@ function partOf(name: string, value: unknown, rule: Encoding[string]): Part {
   }
   const structured = isObject(value) || Array.isArray(value)
   const type = rule.contentType ?? (structured ? 'application/json' : 'text/plain')
-  return { head: head(`form-data; name="${field}"`, type), content: Buffer.from(wireText(value)) }
+  const text = wireText(value)
+  return { head: head(`form-data; name="${field}"`, withCharset(type, text)), content: Buffer.from(text) }
+}
+
+/** Without it, a text type other than `text/plain` is ASCII to some readers (RFC 2046 §4.1.2); `text/plain` is UTF-8 (RFC 7578 §5.1.2). */
+function withCharset(type: string, text: string): string {
+  return /^text\/(?!plain$)/.test(type) && !/^[\x00-\x7f]*$/.test(text) ? `${type}; charset=utf-8` : type
 }
 
 function head(disposition: string, contentType: string): string {

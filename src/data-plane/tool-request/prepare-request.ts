@@ -120,5 +120,7 @@ function prepareHeaders(
 
 function headerText(parameter: ParameterBinding, value: unknown): string {
   if (parameter.contentType !== undefined) return encodeHeader(contentText(parameter.contentType, value))
-  return encodeHeader(serializeSimple(parameter.name, value, 'simple', parameter.explode, text => text))
+  return encodeHeader(
+    serializeSimple(parameter.name, value, parameter.style, parameter.explode, text => text),
+  )
 }

@@ -11,7 +11,14 @@ function entriesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, item]) => item !== undefined)
 }
 
-/** A value in a path or header: `simple`, `label` or `matrix`; the separators of the style are part of the result. */
+/** Separators of array items in a path or header, not encoded; other styles have theirs. */
+const PLAIN_DELIMITERS: { readonly [style: string]: string } = {
+  spaceDelimited: ' ',
+  pipeDelimited: '|',
+  tabDelimited: '\t',
+}
+
+/** A value in a path or header: `simple`, `label`, `matrix` or a delimited list; the separators of the style are part of the result. */
 export function serializeSimple(
   name: string,
   value: unknown,
@@ -25,6 +32,8 @@ export function serializeSimple(
   const label = style === 'matrix' && !explode ? `${encode(name)}=` : ''
   if (Array.isArray(value)) {
     const items = value.map(item)
+    const delimiter = PLAIN_DELIMITERS[style]
+    if (delimiter !== undefined) return items.join(encode(delimiter))
     if (style === 'matrix' && explode) return items.map(one => `;${encode(name)}=${one}`).join('')
     return prefix + label + items.join(separator)
   }

@@ -69,7 +69,7 @@ export class ArgumentChecker {
   }
 
   #fitsInPlace(cost: SchemaCost, size: ArgumentSize): boolean {
-    const factor = size.exact ? EXACT_FACTOR : 1
+    const factor = size.exact || cost.exact ? EXACT_FACTOR : 1
     return cost.keywords <= this.#limits.inPlaceKeywords && factor * cost.of(size) <= this.#limits.inPlaceNs
   }
 
@@ -100,7 +100,7 @@ function checkJob(
     // includes the start of the thread, which a busy machine delays
     timeoutMs: compileTimeoutMs,
     receive(message, running) {
-      if (message === 'needs_schema') running.post({ schema } satisfies SchemaMessage)
+      if (message === 'needs_schema') running.post({ schema: writeJson(schema) } satisfies SchemaMessage)
       else if (message === 'compiling') running.restartTimeout(compileTimeoutMs)
       else if (message === 'compiled') running.restartTimeout(timeoutMs)
       else return message

@@ -1,5 +1,4 @@
 /** The messages between a serving thread and the thread that checks its arguments. Types only. */
-import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
 
 /** Arguments as JSON: as text they cost the sender a tenth of a structured clone. */
@@ -8,9 +7,9 @@ export interface CheckRequest {
   readonly args: string
 }
 
-/** Sent when the thread asks for it; a thread that was started again knows no schema. */
+/** Sent when the thread asks for it; a thread that was started again knows no schema. As JSON, because a message holds no exact numbers. */
 export interface SchemaMessage {
-  readonly schema: JsonSchema
+  readonly schema: string
 }
 
 /** Compiling and checking have separate limits, so each is reported when it begins. */

@@ -28,8 +28,9 @@ function compile(schemaId: number, schema: JsonSchema): Validator {
 
 port.on('message', (message: CheckRequest | SchemaMessage) => {
   if ('schema' in message) {
-    if (pending !== undefined) send(compile(pending.schemaId, message.schema)(readJson(pending.args)))
-    return
+    if (pending === undefined) return
+    const schema = readJson(message.schema) as JsonSchema
+    return send(compile(pending.schemaId, schema)(readJson(pending.args)))
   }
   const known = validators.get(message.schemaId)
   if (known !== undefined) return send(known(readJson(message.args)))

@@ -1,4 +1,5 @@
 /** An upper bound of the CPU time that a compiled schema needs for arguments of a given size. It validates nothing and measures no time. */
+import { holdsExact } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { patternSteps } from './pattern.ts'
@@ -15,7 +16,15 @@ export interface ArgumentSize {
 }
 
 /** Nanoseconds, from measurements with a factor of about two; each rate includes the error object of a failed assertion. */
-const RATES = { assertion: 150, member: 40, literal: 10, object: 80, lengthChar: 6, formatChar: 150 }
+const RATES = {
+  assertion: 150,
+  member: 40,
+  literal: 10,
+  object: 80,
+  lengthChar: 6,
+  formatChar: 150,
+  decimal: 2_000,
+}
 /** `uniqueItems` describes each value and each name once per validation, however many lists have it. */
 const UNIQUE_ITEMS = { value: 1_000, char: 20 }
 /** Schemas applied to one value; more are without bound here. */
@@ -49,6 +58,8 @@ interface Draft {
 export class SchemaCost {
   /** Keywords that Ajv generates code for; the time of the compilation is proportional to them. */
   readonly keywords: number
+  /** Some numbers of the schema are ones that a double would change. */
+  readonly exact: boolean
   readonly #schema: JsonSchema
   #unique = false
   #nodes: Node[] | undefined
@@ -62,6 +73,7 @@ export class SchemaCost {
   constructor(schema: JsonSchema) {
     this.#schema = schema
     this.keywords = countValues(schema)
+    this.exact = holdsExact(schema)
   }
 
   /** @returns nanoseconds; Infinity when it is unbounded. Its own time is keywords × depth; callers use it on small schemas. */
@@ -159,6 +171,8 @@ export class SchemaCost {
     if (Array.isArray(schema.enum)) for (const literal of schema.enum) draft.perValue += literalCost(literal)
     if (isObject(schema.const) || Array.isArray(schema.const)) draft.perValue += literalCost(schema.const)
     if (schema.uniqueItems === true) this.#unique = true
+    if (schema.multipleOf !== undefined && !Number.isSafeInteger(schema.multipleOf))
+      draft.perValue += RATES.decimal
     if (schema.minLength !== undefined || schema.maxLength !== undefined) draft.perChar += RATES.lengthChar
     if (schema.format !== undefined) draft.perChar += RATES.formatChar
     if (typeof schema.pattern === 'string') draft.perChar += patternSteps(schema.pattern)

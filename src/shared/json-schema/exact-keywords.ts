@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema that compare numbers, for arguments with exact numbers: Ajv compares doubles. They compare nothing that is not asked. */
+/** The keywords of JSON Schema that compare numbers, for arguments and schemas with exact numbers: Ajv compares doubles. They compare nothing that is not asked. */
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
@@ -53,19 +53,16 @@ function standIn({ text, decimal }: ExactNumber): number {
   return isInt64 ? Math.min(Number(text), BELOW_INT64) : 2 * Number(text)
 }
 
-/** Bounds beyond it may have been rounded when the document was read. */
-const MAX_SAFE = Number.MAX_SAFE_INTEGER
-
 function asDecimal(value: unknown): Decimal {
   return value instanceof ExactNumber ? value.decimal : decimalOf(String(value))
 }
 
+function isNumber(value: unknown): value is number | ExactNumber {
+  return typeof value === 'number' || value instanceof ExactNumber
+}
+
 function isEqual(value: unknown, allowed: unknown): boolean {
-  if (value instanceof ExactNumber) {
-    if (typeof allowed !== 'number') return false
-    const isRounded = Math.abs(allowed) > MAX_SAFE && Number(value.text) === allowed
-    return isRounded || compareDecimals(value.decimal, decimalOf(String(allowed))) === 0
-  }
+  if (isNumber(value)) return isNumber(allowed) && compareDecimals(asDecimal(value), asDecimal(allowed)) === 0
   if (Array.isArray(value))
     return (
       Array.isArray(allowed) &&
@@ -107,22 +104,27 @@ function bound(name: string, sign: string, holds: (difference: number) => boolea
   return keyword(
     name,
     'number',
-    (value, limit: number) => holds(compareDecimals(asDecimal(value), decimalOf(String(limit)))),
-    (limit: number) => ({ params: { limit }, message: `must be ${sign} ${limit}` }),
+    (value, limit: unknown) => holds(compareDecimals(asDecimal(value), asDecimal(limit))),
+    (limit: unknown) => ({ params: { limit }, message: `must be ${sign} ${limit}` }),
   )
 }
+
+/** Ajv divides doubles: 19.99 / 0.01 is not a whole number. */
+const MULTIPLE_OF = keyword(
+  'multipleOf',
+  'number',
+  (value, step: unknown) =>
+    Number.isSafeInteger(value) && Number.isSafeInteger(step)
+      ? Number(value) % Number(step) === 0
+      : isMultipleOf(asDecimal(value), asDecimal(step)),
+  (step: unknown) => ({ params: { multipleOf: step }, message: `must be multiple of ${step}` }),
+)
 
 const KEYWORDS: readonly FuncKeywordDefinition[] = [
   bound('minimum', '>=', difference => difference >= 0),
   bound('maximum', '<=', difference => difference <= 0),
   bound('exclusiveMinimum', '>', difference => difference > 0),
   bound('exclusiveMaximum', '<', difference => difference < 0),
-  keyword(
-    'multipleOf',
-    'number',
-    (value, step: number) => isMultipleOf(asDecimal(value), decimalOf(String(step))),
-    (step: number) => ({ params: { multipleOf: step }, message: `must be multiple of ${step}` }),
-  ),
   keyword(
     'enum',
     undefined,
@@ -140,8 +142,15 @@ const KEYWORDS: readonly FuncKeywordDefinition[] = [
 
 /** Puts the keywords in the place of Ajv's. */
 export function addExactKeywords(ajv: Ajv2020): void {
-  for (const definition of KEYWORDS) {
-    ajv.removeKeyword(definition.keyword as string)
-    ajv.addKeyword(definition)
-  }
+  for (const definition of KEYWORDS) replace(ajv, definition)
+}
+
+/** Also for schemas and arguments that doubles hold. */
+export function replaceMultipleOf(ajv: Ajv2020): void {
+  replace(ajv, MULTIPLE_OF)
+}
+
+function replace(ajv: Ajv2020, definition: FuncKeywordDefinition): void {
+  ajv.removeKeyword(definition.keyword as string)
+  ajv.addKeyword(definition)
 }

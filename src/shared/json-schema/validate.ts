@@ -3,11 +3,11 @@ import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { ExactNumber } from '../../model/exact-number.ts'
+import { ExactNumber, holdsExact, withDoubles, writeJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import type { ArgumentFault } from './argument-fault.ts'
 import type { ArgumentSize } from './cost.ts'
-import { addExactKeywords, validateExact } from './exact-keywords.ts'
+import { addExactKeywords, replaceMultipleOf, validateExact } from './exact-keywords.ts'
 import { linearMatcher } from './pattern.ts'
 import { clearValues, replaceUniqueItems } from './unique-items.ts'
 
@@ -57,6 +57,7 @@ function ajvWith(options: Options): Ajv2020 {
   ajv.addFormat('url', URL_FORMAT)
   ajv.addFormat('int64', { type: 'number', validate: isInt64 })
   replaceUniqueItems(ajv)
+  replaceMultipleOf(ajv)
   return ajv
 }
 
@@ -112,12 +113,14 @@ export function compileValidator(
   schema: JsonSchema,
   observer?: CompileObserver,
 ): (args: unknown, size?: ArgumentSize | undefined) => readonly ArgumentFault[] {
+  // an assertion with a number that a double would change needs the exact keywords for any arguments
+  const isExact = holdsExact(schema)
   const check = prepareCheck(schema, plain, observer)
   const checkExact = prepareCheck(schema, exact, observer)
   return (args, size = measure(args)) => {
     try {
       if (size === undefined) return TOO_DEEP
-      if (size.exact) return validateExact(args, standIn => checkExact(standIn, size.values))
+      if (isExact || size.exact) return validateExact(args, standIn => checkExact(standIn, size.values))
       return check(args, size.values)
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
@@ -149,7 +152,7 @@ function prepareCheck(
 /** Throws when the schema is not a valid JSON Schema 2020-12; used where people write schemas by hand. */
 export function assertSchema(schema: JsonSchema): void {
   const ajv = ajvWith({ validateSchema: true })
-  ajv.compile(schema)
+  ajv.compile(withDoubles(schema) as JsonSchema)
 }
 
 const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])
@@ -208,10 +211,10 @@ function faultOf(error: ErrorObject): ArgumentFault {
     return { path: `${path}/${escapeToken(String(params.additionalProperty))}`, message: 'is not known' }
   }
   if (error.keyword === 'enum' && Array.isArray(params.allowedValues)) {
-    const values = params.allowedValues.slice(0, 20).map(value => JSON.stringify(value))
+    const values = params.allowedValues.slice(0, 20).map(value => writeJson(value))
     return { path, message: `must be one of ${values.join(', ')}` }
   }
-  if (error.keyword === 'const') return { path, message: `must be ${JSON.stringify(params.allowedValue)}` }
+  if (error.keyword === 'const') return { path, message: `must be ${writeJson(params.allowedValue)}` }
   return { path, message: error.message ?? 'is not valid' }
 }
 

@@ -35,6 +35,26 @@ describe('tool names', () => {
     expect(shorten('a'.repeat(64))).toBe('a'.repeat(64))
   })
 
+  it('keep to spec.naming.maxLength, and are the same whatever else the document holds', () => {
+    const naming = { ...DEFAULT_NAMING, maxLength: 24 }
+    const paths = Object.fromEntries(
+      ['one', 'two', 'three'].map(word => [
+        `/${word}`,
+        {
+          get: { operationId: `listAllOfTheManyThings_${word}` },
+          post: { operationId: 'sameNameForEveryOperationOfIt' },
+        },
+      ]),
+    )
+    const { tools } = compile(openapi(paths), { naming })
+    const names = tools.map(tool => tool.name)
+    expect(new Set(names).size).toBe(6)
+    for (const name of names) expect(name.length).toBeLessThanOrEqual(24)
+    expect(names[0]).toMatch(/^listAllOfTheMan_[0-9a-f]{8}$/)
+    const { '/one': first } = paths
+    expect(compile(openapi({ '/one': first }), { naming }).tools[0]!.name).toBe(names[0])
+  })
+
   it('that clash stay with the first path; the order in the document does not matter', () => {
     const a = { name: 'x', method: 'GET', path: '/a' }
     const b = { name: 'x', method: 'GET', path: '/b' }

@@ -55,6 +55,22 @@ describe('Swagger 2.0', () => {
     )
   })
 
+  it.each([
+    ['ssv', 'a%20b', 'a b'],
+    ['tsv', 'a%09b', 'a\tb'],
+    ['pipes', 'a%7Cb', 'a|b'],
+    ['csv', 'a,b', 'a,b'],
+  ])('collectionFormat %s applies in a path and a header', (collectionFormat, inPath, inHeader) => {
+    const list = { type: 'array', items: { type: 'string' }, collectionFormat }
+    const parameters = [
+      { name: 'id', in: 'path', required: true, ...list },
+      { name: 'x-tags', in: 'header', ...list },
+    ]
+    const { url, headers } = built({ parameters }, { id: ['a', 'b'], 'x-tags': ['a', 'b'] })
+    expect(url).toBe(`http://backend.test/v1/things/${inPath}`)
+    expect(headers[headers.indexOf('x-tags') + 1]).toBe(inHeader)
+  })
+
   it('lifts the fields of a body parameter', () => {
     const schema = { $ref: '#/definitions/Thing' }
     const definitions = {

@@ -1,5 +1,6 @@
 /** `toolgate policy eval|explain|replay|diff`: evaluates built bundles and prints the decisions. It builds none. */
 import { readFileSync } from 'node:fs'
+import { readJson } from '../../../model/exact-number.ts'
 import { readBundle } from '../../../shared/policy/bundle.ts'
 import type { PolicyInput, PreparedPolicy } from '../../../shared/policy/engine.ts'
 import { type Explanation, explain } from '../../../shared/policy/log/explain.ts'
@@ -123,7 +124,7 @@ function warnDamaged(file: string, line: number): void {
 function parsedInput(text: string): PolicyInput {
   let input: unknown
   try {
-    input = JSON.parse(text)
+    input = readJson(text)
   } catch (error) {
     throw new Error(`the input is not JSON (${(error as Error).message})`)
   }

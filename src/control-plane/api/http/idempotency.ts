@@ -1,6 +1,7 @@
 /** `Idempotency-Key` on POST: the same key returns the same response for 24 hours, stored in the transaction of the change itself. It runs no endpoint. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
+import { readJson, writeJson } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { EndpointResult, SuccessStatus } from './endpoint.ts'
@@ -39,7 +40,7 @@ export async function onlyOnce(
   const cached = await tx.idempotency.claim(recordKey, requestHash)
   if (cached === undefined) {
     const response = await work()
-    const text = JSON.stringify(response)
+    const text = writeJson(response)
     const body = response.secret === true ? await seal(text, key) : text
     await tx.idempotency.settle({ key: recordKey, requestHash, status, body })
     return { response, replayed: false }
@@ -50,7 +51,7 @@ export async function onlyOnce(
     ])
   }
   const text = cached.body.startsWith(SEALED) ? await open(cached.body, key) : cached.body
-  return { response: JSON.parse(text) as EndpointResult, replayed: true }
+  return { response: readJson(text) as EndpointResult, replayed: true }
 }
 
 function digest(text: string): string {

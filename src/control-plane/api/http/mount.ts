@@ -1,5 +1,6 @@
 /** The steps of every call: authenticate, limit, authorize, validate, run in one transaction, respond. It knows no endpoint by name. */
 import type { Context, Hono } from 'hono'
+import { writeJson } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import {
   EVERY_TENANT,
@@ -235,7 +236,7 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
   if (result.secret === true) context.header('cache-control', 'no-store')
   return result.body === undefined
     ? context.body(null, 204)
-    : context.json(result.body, endpoint.status as 200)
+    : context.body(writeJson(result.body), endpoint.status as 200, { 'content-type': 'application/json' })
 }
 
 /** Unique constraint → message, field and reason. */

@@ -1,4 +1,5 @@
 /** Reads the JSON body of a request up to a size limit. It validates no field. */
+import { readJson } from '../../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../../model/lone-surrogate.ts'
 import { BodyTooLarge } from '../../../shared/server/web.ts'
 import { type FieldFault, Problem } from './problem.ts'
@@ -33,7 +34,7 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-    const value: unknown = JSON.parse(text)
+    const value = readJson(text)
     const lone = loneSurrogateAt(text, value)
     if (lone === undefined) return { kind: 'json', value, text }
     const field = lone === '' ? 'body' : lone.slice(1).replaceAll('/', '.')

@@ -1,5 +1,6 @@
 /** Schemas of APIs in requests and responses, for the owner and for the portal. It contains no route. */
 import { API_STATUSES, type Api, tenantGatewayUrl } from '../../../model/api.ts'
+import { readJson, writeJson } from '../../../model/exact-number.ts'
 import {
   mayAllowRequestHeader,
   PATH_RULES,
@@ -114,11 +115,16 @@ export const shownApi = z
     portal_visibility: z.boolean(),
     spec: shownSpec,
     spec_status: z
-      .object({ state: z.enum(SPEC_STATES), tools: z.int(), message: z.string().nullable() })
+      .object({
+        state: z.enum(SPEC_STATES),
+        tools: z.int(),
+        message: z.string().nullable(),
+        degraded: z.string().nullable(),
+      })
       .optional()
       .openapi({
         description:
-          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools.',
+          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools and references that are not resolved.',
       }),
   })
   .openapi('Api')
@@ -155,7 +161,7 @@ function shownPassthrough({ passthrough: allowed }: Api) {
 }
 
 function parseSpec(spec: string | null): unknown {
-  return spec === null ? null : JSON.parse(spec)
+  return spec === null ? null : readJson(spec)
 }
 
 export function showPortalApi(api: Api, options: ShowApi) {
@@ -184,7 +190,7 @@ export function apiFields(body: z.output<typeof apiPatch>) {
         responseHeaders: allowed.response_headers,
         paths: allowed.paths,
       } satisfies Passthrough),
-    spec: body.spec === undefined ? undefined : body.spec === null ? null : JSON.stringify(body.spec),
+    spec: body.spec === undefined ? undefined : body.spec === null ? null : writeJson(body.spec),
     portalVisibility: body.portal_visibility,
   }
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readJson } from '../../../../src/model/exact-number.ts'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { OPA_VERSION } from '../../../../src/shared/policy/workshop/opa.ts'
@@ -60,11 +61,17 @@ describe.skipIf(missing)(
       expect(await author.faults()).toEqual([])
       const { ask, cacheable } = await built()
       expect(cacheable).toBe(false)
-      const refund = (amount?: number) =>
+      const refund = (amount?: unknown) =>
         ask({ id: 'refund_order', context: amount === undefined ? {} : { arguments: { amount } } })
       expect(await refund(501)).toMatchObject({ allow: false, reasons: [{ code: 'refund_too_large' }] })
       expect(await refund(500)).toMatchObject({ allow: true })
       expect(await refund()).toMatchObject({ allow: true })
+      // digits beyond a double count
+      for (const more of ['500.00000000000000000001', '12345678901234567890', '1e400'])
+        expect(await refund(readJson(more)), more).toMatchObject({ allow: false })
+      for (const less of ['499.99999999999999999999', '-1e400', '1e-400'])
+        expect(await refund(readJson(less)), less).toMatchObject({ allow: true })
+      expect(await refund(readJson('1e999999999'))).toMatchObject({ allow: false, unavailable: true })
     })
 
     it('limit by argument: one that must be there is not missed while the tool is only listed', async () => {

@@ -137,6 +137,22 @@ describe('plans', () => {
     expect(perSecondOf('api_key')).not.toBe(3)
   })
 
+  it('are listed in the order in which they decide', () => {
+    const share = control([tenant({ consumers: [{ subject: 'app', plan: 'gold', blocked: false }] })])
+    const snapshot = compiler()({ control: share, plans: [plan('silver', 3)], consumers: { app: 'silver' } })
+    expect(snapshot.plansOf('acme', 'app', NOW)).toEqual([
+      { source: 'subscription', api_id: 'api_1', plan: 'gold' },
+      { source: 'control_plane', plan: 'gold' },
+      { source: 'plans_file', plan: 'silver' },
+      { source: 'default', plan: null },
+    ])
+    expect(snapshot.plansOf('globex', 'app', NOW).map(({ source }) => source)).toEqual([
+      'plans_file',
+      'default',
+    ])
+    expect(snapshot.plansOf('acme', 'other', NOW)).toEqual([{ source: 'default', plan: null }])
+  })
+
   it('of the settings file that change apply at once to tenants that did not', () => {
     const serve = compiler()
     const share = control([tenant({ consumers, plans: [] })])
