@@ -34,6 +34,7 @@ export function overlayTool(generated: Tool, manual: ToolResource, credential: s
     ...(manual.timeoutMs === undefined ? {} : { timeoutMs: manual.timeoutMs }),
     ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
     ...(manual.cache === undefined ? {} : { cache: manual.cache }),
+    ...(manual.maxResultBytes === undefined ? {} : { maxResultBytes: manual.maxResultBytes }),
     ...(manual.apiRef === undefined ? {} : { apiId: manual.apiRef }),
   }
 }

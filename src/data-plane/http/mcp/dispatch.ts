@@ -26,10 +26,12 @@ import {
   rpcError,
   rpcStatus,
 } from '../refusal-body.ts'
+import { boundedResult } from '../bounded-result.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
+import { emptyReason } from '../empty-list.ts'
 import { fault, ResultWriter, type RpcReply } from './result.ts'
 import {
   isModernVersion,
@@ -125,7 +127,8 @@ export class Dispatcher {
         return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
       // JSON never contains this character, so it marks the place of the list, which may be text or cached bytes
-      const frame = writer.list(request.id, `{"tools":\0${next}}`)
+      const meta = listing.tools.length === 0 ? { 'toolgate.dev/empty': emptyReason(exchange) } : undefined
+      const frame = writer.list(request.id, `{"tools":\0${next}}`, 'private', meta)
       const at = frame.body.indexOf('\0')
       const [before, after] = [frame.body.slice(0, at), frame.body.slice(at + 1)]
       const form = toolsForm(listing, conversation.version, page.from, page.to)
@@ -150,8 +153,14 @@ export class Dispatcher {
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
-      const result = resultView((exchange.optimized ?? final).result, conversation.version)
-      return writer.complete(request.id, writeJson(result), callHeaders(exchange))
+      const { tool } = exchange.tool!
+      const bounded = boundedResult(
+        (exchange.optimized ?? final).result,
+        tool.maxResultBytes ?? this.#parts.maxResultBytes,
+        tool,
+      )
+      const { _meta, ...result } = resultView(bounded, conversation.version)
+      return writer.complete(request.id, writeJson(result), callHeaders(exchange), _meta)
     })
   }
 

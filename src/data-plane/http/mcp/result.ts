@@ -14,6 +14,8 @@ export interface RpcReply {
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
 
+type Meta = { readonly [key: string]: unknown }
+
 const NO_HEADERS: readonly string[] = []
 
 /** How long a client may keep a list, and for whom (MCP 2026-07-28, "Caching"); our lists depend on the token. */
@@ -31,12 +33,15 @@ export class ResultWriter {
   }
 
   /** @param resultJson a serialized object */
-  complete(id: RequestId, resultJson: string, headers: readonly string[] = NO_HEADERS): RpcReply {
-    return {
-      status: 200,
-      headers,
-      body: resultMessage(id, this.#modern ? this.#with(resultJson, '"resultType":"complete"') : resultJson),
-    }
+  complete(
+    id: RequestId,
+    resultJson: string,
+    headers: readonly string[] = NO_HEADERS,
+    meta?: Meta | undefined,
+  ): RpcReply {
+    const members = this.#modern ? '"resultType":"complete"' : ''
+    const whole = this.#modern || meta !== undefined ? this.#with(resultJson, members, meta) : resultJson
+    return { status: 200, headers, body: resultMessage(id, whole) }
   }
 
   /** A tool call that did not do its work: the model reads `text`, programs read `meta`. */
@@ -53,12 +58,10 @@ export class ResultWriter {
   }
 
   /** A list: modern results say how long and for whom it holds. */
-  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private'): RpcReply {
-    if (!this.#modern) return this.complete(id, resultJson)
-    const json = this.#with(
-      resultJson,
-      `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`,
-    )
+  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private', meta?: Meta): RpcReply {
+    if (!this.#modern) return this.complete(id, resultJson, NO_HEADERS, meta)
+    const members = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`
+    const json = this.#with(resultJson, members, meta)
     return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
   }
 
@@ -72,9 +75,13 @@ export class ResultWriter {
     }
   }
 
-  #with(resultJson: string, members: string): string {
+  #with(resultJson: string, members: string, meta?: Meta): string {
     const rest = resultJson.slice(1)
-    return `{${members},"_meta":${this.#serverInfoJson}${rest === '}' ? '' : ','}${rest}`
+    const metaJson =
+      meta === undefined
+        ? this.#serverInfoJson
+        : JSON.stringify(this.#modern ? { ...this.#serverInfo, ...meta } : meta)
+    return `{${members}${members === '' ? '' : ','}"_meta":${metaJson}${rest === '}' ? '' : ','}${rest}`
   }
 
   methodNotFound(id: RequestId, method: string): RpcReply {

@@ -42,11 +42,13 @@ export async function redactResult(
     text.length > MAX_TEXT_IN_PLACE ? elsewhere(text) : redactText(text, paths)
   const content: Content[] = []
   for (const part of result.content) content.push(await redactContent(part, redact))
-  if (result.structuredContent === undefined) return { ...result, content }
+  // addresses in `_meta` may hold the redacted data
+  const { _meta, structuredContent, ...rest } = result
+  if (structuredContent === undefined) return { ...rest, content }
   return {
-    ...result,
+    ...rest,
     content,
-    structuredContent: redactValue(readJson(writeJson(result.structuredContent)), paths),
+    structuredContent: redactValue(readJson(writeJson(structuredContent)), paths),
   }
 }
 
