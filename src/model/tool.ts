@@ -139,7 +139,13 @@ export type Content =
       }
     }
   /** Since MCP 2025-06-18. */
-  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string; readonly size?: number }
+  | {
+      readonly type: 'resource_link'
+      readonly uri: string
+      readonly name: string
+      readonly mimeType?: string
+      readonly size?: number
+    }
 
 /** Result of a tool call (docs/reference/http.md, Tool result). */
 export interface ToolResult {

@@ -247,9 +247,11 @@ describe('the list', () => {
   })
 
   it('says why it is empty', async () => {
-    const other = await gateway.token('demo-viewer')
-    const response = await gateway.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, other)
-    if (response.json.result.tools.length === 0)
-      expect(response.json.result._meta['toolgate.dev/empty']).toMatch(/policy|tenant/)
+    for (const client of ['demo-viewer', 'demo-admin']) {
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+      const response = await gateway.post('/mcp', message, await gateway.token(client))
+      const { tools, _meta } = response.json.result
+      expect(_meta?.['toolgate.dev/empty'] !== undefined, response.text).toBe(tools.length === 0)
+    }
   })
 })

@@ -7,8 +7,7 @@ import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { ResourceFields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { readAuthentication, readCache,
-  readMaxResult, readRateLimit } from './tool-set-resource.ts'
+import { readAuthentication, readCache, readMaxResult, readRateLimit } from './tool-set-resource.ts'
 
 /** Fields of a Tool resource; absent fields are as generated. */
 export interface ToolResource {

@@ -21,7 +21,10 @@ export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool):
     if (part.type !== 'text') return [omitted(part, result)]
     const text = startOf(part.text, left)
     left = 0
-    return [{ type: 'text', text }, { type: 'text', text: leftOut(chars - text.length, chars, tool) }]
+    return [
+      { type: 'text', text },
+      { type: 'text', text: leftOut(chars - text.length, chars, tool) },
+    ]
   })
   const { structuredContent, ...rest } = result
   // a part of it would not match the outputSchema, and clients check it only where there is no error
@@ -95,10 +98,20 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
 function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
   const bytes = Math.floor((charsOf(part) * 3) / 4)
   const mimeType =
-    part.type === 'resource' ? part.resource.mimeType : part.type === 'resource_link' ? undefined : part.mimeType
+    part.type === 'resource'
+      ? part.resource.mimeType
+      : part.type === 'resource_link'
+        ? undefined
+        : part.mimeType
   const uri = addressOf(part, _meta)
   if (uri !== undefined)
-    return { type: 'resource_link', uri, name: 'response', size: bytes, ...(mimeType ? { mimeType } : undefined) }
+    return {
+      type: 'resource_link',
+      uri,
+      name: 'response',
+      size: bytes,
+      ...(mimeType ? { mimeType } : undefined),
+    }
   return {
     type: 'text',
     text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. They are more than a model can read, and the backend names no address for them. A REST call of the tool returns them.]`,
@@ -108,6 +121,9 @@ function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult
 /** An absolute address that the backend gave for the content (RFC 9110 §8.7), or the location of the part. */
 function addressOf(part: Exclude<Content, { type: 'text' }>, meta: ToolResult['_meta']): string | undefined {
   const backend = meta?.['toolgate.dev/backend'] as { readonly contentLocation?: string } | undefined
-  const given = part.type === 'resource' && /^https?:/.test(part.resource.uri) ? part.resource.uri : backend?.contentLocation
+  const given =
+    part.type === 'resource' && /^https?:/.test(part.resource.uri)
+      ? part.resource.uri
+      : backend?.contentLocation
   return given !== undefined && /^https?:\/\//i.test(given) ? given : undefined
 }

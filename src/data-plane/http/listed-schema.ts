@@ -52,7 +52,9 @@ function withSharedParts(root: Node): Node {
   const definitions: { [name: string]: unknown } = {}
   const names = new Map<string, string>()
   const rewritten = replaceParts(root, true)
-  return Object.keys(definitions).length === 0 ? root : { ...rewritten, $defs: { ...(rewritten.$defs as Node), ...definitions } }
+  return Object.keys(definitions).length === 0
+    ? root
+    : { ...rewritten, $defs: { ...(rewritten.$defs as Node), ...definitions } }
 
   function replaceParts(node: Node, isRoot = false): Node {
     const text = isRoot ? '' : JSON.stringify(node)
@@ -83,7 +85,8 @@ function mapParts(node: Node, change: (part: Node) => Node): Node {
   const out: { [keyword: string]: unknown } = {}
   for (const [keyword, value] of Object.entries(node)) {
     if (DATA.has(keyword)) out[keyword] = value
-    else if (Array.isArray(value)) out[keyword] = value.map(member => (isPart(member) ? change(member) : member))
+    else if (Array.isArray(value))
+      out[keyword] = value.map(member => (isPart(member) ? change(member) : member))
     else if (!isPart(value)) out[keyword] = value
     else if (SCHEMA_MAPS.has(keyword)) {
       out[keyword] = Object.fromEntries(

@@ -43,7 +43,7 @@ function annotationsOf({ title: listed, description, annotations }: Tool, showTi
   const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
   const isRepeated = title === undefined || (showTitle && title === listed) || description.startsWith(title)
   const out: Partial<ToolAnnotations> = {
-    ...(isRepeated ? undefined : { title }),
+    ...(isRepeated ? undefined : { title: title! }),
     ...(readOnlyHint ? { readOnlyHint } : undefined),
     // both say how a tool writes (MCP, ToolAnnotations)
     ...(readOnlyHint || destructiveHint === undefined ? undefined : { destructiveHint }),
@@ -91,7 +91,9 @@ export function listTail(form: ListingForm, after: string): Uint8Array | undefin
 export function resultView(result: ToolResult, view: View): ToolResult {
   const keepsStructured =
     since(view, '2025-06-18') && (view === '2026-07-28' || isObject(result.structuredContent))
-  const content = since(view, '2025-06-18') ? result.content : result.content.map(part => olderContent(part, view))
+  const content = since(view, '2025-06-18')
+    ? result.content
+    : result.content.map(part => olderContent(part, view))
   const { isError, structuredContent, _meta } = result
   return {
     content,

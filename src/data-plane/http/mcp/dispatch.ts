@@ -14,8 +14,10 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
+import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
@@ -26,12 +28,10 @@ import {
   rpcError,
   rpcStatus,
 } from '../refusal-body.ts'
-import { boundedResult } from '../bounded-result.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
-import { emptyReason } from '../empty-list.ts'
 import { fault, ResultWriter, type RpcReply } from './result.ts'
 import {
   isModernVersion,

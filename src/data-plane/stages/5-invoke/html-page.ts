@@ -5,7 +5,9 @@ const MAX_TITLE_CHARS = 200
 const MAX_SEARCHED_CHARS = 16_384
 
 export function isHtmlPage(type: string, text: string): boolean {
-  return type === 'text/html' || type === 'application/xhtml+xml' || /^\s*<(?:!doctype html|html)\b/i.test(text)
+  return (
+    type === 'text/html' || type === 'application/xhtml+xml' || /^\s*<(?:!doctype html|html)\b/i.test(text)
+  )
 }
 
 /** The title of a page, or its first heading; '' without either. */
@@ -16,7 +18,10 @@ export function titleOf(page: string): string {
     if (opened === null) continue
     const text = start.slice(opened.index + opened[0].length)
     const end = text.search(new RegExp(`</${name}\\b`, 'i'))
-    const title = (end < 0 ? '' : text.slice(0, end)).replace(/<[^>]*>/g, '').replace(/\s+/g, ' ').trim()
+    const title = (end < 0 ? '' : text.slice(0, end))
+      .replace(/<[^>]*>/g, '')
+      .replace(/\s+/g, ' ')
+      .trim()
     if (title !== '') return title.slice(0, MAX_TITLE_CHARS)
   }
   return ''

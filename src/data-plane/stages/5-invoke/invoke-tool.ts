@@ -10,10 +10,10 @@ import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
 import type { LargeTexts } from './large-texts.ts'
+import { checkedOutput } from './output-check.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
-import { checkedOutput } from './output-check.ts'
 import { toolResult } from './tool-result.ts'
 
 const LARGE_BYTES = 1024 * 1024
@@ -110,10 +110,14 @@ function responded(exchange: Exchange, response: EgressResponse): Reply {
     : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' }
 }
 
-const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout' | 'too_large'>, string>> = {
+const TEXT_OF_FAILURE: Readonly<
+  Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout' | 'too_large'>, string>
+> = {
   unreachable: 'The backend cannot be reached.',
-  reset: 'The backend closed the connection without a response. Whether it did what was requested is unknown.',
-  truncated: 'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
+  reset:
+    'The backend closed the connection without a response. Whether it did what was requested is unknown.',
+  truncated:
+    'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
   blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
   protocol: 'The response of the backend is not valid HTTP.',
 }
@@ -129,7 +133,15 @@ function failed(response: EgressFailure, timeoutMs: number, maxBytes: number): O
         : TEXT_OF_FAILURE[response.reason]
   return {
     kind: 'reply',
-    result: { content: [{ type: 'text', text }], isError: true, _meta: { 'toolgate.dev/backend': { failure: response.reason === 'blocked_address' ? 'unreachable' : response.reason } } },
+    result: {
+      content: [{ type: 'text', text }],
+      isError: true,
+      _meta: {
+        'toolgate.dev/backend': {
+          failure: response.reason === 'blocked_address' ? 'unreachable' : response.reason,
+        },
+      },
+    },
     failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
     backendStatus: 0,
   }

@@ -63,8 +63,8 @@ function resultOfBody(response: EgressResponse, structured: boolean): ToolResult
       isText(type) && isHtmlPage(type, body)
         ? htmlSentence(response.status, titleOf(body))
         : body.trim() === ''
-        ? `The backend responded with status ${response.status}.`
-        : `The backend responded with status ${response.status}: ${body}`
+          ? `The backend responded with status ${response.status}.`
+          : `The backend responded with status ${response.status}: ${body}`
     return { content: [{ type: 'text', text }], isError: true }
   }
   if (response.body.byteLength === 0)
