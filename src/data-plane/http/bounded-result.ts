@@ -96,7 +96,7 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
 }
 
 function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
-  const bytes = Math.floor((charsOf(part) * 3) / 4)
+  const bytes = bytesOf(part)
   const mimeType =
     part.type === 'resource'
       ? part.resource.mimeType
@@ -116,6 +116,13 @@ function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult
     type: 'text',
     text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. They are more than a model can read, and the backend names no address for them. A REST call of the tool returns them.]`,
   }
+}
+
+function bytesOf(part: Exclude<Content, { type: 'text' }>): number {
+  if (part.type === 'resource_link') return part.size ?? 0
+  if (part.type !== 'resource') return Buffer.byteLength(part.data, 'base64')
+  const { text, blob = '' } = part.resource
+  return text === undefined ? Buffer.byteLength(blob, 'base64') : Buffer.byteLength(text)
 }
 
 /** An absolute address that the backend gave for the content (RFC 9110 §8.7), or the location of the part. */
