@@ -138,6 +138,10 @@ function readAll(read: Reader) {
     preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
     /** Client registrations per client address and minute; 0: no limit. */
     registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
+    /** Of the texts of one tool result, for MCP clients. */
+    resultMaxBytes: read.bytes('RESULT_MAX', '100KiB', 1024),
+    /** Of one response of a backend, which is read whole. */
+    backendResponseMaxBytes: read.bytes('BACKEND_RESPONSE_MAX', '8MiB', 65_536),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   } as const
 }

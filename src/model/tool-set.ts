@@ -37,6 +37,8 @@ export interface ToolDefaults {
   }
   /** Result cache of tools that only read. */
   readonly cache?: { readonly ttlMs: number }
+  /** Of one result for a model. */
+  readonly maxResultBytes?: number
   /** Declares `outputSchema` from the success response of each operation. */
   readonly outputSchema: boolean
 }

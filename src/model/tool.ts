@@ -119,6 +119,8 @@ export interface Tool {
   readonly authentication: BackendAuthentication
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit
+  /** Of one result for a model; undefined: the setting RESULT_MAX. */
+  readonly maxResultBytes?: number
   /** Result cache, opted in; milliseconds. */
   readonly cache?: { readonly ttlMs: number }
   /** Id of the control-plane API it belongs to, when there is one. */
@@ -138,10 +140,20 @@ export type Content =
         readonly blob?: string
       }
     }
+  /** Since MCP 2025-06-18. */
+  | {
+      readonly type: 'resource_link'
+      readonly uri: string
+      readonly name: string
+      readonly mimeType?: string
+      readonly size?: number
+    }
 
 /** Result of a tool call (docs/reference/http.md, Tool result). */
 export interface ToolResult {
   readonly content: readonly Content[]
   readonly isError: boolean
   readonly structuredContent?: unknown
+  /** For programs: what the backend said beside the body. */
+  readonly _meta?: { readonly [key: string]: unknown }
 }

@@ -175,6 +175,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     name: 'toolgate',
     version: '0',
     maxBodyBytes: 1 << 20,
+    maxResultBytes: 100 * 1024,
     verifyCredentials: () => {
       throw new Error('bodies of the ladder are small')
     },

@@ -88,6 +88,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     name: 'toolgate',
     version: VERSION,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+    maxResultBytes: context.settings.resultMaxBytes,
     verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,
   }

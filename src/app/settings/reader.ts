@@ -126,7 +126,11 @@ export class Reader {
     const match = /^(\d{1,9})(KiB|MiB|GiB|TiB)$/.exec(text)
     const value = match === null ? 0 : Number(match[1]) * UNIT_BYTES[match[2]!]!
     if (value < min)
-      this.fault(name, `is "${text}".`, `Write a size such as 512MiB or 1GiB, at least ${min / 2 ** 20}MiB.`)
+      this.fault(
+        name,
+        `is "${text}".`,
+        `Write a size such as 512MiB or 1GiB, at least ${min < 2 ** 20 ? `${min / 2 ** 10}KiB` : `${min / 2 ** 20}MiB`}.`,
+      )
     return value
   }
 

@@ -17,7 +17,14 @@ import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
 import { SkippedOperation } from './skipped.ts'
-import { cleanText, firstLine, MAX_TITLE, MAX_TOOL_DESCRIPTION, plainText } from './words.ts'
+import {
+  cleanText,
+  firstLine,
+  MAX_GENERATED_DESCRIPTION,
+  MAX_TITLE,
+  MAX_TOOL_DESCRIPTION,
+  plainText,
+} from './words.ts'
 
 /** Inputs that all operations of one compilation share. */
 export interface OperationParts {
@@ -102,6 +109,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     timeoutMs: defaults.timeoutMs,
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
+    ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }
 }
@@ -109,7 +117,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
 /** Summary and description, never empty; deprecation comes first, because it affects the choice of an agent. */
 function descriptionOf(operation: Dict, raw: RawOperation, document: OpenDocument): string {
   const summary = plainText(own(operation, 'summary'), MAX_TOOL_DESCRIPTION)
-  const description = plainText(own(operation, 'description'), MAX_TOOL_DESCRIPTION)
+  const description = plainText(own(operation, 'description'), MAX_GENERATED_DESCRIPTION)
   const body = description.startsWith(summary)
     ? description
     : [summary, description].filter(Boolean).join('\n\n')

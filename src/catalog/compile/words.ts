@@ -5,6 +5,8 @@ const INVISIBLE =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/gu
 
 export const MAX_TOOL_DESCRIPTION = 2048
+/** Of the description in the document: longer ones are mostly notes for people who read pages. An override may be longer. */
+export const MAX_GENERATED_DESCRIPTION = 600
 export const MAX_FIELD_DESCRIPTION = 600
 export const MAX_TITLE = 120
 
@@ -36,6 +38,14 @@ const TAG =
 /** Elements at which a line ends. */
 const ENDS_LINE =
   /^<(?:br|hr|ul|ol|dl|table|pre|\/(?:p|li|tr|div|h[1-6]|ul|ol|dl|dd|table|pre|note|important|blockquote|section))\b/i
+/** Of Markdown. A model cannot open the page, and its address costs more tokens than the text. */
+const LINK = /!?\[([^[\]]{0,200})\]\((?:https?:|\/|#)[^()\s]{0,500}\)/g
+/** A sentence that only refers to a page whose address is left out. */
+const POINTER =
+  /(?<=^|[.!)]\s|\n)(?:For more (?:information|details)[^.\n]{0,40}, (?:see|refer to)|See|Learn more about) ["“][^"”\n]{0,200}["”]\.?(?=\s|$)|(?<=^|[.!)]\s|\n)For more (?:information|details)[^.\n]{0,40}, see [^."\n]{0,120}\.(?=\s|$)/g
+const HEADING = /^#{1,6} (?=\S)/gm
+/** Not the asterisks of a path pattern. */
+const BOLD = /(?<![\w`/*])\*\*([^\s/*][^*\n]{0,300})\*\*(?![\w`/*])/g
 const UNSEEN = /<!--[\s\S]*?-->|<(script|style)\b[^<>]*>[\s\S]*?<\/\1>/gi
 const ENTITIES: { readonly [name: string]: string } = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…' },
@@ -43,9 +53,13 @@ const ENTITIES: { readonly [name: string]: string } = {
 
 /** A description without HTML: the text of its elements, one line for each block. */
 export function plainText(value: unknown, maxLength: number): string {
-  if (typeof value !== 'string' || !/[<&]/.test(value)) return cleanText(value, maxLength)
+  if (typeof value !== 'string' || !/[<&*#[]/.test(value)) return cleanText(value, maxLength)
   const source = value.slice(0, maxLength * 8)
   const text = source
+    .replace(LINK, '$1')
+    .replace(POINTER, '')
+    .replace(HEADING, '')
+    .replace(BOLD, '$1')
     .replace(UNSEEN, '')
     .replace(TAG, tag => (/^<li\b/i.test(tag) ? '- ' : ENDS_LINE.test(tag) ? '\n' : ''))
     .replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, entity)

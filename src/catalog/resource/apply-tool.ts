@@ -36,6 +36,7 @@ export function overlayTool(plain: Tool, manual: ToolResource, credential: strin
     ...(manual.timeoutMs === undefined ? {} : { timeoutMs: manual.timeoutMs }),
     ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
     ...(manual.cache === undefined ? {} : { cache: manual.cache }),
+    ...(manual.maxResultBytes === undefined ? {} : { maxResultBytes: manual.maxResultBytes }),
     ...(manual.apiRef === undefined ? {} : { apiId: manual.apiRef }),
   })
 }

@@ -7,7 +7,7 @@ import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { ResourceFields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { readAuthentication, readCache, readRateLimit } from './tool-set-resource.ts'
+import { readAuthentication, readCache, readMaxResult, readRateLimit } from './tool-set-resource.ts'
 
 /** Fields of a Tool resource; absent fields are as generated. */
 export interface ToolResource {
@@ -30,6 +30,7 @@ export interface ToolResource {
   readonly timeoutMs?: number
   readonly rateLimit?: ToolDefaults['rateLimit']
   readonly cache?: ToolDefaults['cache']
+  readonly maxResultBytes?: number
   readonly enabled?: boolean
 }
 
@@ -52,6 +53,7 @@ export function readTool(meta: ResourceMeta, spec: ResourceFields): ToolResource
     timeoutMs: spec.durationMs('timeout', 1, 600_000),
     rateLimit: readRateLimit(spec),
     cache: readCache(spec),
+    maxResultBytes: readMaxResult(spec),
     enabled: spec.boolean('enabled'),
   }
   spec.close()

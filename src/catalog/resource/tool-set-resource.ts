@@ -117,16 +117,24 @@ function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
   if (fields === undefined) return DEFAULT_TOOL_DEFAULTS
   const rateLimit = readRateLimit(fields)
   const cache = readCache(fields)
+  const maxResultBytes = readMaxResult(fields)
   const defaults: ToolDefaults = {
     tags: fields.list('tags') ?? [],
     timeoutMs: fields.durationMs('timeout', 1, 600_000) ?? DEFAULT_TOOL_DEFAULTS.timeoutMs,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     authentication: readAuthentication(fields) ?? DEFAULT_TOOL_DEFAULTS.authentication,
     ...(cache === undefined ? {} : { cache }),
+    ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
     outputSchema: fields.boolean('outputSchema') ?? false,
   }
   fields.close()
   return defaults
+}
+
+/** `maxResultKiB`, in bytes. */
+export function readMaxResult(fields: ResourceFields): number | undefined {
+  const kib = fields.integer('maxResultKiB', 1, 1_048_576)
+  return kib === undefined ? undefined : kib * 1024
 }
 
 export function readCache(parent: ResourceFields): ToolDefaults['cache'] {

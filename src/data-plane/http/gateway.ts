@@ -33,6 +33,8 @@ export interface GatewayParts {
   readonly name: string
   readonly version: string
   readonly maxBodyBytes: number
+  /** Of the texts of one tool result, for MCP clients; a tool may have another. */
+  readonly maxResultBytes: number
   readonly verifyCredentials: (credentials: Credentials, nowMs: number) => MaybePromise<Principal | Refusal>
   readonly nowMs: () => number
 }

@@ -1,11 +1,12 @@
 /** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
 
 import { writeJson } from '../../model/exact-number.ts'
-import type { Content, Tool, ToolResult } from '../../model/tool.ts'
+import type { Content, Tool, ToolAnnotations, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
 import { beginInSlices } from '../../shared/async/slices.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { CompiledTool, ListingForm, ShortForm, ToolListing } from '../snapshot/snapshot.ts'
+import { listedSchema } from './listed-schema.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of docs/reference/mcp.md, Tool objects. */
@@ -22,21 +23,37 @@ function toolView(tool: Tool, view: View): object {
     outputSchema !== undefined &&
     since(view, '2025-06-18') &&
     (view === '2026-07-28' || outputSchema.type === 'object')
+  const inputSchema = schemaView(tool.inputSchema)
+  if (view === 'rest') {
+    const { name, title, description, annotations } = tool
+    return { name, title, description, inputSchema, outputSchema, annotations }
+  }
+  const showTitle =
+    tool.title !== undefined && since(view, '2025-06-18') && !tool.description.startsWith(tool.title)
+  const annotations = since(view, '2025-03-26') ? annotationsOf(tool, showTitle) : {}
   return {
     name: tool.name,
-    ...(tool.title !== undefined && since(view, '2025-06-18') ? { title: tool.title } : undefined),
+    ...(showTitle ? { title: tool.title } : undefined),
     description: tool.description,
-    inputSchema: schemaView(tool.inputSchema),
+    inputSchema: listedSchema(inputSchema, since(view, '2025-11-25')),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
-    ...(since(view, '2025-03-26') ? { annotations: annotationsOf(tool, view) } : undefined),
+    ...(Object.keys(annotations).length > 0 ? { annotations } : undefined),
   }
 }
 
-/** Without the title, where the tool itself has one. */
-function annotationsOf({ title, annotations }: Tool, view: View): object {
-  if (title === undefined || annotations.title !== title || !since(view, '2025-06-18')) return annotations
-  const { title: _, ...hints } = annotations
-  return hints
+/** Hints that differ from the default of MCP, and `destructiveHint`, which clients ask about before they call. No title that is listed elsewhere. */
+function annotationsOf({ title: listed, description, annotations }: Tool, showTitle: boolean) {
+  const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+  const isRepeated = title === undefined || (showTitle && title === listed) || description.startsWith(title)
+  const out: Partial<ToolAnnotations> = {
+    ...(isRepeated ? undefined : { title: title! }),
+    ...(readOnlyHint ? { readOnlyHint } : undefined),
+    // both say how a tool writes (MCP, ToolAnnotations)
+    ...(readOnlyHint || destructiveHint === undefined ? undefined : { destructiveHint }),
+    ...(readOnlyHint || !idempotentHint ? undefined : { idempotentHint }),
+    ...(openWorldHint ? undefined : { openWorldHint }),
+  }
+  return out
 }
 
 /** The JSON array of one page of a listing; made once per listing and view, in as many turns as it takes. */
@@ -109,19 +126,27 @@ export function listTail(form: ShortForm, after: string): Uint8Array | undefined
 export function resultView(result: ToolResult, view: View): ToolResult {
   const keepsStructured =
     since(view, '2025-06-18') && (view === '2026-07-28' || isObject(result.structuredContent))
-  const content = view === '2024-11-05' ? result.content.map(withoutAudio) : result.content
-  const { isError, structuredContent } = result
-  return keepsStructured && structuredContent !== undefined
-    ? { content, isError, structuredContent }
-    : { content, isError }
+  const content = since(view, '2025-06-18')
+    ? result.content
+    : result.content.map(part => olderContent(part, view))
+  const { isError, structuredContent, _meta } = result
+  return {
+    content,
+    isError,
+    ...(keepsStructured && structuredContent !== undefined ? { structuredContent } : undefined),
+    ...(_meta === undefined ? undefined : { _meta }),
+  }
 }
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function withoutAudio(content: Content): Content {
-  if (content.type !== 'audio') return content
+/** Links came in 2025-06-18, audio in 2025-03-26. */
+function olderContent(content: Content, view: View): Content {
+  if (content.type === 'resource_link')
+    return { type: 'text', text: `[Left out: ${content.size} bytes, at ${content.uri}]` }
+  if (content.type !== 'audio' || view !== '2024-11-05') return content
   return {
     type: 'resource',
     resource: { uri: 'toolgate:answer', mimeType: content.mimeType, blob: content.data },

@@ -14,6 +14,8 @@ export interface CompiledTool {
   readonly index: number
   /** Checks arguments; returns the faults (path and message), empty when they fit. A promise when another thread checks. Never throws. */
   readonly validate: (args: unknown) => MaybePromise<CheckOutcome>
+  /** Of `structuredContent`; undefined: the tool declares no outputSchema. */
+  readonly validateOutput?: ((value: unknown) => MaybePromise<CheckOutcome>) | undefined
   /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
 }

@@ -14,8 +14,9 @@ type Args = { readonly [name: string]: unknown }
 export function prepareTool(
   tool: Tool,
   checker: Pick<ArgumentChecker, 'prepare'>,
-): Pick<CompiledTool, 'validate' | 'buildRequest'> {
-  const checkSchema = checker.prepare(tool.inputSchema, tool.tenant ?? `${tool.namespace}/${tool.toolSet}`)
+): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest'> {
+  const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
+  const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
   const build = prepareRequest(tool.request, tool.authentication)
   const { fixed } = tool.request
@@ -28,6 +29,7 @@ export function prepareTool(
         typeof outcome === 'string' || outcome.length > 0 ? outcome : checkRequest(whole(args as Args)),
       )
     },
+    validateOutput: tool.outputSchema === undefined ? undefined : checker.prepare(tool.outputSchema, owner),
     buildRequest: fixed === undefined ? build : args => build(whole(args)),
   }
 }

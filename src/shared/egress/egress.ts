@@ -35,7 +35,17 @@ export interface EgressResponse {
 /** Closed set. `sent`: the request may have reached the peer (false: safe to retry). */
 export interface EgressFailure {
   readonly kind: 'failure'
-  readonly reason: 'unreachable' | 'blocked_address' | 'timeout' | 'too_large' | 'cancelled' | 'protocol'
+  readonly reason:
+    | 'unreachable'
+    | 'blocked_address'
+    | 'timeout'
+    | 'too_large'
+    | 'cancelled'
+    | 'protocol'
+    /** The connection was closed after the request and before a response. */
+    | 'reset'
+    /** The connection was closed within the response. */
+    | 'truncated'
   /** For logs and operators; holds no credential. */
   readonly message: string
   readonly sent: boolean

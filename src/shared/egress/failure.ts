@@ -26,11 +26,11 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
     return failure('protocol', `${origin} sent a response that is not valid HTTP: ${code}`, sent)
   if (responded)
     return failure(
-      'protocol',
+      'truncated',
       `${origin} closed the connection before the response was complete: ${code}`,
       sent,
     )
-  if (sent) return failure('unreachable', `${origin} closed the connection without a response: ${code}`, true)
+  if (sent) return failure('reset', `${origin} closed the connection without a response: ${code}`, true)
   return failure('unreachable', `cannot connect to ${origin}: ${code}`, false)
 }
 

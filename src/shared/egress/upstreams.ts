@@ -76,10 +76,11 @@ function neverArrived({ reason, sent, saturated }: EgressFailure): boolean {
   return reason === 'unreachable' && !sent && saturated !== true
 }
 
+const DOWN: ReadonlySet<EgressFailure['reason']> = new Set(['timeout', 'unreachable', 'reset'])
+
 function verdictOn(response: EgressStreamResponse | EgressFailure): BreakerVerdict {
   if (response.kind === 'response') return 'succeeded'
-  const down = response.reason === 'timeout' || response.reason === 'unreachable'
-  return down && response.saturated !== true ? 'failed' : 'neutral'
+  return DOWN.has(response.reason) && response.saturated !== true ? 'failed' : 'neutral'
 }
 
 /** Scheme, host and port of an absolute URL that is known to be one. */

@@ -162,7 +162,7 @@ describe('own connections', () => {
     const pending = [bodyOf(egress, ask(backend, '/1')), bodyOf(egress, ask(backend, '/2'))]
     await new Promise(resolve => setTimeout(resolve, 50))
     await egress.close()
-    expect(await Promise.all(pending)).toEqual(['unreachable', 'unreachable'])
+    expect(await Promise.all(pending)).toEqual(['reset', 'unreachable'])
     expect(await bodyOf(egress, ask(backend, '/3'))).toBe('unreachable')
   })
 })

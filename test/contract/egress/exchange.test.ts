@@ -302,12 +302,12 @@ overBoth('backends that misbehave', () => {
     })
   }
 
-  it('says unreachable when the connection is reset before a response', async () => {
+  it('says reset when the connection is reset before a response', async () => {
     const backend = keep(await rawBackend(socket => socket.resetAndDestroy()))
-    expect(await client().request(get(backend))).toMatchObject({ reason: 'unreachable', sent: true })
+    expect(await client().request(get(backend))).toMatchObject({ reason: 'reset', sent: true })
   })
 
-  it('says protocol when the response breaks off, whichever way its length was given', async () => {
+  it('says truncated when the response breaks off, whichever way its length was given', async () => {
     for (const head of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
       const backend = keep(
         await rawBackend(socket => {
@@ -315,7 +315,7 @@ overBoth('backends that misbehave', () => {
           setTimeout(() => socket.resetAndDestroy(), 20)
         }),
       )
-      expect(await client().request(get(backend))).toMatchObject({ reason: 'protocol', sent: true })
+      expect(await client().request(get(backend))).toMatchObject({ reason: 'truncated', sent: true })
     }
   })
 
@@ -379,7 +379,7 @@ overBoth('backends that misbehave', () => {
     await egress.request(get(backend))
     expect(await egress.request(get(backend, { method: 'POST' }))).toMatchObject({
       kind: 'failure',
-      reason: 'unreachable',
+      reason: 'reset',
       sent: true,
     })
     expect(requests).toHaveLength(2)

@@ -124,7 +124,7 @@ describe('a request that may have reached the upstream', () => {
       }),
     )
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
-    expect(await outcome(upstreams, request(port))).toBe('unreachable after sending')
+    expect(await outcome(upstreams, request(port))).toBe('reset after sending')
     expect([arrived, counts.retries]).toEqual([1, 0])
   })
 
@@ -146,7 +146,7 @@ describe('a request that may have reached the upstream', () => {
       )
       const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
       expect(await outcome(upstreams, request(port, { timeoutMs: 300 }))).toMatch(
-        new RegExp(`^(${expected}|unreachable) after sending`),
+        new RegExp(`^(${expected}|reset) after sending`),
       )
       expect([arrived, counts.retries]).toEqual([1, 0])
     }

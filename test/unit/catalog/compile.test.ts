@@ -121,7 +121,7 @@ describe('a tool', () => {
   it('has no invisible characters in its description, and a bounded one', () => {
     const hidden = 'safe\u200b\u202e\u{e0041}\u0007 text'
     const tool = onlyTool(openapi({ '/a': { get: { description: `${hidden}${'x'.repeat(9000)}` } } }))
-    expect(tool.description).toHaveLength(2048)
+    expect(tool.description).toHaveLength(600)
     expect(tool.description.startsWith('safe text')).toBe(true)
     expect(tool.description.endsWith('…')).toBe(true)
   })

@@ -12,8 +12,6 @@ import type { GatewayPolicy } from '../policy.ts'
 import type { Traces } from '../traces.ts'
 import type { DataPlaneParts } from './parts.ts'
 
-const MAX_BACKEND_RESPONSE_BYTES = 8 * 1024 * 1024
-
 export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter'> {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier
@@ -45,7 +43,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     apiKeys,
     quota,
     egress,
-    maxResponseBytes: MAX_BACKEND_RESPONSE_BYTES,
+    maxResponseBytes: settings.backendResponseMaxBytes,
     results,
     largeTexts,
     usage: usage.stage,

@@ -15,8 +15,10 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
+import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
@@ -126,7 +128,8 @@ export class Dispatcher {
         return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
       const next = page.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(page.nextCursor)}`
       // JSON never contains this character, so it marks the place of the list, which may be text or cached bytes
-      const { status, headers, body } = writer.list(request.id, `{"tools":\0${next}}`)
+      const meta = listing.tools.length === 0 ? { 'toolgate.dev/empty': emptyReason(exchange) } : undefined
+      const { status, headers, body } = writer.list(request.id, `{"tools":\0${next}}`, 'private', meta)
       const frame = body as string
       const at = frame.indexOf('\0')
       const [before, after] = [frame.slice(0, at), frame.slice(at + 1)]
@@ -155,9 +158,16 @@ export class Dispatcher {
     }
     return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
-      const result = resultView((exchange.optimized ?? final).result, conversation.version)
-      if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), callHeaders(exchange))
-      return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, callHeaders(exchange)))
+      const { tool } = exchange.tool!
+      const bounded = boundedResult(
+        (exchange.optimized ?? final).result,
+        tool.maxResultBytes ?? this.#parts.maxResultBytes,
+        tool,
+      )
+      const { _meta, ...result } = resultView(bounded, conversation.version)
+      const headers = callHeaders(exchange)
+      if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), headers, _meta)
+      return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, headers, _meta))
     })
   }
 

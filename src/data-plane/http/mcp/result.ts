@@ -22,6 +22,8 @@ export interface RpcReply {
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
 
+type Meta = { readonly [key: string]: unknown }
+
 const NO_HEADERS: readonly string[] = []
 
 /** How long a client may keep a list, and for whom (MCP 2026-07-28, "Caching"); our lists depend on the token. */
@@ -39,17 +41,20 @@ export class ResultWriter {
   }
 
   /** @param resultJson a serialized object, its first piece longer than its opening brace */
-  complete(id: RequestId, resultJson: string | Pieces, headers: readonly string[] = NO_HEADERS): RpcReply {
+  complete(
+    id: RequestId,
+    resultJson: string | Pieces,
+    headers: readonly string[] = NO_HEADERS,
+    meta?: Meta | undefined,
+  ): RpcReply {
     if (typeof resultJson !== 'string') {
       const [first, ...rest] = resultJson
-      const frame = this.complete(id, `${first}}`)
-      return { ...frame, headers, body: longMessage(id, (frame.body as string).slice(0, -2), [...rest, '}']) }
+      const frame = this.complete(id, `${first}}`, headers, meta)
+      return { ...frame, body: longMessage(id, (frame.body as string).slice(0, -2), [...rest, '}']) }
     }
-    return {
-      status: 200,
-      headers,
-      body: resultMessage(id, this.#modern ? this.#with(resultJson, '"resultType":"complete"') : resultJson),
-    }
+    const members = this.#modern ? '"resultType":"complete"' : ''
+    const whole = this.#modern || meta !== undefined ? this.#with(resultJson, members, meta) : resultJson
+    return { status: 200, headers, body: resultMessage(id, whole) }
   }
 
   /** A tool call that did not do its work: the model reads `text`, programs read `meta`. */
@@ -66,12 +71,10 @@ export class ResultWriter {
   }
 
   /** A list: modern results say how long and for whom it holds. */
-  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private'): RpcReply {
-    if (!this.#modern) return this.complete(id, resultJson)
-    const json = this.#with(
-      resultJson,
-      `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`,
-    )
+  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private', meta?: Meta): RpcReply {
+    if (!this.#modern) return this.complete(id, resultJson, NO_HEADERS, meta)
+    const members = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`
+    const json = this.#with(resultJson, members, meta)
     return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
   }
 
@@ -85,9 +88,13 @@ export class ResultWriter {
     }
   }
 
-  #with(resultJson: string, members: string): string {
+  #with(resultJson: string, members: string, meta?: Meta): string {
     const rest = resultJson.slice(1)
-    return `{${members},"_meta":${this.#serverInfoJson}${rest === '}' ? '' : ','}${rest}`
+    const metaJson =
+      meta === undefined
+        ? this.#serverInfoJson
+        : JSON.stringify(this.#modern ? { ...this.#serverInfo, ...meta } : meta)
+    return `{${members}${members === '' ? '' : ','}"_meta":${metaJson}${rest === '}' ? '' : ','}${rest}`
   }
 
   methodNotFound(id: RequestId, method: string): RpcReply {

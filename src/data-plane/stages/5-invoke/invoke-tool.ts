@@ -11,6 +11,7 @@ import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
 import type { LargeTexts } from './large-texts.ts'
+import { checkedOutput } from './output-check.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
@@ -43,10 +44,14 @@ export function invokeTool(
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
-    if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs)
+    if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs, maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
     if (response.body.byteLength > LARGE_BYTES) await nextTurn()
-    return responded(exchange, response)
+    const reply = responded(exchange, response)
+    const { validateOutput } = tool!
+    return validateOutput === undefined
+      ? reply
+      : andThen(reply, value => checkedOutput(value, validateOutput))
   }
 
   return {
@@ -108,23 +113,38 @@ function responded(exchange: Exchange, response: EgressResponse): MaybePromise<R
   )
 }
 
-const TEXT_OF_FAILURE: Readonly<Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout'>, string>> = {
+const TEXT_OF_FAILURE: Readonly<
+  Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout' | 'too_large'>, string>
+> = {
   unreachable: 'The backend cannot be reached.',
+  reset:
+    'The backend closed the connection without a response. Whether it did what was requested is unknown.',
+  truncated:
+    'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
   blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
-  too_large: 'The response of the backend is larger than the gateway accepts.',
   protocol: 'The response of the backend is not valid HTTP.',
 }
 
-function failed(response: EgressFailure, timeoutMs: number): Outcome {
+function failed(response: EgressFailure, timeoutMs: number, maxBytes: number): Outcome {
   if (response.reason === 'cancelled') return refuse('cancelled')
   const timedOut = response.reason === 'timeout'
   const text =
     response.reason === 'timeout'
       ? `The backend did not respond within ${timeoutMs} ms.`
-      : TEXT_OF_FAILURE[response.reason]
+      : response.reason === 'too_large'
+        ? `The response of the backend is larger than ${maxBytes} bytes, the limit of the gateway. Request fewer items; the setting BACKEND_RESPONSE_MAX changes the limit.`
+        : TEXT_OF_FAILURE[response.reason]
   return {
     kind: 'reply',
-    result: { content: [{ type: 'text', text }], isError: true },
+    result: {
+      content: [{ type: 'text', text }],
+      isError: true,
+      _meta: {
+        'toolgate.dev/backend': {
+          failure: response.reason === 'blocked_address' ? 'unreachable' : response.reason,
+        },
+      },
+    },
     failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
     backendStatus: 0,
   }

@@ -42,8 +42,10 @@ export async function redactResult(
     text.length > MAX_TEXT_IN_PLACE ? elsewhere(text) : redactText(text, paths)
   const content: Content[] = []
   for (const part of result.content) content.push(await redactContent(part, redact))
-  if (result.structuredContent === undefined) return { ...result, content }
-  return { ...result, content, structuredContent: redactValue(result.structuredContent, paths) }
+  // addresses in `_meta` may hold the redacted data
+  const { _meta, structuredContent, ...rest } = result
+  if (structuredContent === undefined) return { ...rest, content }
+  return { ...rest, content, structuredContent: redactValue(structuredContent, paths) }
 }
 
 async function redactContent(part: Content, redact: RedactElsewhere): Promise<Content> {

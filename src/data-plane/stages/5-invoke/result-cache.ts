@@ -176,7 +176,7 @@ function charsOf({ content, structuredContent }: ToolResult): number {
   for (const part of content) {
     if (part.type === 'text') chars += part.text.length
     else if (part.type === 'resource') chars += String(part.resource.text ?? part.resource.blob ?? '').length
-    else chars += part.data.length
+    else if (part.type !== 'resource_link') chars += part.data.length
   }
   return RESULT_CHARS + (structuredContent === undefined ? chars : 2 * chars)
 }

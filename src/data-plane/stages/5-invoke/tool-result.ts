@@ -4,7 +4,9 @@ import { EXACT_COST_FACTOR, mayHoldExact, readJson } from '../../../model/exact-
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { parseCost } from '../../../shared/call/parse-cost.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
+import { isHtmlPage, titleOf } from './html-page.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
+import { responseNotes } from './response-notes.ts'
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
@@ -46,6 +48,14 @@ function decoderOf(contentType: string): Decoder {
  * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
  */
 export function* makingResult(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {
+  const result = yield* resultOfBody(response, structured)
+  const notes = responseNotes(response.status, response.headers)
+  if (notes === undefined) return result
+  const sentences = notes.sentences.map((text): Content => ({ type: 'text', text }))
+  return { ...result, content: [...result.content, ...sentences], _meta: notes.meta }
+}
+
+function* resultOfBody(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {
   const ok = response.status >= 200 && response.status < 300
   const contentType = response.headers.get('content-type')
   const type =
@@ -57,9 +67,11 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
       : `(${response.body.byteLength} bytes of ${type || 'unknown type'})`
     // a large body is not searched for blanks
     const text =
-      body.length < PIECE_BYTES && body.trim() === ''
-        ? `The backend responded with status ${response.status}.`
-        : `The backend responded with status ${response.status}: ${body}`
+      isText(type) && isHtmlPage(type, body)
+        ? htmlSentence(response.status, titleOf(body))
+        : body.length < PIECE_BYTES && body.trim() === ''
+          ? `The backend responded with status ${response.status}.`
+          : `The backend responded with status ${response.status}: ${body}`
     return { content: [{ type: 'text', text }], isError: true }
   }
   if (response.body.byteLength === 0)
@@ -79,6 +91,11 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
   return value === undefined
     ? { content, isError: false }
     : { content, isError: false, structuredContent: value }
+}
+
+function htmlSentence(status: number, title: string): string {
+  const titled = title === '' ? 'an HTML page without a title' : `an HTML page titled "${title}"`
+  return `The backend responded with status ${status} and ${titled}.`
 }
 
 function isJson(type: string): boolean {

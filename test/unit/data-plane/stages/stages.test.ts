@@ -401,6 +401,9 @@ describe('invoke-tool', () => {
   it.each([
     ['unreachable', 'backend_unreachable'],
     ['blocked_address', 'backend_unreachable'],
+    ['reset', 'backend_unreachable'],
+    ['truncated', 'backend_unreachable'],
+    ['too_large', 'backend_unreachable'],
     ['timeout', 'backend_timeout'],
   ] as const)('makes %s a %s that reveals no address', async (reason, failure) => {
     const outcome = await invoke({

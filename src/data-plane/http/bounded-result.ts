@@ -1,0 +1,136 @@
+/** A tool result that fits into the context of a model: longer texts end early, with a note that says how to get the rest. REST callers get results whole. */
+import type { Content, Tool, ToolResult } from '../../model/tool.ts'
+
+/** Base64 of an image or sound is not read as text. */
+const MAX_MEDIA_CHARS = 7 * 1024 * 1024
+/** Arguments by which APIs select a part of a list. */
+const PAGING =
+  /^(?:page|limit|offset|cursor|after|before|first|last|top|skip|count|size|per_?page|page_?(?:size|token|number)|max_?(?:results|items)|starting_after|ending_before|start|fields|select|filter|q|query|search)$/i
+
+/** @param maxBytes of all texts together */
+export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool): ToolResult {
+  if (!isTooLong(result, maxBytes)) return result
+  let left = maxBytes
+  const content = result.content.flatMap((part): Content[] => {
+    const chars = charsOf(part)
+    const fits = part.type === 'image' || part.type === 'audio' ? chars <= MAX_MEDIA_CHARS : chars <= left
+    if (fits) {
+      if (part.type === 'text') left -= chars
+      return [part]
+    }
+    if (part.type !== 'text') return [omitted(part, result)]
+    const text = startOf(part.text, left)
+    left = 0
+    return [
+      { type: 'text', text },
+      { type: 'text', text: leftOut(chars - text.length, chars, tool) },
+    ]
+  })
+  const { structuredContent, ...rest } = result
+  // a part of it would not match the outputSchema, and clients check it only where there is no error
+  const isCut = structuredContent !== undefined
+  return { ...rest, content, isError: result.isError || isCut }
+}
+
+function isTooLong({ content }: ToolResult, maxBytes: number): boolean {
+  let texts = 0
+  for (const part of content) {
+    const chars = charsOf(part)
+    if (part.type === 'image' || part.type === 'audio') {
+      if (chars > MAX_MEDIA_CHARS) return true
+    } else texts += chars
+  }
+  return texts > maxBytes
+}
+
+function charsOf(part: Content): number {
+  switch (part.type) {
+    case 'text':
+      return part.text.length
+    case 'resource':
+      return (part.resource.text ?? part.resource.blob ?? '').length
+    case 'resource_link':
+      return part.uri.length
+    default:
+      return part.data.length
+  }
+}
+
+/** JSON stays JSON: it ends after an item, and what is open is closed. */
+function startOf(text: string, max: number): string {
+  const cut = /^\s*[[{]/.test(text) ? jsonStart(text, max) : undefined
+  if (cut !== undefined) return cut
+  const code = text.charCodeAt(max - 1)
+  return text.slice(0, code >= 0xd800 && code <= 0xdbff ? max - 1 : max)
+}
+
+function jsonStart(text: string, max: number): string | undefined {
+  const open: string[] = []
+  let isInString = false
+  let end = 0
+  let closers = ''
+  for (let at = 0; at < max; at++) {
+    const char = text[at]!
+    if (isInString) {
+      if (char === '\\') at++
+      else if (char === '"') isInString = false
+    } else if (char === '"') isInString = true
+    else if (char === '[' || char === '{') open.push(char === '[' ? ']' : '}')
+    else if (char === ']' || char === '}') open.pop()
+    else if (char === ',' && at + open.length <= max) {
+      end = at
+      closers = ''
+      for (let i = open.length - 1; i >= 0; i--) closers += open[i]
+    }
+  }
+  return end === 0 ? undefined : text.slice(0, end) + closers
+}
+
+function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
+  const paging = Object.keys(inputSchema.properties ?? {}).filter(name => PAGING.test(name))
+  const narrower =
+    paging.length === 0
+      ? 'request less with narrower arguments'
+      : `use the arguments ${paging.slice(0, 8).join(', ')}`
+  return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. The client can send the header X-Token-Optimization: aggressive, and RESULT_MAX and maxResultKiB of the tool set change the limit.]`
+}
+
+function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
+  const bytes = bytesOf(part)
+  const mimeType =
+    part.type === 'resource'
+      ? part.resource.mimeType
+      : part.type === 'resource_link'
+        ? undefined
+        : part.mimeType
+  const uri = addressOf(part, _meta)
+  if (uri !== undefined)
+    return {
+      type: 'resource_link',
+      uri,
+      name: 'response',
+      size: bytes,
+      ...(mimeType ? { mimeType } : undefined),
+    }
+  return {
+    type: 'text',
+    text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. They are more than a model can read, and the backend names no address for them. A REST call of the tool returns them.]`,
+  }
+}
+
+function bytesOf(part: Exclude<Content, { type: 'text' }>): number {
+  if (part.type === 'resource_link') return part.size ?? 0
+  if (part.type !== 'resource') return Buffer.byteLength(part.data, 'base64')
+  const { text, blob = '' } = part.resource
+  return text === undefined ? Buffer.byteLength(blob, 'base64') : Buffer.byteLength(text)
+}
+
+/** An absolute address that the backend gave for the content (RFC 9110 §8.7), or the location of the part. */
+function addressOf(part: Exclude<Content, { type: 'text' }>, meta: ToolResult['_meta']): string | undefined {
+  const backend = meta?.['toolgate.dev/backend'] as { readonly contentLocation?: string } | undefined
+  const given =
+    part.type === 'resource' && /^https?:/.test(part.resource.uri)
+      ? part.resource.uri
+      : backend?.contentLocation
+  return given !== undefined && /^https?:\/\//i.test(given) ? given : undefined
+}

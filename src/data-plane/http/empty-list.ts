@@ -1,0 +1,15 @@
+/** Why a caller sees no tool, in one sentence that names nothing the caller may not see. It decides nothing. */
+import type { Exchange } from '../pipeline/exchange.ts'
+
+export function emptyReason({ snapshot, tenant, principal }: Exchange): string {
+  if (snapshot.isSuspended(tenant)) return 'The tenant is suspended. Ask its operator to activate it.'
+  const tools = [...snapshot.toolsOf(tenant).values()]
+  if (tools.length === 0) {
+    return principal?.tenant == null
+      ? 'The credential belongs to no tenant, and no tool set of namespace platform has tools. Sign in with a credential of a tenant.'
+      : "No tool set with tools is loaded for the credential's tenant. Its operator sees the reason in the status of the ToolSet."
+  }
+  if (principal?.apiId !== undefined && !tools.some(({ tool }) => tool.apiId === principal.apiId))
+    return 'The API of this key has no tools. Use a key of another API, or a token.'
+  return 'The policy allows none of the tools to this credential. It may lack a role, a scope or an approved subscription.'
+}

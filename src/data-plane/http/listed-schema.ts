@@ -1,0 +1,170 @@
+/** The input schema as clients list it: every argument, without keywords that add nothing for the one who writes the arguments. It checks nothing; the whole schema does. */
+import type { JsonSchema } from '../../model/json-schema.ts'
+import { linearMatcher } from '../../shared/json-schema/pattern.ts'
+
+type Node = { readonly [keyword: string]: unknown }
+
+/** Of arguments, and of what is nested in them; longer texts end after a sentence. */
+const MAX_DESCRIPTION = 160
+const MAX_NESTED_DESCRIPTION = 80
+/** A text of this length is refused by the check, and no model writes one by accident. */
+const LONG_TEXT = 1_000
+const NUMBER_FORMATS = new Set(['int32', 'int64', 'float', 'double'])
+const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+/** Their values are data. */
+const DATA = new Set(['enum', 'const', 'default', 'required', 'dependentRequired', 'examples'])
+
+/** A shorter schema repeats no part often enough for `$defs` to help. */
+const MIN_SHARING_CHARS = 4_000
+/** Of a part that occurs more than once; a reference takes about 30 characters. */
+const MIN_SHARED_CHARS = 100
+
+/** With and without shared parts. */
+const made = [new WeakMap<object, object>(), new WeakMap<object, object>()] as const
+
+/**
+ * @param shares equal parts of a large schema are written once, under `$defs`: for clients that follow references
+ * @returns the same object for the same schema; it allows what the schema allows, and may allow more
+ */
+export function listedSchema<T extends JsonSchema>(schema: T, shares: boolean): T {
+  const known = made[shares ? 1 : 0]
+  let listed = known.get(schema)
+  if (listed === undefined) {
+    const node = listedNode(schema, 0) as Node
+    listed = shares && JSON.stringify(node).length > MIN_SHARING_CHARS ? withSharedParts(node) : node
+    known.set(schema, listed)
+  }
+  return listed as T
+}
+
+/** Every schema below the root that occurs more than once becomes a definition, the largest first. */
+function withSharedParts(root: Node): Node {
+  const counts = new Map<string, number>()
+  eachPart(root, part => {
+    const text = JSON.stringify(part)
+    if (text.length < MIN_SHARED_CHARS) return false
+    const count = (counts.get(text) ?? 0) + 1
+    counts.set(text, count)
+    // the parts of a repeated part repeat with it
+    return count === 1
+  })
+  const given = (root.$defs ?? {}) as Node
+  const definitions: { [name: string]: unknown } = {}
+  const names = new Map<string, string>()
+  const rewritten = replaceParts(root, true)
+  return Object.keys(definitions).length === 0
+    ? root
+    : { ...rewritten, $defs: { ...(rewritten.$defs as Node), ...definitions } }
+
+  function replaceParts(node: Node, isRoot = false): Node {
+    const text = isRoot ? '' : JSON.stringify(node)
+    if ((counts.get(text) ?? 0) > 1) {
+      let name = names.get(text)
+      if (name === undefined) {
+        for (let n = names.size + 1; name === undefined || Object.hasOwn(given, name); n++) name = `s${n}`
+        names.set(text, name)
+        definitions[name] = mapParts(node, replaceParts)
+      }
+      return { $ref: `#/$defs/${name}` }
+    }
+    return mapParts(node, replaceParts)
+  }
+}
+
+/** Calls `visit` for each schema below the node; it returns whether to go on below. */
+function eachPart(node: Node, visit: (part: Node) => boolean): void {
+  mapParts(node, part => {
+    if (visit(part)) eachPart(part, visit)
+    return part
+  })
+}
+
+function mapParts(node: Node, change: (part: Node) => Node): Node {
+  const isPart = (value: unknown): value is Node =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+  const out: { [keyword: string]: unknown } = {}
+  for (const [keyword, value] of Object.entries(node)) {
+    if (DATA.has(keyword)) out[keyword] = value
+    else if (Array.isArray(value))
+      out[keyword] = value.map(member => (isPart(member) ? change(member) : member))
+    else if (!isPart(value)) out[keyword] = value
+    else if (SCHEMA_MAPS.has(keyword)) {
+      out[keyword] = Object.fromEntries(
+        Object.entries(value).map(([name, part]) => [name, isPart(part) ? change(part) : part]),
+      )
+    } else out[keyword] = change(value)
+  }
+  return out
+}
+
+/** @param depth 0 for the root, 1 for an argument */
+function listedNode(given: unknown, depth: number): unknown {
+  if (Array.isArray(given)) return given.map(member => listedNode(member, depth))
+  if (given === null || typeof given !== 'object') return given
+  const node = given as Node
+  const out: { [keyword: string]: unknown } = {}
+  for (const keyword of Object.keys(node)) {
+    const value = node[keyword]
+    if (addsNothing(keyword, value, node)) continue
+    if (keyword === 'description' && typeof value === 'string')
+      out.description = shortened(value, depth > 1 ? MAX_NESTED_DESCRIPTION : MAX_DESCRIPTION)
+    else if (SCHEMA_MAPS.has(keyword)) out[keyword] = listedMap(value, depth + 1)
+    else out[keyword] = DATA.has(keyword) ? value : listedNode(value, depth)
+  }
+  return out
+}
+
+function listedMap(schemas: unknown, depth: number): unknown {
+  return Object.fromEntries(
+    Object.entries(schemas as Node).map(([name, schema]) => [name, listedNode(schema, depth)]),
+  )
+}
+
+function addsNothing(keyword: string, value: unknown, node: Node): boolean {
+  switch (keyword) {
+    case 'additionalProperties':
+      // an argument that is not listed is refused by its name; without any, the list says that there are none
+      return value === true || (value === false && !isEmpty(node.properties))
+    case 'title':
+      return node.description !== undefined || node.properties !== undefined
+    case 'pattern':
+      return isShown(value, node.description)
+    case 'format':
+      return NUMBER_FORMATS.has(value as string)
+    case 'minLength':
+      return (value as number) <= 1
+    case 'minItems':
+    case 'minProperties':
+      return value === 0
+    case 'maxLength':
+      return (value as number) >= LONG_TEXT
+    case 'default':
+      return value === null || value === false || value === '' || isEmpty(value)
+    default:
+      return false
+  }
+}
+
+/** An example in the description shows the form that the pattern checks. */
+function isShown(pattern: unknown, description: unknown): boolean {
+  if (typeof pattern !== 'string' || typeof description !== 'string') return false
+  const example = /(?:\nExample: |^Example: | such as )(\S{1,100}?)[.,;]?(?=\s|$)/.exec(description)?.[1]
+  return example !== undefined && linearMatcher(pattern)?.test(example) === true
+}
+
+function isEmpty(value: unknown): boolean {
+  return (
+    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  )
+}
+
+/** Ends after the last sentence that fits, or after a word. An example at its end stays. */
+function shortened(text: string, max: number): string {
+  if (text.length <= max) return text
+  const at = text.lastIndexOf('\nExample: ')
+  const example = at < 0 ? '' : text.slice(at)
+  const start = text.slice(0, Math.min(max, at < 0 ? text.length : at))
+  const end = Math.max(start.lastIndexOf('. '), start.lastIndexOf('.\n'))
+  const kept = end > max / 3 ? start.slice(0, end + 1) : `${start.slice(0, start.lastIndexOf(' '))}…`
+  return `${kept}${example}`
+}

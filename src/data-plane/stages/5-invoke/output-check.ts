@@ -1,0 +1,31 @@
+/** Checks structured content against the output schema that the list declares, because clients throw away a result that does not match. It changes no value. */
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import type { Reply } from '../../pipeline/outcome.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
+
+const MAX_FAULTS = 5
+
+/** @returns the same reply, or an error of the tool that keeps the text: clients check no structured content of an error */
+export function checkedOutput(
+  reply: Reply,
+  validate: NonNullable<CompiledTool['validateOutput']>,
+): MaybePromise<Reply> {
+  const { isError, structuredContent } = reply.result
+  if (isError) return reply
+  if (structuredContent === undefined) return withoutStructure(reply, 'is not JSON')
+  return andThen(validate(structuredContent), outcome => {
+    if (typeof outcome === 'string') return withoutStructure(reply, 'could not be checked in time')
+    if (outcome.length === 0) return reply
+    const faults = outcome.slice(0, MAX_FAULTS).map(({ path, message }) => `${path || '/'} ${message}`)
+    return withoutStructure(reply, `does not match the outputSchema of the tool: ${faults.join('; ')}`)
+  })
+}
+
+function withoutStructure(reply: Reply, reason: string): Reply {
+  const { structuredContent: _, ...result } = reply.result
+  const text = `The call succeeded, and its response ${reason}. The response follows as text.`
+  return {
+    ...reply,
+    result: { ...result, content: [{ type: 'text', text }, ...result.content], isError: true },
+  }
+}
