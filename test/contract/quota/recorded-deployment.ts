@@ -35,7 +35,7 @@ interface Sent {
 }
 
 /** A request for a consumer's units, as `leases-lua.ts` lists its arguments, and the response. */
-export interface LeaseRequest {
+interface LeaseRequest {
   readonly name: string
   readonly instance: string
   readonly sequence: number
@@ -52,7 +52,7 @@ export interface LeaseRequest {
 }
 
 /** A request for a tool's tokens, as `tool-leases-lua.ts` lists its arguments, and the response. */
-export interface ToolRequest {
+interface ToolRequest {
   readonly held: number
   readonly returned: number
   readonly wanted: number
@@ -62,7 +62,7 @@ export interface ToolRequest {
 }
 
 /** What Redis stores of one instance for a consumer: the short names of `leases-lua.ts`. */
-export interface StoredEntry {
+interface StoredEntry {
   readonly q: number
   readonly l: number
   readonly b: number
@@ -119,7 +119,7 @@ export class Instance {
         }),
       define: <R>(script: Parameters<QuotaConnection['define']>[0]) => {
         const run = connection.define<R>(script)
-        return async (...values: Values) => {
+        return async (...values: Values): Promise<R> => {
           const entry: Sent = { script: script.name, values }
           this.sent.push(entry)
           if (script.name !== 'quotaBeat') await this.#held
@@ -127,7 +127,7 @@ export class Instance {
           try {
             if (this.#lost?.test(script.name)) throw new Error('Connection is closed.')
             const reply = await run(...values)
-            entry.reply = reply as Values
+            entry.reply = reply as unknown as Values
             return reply
           } finally {
             this.#requests.inFlight--
@@ -300,10 +300,13 @@ export class Deployment {
     })
     // an instance is granted units once the others have learned of it by their heartbeats
     while (!ready) {
-      for (const other of this.#instances) other.quota.advance(0)
-      await instance.settled()
+      if (this.#requests.inFlight === 0) for (const other of this.#instances) other.quota.advance(0)
+      // a connection that failed is opened again by a timer
+      vi.advanceTimersByTime(1)
       await sleep(2)
     }
+    await instance.settled()
+    instance.up.splice(0, instance.up.length, true)
     return instance
   }
 
