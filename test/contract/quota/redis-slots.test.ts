@@ -266,7 +266,7 @@ describe.skipIf(!hasRedis())(`what instances share (${REDIS_HINT})`, () => {
     })
   })
 
-  it('forgets a consumer five seconds after its last lease, and with it the counts of the others', async () => {
+  it('drops a consumer five seconds after its last lease, and with it the counts of the others', async () => {
     const limits = { perMinute: 100 }
     const two = await deployment.open()
     await beginFirst(one, limits)

@@ -257,7 +257,7 @@ export class LeaseReserver implements Reserver {
       const returning = lease.bounded && lease.slots > lease.share && sinceMs > QUIET_MS
       if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH) {
         this.#request(lease, lease.asked > 0 ? { units: lease.wanted(nowMs, leaseMs) } : { surrender: true })
-        // a request for units counts calls anew; one for slots alone has none
+        // a request for units resets the count of calls; one for slots alone does not
         if (!lease.windowed) lease.asked = 0
       } else if (unreported || returning || (lease.slots > 0 && sinceMs > maxCallMs / 4))
         this.#request(lease, {})
