@@ -6,6 +6,7 @@ import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
 import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
+import { clientToken } from '../fixtures/tokens.ts'
 
 const DAY_MS = 86_400_000
 /** One plan for each row; consumers are named for their plan, so that each test has its own counters. */
@@ -302,5 +303,17 @@ describe('usage', () => {
     expect(Number(/^platform_rate_limited_total (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
     expect(Number(/^platform_quota_exceeded_total (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
     expect(text).toMatch(/^platform_quota_store_up 1$/m)
+  })
+})
+
+describe('the clock of the tests', () => {
+  it('is that of the embedded provider too: an hour later its tokens have expired, and new ones are accepted', async () => {
+    const call = async (bearer: string) => (await gateway.post('/mcp/v1/tools/invoke', CALL, bearer)).status
+    const issuer = gateway.running.addresses.auth_url
+    const before = await clientToken(issuer, 'demo-agent')
+    expect(await call(before)).toBe(200)
+    await advance(3_700_000)
+    expect(await call(before)).toBe(401)
+    expect(await call(await clientToken(issuer, 'demo-agent'))).toBe(200)
   })
 })

@@ -37,7 +37,8 @@ export const FOLDERS = {
     'quota-redis': {
       mutate: ['src/data-plane/quota/redis/**/*.ts'],
       tests: [
-        'test/unit/data-plane/quota/{redis-keys,consumer-lease,thread-reserver}.test.ts',
+        'test/unit/data-plane/quota/{redis-keys,redis-instance,consumer-lease,thread-reserver}.test.ts',
+        'test/contract/quota/redis-{lease-requests,slots,tool-leases,heartbeats}.test.ts',
         // the simulation replaces modules, which the kept thread has loaded
         'test/contract/quota/redis-{joined,leases}.test.ts',
         'test/services/quota-redis-contract.test.ts',

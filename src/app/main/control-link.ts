@@ -16,7 +16,7 @@ const RETRY_REFUSED = { firstMs: 5_000, maxMs: 300_000 }
 
 /** A control plane in the same process: nothing is kept on disk, because both stop together. */
 export function followInProcess(gateway: Gateway, { transport }: ControlPlane): Promise<void> {
-  return follow(gateway, { transport, dataDir: undefined, retryRefused: RETRY_REFUSED })
+  return follow(gateway, { transport, dataDir: undefined })
 }
 
 /** A control plane in another process. @throws Error of the file system */
@@ -36,7 +36,7 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
 
 async function follow(
   gateway: Gateway,
-  options: Pick<FollowerOptions, 'transport' | 'dataDir' | 'retryRefused'>,
+  options: Pick<FollowerOptions, 'transport' | 'dataDir'>,
 ): Promise<void> {
   const { configuration } = gateway
   const { log, closers, conditions, metrics, reportDamage } = gateway.context
@@ -55,6 +55,7 @@ async function follow(
     }),
     hello,
     configuration,
+    retryRefused: RETRY_REFUSED,
     onFault: fault => conditions.set('control plane', fault),
     onDamage(damage) {
       if (damage !== undefined) damages++

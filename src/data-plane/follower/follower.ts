@@ -26,8 +26,8 @@ export interface FollowerOptions {
   /** Folder of the copy of the last share; undefined: no copy is kept. */
   readonly dataDir: string | undefined
   readonly configuration: Configuration
-  /** When a version that could not be served is requested again; absent: when the stream next reconnects. */
-  readonly retryRefused?: BackoffOptions
+  /** When a version that could not be served is requested again. */
+  readonly retryRefused: BackoffOptions
   /** Called with the damage found in the copy of the last share, and with undefined once a new copy has been written. */
   readonly onDamage: (damage: string | undefined) => void
   /** Called with the reason why the share may be outdated, and with undefined once it is not. */
@@ -42,7 +42,7 @@ export class Follower {
   #refused: { readonly version: string; readonly retryAtMs: number } | undefined
   /** The stream was closed to get the refused version on a new one: that is not a fault of the connection. */
   #isRequestingAgain = false
-  readonly #refusedBackoff: Backoff | undefined
+  readonly #refusedBackoff: Backoff
   /** Why the last update was invalid; undefined once a valid one has arrived, or none is due. */
   #invalid: string | undefined
   #stream: SnapshotStream | undefined
@@ -57,7 +57,7 @@ export class Follower {
 
   constructor(options: FollowerOptions) {
     this.#options = options
-    if (options.retryRefused !== undefined) this.#refusedBackoff = new Backoff(options.retryRefused)
+    this.#refusedBackoff = new Backoff(options.retryRefused)
     if (options.dataDir !== undefined)
       this.#file = new ShareFile(join(options.dataDir, 'control-share.ndjson'))
   }
@@ -220,8 +220,8 @@ export class Follower {
     if (outcome.kind === 'stale') return false
     if (outcome.kind === 'invalid') this.#refuse(outcome.reason)
     if (outcome.kind === 'refused') {
-      if (update.version !== this.#refused?.version) this.#refusedBackoff?.reset()
-      const retryAtMs = performance.now() + (this.#refusedBackoff?.nextMs() ?? Number.POSITIVE_INFINITY)
+      if (update.version !== this.#refused?.version) this.#refusedBackoff.reset()
+      const retryAtMs = performance.now() + this.#refusedBackoff.nextMs()
       this.#refused = { version: update.version, retryAtMs }
       reporter.serves(this.#version, outcome.reason)
     }

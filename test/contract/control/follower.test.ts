@@ -58,6 +58,8 @@ interface Edge {
   fault(): string | undefined
   /** Every update is refused with this reason from now on. */
   refuse(reason: string | undefined): void
+  /** When an update was refused, in ms of `performance.now`. */
+  readonly refusals: readonly number[]
   /** Rows of the next report. */
   count(rows: Partial<CountRows>): void
 }
@@ -75,6 +77,7 @@ function overHttp(url = proxy.url): ControlPlaneTransport {
 
 function edge(name: string, dataDir: string | undefined, transport = overHttp()): Edge {
   let refusal: string | undefined
+  const refusals: number[] = []
   let fault: string | undefined
   let rows = NO_ROWS
   const reporter = new Reporter({
@@ -92,7 +95,12 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
   const configuration = new Configuration({
     content: EMPTY_CONTENT,
     awaited: [],
-    deliver: () => refusal,
+    deliver() {
+      const nowMs = performance.now()
+      // what was served before is delivered again right after a refusal
+      if (refusal !== undefined && nowMs - (refusals.at(-1) ?? -1_000) > 100) refusals.push(nowMs)
+      return refusal
+    },
     log: SILENT,
   })
   const follower = new Follower({
@@ -101,7 +109,7 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
     hello: { name, url: 'http://edge.example', version: '0.1.0', workers: 1, authConfig: {} },
     dataDir,
     configuration,
-    retryRefused: { firstMs: 500, maxMs: 500 },
+    retryRefused: { firstMs: 500, maxMs: 2_000 },
     onDamage: () => {},
     onFault: reported => {
       fault = reported
@@ -121,6 +129,7 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
     refuse: reason => {
       refusal = reason
     },
+    refusals,
     count: counted => {
       rows = { ...NO_ROWS, ...counted }
     },
@@ -195,6 +204,18 @@ describe.each([
       .poll(() => seen(`nacks-${way}`), SOON)
       .toMatchObject({ error: null, snapshot_version: share().version })
     expect(fault()).toBeUndefined()
+  })
+
+  it('requests a refused version again, later each time, until it can serve it', async () => {
+    const { follower, share, refuse, refusals } = open('retries')
+    refuse('not now')
+    await follower.start()
+    await expect.poll(() => refusals.length, SOON).toBeGreaterThanOrEqual(3)
+    const [first, second, third] = refusals
+    expect(second! - first!).toBeGreaterThanOrEqual(500)
+    expect(third! - second!).toBeGreaterThanOrEqual(1_000)
+    refuse(undefined)
+    await expect.poll(() => share().version, SOON).toBe(plane.control.publisher.share.version)
   })
 
   it('applies the whole share again on request', async () => {

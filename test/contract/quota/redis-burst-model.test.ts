@@ -7,10 +7,6 @@ import { CONSUMER, current, LEASE_MS, MAX_CALL_MS, type Node, randomOf, World } 
 vi.mock('node:timers/promises', () => ({
   setTimeout: (ms: number) => new Promise(resolve => setTimeout(resolve, ms)),
 }))
-vi.mock('../../../src/data-plane/quota/redis/connection.ts', async original => ({
-  ...(await original<object>()),
-  connect: () => current.world!.connectionOf(current.opening!),
-}))
 vi.mock('../../../src/data-plane/quota/redis/instance.ts', () => ({
   instanceIn: () => ({ id: current.opening!.id, incarnation: current.opening!.incarnation }),
 }))

@@ -71,6 +71,11 @@ export class ConsumerLease {
     return clamp(perSecond) + clamp(perMinute) + clamp(perDay) + clamp(perMonth) > 0
   }
 
+  /** The calls in flight are limited. */
+  get bounded(): boolean {
+    return clamp(this.limits.burst) > 0
+  }
+
   /** What refuses a call that lacks this; a denial of slots does not concern a call that has one. */
   denialFor(lacking: Lacking, nowMs: number): Denial | undefined {
     const applies = (denial: Denial | undefined) =>

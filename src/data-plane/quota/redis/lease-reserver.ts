@@ -254,10 +254,12 @@ export class LeaseReserver implements Reserver {
       const leftMs = lease.deadlineMs - nowMs
       const sinceMs = nowMs - lease.requestedMs
       const unreported = lease.unreported > 0 && sinceMs > (quietMs > QUIET_MS ? QUIET_MS : REPORT_MS)
-      const returning = lease.slots > lease.share && sinceMs > QUIET_MS
-      if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH)
+      const returning = lease.bounded && lease.slots > lease.share && sinceMs > QUIET_MS
+      if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH) {
         this.#request(lease, lease.asked > 0 ? { units: lease.wanted(nowMs, leaseMs) } : { surrender: true })
-      else if (unreported || returning || (lease.slots > 0 && sinceMs > maxCallMs / 4))
+        // a request for units resets the count of calls; one for slots alone does not
+        if (!lease.windowed) lease.asked = 0
+      } else if (unreported || returning || (lease.slots > 0 && sinceMs > maxCallMs / 4))
         this.#request(lease, {})
       else if (quietMs > EVICT_AFTER_MS && lease.slots === 0 && leftMs <= 0) this.consumers.delete(lease.name)
     }

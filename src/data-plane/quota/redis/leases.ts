@@ -76,7 +76,8 @@ export class Leases {
     const sentMs = quota.monotonicMs()
     if (surrender) {
       quota.table.writeKey(lease.key)
-      quota.table.patiently(() => kernel.quotaSurrender(HASHED, 0), BUSY)
+      // the last note counts them as used
+      if (quota.table.patiently(() => kernel.quotaSurrender(HASHED, 0), BUSY) > 0) this.#record(lease.name)
     }
     // before the report: slots that it no longer contains may be granted to others at once
     const lapsed = sentMs >= lease.deadlineMs
@@ -220,10 +221,15 @@ export class Leases {
     this.#generations.set(name, generation)
     if (this.#generations.size > MAX_GENERATIONS)
       this.#generations.delete(this.#generations.keys().next().value as string)
-    const { quota, journal, onFault } = this.#options
+    const { quota, onReset } = this.#options
     quota.table.revise()
-    this.#options.onReset(name)
-    if (!quota.reset(name)) return
+    onReset(name)
+    if (quota.reset(name)) this.#record(name)
+  }
+
+  /** Records the counts of a consumer as they are, instead of those that its leases would reach. */
+  #record(name: string): void {
+    const { quota, journal, onFault } = this.#options
     try {
       journal?.whole(quota.table.kernel.quotaFind(quota.table.writeKey(name)))
     } catch (error) {

@@ -12,11 +12,18 @@ const RECALLED_MS = 150
 const LOOK_MS = 10
 /** What was not used at this many looks in a row is idle. */
 const LOOKS = 3
+/** After a call this recent, one idle slot stays for the next call, unless the recall is repeated. */
+const ACTIVE_MS = 2_000
+/** Several calls that lack slots at once cause messages closer together than this. */
+const REPEATED_MS = 15
 /** A report also brings what the others lack; this often without anything to return. */
 const REPORT_MS = 50
 
 interface Recall {
+  readonly sinceMs: number
   untilMs: number
+  /** The other instance still lacks something. */
+  isRepeated: boolean
   /** Calls in flight at the last looks. */
   readonly looks: number[]
 }
@@ -36,13 +43,15 @@ export class Recalls {
   }
 
   add(lease: ConsumerLease): void {
-    const untilMs = this.#options.quota.monotonicMs() + RECALLED_MS
+    const nowMs = this.#options.quota.monotonicMs()
+    const untilMs = nowMs + RECALLED_MS
     const recall = this.#recalled.get(lease)
     if (recall !== undefined) {
       recall.untilMs = untilMs
+      recall.isRepeated ||= nowMs - recall.sinceMs >= REPEATED_MS
       return
     }
-    this.#recalled.set(lease, { untilMs, looks: [] })
+    this.#recalled.set(lease, { sinceMs: nowMs, untilMs, isRepeated: false, looks: [] })
     this.#look()
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref()
   }
@@ -57,18 +66,19 @@ export class Recalls {
     const nowMs = this.#options.quota.monotonicMs()
     for (const [lease, recall] of this.#recalled)
       if (nowMs >= recall.untilMs) this.#recalled.delete(lease)
-      else this.#return(lease, recall.looks, nowMs)
+      else this.#return(lease, recall, nowMs)
     if (this.#recalled.size === 0) this.close()
   }
 
-  #return(lease: ConsumerLease, looks: number[], nowMs: number): void {
+  #return(lease: ConsumerLease, { looks, isRepeated }: Recall, nowMs: number): void {
     const { leases } = this.#options
     const inFlight = this.#inFlight(lease)
     looks.push(inFlight)
     if (looks.length > LOOKS) looks.shift()
     const quiet = nowMs - lease.lastCallMs > LOOKS * LOOK_MS
     const used = quiet ? inFlight : looks.length === LOOKS ? Math.max(...looks) : lease.share
-    const slots = Math.min(used, lease.keep < 0 ? used : lease.keep)
+    const kept = isRepeated || nowMs - lease.lastCallMs > ACTIVE_MS ? used : Math.max(used, 1)
+    const slots = Math.min(kept, lease.keep < 0 ? kept : lease.keep)
     // also while all are in use: otherwise new calls would take them as soon as calls end
     leases.shrink(lease, slots)
     if (lease.pending !== undefined || lease.renewal !== undefined) return

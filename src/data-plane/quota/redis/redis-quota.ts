@@ -41,6 +41,8 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
   readonly distrustEmpty?: boolean
   /** Called when Redis becomes available or unavailable. It is unavailable at first. */
   readonly onStore?: (up: boolean) => void
+  /** Opens the connection; default: to a real Redis. */
+  readonly connect?: typeof connect
 }
 
 export interface RedisQuota extends Quota {
@@ -68,7 +70,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   const notices = new Notices(share.channel)
   const lines = new Set<PortLine>()
   const { id: instance, incarnation } = instanceIn(options.dir)
-  const connection = connect(url, onFault)
+  const connection = (options.connect ?? connect)(url, onFault)
   const keys = keysUnder(keyPrefix)
   const counter = new BigUint64Array(quota.table.head.buffer, quota.table.head.byteOffset + HEAD_LEASES, 1)
   const nextSequence = () => incarnation * 2 ** 32 + Number(Atomics.add(counter, 0, 1n)) + 1

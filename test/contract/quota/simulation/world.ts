@@ -41,8 +41,8 @@ export interface Node {
   onMessage: (text: string) => void
 }
 
-/** The world in which the next instance is opened, for the mocks of connection and identity. */
-export const current: { world?: World; opening?: Node } = {}
+/** The instance that is being opened, for the mock of its identity. */
+export const current: { opening?: Node } = {}
 
 export class World {
   nowMs = 0
@@ -65,7 +65,7 @@ export class World {
   }
 
   /** Opens an instance; `ready` after some 100 ms, as membership has to be known to the others. */
-  open(id: string, incarnation: number, distrustEmpty = false): Node {
+  open(id: string, incarnation: number, distrustEmpty = false, leaseMs = LEASE_MS): Node {
     const node: Node = {
       id,
       incarnation,
@@ -74,7 +74,6 @@ export class World {
       cutUntilMs: 0,
       onMessage: () => {},
     }
-    current.world = this
     current.opening = node
     // clocks of instances differ
     const offsetMs = 1_000 + Math.floor(this.random() * 1e6)
@@ -82,16 +81,17 @@ export class World {
       url: id,
       consumers: 4,
       toolBuckets: 4,
-      leaseMs: LEASE_MS,
+      leaseMs,
       maxCallMs: MAX_CALL_MS,
       distrustEmpty,
       monotonicMs: () => this.nowMs + offsetMs,
+      connect: () => this.#connectionOf(node),
     })
     this.nodes.push(node)
     return node
   }
 
-  connectionOf(node: Node): QuotaConnection {
+  #connectionOf(node: Node): QuotaConnection {
     return {
       define: <R>({ name, keys, lua }: Script): RunScript<R> => {
         const text = lua

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { BUNDLE_LIMITS } from '../../../../src/shared/policy/bundle.ts'
 import { fileSource } from '../../../../src/shared/policy/live/file-source.ts'
@@ -175,5 +175,52 @@ describe('a source that is watched', () => {
       return Math.round((retry.nextAttemptAt - nowMs) / 100) / 10
     })
     expect(waits).toEqual([1, 2, 4, 60, 60])
+  })
+})
+
+describe('a bundle that is refused', () => {
+  afterEach(() => vi.useRealTimers())
+
+  it('is offered again later each time, once a minute at last, until the source is fixed', async () => {
+    vi.useFakeTimers()
+    const POLL_MS = 5_000
+    let published: Buffer | undefined = Buffer.from('damaged')
+    const offers: { readonly text: string; readonly atMs: number }[] = []
+    const watching = watchSource(
+      {
+        name: 'test',
+        async read() {
+          const bundle = published
+          published = undefined
+          return bundle
+        },
+      },
+      POLL_MS,
+      async bundle => {
+        const text = bundle.toString()
+        offers.push({ text, atMs: Date.now() })
+        return text === 'fixed'
+      },
+      expect.unreachable,
+    )
+    const waits = () => offers.slice(1).map(({ atMs }, at) => (atMs - offers[at]!.atMs) / 1_000)
+    await vi.advanceTimersByTimeAsync(POLL_MS + 300_000)
+    expect(waits()).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60])
+    expect(watching.retry?.attempts).toBe(10)
+
+    // another one is offered when it is read, and its attempts are counted from the first
+    published = Buffer.from('damaged too')
+    await vi.advanceTimersByTimeAsync(POLL_MS + 3_000)
+    expect(offers.slice(10).map(({ text }) => text)).toEqual(['damaged too', 'damaged too', 'damaged too'])
+    expect(waits().slice(-2)).toEqual([1, 2])
+
+    published = Buffer.from('fixed')
+    await vi.advanceTimersByTimeAsync(POLL_MS)
+    expect(offers.at(-1)).toMatchObject({ text: 'fixed' })
+    expect(watching.retry).toBeUndefined()
+    const before = offers.length
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(offers).toHaveLength(before)
+    await watching.stop()
   })
 })
