@@ -28,6 +28,8 @@ interface Row {
   readonly protocol: string | null
   /** When the backend of a cancelled call is let go of: clients that do not notify let go when they close. */
   readonly letsGo: 'at the cancellation' | 'at the end'
+  /** A transport that does not reconnect leaves that to its user. */
+  readonly afterDrop: 'goes on' | 'connects anew'
 }
 
 const ROWS: readonly Row[] = [
@@ -38,6 +40,7 @@ const ROWS: readonly Row[] = [
     kind: 'streamable',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
   {
     name: 'Go, SSE',
@@ -46,6 +49,7 @@ const ROWS: readonly Row[] = [
     kind: 'sse',
     protocol: '2025-11-25',
     letsGo: 'at the cancellation',
+    afterDrop: 'connects anew',
   },
   {
     name: 'Java, streamable',
@@ -54,6 +58,7 @@ const ROWS: readonly Row[] = [
     kind: 'streamable',
     protocol: '2025-11-25',
     letsGo: 'at the end',
+    afterDrop: 'goes on',
   },
   {
     name: 'Java, SSE',
@@ -62,6 +67,7 @@ const ROWS: readonly Row[] = [
     kind: 'sse',
     protocol: '2024-11-05',
     letsGo: 'at the end',
+    afterDrop: 'connects anew',
   },
   {
     name: 'Rust (rmcp), initialize',
@@ -70,6 +76,7 @@ const ROWS: readonly Row[] = [
     kind: 'initialize',
     protocol: '2025-11-25',
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
   {
     name: 'Rust (rmcp), auto',
@@ -78,6 +85,7 @@ const ROWS: readonly Row[] = [
     kind: 'auto',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
   {
     name: 'fastmcp',
@@ -86,6 +94,7 @@ const ROWS: readonly Row[] = [
     kind: 'fastmcp',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
   {
     name: 'LangChain adapters',
@@ -94,6 +103,7 @@ const ROWS: readonly Row[] = [
     kind: 'langchain',
     protocol: null,
     letsGo: 'at the end',
+    afterDrop: 'goes on',
   },
   {
     name: '@ai-sdk/mcp, HTTP',
@@ -102,6 +112,7 @@ const ROWS: readonly Row[] = [
     kind: 'ai-sdk',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
   {
     name: '@ai-sdk/mcp, SSE',
@@ -110,6 +121,7 @@ const ROWS: readonly Row[] = [
     kind: 'ai-sdk-sse',
     protocol: '2025-11-25',
     letsGo: 'at the cancellation',
+    afterDrop: 'connects anew',
   },
   {
     name: 'mcp-remote',
@@ -118,6 +130,7 @@ const ROWS: readonly Row[] = [
     kind: 'mcp-remote',
     protocol: null,
     letsGo: 'at the cancellation',
+    afterDrop: 'goes on',
   },
 ]
 
@@ -131,7 +144,7 @@ afterAll(() => gateway?.stop())
 
 describe('one life of a client', { timeout: 90_000 }, () => {
   for (const [at, row] of ROWS.entries()) {
-    const { name, installed, command, kind, protocol, letsGo } = row
+    const { name, installed, command, kind, protocol, letsGo, afterDrop } = row
     const missing = !existsSync(resolve('.tools', installed)) && !servicesRequired()
     const hint = missing ? ` (skipped: scripts/services.sh ${installed.split('/')[0]})` : ''
     it.skipIf(missing).concurrent(`${name}${hint}`, async () => {
@@ -164,6 +177,7 @@ describe('one life of a client', { timeout: 90_000 }, () => {
         again: expect.arrayContaining(['shop_runSalesReport']),
         closed: true,
       })
+      expect(seen.connectedAnew === true ? 'connects anew' : 'goes on').toBe(afterDrop)
       expect(String(seen.unknown)).toMatch(/-32602|noSuchTool/)
       expect(seen.tools).toContain('shop_runSalesReport')
       await released()
