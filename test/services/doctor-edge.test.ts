@@ -101,7 +101,7 @@ server { listen 127.0.0.1:${ports.tls} ssl; ssl_certificate ${file('cert.pem')};
     expect(report.steps.find(({ step }) => step === 'prefix')).toMatchObject({ status: 'ok' })
   })
 
-  it('names HTTP/1.1 when the proxy speaks HTTP/1.0', async () => {
+  it('names HTTP/1.1 when the proxy uses HTTP/1.0', async () => {
     const report = await look(`http://127.0.0.1:${ports.plain}/mcp`)
     expect(report.failed).toBe('reach')
     expect(report.steps.at(-1)!.fix).toContain('proxy_http_version 1.1')

@@ -38,7 +38,7 @@ export const cors: Step = {
     demand(
       status >= 200 && status < 300 && missing.length === 0,
       `The preflight gets ${status}${missing.length === 0 ? '' : `, and does not allow ${missing.join(', ')}`}.`,
-      'The proxy in front must forward OPTIONS requests, and not set Access-Control headers of its own.',
+      'The proxy in front must forward OPTIONS requests, and leave the Access-Control headers to the gateway.',
     )
     return { facts: [`Pages of ${pageOrigin} may call.`] }
   },

@@ -69,6 +69,6 @@ function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: b
       : 'Use a certificate of a public authority, serve the intermediate certificates too, or let the client trust yours: ' +
           'clients on Node read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the store of the system.'
   return /wrong version number|packet length/.test(message)
-    ? 'The port speaks plain http: use http:// in the address, or terminate TLS in front of the gateway.'
+    ? 'The port serves plain http: use http:// in the address, or terminate TLS in front of the gateway.'
     : 'Check that the gateway or the proxy in front listens there with TLS.'
 }
