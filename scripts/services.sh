@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp schemathesis corpus kubernetes helm policy-tools (without names: all of them; what is there is left alone)
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis corpus kubernetes helm policy-tools
+#        (without names: all of them; what is there is left alone)
 # The first seven come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
-# with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl).
+# with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl),
+# the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +21,11 @@ MCP_INSPECTOR=2.12.0
 MCP_PYTHON=2.3.0
 # the first generation reads HTTP statuses otherwise
 MCP_PYTHON_1=1.30.0
+# the newest whose requirements one resolver run satisfies
+FASTMCP=4.1.2
+LANGCHAIN_MCP=0.3.2
+MCP_REMOTE=0.15.1
+AI_SDK_MCP=2.0.99
 SCHEMATHESIS=4.32.5
 
 packages=()
@@ -112,6 +119,41 @@ want_go_mcp() {
 
 hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
 
+want_rust_mcp() {
+  [[ -x .tools/rust-mcp/mcp-client && $(cat .tools/rust-mcp/sources.sha256 2>/dev/null) == "$(hash_rust_mcp)" ]] && return
+  steps+=(build_rust_mcp)
+}
+
+hash_rust_mcp() { cat test/fixtures/mcp-rust/Cargo.* test/fixtures/mcp-rust/src/* | sha256sum; }
+
+want_java_mcp() {
+  command -v javac >/dev/null || packages+=(openjdk-17-jdk-headless)
+  [[ -f .tools/java-mcp/Matrix.class && $(cat .tools/java-mcp/sources.sha256 2>/dev/null) == "$(hash_java_mcp)" ]] && return
+  command -v mvn >/dev/null || packages+=(maven)
+  steps+=(build_java_mcp)
+}
+
+hash_java_mcp() { cat test/fixtures/mcp-java/* | sha256sum; }
+
+want_fastmcp() { want_python_package fastmcp fastmcp "$FASTMCP" fetch_fastmcp; }
+
+want_langchain_mcp() { want_python_package langchain-mcp langchain-mcp-adapters "$LANGCHAIN_MCP" fetch_langchain_mcp; }
+
+# want_python_package FOLDER PACKAGE VERSION STEP
+want_python_package() {
+  ".tools/$1/bin/python" -c "import importlib.metadata as m; assert m.version('$2') == '$3'" 2>/dev/null && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+  steps+=("$4")
+}
+
+# they run on the Node that the conformance suite brings
+want_node_clients() {
+  local installed=.tools/node-clients/node_modules
+  grep -qs "\"version\": \"$MCP_REMOTE\"" "$installed/mcp-remote/package.json" &&
+    grep -qs "\"version\": \"$AI_SDK_MCP\"" "$installed/@ai-sdk/mcp/package.json" && return
+  steps+=(fetch_node_clients)
+}
+
 # its own environment: its libraries and those of the MCP client need not agree
 want_schemathesis() {
   .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
@@ -177,6 +219,49 @@ build_go_mcp() {
   hash_go_mcp >.tools/go-mcp/sources.sha256
 }
 
+build_rust_mcp() {
+  if ! command -v cargo >/dev/null; then
+    echo 'Missing: cargo. Install Rust 1.88 or newer from https://rustup.rs, then run this again' >&2
+    return 1
+  fi
+  mkdir -p .tools/rust-mcp
+  local target
+  target=$(mktemp -d)
+  # without optimization it builds in a third of the time, and it is only kept, not shipped
+  (cd test/fixtures/mcp-rust && cargo build --quiet --locked --target-dir "$target")
+  cp "$target/debug/mcp-client" .tools/rust-mcp/
+  rm -rf "$target"
+  hash_rust_mcp >.tools/rust-mcp/sources.sha256
+}
+
+build_java_mcp() {
+  local work
+  work=$(mktemp -d)
+  cp test/fixtures/mcp-java/pom.xml "$work/"
+  (cd "$work" && mvn --batch-mode --quiet dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$work/jars")
+  javac -cp "$work/jars/*" -d "$work/jars" test/fixtures/mcp-java/Matrix.java
+  rm -rf .tools/java-mcp
+  mkdir -p .tools/java-mcp
+  cp "$work"/jars/* .tools/java-mcp/
+  rm -rf "$work"
+  hash_java_mcp >.tools/java-mcp/sources.sha256
+}
+
+fetch_fastmcp() { fetch_python_package fastmcp "fastmcp==$FASTMCP"; }
+
+fetch_langchain_mcp() { fetch_python_package langchain-mcp "langchain-mcp-adapters==$LANGCHAIN_MCP"; }
+
+fetch_python_package() {
+  python3 -m venv ".tools/$1"
+  ".tools/$1/bin/python" -m pip install --quiet --disable-pip-version-check "$2"
+}
+
+fetch_node_clients() {
+  mkdir -p .tools/node-clients
+  npm install --prefix .tools/node-clients --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error \
+    "mcp-remote@$MCP_REMOTE" "@ai-sdk/mcp@$AI_SDK_MCP" zod@4
+}
+
 # The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
   if [[ $(id -u) != 0 ]]; then
@@ -195,7 +280,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp schemathesis corpus kubernetes helm policy-tools)
+all=(redis postgresql openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

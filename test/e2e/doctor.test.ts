@@ -1,6 +1,6 @@
 /** `toolgate doctor` against a real deployment: healthy as every client, and behind fronts that break one step each. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { CLIENT_NAMES } from '../../src/app/cli/doctor/clients.ts'
+import { CLIENT_NAMES, CLIENTS } from '../../src/app/cli/doctor/clients.ts'
 import type { ClientReport } from '../../src/app/cli/doctor/examine.ts'
 import { runToolgate } from '../fixtures/command.ts'
 import {
@@ -40,7 +40,11 @@ async function examined(...args: string[]): Promise<{ code: number; clients: Cli
 }
 
 const STEPS =
-  'reach challenge resource server registration authorization token initialize stream list names'.split(' ')
+  'tls reach cors challenge prefix resource server registration authorization token initialize stream list names limits'.split(
+    ' ',
+  )
+/** Of a plain address without a prefix. */
+const SKIPPED = ['tls', 'prefix']
 
 describe('a healthy gateway', () => {
   it('lets every client through every step', async () => {
@@ -48,18 +52,25 @@ describe('a healthy gateway', () => {
     expect(clients.map(client => [client.client, client.failed])).toEqual(
       CLIENT_NAMES.map(name => [name, undefined]),
     )
-    for (const { steps } of clients)
-      expect(steps.map(step => [step.step, step.status])).toEqual(STEPS.map(step => [step, 'ok']))
+    for (const { client, header, login, steps } of clients) {
+      expect([header, login]).toEqual([{ ok: true }, { ok: true }])
+      const skipped = client === 'inspector' ? SKIPPED : [...SKIPPED, 'cors']
+      expect(steps.map(step => [step.step, step.status])).toEqual(
+        STEPS.map(step => [step, skipped.includes(step) ? 'skipped' : 'ok']),
+      )
+    }
     expect(code).toBe(0)
   })
 
   it('is reported in words, with what was skipped and without the token', async () => {
     const { code, out } = await run('--url', `${front.url}/mcp`, '--client', 'cursor')
     expect(code).toBe(0)
-    expect(out).toContain('Cursor can connect; 2 steps were skipped.')
+    expect(out).toContain('Cursor can connect.\n  6 steps were skipped.')
     const whole = await run('--url', front.url, '--client', 'claude', '--token', token)
     expect(whole.code).toBe(0)
     expect(whole.out).not.toContain(token)
+    expect(whole.out).toMatch(/Claude with this token can connect\.\n {2}Claude with a login can connect\./)
+    expect(whole.out).toMatch(/limits +\d+ tools; their definitions are about \d+ tokens/)
   })
 })
 
@@ -255,28 +266,88 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
   ['names', 'a name with a dot', tools(list => set('name', 'shop.list')(list[0]!)), /operationId/],
 ]
 
+/** A step of the login is examined without a token: with one, it is a warning. */
+const LOGIN = ['challenge', 'resource', 'server', 'registration', 'authorization', 'token']
+
 describe('a gateway whose front is broken', () => {
   it.each(BROKEN)('fails at %s: %s', async (step, _, corrupt, fix) => {
     front.corrupt = corrupt
-    const { code, clients } = await examined('--client', 'vscode', '--token', token)
+    const withToken = LOGIN.includes(step) ? [] : ['--token', token]
+    const { code, clients } = await examined('--client', 'vscode', ...withToken)
     expect(clients[0]!.failed, JSON.stringify(clients[0]!.steps.at(-1))).toBe(step)
     expect(clients[0]!.steps.at(-1)!.fix).toMatch(fix)
     expect(code).toBe(1)
   })
 
+  it('is usable with a token although the login fails, and both are reported', async () => {
+    front.corrupt = at('/.well-known', becomes(404))
+    const { code, clients } = await examined('--client', 'vscode', '--token', token)
+    expect(clients[0]).toMatchObject({
+      ok: true,
+      header: { ok: true },
+      login: { ok: false, failed: 'resource' },
+    })
+    const status = Object.fromEntries(clients[0]!.steps.map(({ step, status }) => [step, status]))
+    expect(status).toMatchObject({ resource: 'warning', server: 'skipped', token: 'skipped', limits: 'ok' })
+    expect(code).toBe(0)
+    const { out } = await run('--url', front.url, '--client', 'vscode', '--token', token)
+    expect(out).toMatch(/warn {2}resource .*\n.*fix: /)
+    expect(out).toContain('VS Code with a login fails at: resource.')
+    expect(out).not.toContain('registration remains')
+  })
+
+  it('lets the page of the Inspector call or names what a page lacks', async () => {
+    const cors = async () =>
+      (await examined('--client', 'inspector')).clients[0]!.steps.find(({ step }) => step === 'cors')!
+    expect(await cors()).toMatchObject({ status: 'ok', warnings: [expect.stringContaining('CORS_ORIGINS')] })
+    front.corrupt = (reply, { method }) => {
+      const page = 'http://localhost:6274'
+      if (method === 'OPTIONS') reply.headers['access-control-allow-origin'] = `${page}, ${page}`
+    }
+    expect(await cors()).toMatchObject({ status: 'failed', fix: expect.stringContaining('once') })
+    front.corrupt = (reply, { method }) => {
+      if (method !== 'OPTIONS') return
+      reply.headers['access-control-allow-origin'] = 'http://localhost:6274'
+      reply.headers['access-control-allow-headers'] = 'Content-Type, Mcp-Session-Id, Last-Event-ID'
+    }
+    expect(await cors()).toMatchObject({
+      status: 'failed',
+      found: expect.stringContaining('authorization, mcp-protocol-version'),
+    })
+  })
+
+  it('warns of more tools and larger definitions than a client uses', async () => {
+    front.corrupt = tools(list => {
+      for (let at = list.length; at < 101; at++)
+        list.push({ ...list[0], name: `tool_${at}`, description: 'x'.repeat(900) })
+    })
+    const { code, clients } = await examined('--token', token)
+    const warned = clients.filter(({ steps }) => steps.at(-1)!.warnings.length > 0)
+    expect(warned.map(({ client, steps }) => [client, steps.at(-1)!.step])).toEqual([
+      ['claude', 'limits'],
+      ['cursor', 'limits'],
+      ['windsurf', 'limits'],
+    ])
+    expect(code).toBe(0)
+  })
+
   it('counts names as each client does', async () => {
-    // claude counts mcp__toolgate__, cursor toolgate, vscode mcp_toolgate_, chatgpt nothing beside
-    for (const [length, fails] of [
-      [49, []],
-      [50, ['claude']],
-      [51, ['claude']],
-      [52, ['claude', 'cursor', 'vscode']],
-      [64, ['claude', 'cursor', 'vscode']],
-      [65, ['claude', 'cursor', 'vscode', 'chatgpt']],
-    ] as const) {
+    const fails = (length: number): string[] =>
+      CLIENT_NAMES.filter(name => {
+        const { nameAsCounted, maxNameLength } = CLIENTS[name]
+        return nameAsCounted('toolgate', 'n'.repeat(length)).length > maxNameLength
+      })
+    expect(fails(49)).toEqual([])
+    expect(fails(50)).toEqual(['claude', 'codex'])
+    expect(fails(51)).toEqual(['claude', 'codex'])
+    expect(fails(52)).toEqual(['claude', 'cursor', 'vscode', 'gemini', 'codex', 'librechat'])
+    expect(fails(65)).toEqual(CLIENT_NAMES.filter(name => name !== 'inspector'))
+    for (const length of [50, 65]) {
       front.corrupt = tools(list => set('name', 'n'.repeat(length))(list[0]!))
       const { clients } = await examined('--token', token)
-      expect(clients.filter(client => client.failed === 'names').map(client => client.client)).toEqual(fails)
+      expect(clients.filter(client => client.failed === 'names').map(client => client.client)).toEqual(
+        fails(length),
+      )
     }
   })
 

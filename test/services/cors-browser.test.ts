@@ -57,13 +57,31 @@ async function useMcp({ url, token }: Target) {
     signal: stop.signal,
   })
   const streamed = { status: stream.status, type: stream.headers.get('Content-Type') }
+  // without a session, the oldest transport: its first event comes at once
+  const oldest = await fetch(`${url}/mcp/sse`, {
+    headers: { ...common, Accept: 'text/event-stream' },
+    signal: stop.signal,
+  })
+  const { value: first } = await oldest.body!.getReader().read()
   stop.abort()
+  const call = (id: number, name: string, args: object, _meta: object) =>
+    post({ id, method: 'tools/call', params: { name, arguments: args, _meta } }, inSession)
+  const called = await call(3, 'shop_getProduct', { productId: 'P-1001' }, {})
+  const report = await call(4, 'shop_runSalesReport', { stepMs: 20 }, { progressToken: 'page' })
+  const events = await report.text()
   const ended = await fetch(`${url}/mcp`, { method: 'DELETE', headers: { ...common, ...inSession } })
   return {
     initialized: initialized.status,
     sessionId,
     tools: ((await listed.json()) as { result: { tools: unknown[] } }).result.tools.length,
     streamed,
+    firstEvent: new TextDecoder().decode(first),
+    called: await called.text(),
+    report: {
+      type: report.headers.get('Content-Type'),
+      progress: events.split('notifications/progress').length - 1,
+      isComplete: events.includes('"id":4') && events.includes('"result"'),
+    },
     ended: ended.status,
   }
 }
@@ -103,22 +121,22 @@ async function managePlan({ url, token }: Target) {
   const created = await create()
   const repeated = await create()
   const location = created.headers.get('Location') ?? ''
-  const patch = (etag: string) =>
+  const patch = (etag: string, key: string) =>
     fetch(`${url}${location}`, {
       method: 'PATCH',
-      headers: { ...common, 'If-Match': etag },
+      headers: { ...common, 'If-Match': etag, 'Idempotency-Key': key },
       body: JSON.stringify({ name: 'Changed' }),
     })
   const etag = created.headers.get('ETag') ?? ''
-  const changed = await patch(etag)
-  const stale = await patch(etag)
+  const changed = await patch(etag, 'page-2')
+  const stale = await patch(etag, 'page-3')
   const missing = await fetch(`${url}/v1/nowhere`, { headers: common })
   return {
     statuses: [created.status, repeated.status, changed.status, stale.status, missing.status],
     replayed: repeated.headers.get('Idempotency-Replayed'),
     location,
     etags: [etag, changed.headers.get('ETag')],
-    remaining: created.headers.get('X-RateLimit-Remaining'),
+    rateLimit: ['Limit', 'Remaining', 'Reset'].map(name => changed.headers.get(`X-RateLimit-${name}`)),
     requestId: created.headers.get('X-Request-ID'),
   }
 }
@@ -150,12 +168,21 @@ describe.skipIf(missing)(`pages that call from a browser${hint}`, () => {
         expect(called).toEqual({ status: 200, text: expect.stringContaining('P-1001') })
       })
 
-      it('lets it use MCP: session, list, event stream', async () => {
-        expect(await allowed.run(useMcp, gateway)).toEqual({
+      it('lets it use MCP: session, list, calls, and events of a stream by GET and by POST', async () => {
+        const seen = await allowed.run(useMcp, gateway)
+        expect(seen.report.progress).toBeGreaterThanOrEqual(3)
+        expect(seen).toEqual({
           initialized: 200,
           sessionId: expect.stringMatching(/.{16}/),
           tools: expect.any(Number),
           streamed: { status: 200, type: expect.stringMatching(/^text\/event-stream/) },
+          firstEvent: expect.stringMatching(/^event: endpoint\r?\ndata: \S+sessionId=/),
+          called: expect.stringContaining('P-1001'),
+          report: {
+            type: expect.stringMatching(/^text\/event-stream/),
+            progress: expect.any(Number),
+            isComplete: true,
+          },
           ended: expect.any(Number),
         })
       })
@@ -185,7 +212,7 @@ describe.skipIf(missing)(`pages that call from a browser${hint}`, () => {
           replayed: 'true',
           location: expect.stringMatching(/^\/v1\/plans\/./),
           etags: [expect.stringMatching(/"/), expect.stringMatching(/"/)],
-          remaining: expect.stringMatching(/^\d+$/),
+          rateLimit: Array(3).fill(expect.stringMatching(/^\d+$/)),
           requestId: expect.stringMatching(/./),
         })
         expect(seen.etags[1]).not.toBe(seen.etags[0])

@@ -17,10 +17,12 @@ export function addDoctor(program: Command, context: CommandContext): void {
     .command('doctor')
     .summary('find out why a client cannot connect')
     .description(
-      `Takes the steps a client takes to connect, with its redirect addresses, scopes and headers: reach the endpoint, read \
-the challenge, discover resource and authorization server, register, begin the login, request a token, initialize, open \
-the stream, list the tools, and measure the names as the client does. Stops at the first step that fails and prints the \
-fix. It registers a client at the identity provider and deletes it where the provider allows that.`,
+      `Takes the steps a client takes to connect, with its redirect addresses, scopes and headers: check the certificate, \
+reach the endpoint, ask whether a page may call, read the challenge, discover resource and authorization server, register, \
+begin the login, request a token, initialize, open the stream, list the tools, and measure their names, number and size as \
+the client does. Stops at the first step that fails and prints the fix. With --token, a failed step of the login is a \
+warning, and there is a verdict for the token and one for the login. It registers a client at the identity provider and \
+deletes it where the provider allows that.`,
     )
     .requiredOption('--url <url>', "the MCP endpoint, or the gateway's address", endpointUrl)
     .addOption(new Option('--client <name>', 'check this client only (default: all)').choices(CLIENT_NAMES))
@@ -38,7 +40,7 @@ fix. It registers a client at the identity provider and deletes it where the pro
           'toolgate doctor --url http://localhost:8080',
           'toolgate doctor --url https://gateway.example.com/mcp --client cursor --token "$TOKEN"',
         ],
-        '0 every client can connect, 1 a client cannot',
+        '0 every client can connect (with the token, if one is given), 1 a client cannot',
       ),
     )
     .action(async (options: DoctorOptions) => {

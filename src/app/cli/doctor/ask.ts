@@ -3,7 +3,8 @@ import { isObject } from '../../../model/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'
 
-const TIMEOUT_MS = 10_000
+/** Above the 10 s after which an HTTP/1.0 request to the gateway ends as a 502 of nginx (docs/edge.md). */
+const TIMEOUT_MS = 15_000
 const NOT_READ = { text: '', json: undefined }
 
 export interface FetchedResponse {
@@ -17,7 +18,7 @@ export interface FetchedResponse {
 }
 
 export interface DoctorRequest {
-  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'DELETE' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
   /** An object is sent as JSON, URLSearchParams as a form. */
   readonly body?: object

@@ -1,6 +1,21 @@
-/** How the clients people use differ where it matters to a server: what they register, ask for, and put up with. Facts only; it sends nothing. */
+/**
+ * How the clients people use differ where it matters to a server: what they register, ask for, and put up with. Facts only; it sends nothing.
+ * Limits and names as published by November 2026. Sources: the clients' documentation and source, for Gemini CLI and Zed also the
+ * compatibility tables of zuplo.com (verified 2026-07-31). A loopback redirect address stands for any port (RFC 8252 §7.3).
+ */
 
-export const CLIENT_NAMES = ['claude', 'cursor', 'vscode', 'chatgpt'] as const
+export const CLIENT_NAMES = [
+  'claude',
+  'cursor',
+  'vscode',
+  'chatgpt',
+  'inspector',
+  'windsurf',
+  'gemini',
+  'codex',
+  'zed',
+  'librechat',
+] as const
 export type ClientName = (typeof CLIENT_NAMES)[number]
 
 export interface ClientProfile {
@@ -13,32 +28,47 @@ export interface ClientProfile {
   readonly redirectUris: readonly [string, ...string[]]
   /** It calls from its maker's servers: an address on this machine or in a private network is out of its reach. */
   readonly callsFromTheInternet: boolean
+  /** It calls from a page of this origin; undefined for programs. */
+  readonly pageOrigin: string | undefined
   /** What counts against `maxNameLength`. @param server the name the user gives the server in the client */
   nameAsCounted(server: string, tool: string): string
   readonly maxNameLength: number
   /** What a tool name may be made of. */
   readonly nameCharacters: RegExp
-  /** Beyond it tools are left out or the client warns; undefined where no bound is known. */
+  /** Of all servers together; beyond it tools are left out or the client warns; undefined where no bound is known. */
   readonly maxTools: number | undefined
+  /** Of all servers together; beyond it definitions are not given to the model at once; undefined where no bound is known. */
+  readonly maxDefinitionTokens: number | undefined
 }
 
-/** What the model interfaces behind all four take for a function name. */
+/** What the model interfaces behind them take for a function name. */
 const FUNCTION_NAME = /^[A-Za-z0-9_-]+$/
+
+const COMMON = {
+  protocolVersion: '2025-11-25',
+  callsFromTheInternet: false,
+  pageOrigin: undefined,
+  nameAsCounted: (_: string, tool: string) => tool,
+  maxNameLength: 64,
+  nameCharacters: FUNCTION_NAME,
+  maxTools: undefined,
+  maxDefinitionTokens: undefined,
+} as const
 
 export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
   claude: {
+    ...COMMON,
     name: 'claude',
     title: 'Claude',
-    protocolVersion: '2025-11-25',
     clientInfo: { name: 'claude-ai', version: '1.0.0' },
     redirectUris: ['https://claude.ai/api/mcp/auth_callback', 'https://claude.com/api/mcp/auth_callback'],
     callsFromTheInternet: true,
     nameAsCounted: (server, tool) => `mcp__${server}__${tool}`,
-    maxNameLength: 64,
-    nameCharacters: FUNCTION_NAME,
-    maxTools: undefined,
+    // a tenth of the context, after which Claude Code searches for tools instead
+    maxDefinitionTokens: 20_000,
   },
   cursor: {
+    ...COMMON,
     name: 'cursor',
     title: 'Cursor',
     protocolVersion: '2025-06-18',
@@ -48,17 +78,15 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
       'https://www.cursor.com/agents/mcp/oauth/callback',
       'http://localhost:8787/callback',
     ],
-    callsFromTheInternet: false,
     nameAsCounted: (server, tool) => `${server}${tool}`,
     // it filters out a tool when both names together have 60 characters
     maxNameLength: 59,
-    nameCharacters: FUNCTION_NAME,
-    maxTools: undefined,
+    maxTools: 40,
   },
   vscode: {
+    ...COMMON,
     name: 'vscode',
     title: 'VS Code',
-    protocolVersion: '2025-11-25',
     clientInfo: { name: 'Visual Studio Code', version: '1.106.0' },
     redirectUris: [
       'http://127.0.0.1:33418/',
@@ -66,22 +94,75 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
       'https://vscode.dev/redirect',
       'https://insiders.vscode.dev/redirect',
     ],
-    callsFromTheInternet: false,
     nameAsCounted: (server, tool) => `mcp_${server}_${tool}`,
-    maxNameLength: 64,
-    nameCharacters: FUNCTION_NAME,
     maxTools: 128,
   },
   chatgpt: {
+    ...COMMON,
     name: 'chatgpt',
     title: 'ChatGPT',
     protocolVersion: '2025-06-18',
     clientInfo: { name: 'openai-mcp', version: '1.0.0' },
     redirectUris: ['https://chatgpt.com/connector_platform_oauth_redirect'],
     callsFromTheInternet: true,
-    nameAsCounted: (_, tool) => tool,
-    maxNameLength: 64,
-    nameCharacters: FUNCTION_NAME,
-    maxTools: undefined,
+    // of the model interface
+    maxTools: 128,
+  },
+  inspector: {
+    ...COMMON,
+    name: 'inspector',
+    title: 'MCP Inspector',
+    clientInfo: { name: 'inspector-client', version: '2.12.0' },
+    redirectUris: ['http://localhost:6274/oauth/callback'],
+    pageOrigin: 'http://localhost:6274',
+    // it shows any name the specification allows
+    maxNameLength: 128,
+    nameCharacters: /^[A-Za-z0-9_.-]+$/,
+  },
+  windsurf: {
+    ...COMMON,
+    name: 'windsurf',
+    title: 'Windsurf',
+    protocolVersion: '2025-06-18',
+    clientInfo: { name: 'windsurf', version: '1.0.0' },
+    // its address is not published; a loopback address is what its registrations must be allowed at least
+    redirectUris: ['http://127.0.0.1:8765/callback'],
+    maxTools: 100,
+  },
+  gemini: {
+    ...COMMON,
+    name: 'gemini',
+    title: 'Gemini CLI',
+    protocolVersion: '2025-06-18',
+    clientInfo: { name: 'gemini-cli-mcp-client', version: '1.0.0' },
+    redirectUris: ['http://localhost:7777/oauth/callback'],
+    // it shortens a longer name in the middle
+    nameAsCounted: (server, tool) => `mcp_${server}_${tool}`,
+  },
+  codex: {
+    ...COMMON,
+    name: 'codex',
+    title: 'Codex',
+    protocolVersion: '2025-06-18',
+    clientInfo: { name: 'codex-mcp-client', version: '1.0.0' },
+    redirectUris: ['http://127.0.0.1:8765/callback'],
+    nameAsCounted: (server, tool) => `mcp__${server}__${tool}`,
+    maxTools: 128,
+  },
+  zed: {
+    ...COMMON,
+    name: 'zed',
+    title: 'Zed',
+    clientInfo: { name: 'Zed', version: '1.0.0' },
+    redirectUris: ['http://127.0.0.1:8765/callback'],
+  },
+  librechat: {
+    ...COMMON,
+    name: 'librechat',
+    title: 'LibreChat',
+    clientInfo: { name: '@librechat/api-client', version: '1.0.0' },
+    // of an installation on this machine; one with another DOMAIN_SERVER registers that
+    redirectUris: ['http://localhost:3080/api/mcp/toolgate/oauth/callback'],
+    nameAsCounted: (server, tool) => `${tool}_mcp_${server}`,
   },
 }

@@ -1,19 +1,29 @@
-/** Takes the steps of one client up to the first that fails. It prints nothing. */
+/**
+ * Takes the steps of one client up to the first that fails; with a token, a failed step of the login ends the login only.
+ * It prints nothing.
+ */
 import { ask } from './ask.ts'
 import type { ClientProfile } from './clients.ts'
 import { Fault } from './fault.ts'
 import { headersOf } from './rpc.ts'
 import { authorization, token as tokenEndpoint } from './steps/authorization.ts'
 import { initialize, listToolsStep, stream } from './steps/conversation.ts'
+import { cors } from './steps/cors.ts'
 import { resource, server } from './steps/discovery.ts'
+import { limits } from './steps/limits.ts'
 import { names } from './steps/names.ts'
+import { prefix } from './steps/prefix.ts'
 import { challenge, reach } from './steps/reach.ts'
 import { registration, takeBack } from './steps/registration.ts'
-import type { Step, Visit } from './visit.ts'
+import { tls } from './steps/tls.ts'
+import type { Step, StepOutcome, Visit } from './visit.ts'
 
 const STEPS: readonly Step[] = [
+  tls,
   reach,
+  cors,
   challenge,
+  prefix,
   resource,
   server,
   registration,
@@ -23,22 +33,35 @@ const STEPS: readonly Step[] = [
   stream,
   listToolsStep,
   names,
+  limits,
 ]
 
 export interface StepReport {
   readonly step: string
-  readonly status: 'ok' | 'failed' | 'skipped'
+  /** `warning`: it failed, but the token of the user makes it unnecessary. */
+  readonly status: 'ok' | 'failed' | 'warning' | 'skipped'
   readonly found: string
   readonly warnings: readonly string[]
-  /** Of a step that failed. */
+  /** Of a step that failed, with status `failed` or `warning`. */
   readonly fix?: string
+}
+
+export interface Verdict {
+  readonly ok: boolean
+  /** The first step that failed. */
+  readonly failed: string | undefined
 }
 
 export interface ClientReport {
   readonly client: string
+  /** With a token that of `header`, else that of `login`. */
   readonly ok: boolean
-  /** The first step that failed. */
+  /** The first step that failed with status `failed`. */
   readonly failed: string | undefined
+  /** The client is given the token; undefined without one. */
+  readonly header: Verdict | undefined
+  /** The client registers and logs in, as far as a program can try it. */
+  readonly login: Verdict
   readonly steps: readonly StepReport[]
 }
 
@@ -68,12 +91,18 @@ export async function examine(
     sessionId: undefined,
     protocolVersion: undefined,
     tools: [],
+    definitionBytes: 0,
   }
   const steps: StepReport[] = []
+  let loginFailed: string | undefined
   for (const step of STEPS) {
-    const report = await reportOf(step, visit)
+    const report =
+      step.login && loginFailed !== undefined
+        ? skipped(step, `The login failed at: ${loginFailed}.`)
+        : reported(step, await attempt(step, visit), visit)
+    if (report.status === 'warning') loginFailed = step.id
     // the registration is not needed after the token endpoint
-    const left = step === tokenEndpoint || report.status === 'failed' ? await takeBack(visit) : undefined
+    const left = step === tokenEndpoint || report.fix !== undefined ? await takeBack(visit) : undefined
     const whole = left === undefined ? report : { ...report, warnings: [...report.warnings, left] }
     steps.push(whole)
     onStep(whole)
@@ -81,19 +110,35 @@ export async function examine(
   }
   await endSession(visit)
   const failed = steps.find(step => step.status === 'failed')?.step
-  return { client: client.name, ok: failed === undefined, failed, steps }
+  const login = verdictOf(loginFailed ?? failed)
+  const header = token === undefined ? undefined : verdictOf(failed)
+  return { client: client.name, ok: (header ?? login).ok, failed, header, login, steps }
 }
 
-async function reportOf(step: Step, visit: Visit): Promise<StepReport> {
+function verdictOf(failed: string | undefined): Verdict {
+  return { ok: failed === undefined, failed }
+}
+
+async function attempt(step: Step, visit: Visit): Promise<StepOutcome | Fault> {
   try {
-    const outcome = await step.run(visit)
-    if ('skipped' in outcome)
-      return { step: step.id, status: 'skipped', found: outcome.skipped, warnings: [] }
-    return { step: step.id, status: 'ok', found: outcome.facts.join(' '), warnings: outcome.warnings ?? [] }
+    return await step.run(visit)
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return { step: step.id, status: 'failed', found: error.found, warnings: [], fix: error.fix }
+    if (error instanceof Fault) return error
+    throw error
   }
+}
+
+function reported(step: Step, outcome: StepOutcome | Fault, { token }: Visit): StepReport {
+  if (outcome instanceof Fault) {
+    const status = step.login && token !== undefined ? 'warning' : 'failed'
+    return { step: step.id, status, found: outcome.found, warnings: [], fix: outcome.fix }
+  }
+  if ('skipped' in outcome) return skipped(step, outcome.skipped)
+  return { step: step.id, status: 'ok', found: outcome.facts.join(' '), warnings: outcome.warnings ?? [] }
+}
+
+function skipped(step: Step, found: string): StepReport {
+  return { step: step.id, status: 'skipped', found, warnings: [] }
 }
 
 async function endSession(visit: Visit): Promise<void> {

@@ -1,11 +1,11 @@
 /** Prints the reports as text, line by line, or as one JSON object. It decides nothing. */
 import { masked } from '../demo/masked.ts'
 import type { ClientProfile } from './clients.ts'
-import type { ClientReport, StepReport } from './examine.ts'
+import type { ClientReport, StepReport, Verdict } from './examine.ts'
 
 const WIDTH = 14
 const COLORS = { ok: 32, failed: 31, skipped: 2, warning: 33 } as const
-const WORDS = { ok: 'ok  ', failed: 'FAIL', skipped: 'skip' } as const
+const WORDS = { ok: 'ok  ', failed: 'FAIL', warning: 'warn', skipped: 'skip' } as const
 
 export class TextReport {
   readonly #write: (text: string) => void
@@ -27,13 +27,17 @@ export class TextReport {
       this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${warning}`)
   }
 
-  end({ ok, failed, steps }: ClientReport, client: ClientProfile): void {
+  end({ header, login, steps }: ClientReport, { title }: ClientProfile): void {
     const skipped = steps.filter(step => step.status === 'skipped').length
-    const rest = skipped === 0 ? '' : `; ${skipped} steps were skipped`
+    this.#line('')
+    if (header !== undefined) this.#verdict(header, `${title} with this token`)
+    this.#verdict(login, header === undefined ? title : `${title} with a login`)
+    if (skipped > 0) this.#line(`  ${skipped} steps were skipped.`)
+  }
+
+  #verdict({ ok, failed }: Verdict, who: string): void {
     this.#line(
-      ok
-        ? `\n  ${this.#paint('ok', `${client.title} can connect`)}${rest}.`
-        : `\n  ${this.#paint('failed', `${client.title} fails at: ${failed}`)}.`,
+      `  ${ok ? this.#paint('ok', `${who} can connect`) : this.#paint('failed', `${who} fails at: ${failed}`)}.`,
     )
   }
 

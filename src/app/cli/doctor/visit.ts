@@ -38,6 +38,8 @@ export interface Visit {
   sessionId: string | undefined
   protocolVersion: string | undefined
   tools: readonly ListedTool[]
+  /** Size of the listed tools as JSON. */
+  definitionBytes: number
 }
 
 /** The result of a step that passed. */
@@ -51,6 +53,8 @@ export type StepOutcome = Finding | { readonly skipped: string }
 
 export interface Step {
   readonly id: string
+  /** Only a client that logs in takes it, not one that is given a token. */
+  readonly login?: true
   /** @throws Fault when the client would fail here */
   run(visit: Visit): Promise<StepOutcome>
 }

@@ -22,6 +22,8 @@ export interface OAuthFrontOptions {
 }
 
 export interface OAuthFront {
+  /** Path of the gateway's public address: '', or '/tools' behind a proxy that removes that prefix. */
+  readonly pathPrefix: string
   /** GET /.well-known/oauth-protected-resource{path}; undefined = 404. */
   protectedResource(path: string): OAuthResponse | undefined
   /** GET /.well-known/oauth-authorization-server. */
@@ -48,6 +50,7 @@ export function createOAuthFront({
   if (!guarded) void discovered?.then(document => warnOfOpenAdminScope(document, log))
   // without a provider the documents say 503, the two proxies 502: their status tables know no 503
   return {
+    pathPrefix: new URL(gatewayUrl).pathname.replace(/\/$/, ''),
     protectedResource: path => protectedResource(gatewayUrl, path),
     authorizationServer: () =>
       provider === undefined ? notConfigured(503) : authorizationServer(gatewayUrl, provider.addresses),

@@ -41,12 +41,16 @@ export function oauthRoutes(
       call.sendWithOwnCors(status, body, headers)
     },
   })
-  return [
+  // of a public address with a path, clients derive addresses with that path behind the well-known name (RFC 8414 §3.1, RFC 9728 §3.1)
+  const documents = [...new Set(['', front.pathPrefix])].flatMap(prefix => [
     ...['', '/', '/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
-      document(`${PROTECTED_RESOURCE}${path}`, () => front.protectedResource(path)!),
+      document(`${PROTECTED_RESOURCE}${prefix}${path}`, () => front.protectedResource(path)!),
     ),
-    document('/.well-known/oauth-authorization-server', () => front.authorizationServer()),
-    document('/.well-known/openid-configuration', () => front.openidConfiguration()),
+    document(`/.well-known/oauth-authorization-server${prefix}`, () => front.authorizationServer()),
+    document(`/.well-known/openid-configuration${prefix}`, () => front.openidConfiguration()),
+  ])
+  return [
+    ...documents,
     { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call, onAttempt) },
     {
       method: 'POST',

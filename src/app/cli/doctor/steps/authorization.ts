@@ -16,6 +16,7 @@ const NEEDS_A_PERSON = [
 
 export const authorization: Step = {
   id: 'authorization',
+  login: true,
   async run(visit) {
     const { server, registered, client } = visit
     if (server === undefined || registered === undefined) return OPEN
@@ -96,6 +97,7 @@ function responded(visit: Visit, landed: URL) {
 
 export const token: Step = {
   id: 'token',
+  login: true,
   async run({ server, registered, client, url }) {
     if (server === undefined || registered === undefined) return OPEN
     const response = await ask(server.tokenEndpoint, {

@@ -97,6 +97,7 @@ export const listToolsStep: Step = {
         'tools/list must return a list; see the log of the gateway.',
       )
       for (const tool of result!.tools as unknown[]) tools.push(usable(tool))
+      visit.definitionBytes += Buffer.byteLength(JSON.stringify(result!.tools))
       cursor = result!.nextCursor
       if (cursor === undefined) break
     }

@@ -8,6 +8,7 @@ const OPEN = { skipped: 'The server requires no token.' }
 
 export const resource: Step = {
   id: 'resource',
+  login: true,
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(resourceAddresses(visit))
@@ -53,6 +54,7 @@ function covers(named: string, url: string): boolean {
 
 export const server: Step = {
   id: 'server',
+  login: true,
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(serverAddresses(visit.issuer))

@@ -32,11 +32,7 @@ export const names: Step = {
         'Set spec.naming.prefix to distinguish the ToolSets.',
       )
     const longest = Math.max(...tools.map(tool => counted(tool.name).length))
-    const warnings =
-      client.maxTools !== undefined && tools.length > client.maxTools
-        ? [`${client.title} uses at most ${client.maxTools} tools at once; ${tools.length} are listed.`]
-        : []
-    return { facts: [`The longest name has ${longest} of ${client.maxNameLength} characters.`], warnings }
+    return { facts: [`The longest name has ${longest} of ${client.maxNameLength} characters.`] }
   },
 }
 

@@ -21,6 +21,12 @@ export const reach: Step = {
       'This address is not an MCP endpoint; the gateway serves /mcp and /mcp/sse.',
     )
     demand(
+      status !== 502 && status !== 504 && status !== 505,
+      `${describeResponse(response)}.`,
+      'The proxy in front cannot talk to the gateway. If the gateway runs: the proxy must use HTTP/1.1, and the default of nginx before ' +
+        '1.29.7 is HTTP/1.0. Set proxy_http_version 1.1 and proxy_set_header Connection "".',
+    )
+    demand(
       status === 200 || status === 401,
       `${describeResponse(response)}.`,
       status === 403
@@ -52,6 +58,7 @@ function nameOf(message: Readonly<Record<string, unknown>> | undefined): string 
 
 export const challenge: Step = {
   id: 'challenge',
+  login: true,
   async run(visit) {
     const response = await sendRpc(visit, 'tools/list', {}, false)
     if (response.status === 200 && objectOf(response)?.result !== undefined) {

@@ -1,14 +1,18 @@
 /** Dynamic client registration (RFC 7591) with the client's own redirect addresses, and its deletion (RFC 7592). */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'
 
+const MAX_WAIT_SECS = 15
+
 export const registration: Step = {
   id: 'registration',
+  login: true,
   async run(visit) {
     if (visit.server === undefined) return { skipped: 'The server requires no token.' }
     const { client, server } = visit
-    const response = await ask(server.registrationEndpoint, {
+    const request = {
       headers: { accept: 'application/json' },
       body: {
         client_name: client.title,
@@ -18,7 +22,14 @@ export const registration: Step = {
         token_endpoint_auth_method: 'none',
         ...(visit.scope === '' ? {} : { scope: visit.scope }),
       },
-    })
+    }
+    let response = await ask(server.registrationEndpoint, request)
+    // a check of every client registers more often than a user does
+    const waitSecs = response.status === 429 ? Number(response.headers.get('retry-after') ?? Number.NaN) : 0
+    if (waitSecs > 0 && waitSecs <= MAX_WAIT_SECS) {
+      await sleep(waitSecs * 1000)
+      response = await ask(server.registrationEndpoint, request)
+    }
     const body = objectOf(response)
     if (response.status !== 201 && response.status !== 200)
       throw new Fault(`${describeResponse(response)}.`, fixOf(response.status, body?.error, visit))

@@ -1,0 +1,45 @@
+/** What a browser asks before a page may call the endpoint (Fetch standard, CORS preflight), for clients that are pages. */
+import { ask } from '../ask.ts'
+import { demand } from '../fault.ts'
+import type { Step } from '../visit.ts'
+
+const HEADERS = ['authorization', 'content-type', 'mcp-protocol-version', 'mcp-session-id', 'last-event-id']
+
+export const cors: Step = {
+  id: 'cors',
+  async run({ url, client: { pageOrigin, title } }) {
+    if (pageOrigin === undefined) return { skipped: `${title} does not call from a page.` }
+    const { status, headers } = await ask(url, {
+      method: 'OPTIONS',
+      headers: {
+        origin: pageOrigin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': HEADERS.join(','),
+      },
+    })
+    const origin = headers.get('access-control-allow-origin')
+    // its own proxy makes the calls instead
+    if (origin === null)
+      return {
+        facts: [`Pages of ${pageOrigin} may not call (${status}).`],
+        warnings: [
+          `${title} can connect through its proxy only. For direct connections add ${pageOrigin} to CORS_ORIGINS.`,
+        ],
+      }
+    demand(
+      origin === pageOrigin || origin === '*',
+      `The response to the preflight has Access-Control-Allow-Origin: ${origin}.`,
+      'It must name one origin once: only the gateway or only the proxy in front may set the header.',
+    )
+    const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/\s*,\s*/)
+    const missing = HEADERS.filter(
+      name => !allowed.includes(name) && !(allowed.includes('*') && name !== 'authorization'),
+    )
+    demand(
+      status >= 200 && status < 300 && missing.length === 0,
+      `The preflight gets ${status}${missing.length === 0 ? '' : `, and does not allow ${missing.join(', ')}`}.`,
+      'The proxy in front must forward OPTIONS requests, and leave the Access-Control headers to the gateway.',
+    )
+    return { facts: [`Pages of ${pageOrigin} may call.`] }
+  },
+}

@@ -1,0 +1,31 @@
+/** The number of tools and the size of their definitions, against what the client uses at once. Tokens are estimated, not counted. */
+import type { Step } from '../visit.ts'
+
+/** Of JSON with English text; models differ by a fifth or so. */
+const BYTES_PER_TOKEN = 4
+
+export const limits: Step = {
+  id: 'limits',
+  async run({ client, tools, definitionBytes }) {
+    if (tools.length === 0) return { skipped: 'The list has no tools.' }
+    const tokens = Math.ceil(definitionBytes / BYTES_PER_TOKEN)
+    const { title, maxTools, maxDefinitionTokens } = client
+    const warnings: string[] = []
+    if (maxTools !== undefined && tools.length > maxTools)
+      warnings.push(
+        `${title} uses at most ${maxTools} tools at once, of all servers together; ${tools.length} are listed. ` +
+          'Narrow spec.selector, or give this client a token with fewer scopes.',
+      )
+    if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
+      warnings.push(
+        `${title} holds definitions of more than ${maxDefinitionTokens} tokens back from the model. Narrow spec.selector, or shorten descriptions.`,
+      )
+    const bound = maxTools === undefined ? '' : ` of at most ${maxTools}`
+    return {
+      facts: [
+        `${tools.length}${bound} tools; their definitions are about ${tokens} tokens (bytes / ${BYTES_PER_TOKEN}).`,
+      ],
+      warnings,
+    }
+  },
+}

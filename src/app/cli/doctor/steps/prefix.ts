@@ -1,0 +1,30 @@
+/** An endpoint below a path prefix: clients derive well-known addresses at the root of the host from it (RFC 8414 §3.1, RFC 9728 §3.1). */
+import { ask, describeResponse, objectOf } from '../ask.ts'
+import { demand } from '../fault.ts'
+import type { Step } from '../visit.ts'
+
+export const prefix: Step = {
+  id: 'prefix',
+  login: true,
+  async run({ url, guarded }) {
+    if (!guarded) return { skipped: 'The server requires no token.' }
+    const { origin, pathname } = new URL(url)
+    const path = pathname.replace(/\/$/, '')
+    const before = path.replace(/\/mcp(\/sse)?$/, '')
+    if (before === '') return { skipped: 'The endpoint is not below a path prefix.' }
+    for (const address of [
+      `${origin}/.well-known/oauth-protected-resource${path}`,
+      `${origin}/.well-known/oauth-authorization-server${before}`,
+    ]) {
+      const response = await ask(address, { headers: { accept: 'application/json' } })
+      demand(
+        response.status === 200 && objectOf(response) !== undefined,
+        `${describeResponse(response)}.`,
+        `Clients put the path of an address behind the well-known name. Set GATEWAY_URL=${origin}${before}, and let the proxy in front ` +
+          `pass /.well-known/*${before} and what is below it to the gateway without removing the prefix; ` +
+          `in nginx: location ~ ^/\\.well-known/[^/]+${before}(/|$) { proxy_pass http://…; }.`,
+      )
+    }
+    return { facts: [`The documents for the prefix ${before} are served at the root of the host.`] }
+  },
+}

@@ -1,0 +1,74 @@
+/** The certificate of the endpoint, checked as clients check it. It sends no request. */
+import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { Fault } from '../fault.ts'
+import type { Step } from '../visit.ts'
+
+const TIMEOUT_MS = 10_000
+const WARN_BEFORE_DAYS = 14
+const DAY_MS = 86_400_000
+
+export const tls: Step = {
+  id: 'tls',
+  async run({ url, client }) {
+    const { protocol, hostname, port } = new URL(url)
+    if (protocol !== 'https:') return { skipped: 'The address is plain http.' }
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const certificate = await certificateOf(
+      host,
+      port === '' ? 443 : Number(port),
+      client.callsFromTheInternet,
+    )
+    const days = Math.floor((Date.parse(certificate.valid_to) - Date.now()) / DAY_MS)
+    const issuer = String(certificate.issuer?.O ?? certificate.issuer?.CN ?? 'an unnamed authority')
+    return {
+      facts: [`Certificate of ${issuer}, valid for ${days} more days.`],
+      warnings: days < WARN_BEFORE_DAYS ? ['Renew the certificate.'] : [],
+    }
+  },
+}
+
+function certificateOf(host: string, port: number, fromTheInternet: boolean): Promise<PeerCertificate> {
+  const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ host, port, ...name, timeout: TIMEOUT_MS })
+    const end = (error: Error): void => {
+      socket.destroy()
+      reject(error)
+    }
+    socket.once('secureConnect', () => {
+      const certificate = socket.getPeerCertificate()
+      socket.destroy()
+      resolve(certificate)
+    })
+    socket.once('timeout', () =>
+      end(
+        new Fault(
+          `${host}:${port} does not complete the TLS handshake within 10 s.`,
+          'Check the proxy in front.',
+        ),
+      ),
+    )
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(
+        new Fault(
+          `TLS to ${host}:${port} fails: ${error.message} (${error.code}).`,
+          fixOf(error, fromTheInternet),
+        ),
+      ),
+    )
+  })
+}
+
+function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: boolean): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return 'The certificate is for another name: issue one for the host name clients use.'
+  if (code === 'CERT_HAS_EXPIRED') return 'Renew the certificate.'
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))
+    return fromTheInternet
+      ? 'This client trusts public authorities only: use a certificate of one.'
+      : 'Use a certificate of a public authority, serve the intermediate certificates too, or let the client trust yours: ' +
+          'clients on Node read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the store of the system.'
+  return /wrong version number|packet length/.test(message)
+    ? 'The port serves plain http: use http:// in the address, or terminate TLS in front of the gateway.'
+    : 'Check that the gateway or the proxy in front listens there with TLS.'
+}
