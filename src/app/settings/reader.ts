@@ -1,6 +1,7 @@
 /** Reads single values from an environment and collects the faults. It knows no setting by name. */
 import { readFileSync } from 'node:fs'
 import { parseDurationMs } from '../../model/duration.ts'
+import type { Renewable } from '../../shared/tls/client-tls.ts'
 
 export interface SettingFault {
   readonly name: string
@@ -54,6 +55,12 @@ export class Reader {
   optional(name: string): string | undefined {
     const raw = this.#raw(name)
     return raw === '' ? undefined : raw
+  }
+
+  /** A value that is read again from the file that `NAME_FILE` names whenever it is used. */
+  renewable(name: string): Renewable | undefined {
+    const text = this.optional(name)
+    return text === undefined ? undefined : { text, file: this.#env[`${name}_FILE`] || undefined }
   }
 
   oneOf<const T extends string>(name: string, values: readonly T[], fallback: T): T {
