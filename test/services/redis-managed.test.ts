@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { inspectSettings } from '../../src/app/settings.ts'
 import type { QuotaGrant, QuotaRefusal } from '../../src/data-plane/quota/quota.ts'
 import { openRedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
@@ -32,7 +32,7 @@ describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
     ['a cluster', startCluster],
   ]
 
-  it.concurrent.each(topologies)('%s', async (name, start) => {
+  it.for(topologies)('%s', async ([name, start], { onTestFinished }) => {
     const dir = mkdtempSync(join(root, 'servers-'))
     const topology = await start(dir)
     onTestFinished(() => topology.stop())
@@ -81,10 +81,11 @@ describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
     load.note('failed')
     // more than the leases that were held
     await expect
-      .poll(() => load.grants('rate').filter(({ from }) => from > failedAt + 2000).length, { timeout: 30_000 })
+      .poll(() => load.grants('rate').filter(({ from }) => from > failedAt + 2000).length, { timeout: 60_000 })
       .toBeGreaterThan(PER_SECOND)
     await signalled(here, there, id)
     expect(await there.find(id, Date.now())).toMatchObject({ id, owner: FACTS.owner })
+    await expect.poll(() => load.grants('minute-0').length, { timeout: 30_000 }).toBeGreaterThanOrEqual(PER_MINUTE[0]!)
     load.stop()
 
     const most = mostSurelyInside(load.grants('rate'), 1000)
@@ -95,9 +96,8 @@ describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
     )
     expect(most).toBeLessThanOrEqual(PER_SECOND)
     for (const [n, limit] of PER_MINUTE.entries()) expect(minutes[n]).toBeLessThanOrEqual(limit)
-    expect(minutes[0]).toBe(PER_MINUTE[0])
     expect([...errors].join('\n')).not.toMatch(/NOPERM|CROSSSLOT/)
-  }, 90_000)
+  }, 120_000)
 })
 
 const FACTS = {

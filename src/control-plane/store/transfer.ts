@@ -5,7 +5,7 @@ import { createMigrator } from './migrations/run.ts'
 import type { Tables } from './sql/tables.ts'
 
 /** A table comes after those that it refers to. A test compares the list with the schema. */
-export const TRANSFERRED_TABLES = [
+const TRANSFERRED_TABLES = [
   'tenants',
   'plans',
   'apis',
@@ -36,7 +36,7 @@ export interface TableRows {
   readonly rows: readonly string[]
 }
 
-export interface TableSummary {
+interface TableSummary {
   readonly table: string
   readonly rows: number
   /** MD5 over the texts of all rows; equal for equal content in every database. */

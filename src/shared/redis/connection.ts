@@ -3,7 +3,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { clientTlsOptions, presentText, type Renewable } from '../tls/client-tls.ts'
 import { type RedisServers, type RedisTarget, serverOf } from './servers.ts'
 
-/** Of a cluster it has the same commands and events; a pipeline or script must keep to one slot. */
+/** Of a cluster it has the same commands and events, but no pipelines; a script must keep to one slot. */
 export type RedisConnection = Redis
 
 type NodeOptions = Omit<RedisOptions, 'replyMapping'>
@@ -19,8 +19,10 @@ export interface ConnectionOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 200
-/** With TLS there are two more round trips, and signatures to verify. */
-const TLS_CONNECT_TIMEOUT_MS = 1_000
+/** With TLS there are two more round trips, and signatures to verify; in a cluster no command waits for a connection. */
+const LONG_CONNECT_TIMEOUT_MS = 1_000
+/** Of what the library sends to a node by itself, such as the request for the slots. */
+const NODE_TIMEOUT_MS = 1_000
 /** How long a close waits for the server's side; the next attempt to connect begins after it. */
 const CLOSE_TIMEOUT_MS = 200
 /** A connection that has been silent for so long while a response is pending is half-open (RFC 9293 §3.5.1), and is replaced. */
@@ -68,10 +70,16 @@ function openSingle(servers: RedisServers, options: ConnectionOptions): RedisCon
 
 function openCluster(servers: RedisServers, options: ConnectionOptions): RedisConnection {
   const { nodes, password } = servers
+  const { commandTimeoutMs } = options
   const cluster = new Cluster(
     nodes.map(node => ({ ...node })),
     {
-      redisOptions: nodeOptions(servers, options),
+      redisOptions: {
+        ...nodeOptions(servers, { ...options, commandTimeoutMs: NODE_TIMEOUT_MS }),
+        enableReadyCheck: false,
+      },
+      // a node that is not ready refuses the command
+      enableReadyCheck: false,
       enableOfflineQueue: false,
       lazyConnect: true,
       clusterRetryStrategy: retryAfter(options),
@@ -80,12 +88,18 @@ function openCluster(servers: RedisServers, options: ConnectionOptions): RedisCo
       retryDelayOnClusterDown: 0,
       retryDelayOnTryAgain: 0,
       maxRedirections: MAX_REDIRECTIONS,
-      slotsRefreshTimeout: CONNECT_TIMEOUT_MS + TLS_CONNECT_TIMEOUT_MS,
+      slotsRefreshTimeout: LONG_CONNECT_TIMEOUT_MS + NODE_TIMEOUT_MS,
       slotsRefreshInterval: SLOTS_REFRESH_MS,
       // the name is what a certificate is verified against
       dnsLookup: (address, callback) => callback(null, address),
     },
   )
+  // with this time-out for the nodes, the library's own requests would fail while a node is busy
+  const send = cluster.sendCommand.bind(cluster)
+  cluster.sendCommand = (command, ...rest) => {
+    command.setTimeout(commandTimeoutMs)
+    return send(command, ...rest)
+  }
   if (password !== undefined)
     cluster.on('+node', (node: Redis) => {
       node.options.password = presentText(password)
@@ -105,10 +119,11 @@ function nodeOptions(servers: RedisServers, { commandTimeoutMs }: ConnectionOpti
     commandTimeout: commandTimeoutMs,
     socketTimeout: SILENCE_TIMEOUT_MS + commandTimeoutMs,
     maxRetriesPerRequest: 0,
-    connectTimeout: tls === undefined ? CONNECT_TIMEOUT_MS : TLS_CONNECT_TIMEOUT_MS,
+    connectTimeout: tls === undefined && mode !== 'cluster' ? CONNECT_TIMEOUT_MS : LONG_CONNECT_TIMEOUT_MS,
     disconnectTimeout: CLOSE_TIMEOUT_MS,
     lazyConnect: true,
-    ...(mode === 'cluster' ? {} : { db: database }),
+    // after a failover, the server of this connection may be a replica: a new connection leads to the master
+    ...(mode === 'cluster' ? {} : { db: database, reconnectOnError: meansReplica }),
     ...credentials(username, password),
     // the library copies the properties for each connection
     ...(tls === undefined ? {} : { tls: clientTlsOptions(tls) }),
@@ -128,9 +143,11 @@ function sentinelOptions(
     ...(tls === undefined ? {} : { sentinelTLS: clientTlsOptions(tls), enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
     sentinelRetryStrategy: retryAfter(options),
-    // a sentinel reports a failover; the old master may still accept connections
-    failoverDetector: true,
   }
+}
+
+function meansReplica({ message }: Error): boolean {
+  return message.startsWith('READONLY')
 }
 
 function credentials(username: string | undefined, password: Renewable | undefined) {

@@ -26,7 +26,7 @@ export function presentText({ text, file }: Renewable): string {
   }
 }
 
-export interface ClientTlsOptions {
+interface ClientTlsOptions {
   readonly minVersion: 'TLSv1.2'
   readonly ca?: string
   readonly cert?: string

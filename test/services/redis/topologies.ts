@@ -1,10 +1,9 @@
 /** Deployments of Redis as providers offer them, from real processes on loopback: TLS with an ACL user, sentinels, a cluster. No assertions. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Redis, type RedisOptions } from 'ioredis'
 import { Authority } from '../../fixtures/certificates.ts'
 import { freePort } from '../../fixtures/redis-server.ts'
@@ -93,7 +92,7 @@ export async function startEncrypted(dir: string): Promise<Topology> {
   const files = ['--tls-cert-file', server.cert, '--tls-key-file', server.key, '--tls-ca-cert-file', authority.ca]
   const options = [
     ...['--port', '0', '--tls-port', String(port), ...files],
-    ...['--user', `toolgate on >${PASSWORD} ${ACL}`, '--user', 'default off'],
+    ...['--user', 'toolgate', 'on', `>${PASSWORD}`, ...ACL.split(' '), '--user', 'default', 'off'],
   ]
   const passwordFile = join(dir, 'redis-password')
   writeFileSync(passwordFile, `${PASSWORD}\n`)
@@ -192,6 +191,7 @@ export async function startCluster(dir: string): Promise<Topology> {
     await command(port, redis => redis.call('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1)))
     await command(port, redis => redis.call('CLUSTER', 'MEET', '127.0.0.1', String(first)))
   }
+  let moved = 0
   const idOf = (port: number) => command(port, redis => redis.call('CLUSTER', 'MYID') as Promise<string>)
   const eventually = async (work: () => Promise<boolean>): Promise<void> => {
     for (const until = Date.now() + 30_000; !(await work().catch(() => false)) && Date.now() < until; )
@@ -220,12 +220,30 @@ export async function startCluster(dir: string): Promise<Topology> {
     },
     fail: () => processes.kill(first),
     async move() {
-      const [from, to] = [await idOf(second), await idOf(masters[2]!)]
-      // a quarter of all slots, with their keys
-      const options = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', '4096', '--cluster-yes']
-      await promisify(execFile)('redis-cli', ['--cluster', 'reshard', `127.0.0.1:${second}`, ...options], {
-        maxBuffer: 2 ** 26,
-      })
+      const [from, to] = [second, masters[2]!]
+      const [fromId, toId] = [await idOf(from), await idOf(to)]
+      const shards = (await command(from, redis => redis.call('CLUSTER', 'SLOTS'))) as [number, number, [string, number]][]
+      const own = shards.filter(([, , [, port]]) => port === from)
+      for (let bucket = 0; bucket < 8; bucket++) {
+        const tag = `toolgate:quota:{toolgate:quota:${bucket}}`
+        const slot = Number(await command(from, redis => redis.call('CLUSTER', 'KEYSLOT', tag)))
+        if (!own.some(([first, last]) => slot >= first && slot <= last)) continue
+        const set = (port: number, ...state: string[]) =>
+          command(port, redis => redis.call('CLUSTER', 'SETSLOT', String(slot), ...state))
+        await set(to, 'IMPORTING', fromId)
+        await set(from, 'MIGRATING', toId)
+        // one at a time: meanwhile the keys of a script are on two nodes
+        for (;;) {
+          const [key] = (await command(from, redis =>
+            redis.call('CLUSTER', 'GETKEYSINSLOT', String(slot), '1'),
+          )) as string[]
+          if (key === undefined) break
+          await command(from, redis => redis.migrate('127.0.0.1', to, key, 0, 5000))
+        }
+        for (const port of [to, from]) await set(port, 'NODE', toId)
+        moved++
+      }
+      if (moved === 0) throw new Error('no bucket was on the node')
     },
     stop: () => processes.stop(),
   }

@@ -109,11 +109,13 @@ export class RedisSessionStore implements SessionStore {
     const { redis, keys, ttlMs, now } = this.#options
     const id = mintSessionId(facts, keys)
     const seen = now()
-    // two pipelines: in a cluster the session and the index are on different nodes
+    // no pipeline: in a cluster the session and the index are on different nodes
     await this.#attempt(() =>
       Promise.all([
-        redis.pipeline().hset(keyOf(id), { owner: facts.owner, seen }).pexpire(keyOf(id), ttlMs).exec(),
-        redis.pipeline().zadd(INDEX, seen, id).incr(CREATED).exec(),
+        redis.hset(keyOf(id), { owner: facts.owner, seen }),
+        redis.pexpire(keyOf(id), ttlMs),
+        redis.zadd(INDEX, seen, id),
+        redis.incr(CREATED),
       ]),
     )
     return { id, ...facts, legacyStream: false }
