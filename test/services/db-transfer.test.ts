@@ -1,6 +1,5 @@
 /** `toolgate db copy|backup|restore`: the rows of an embedded database in PostgreSQL, identical, or none. `TRANSFER=all` uses 5,000 subscriptions. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -11,7 +10,12 @@ import { createSealer } from '../../src/control-plane/store/sealer.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import { newId } from '../../src/model/id.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
-import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
 import { aKey, anApi, aPlan, aSubscription, aTenant } from '../contract/store/rows.ts'
 import { runToolgate } from '../fixtures/command.ts'
 
@@ -144,9 +148,21 @@ describe.skipIf(WITHOUT_POSTGRES)(`transfer of a database${POSTGRES_HINT}`, () =
     const damaged: readonly (readonly [string, Uint8Array, RegExp])[] = [
       ['truncated', readFileSync(backup).subarray(0, 2000), /unexpected end|incomplete/],
       ['without its end', gzipSync(`${lines.slice(0, -1).join('\n')}\n`), /incomplete/],
-      ['with a row less', gzipSync(lines.filter((_, n) => n !== 8).join('\n')), /rows after the transfer|violates/],
-      ['changed', gzipSync(text.replace('admin@example.com', 'other@example.com')), /differs after the transfer/],
-      ['of a newer version', gzipSync(text.replace('"migrations":[', '"migrations":["9999-x",')), /newer version/],
+      [
+        'with a row less',
+        gzipSync(lines.filter((_, n) => n !== 8).join('\n')),
+        /rows after the transfer|violates/,
+      ],
+      [
+        'changed',
+        gzipSync(text.replace('admin@example.com', 'other@example.com')),
+        /differs after the transfer/,
+      ],
+      [
+        'of a newer version',
+        gzipSync(text.replace('"migrations":[', '"migrations":["9999-x",')),
+        /newer version/,
+      ],
       ['something else', gzipSync('hello\n'), /not a backup/],
     ]
     for (const [what, bytes, message] of damaged) {

@@ -76,7 +76,8 @@ describe.skipIf(!hasKafka())(`Kafka with TLS and SASL (${KAFKA_HINT})`, () => {
       faultsSeen,
       lines,
       meter(count: number): void {
-        for (let n = 0; n < count; n++) void writer.record(anOrigin(), aCall({ requestId: `${topic}-${made++}` }))
+        for (let n = 0; n < count; n++)
+          void writer.record(anOrigin(), aCall({ requestId: `${topic}-${made++}` }))
       },
       get made() {
         return made

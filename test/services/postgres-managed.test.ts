@@ -8,11 +8,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { findFileFaults } from '../../src/app/settings/files.ts'
+import { inspectSettings } from '../../src/app/settings.ts'
 import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
-import { inspectSettings } from '../../src/app/settings.ts'
-import { findFileFaults } from '../../src/app/settings/files.ts'
-import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
 import { aTenant } from '../contract/store/rows.ts'
 import { Authority } from '../fixtures/certificates.ts'
 import { publishApi, startPlanes } from '../fixtures/planes.ts'
@@ -54,7 +59,9 @@ describe.skipIf(WITHOUT_POSTGRES)(`PostgreSQL of a provider${POSTGRES_HINT}`, ()
     await expect(open(verified)).rejects.toThrow(/refuses the connection.*certificate/)
     const stranger = new Authority(dir, 'stranger')
     await expect(
-      open(`${url}?sslmode=verify-full&sslrootcert=${stranger.ca}&sslcert=${client.cert}&sslkey=${client.key}`),
+      open(
+        `${url}?sslmode=verify-full&sslrootcert=${stranger.ca}&sslcert=${client.cert}&sslkey=${client.key}`,
+      ),
     ).rejects.toThrow(/certificate/)
   }, 30_000)
 

@@ -32,72 +32,80 @@ describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
     ['a cluster', startCluster],
   ]
 
-  it.for(topologies)('%s', async ([name, start], { onTestFinished }) => {
-    const dir = mkdtempSync(join(root, 'servers-'))
-    const topology = await start(dir)
-    onTestFinished(() => topology.stop())
-    const { settings, faults } = inspectSettings(topology.env)
-    expect(faults).toEqual([])
-    const redis = settings.redis!
-    const errors = new Set<string>()
-    const instances = await Promise.all(
-      ['a', 'b'].map(async each => {
-        const quota = openRedisQuota({
-          redis,
-          consumers: 64,
-          toolBuckets: 8,
-          dir: join(dir, `quota-${each}`),
-          onFault: error => errors.add(error.message),
-        })
-        const { sessions } = await openSessions({
-          dataDir: join(dir, `sessions-${each}`),
-          redis,
-          ttlMs: 60_000,
-          max: 100,
-          log: SILENT,
-          onDamage: noDamage,
-        })
-        onTestFinished(async () => {
-          await quota.close()
-          await sessions.close()
-        })
-        await quota.ready
-        return { quota, sessions }
-      }),
-    )
-    const load = startLoad(instances.map(({ quota }) => quota))
-    onTestFinished(() => load.stop())
-    const [here, there] = instances.map(({ sessions }) => sessions) as [SessionStore, SessionStore]
+  it.for(topologies)(
+    '%s',
+    async ([name, start], { onTestFinished }) => {
+      const dir = mkdtempSync(join(root, 'servers-'))
+      const topology = await start(dir)
+      onTestFinished(() => topology.stop())
+      const { settings, faults } = inspectSettings(topology.env)
+      expect(faults).toEqual([])
+      const redis = settings.redis!
+      const errors = new Set<string>()
+      const instances = await Promise.all(
+        ['a', 'b'].map(async each => {
+          const quota = openRedisQuota({
+            redis,
+            consumers: 64,
+            toolBuckets: 8,
+            dir: join(dir, `quota-${each}`),
+            onFault: error => errors.add(error.message),
+          })
+          const { sessions } = await openSessions({
+            dataDir: join(dir, `sessions-${each}`),
+            redis,
+            ttlMs: 60_000,
+            max: 100,
+            log: SILENT,
+            onDamage: noDamage,
+          })
+          onTestFinished(async () => {
+            await quota.close()
+            await sessions.close()
+          })
+          await quota.ready
+          return { quota, sessions }
+        }),
+      )
+      const load = startLoad(instances.map(({ quota }) => quota))
+      onTestFinished(() => load.stop())
+      const [here, there] = instances.map(({ sessions }) => sessions) as [SessionStore, SessionStore]
 
-    await expect.poll(() => load.grants('rate').length, { timeout: 15_000 }).toBeGreaterThan(20)
-    const { id } = await here.create({ ...FACTS, createdAtMs: Math.floor(Date.now() / 1000) * 1000 })
-    await signalled(here, there, id)
-    if (topology.move !== undefined) {
-      await topology.move()
-      load.note('moved')
-    }
-    await topology.fail()
-    const failedAt = nowMs()
-    load.note('failed')
-    // more than the leases that were held
-    await expect
-      .poll(() => load.grants('rate').filter(({ from }) => from > failedAt + 2000).length, { timeout: 60_000 })
-      .toBeGreaterThan(PER_SECOND)
-    await signalled(here, there, id)
-    expect(await there.find(id, Date.now())).toMatchObject({ id, owner: FACTS.owner })
-    await expect.poll(() => load.grants('minute-0').length, { timeout: 30_000 }).toBeGreaterThanOrEqual(PER_MINUTE[0]!)
-    load.stop()
+      await expect.poll(() => load.grants('rate').length, { timeout: 15_000 }).toBeGreaterThan(20)
+      const { id } = await here.create({ ...FACTS, createdAtMs: Math.floor(Date.now() / 1000) * 1000 })
+      await signalled(here, there, id)
+      if (topology.move !== undefined) {
+        await topology.move()
+        load.note('moved')
+      }
+      await topology.fail()
+      const failedAt = nowMs()
+      load.note('failed')
+      // more than the leases that were held
+      await expect
+        .poll(() => load.grants('rate').filter(({ from }) => from > failedAt + 2000).length, {
+          timeout: 60_000,
+        })
+        .toBeGreaterThan(PER_SECOND)
+      await signalled(here, there, id)
+      expect(await there.find(id, Date.now())).toMatchObject({ id, owner: FACTS.owner })
+      await expect
+        .poll(() => load.grants('minute-0').length, { timeout: 30_000 })
+        .toBeGreaterThanOrEqual(PER_MINUTE[0]!)
+      load.stop()
 
-    const most = mostSurelyInside(load.grants('rate'), 1000)
-    const minutes = PER_MINUTE.map((_, n) => mostSurelyInside(load.grants(`minute-${n}`), 60_000))
-    const gapMs = load.longestGapAfter(failedAt)
-    console.log(
-      `${name}: ${load.calls} calls, ${load.unavailable} refused while the store was unavailable, at most ${most} of ${PER_SECOND} in any second, ${minutes.join(' ')} of ${PER_MINUTE.join(' ')} in a minute, longest pause ${Math.round(gapMs)} ms, longest wait ${Math.round(load.longestMs)} ms (event loop late by up to ${Math.round(load.lagMs)} ms)`,
-    )
-    expect(most).toBeLessThanOrEqual(PER_SECOND)
-    for (const [n, limit] of PER_MINUTE.entries()) expect(minutes[n]).toBeLessThanOrEqual(limit)
-    expect([...errors].join('\n')).not.toMatch(/NOPERM|CROSSSLOT/)
-  }, 120_000)
+      const most = mostSurelyInside(load.grants('rate'), 1000)
+      const minutes = PER_MINUTE.map((_, n) => mostSurelyInside(load.grants(`minute-${n}`), 60_000))
+      const gapMs = load.longestGapAfter(failedAt)
+      console.log(
+        `${name}: ${load.calls} calls, ${load.unavailable} refused while the store was unavailable, at most ${most} of ${PER_SECOND} in any second, ${minutes.join(' ')} of ${PER_MINUTE.join(' ')} in a minute, longest pause ${Math.round(gapMs)} ms, longest wait ${Math.round(load.longestMs)} ms (event loop late by up to ${Math.round(load.lagMs)} ms)`,
+      )
+      expect(most).toBeLessThanOrEqual(PER_SECOND)
+      for (const [n, limit] of PER_MINUTE.entries()) expect(minutes[n]).toBeLessThanOrEqual(limit)
+      expect([...errors].join('\n')).not.toMatch(/NOPERM|CROSSSLOT/)
+    },
+    120_000,
+  )
 })
 
 const FACTS = {
@@ -134,7 +142,9 @@ function startLoad(quotas: readonly Quota[]) {
     grants: (name: string): Span[] => grants.get(name) ?? [],
     /** Milliseconds without a grant of a second's units. */
     longestGapAfter(at: number): number {
-      const ends = [at, ...load.grants('rate').flatMap(({ to }) => (to > at ? [to] : []))].sort((a, b) => a - b)
+      const ends = [at, ...load.grants('rate').flatMap(({ to }) => (to > at ? [to] : []))].sort(
+        (a, b) => a - b,
+      )
       return Math.max(...ends.slice(1).map((end, i) => end - ends[i]!))
     },
     note(event: string): void {

@@ -93,7 +93,12 @@ export async function restore(target: Transfer, path: string, key: KeyPlace, jso
 }
 
 /** Fills an empty database from another one. */
-export async function copy(source: Transfer, target: Transfer, key: KeyPlace, json: boolean): Promise<number> {
+export async function copy(
+  source: Transfer,
+  target: Transfer,
+  key: KeyPlace,
+  json: boolean,
+): Promise<number> {
   let contents: Contents | undefined
   await target.write(await source.migrations(), async put => {
     contents = await source.read(put)
@@ -127,7 +132,12 @@ function parsed(line: string | undefined): unknown {
   }
 }
 
-async function report(what: string, { tables, keyIds }: Contents, key: KeyPlace, json: boolean): Promise<number> {
+async function report(
+  what: string,
+  { tables, keyIds }: Contents,
+  key: KeyPlace,
+  json: boolean,
+): Promise<number> {
   const own = await keyIdOf(key)
   if (json) {
     print(`${JSON.stringify({ tables, sealing_keys: keyIds, own_sealing_key: own ?? null })}\n`)
@@ -140,7 +150,8 @@ async function report(what: string, { tables, keyIds }: Contents, key: KeyPlace,
 }
 
 function keyNote(id: string, isOwn: boolean, { dataDir, secretsKey }: KeyPlace): string {
-  if (!isOwn) return `Secrets are sealed under key ${id}, which is not the key of this process: keep that key.`
+  if (!isOwn)
+    return `Secrets are sealed under key ${id}, which is not the key of this process: keep that key.`
   const where = secretsKey === undefined ? join(dataDir, 'secrets.key') : 'SECRETS_KEY'
   return `Secrets are sealed under key ${id}, which is not in the rows: keep ${where}, and set SECRETS_KEY or SECRETS_KEY_FILE to it for every control plane of the database.`
 }

@@ -71,7 +71,10 @@ secrets is not in the file. ${SETTINGS}`,
     )
     .requiredOption('--to <address>', 'postgres://… or pglite:<dir>')
     .option('--json', 'print JSON')
-    .addHelpText('after', footer(['toolgate db copy --to postgres://toolgate@db.example.com/toolgate'], TRANSFER_CODES))
+    .addHelpText(
+      'after',
+      footer(['toolgate db copy --to postgres://toolgate@db.example.com/toolgate'], TRANSFER_CODES),
+    )
     .action(async ({ to, json = false }) => {
       const { copy } = await import('./db-transfer.ts')
       const key = keyPlace(context.env)

@@ -29,7 +29,9 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
     checks.push([
       'DATABASE_URL',
       async () => {
-        const { checkDatabaseFiles, databaseTarget } = await import('../../control-plane/store/database-url.ts')
+        const { checkDatabaseFiles, databaseTarget } = await import(
+          '../../control-plane/store/database-url.ts'
+        )
         const { kind } = databaseTarget(databaseUrl, dataDir)
         if (kind === 'postgres') checkDatabaseFiles('DATABASE_URL', databaseUrl)
         if (databaseDirectUrl !== undefined) checkDatabaseFiles('DATABASE_DIRECT_URL', databaseDirectUrl)

@@ -46,11 +46,15 @@ function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
   const remote = [bundle, shadow ?? ''].filter(address => /^https?:/.test(address) && URL.canParse(address))
   if (remote.length === 0)
     read.fault('POLICY_TOKEN', 'is set, and no bundle is fetched from a server.', 'Unset it.')
-  const plain = remote.map(address => new URL(address)).find(
-    ({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')),
-  )
+  const plain = remote
+    .map(address => new URL(address))
+    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
   if (plain !== undefined)
-    read.fault('POLICY_TOKEN', `is set, and would be sent to ${plain.host} without TLS.`, 'Use an https:// address.')
+    read.fault(
+      'POLICY_TOKEN',
+      `is set, and would be sent to ${plain.host} without TLS.`,
+      'Use an https:// address.',
+    )
 }
 
 /** What only the gateway's own engine can do. */

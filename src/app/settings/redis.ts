@@ -36,7 +36,11 @@ export function readRedis(read: Reader): RedisServers | undefined {
   if (mode === 'cluster' && server.database !== 0)
     read.fault('REDIS_URL', 'names a database, and a cluster has only database 0.', 'Remove the path.')
   if (mode === 'sentinel' && sentinel.REDIS_MASTER === undefined)
-    read.fault('REDIS_MASTER', 'is missing though REDIS_MODE is sentinel.', 'Set it to the name that the sentinels monitor.')
+    read.fault(
+      'REDIS_MASTER',
+      'is missing though REDIS_MODE is sentinel.',
+      'Set it to the name that the sentinels monitor.',
+    )
   for (const [name, value] of Object.entries(sentinel))
     if (value !== undefined && mode !== 'sentinel')
       read.fault(name, `is set though REDIS_MODE is ${mode}.`, 'Set REDIS_MODE=sentinel, or unset it.')

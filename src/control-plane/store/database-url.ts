@@ -38,7 +38,9 @@ export function checkDatabaseFiles(name: string, url: string): void {
     try {
       accessSync(path, constants.R_OK)
     } catch {
-      throw new Error(`${name}: the file that ${parameter} names cannot be read. Check the path and its permissions.`)
+      throw new Error(
+        `${name}: the file that ${parameter} names cannot be read. Check the path and its permissions.`,
+      )
     }
   }
   if (parameters.has('sslcert') !== parameters.has('sslkey'))

@@ -78,7 +78,9 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
     async read(take) {
       const applied = await migrations()
       if (applied.length === 0)
-        throw new Error('the database has no tables: it has never been used, or DATABASE_URL names another one')
+        throw new Error(
+          'the database has no tables: it has never been used, or DATABASE_URL names another one',
+        )
       return db
         .transaction()
         .setIsolationLevel('repeatable read')
@@ -133,7 +135,9 @@ async function readTable(
   take: (part: TableRows) => Promise<void>,
 ): Promise<void> {
   const from = sql.table(table)
-  await sql`declare transferred no scroll cursor for select row_to_json(row)::text as text from ${from} as row`.execute(trx)
+  await sql`declare transferred no scroll cursor for select row_to_json(row)::text as text from ${from} as row`.execute(
+    trx,
+  )
   for (;;) {
     const { rows } = await sql<{ text: string }>`fetch ${sql.lit(BATCH_ROWS)} from transferred`.execute(trx)
     if (rows.length === 0) break
@@ -147,7 +151,9 @@ async function writeRows(trx: Trx<Tables>, { table, rows }: TableRows): Promise<
     throw new Error(`there is no table "${table}" to restore`)
   const into = sql.table(table)
   const records = `[${rows.join(',')}]`
-  await sql`insert into ${into} select * from json_populate_recordset(null::${into}, ${records}::json)`.execute(trx)
+  await sql`insert into ${into} select * from json_populate_recordset(null::${into}, ${records}::json)`.execute(
+    trx,
+  )
 }
 
 /** @throws Error when another table has rows */

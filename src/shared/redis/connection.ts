@@ -130,10 +130,7 @@ function nodeOptions(servers: RedisServers, { commandTimeoutMs }: ConnectionOpti
   }
 }
 
-function sentinelOptions(
-  { nodes, sentinel, tls }: RedisServers,
-  options: ConnectionOptions,
-): NodeOptions {
+function sentinelOptions({ nodes, sentinel, tls }: RedisServers, options: ConnectionOptions): NodeOptions {
   const { username, password } = credentials(sentinel!.username, sentinel!.password)
   return {
     sentinels: nodes.map(node => ({ ...node })),

@@ -123,7 +123,12 @@ export async function startCluster(tls?: ClusterTls): Promise<Cluster> {
 }
 
 /** @returns options of the server */
-function encrypt(tls: ClusterTls, directory: string, data: string, owner: ReturnType<typeof ids> | undefined): string[] {
+function encrypt(
+  tls: ClusterTls,
+  directory: string,
+  data: string,
+  owner: ReturnType<typeof ids> | undefined,
+): string[] {
   const files = { ssl_cert_file: tls.cert, ssl_key_file: tls.key, ssl_ca_file: tls.ca }
   writeFileSync(
     join(data, 'pg_hba.conf'),

@@ -33,7 +33,12 @@ class Processes {
   }
 
   /** Resolves when the server responds. @param sentinel with this configuration */
-  async start(port: number, options: readonly string[], client: Options = {}, sentinel?: string): Promise<void> {
+  async start(
+    port: number,
+    options: readonly string[],
+    client: Options = {},
+    sentinel?: string,
+  ): Promise<void> {
     const dir = join(this.#dir, String(port))
     mkdirSync(dir, { recursive: true })
     const file = join(dir, 'redis.conf')
@@ -65,7 +70,11 @@ class Processes {
   }
 }
 
-async function command<T>(port: number, run: (redis: Redis) => Promise<T>, options: Options = {}): Promise<T> {
+async function command<T>(
+  port: number,
+  run: (redis: Redis) => Promise<T>,
+  options: Options = {},
+): Promise<T> {
   const redis = new Redis({
     host: '127.0.0.1',
     port,
@@ -89,7 +98,14 @@ export async function startEncrypted(dir: string): Promise<Topology> {
   const authority = new Authority(dir)
   const [server, client] = [authority.issue('server'), authority.issue('client')]
   const port = await freePort()
-  const files = ['--tls-cert-file', server.cert, '--tls-key-file', server.key, '--tls-ca-cert-file', authority.ca]
+  const files = [
+    '--tls-cert-file',
+    server.cert,
+    '--tls-key-file',
+    server.key,
+    '--tls-ca-cert-file',
+    authority.ca,
+  ]
   const options = [
     ...['--port', '0', '--tls-port', String(port), ...files],
     ...['--user', 'toolgate', 'on', `>${PASSWORD}`, ...ACL.split(' '), '--user', 'default', 'off'],
@@ -142,11 +158,9 @@ sentinel sentinel-pass watching
   for (const port of sentinels) await processes.start(port, [], { password: 'watching' }, configuration)
   const until = Date.now() + 20_000
   const known = () =>
-    command(
-      sentinels[0]!,
-      redis => redis.call('SENTINEL', 'CKQUORUM', 'main') as Promise<string>,
-      { password: 'watching' },
-    ).catch(String)
+    command(sentinels[0]!, redis => redis.call('SENTINEL', 'CKQUORUM', 'main') as Promise<string>, {
+      password: 'watching',
+    }).catch(String)
   const ready = async () =>
     (await known()).startsWith('OK 3') &&
     /master_link_status:up/.test(await command(replica!, redis => redis.info('replication'), client))
@@ -155,7 +169,10 @@ sentinel sentinel-pass watching
     env: {
       REDIS_MODE: 'sentinel',
       REDIS_URL: `redis://127.0.0.1:${sentinels[0]}`,
-      REDIS_NODES: sentinels.slice(1).map(port => `127.0.0.1:${port}`).join(','),
+      REDIS_NODES: sentinels
+        .slice(1)
+        .map(port => `127.0.0.1:${port}`)
+        .join(','),
       REDIS_MASTER: 'main',
       REDIS_PASSWORD: PASSWORD,
       REDIS_SENTINEL_PASSWORD: 'watching',
@@ -216,13 +233,20 @@ export async function startCluster(dir: string): Promise<Topology> {
     env: {
       REDIS_MODE: 'cluster',
       REDIS_URL: `redis://127.0.0.1:${first}`,
-      REDIS_NODES: ports.slice(1).map(port => `127.0.0.1:${port}`).join(','),
+      REDIS_NODES: ports
+        .slice(1)
+        .map(port => `127.0.0.1:${port}`)
+        .join(','),
     },
     fail: () => processes.kill(first),
     async move() {
       const [from, to] = [second, masters[2]!]
       const [fromId, toId] = [await idOf(from), await idOf(to)]
-      const shards = (await command(from, redis => redis.call('CLUSTER', 'SLOTS'))) as [number, number, [string, number]][]
+      const shards = (await command(from, redis => redis.call('CLUSTER', 'SLOTS'))) as [
+        number,
+        number,
+        [string, number],
+      ][]
       const own = shards.filter(([, , [, port]]) => port === from)
       for (let bucket = 0; bucket < 8; bucket++) {
         const tag = `toolgate:quota:{toolgate:quota:${bucket}}`

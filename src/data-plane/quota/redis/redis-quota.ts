@@ -2,9 +2,10 @@
  * Quotas across instances: shares of a limit are leased from Redis and spent in the table of this process. Under any
  * failure the leases of all instances together never exceed a limit. This file only connects the parts (README.md).
  */
-import type { RedisTarget } from '../../../shared/redis/servers.ts'
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
+import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type JournalParts, type JournalQuotaOptions, openJournal } from '../journal/journal-quota.ts'
 import { RESERVING_BURST, RESERVING_CONSUMERS, RESERVING_TOOLS } from '../memory/abi.ts'

@@ -29,7 +29,10 @@ describe('KAFKA_*', () => {
     [{ KAFKA_TLS: 'true', KAFKA_CERT: 'pem', KAFKA_KEY: 'pem' }, ['KAFKA_CERT']],
     [{ KAFKA_TLS: 'true', KAFKA_KEY: 'pem' }, ['KAFKA_KEY']],
     [{ ...PRODUCTION, ...PLAIN }, ['KAFKA_SASL']],
-    [{ ...PRODUCTION, ...OAUTH, KAFKA_TLS: 'true', KAFKA_TOKEN_URL: 'http://id.example.com/t' }, ['KAFKA_TOKEN_URL']],
+    [
+      { ...PRODUCTION, ...OAUTH, KAFKA_TLS: 'true', KAFKA_TOKEN_URL: 'http://id.example.com/t' },
+      ['KAFKA_TOKEN_URL'],
+    ],
     [{ ...PRODUCTION, ...PLAIN, ALLOW_INSECURE: 'KAFKA_SASL' }, []],
     [{ ...PRODUCTION, ...PLAIN, KAFKA_TLS: 'true' }, []],
     [{ ...OAUTH, KAFKA_SCOPE: 'events' }, []],
