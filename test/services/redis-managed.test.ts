@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { inspectSettings } from '../../src/app/settings.ts'
 import type { QuotaGrant, QuotaRefusal } from '../../src/data-plane/quota/quota.ts'
 import { openRedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
@@ -32,9 +32,9 @@ describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
     ['a cluster', startCluster],
   ]
 
-  it.for(topologies)(
+  it.each(topologies)(
     '%s',
-    async ([name, start], { onTestFinished }) => {
+    async (name, start) => {
       const dir = mkdtempSync(join(root, 'servers-'))
       const topology = await start(dir)
       onTestFinished(() => topology.stop())
