@@ -1,11 +1,13 @@
 /**
  * Runs a real Apache Kafka for the tests: one node in KRaft mode, on loopback, from the jars that test/services/kafka/pom.xml names.
  * Usage: node scripts/kafka.mjs fetch                downloads the jars into .tools/ (Maven, once)
- *        node scripts/kafka.mjs start [PORT [DIR [ADVERTISED]]]
+ *        node scripts/kafka.mjs start [PORT [DIR [ADVERTISED [EXTRAS]]]]
  *                                                    starts it, prints one JSON line {"ready":true,"brokers":"127.0.0.1:PORT","pid":…}
  *                                                    when it is ready, and stops it on SIGTERM, SIGINT or when standard input ends.
  *                                                    DIR holds its data and is kept; without it, a temporary one is used.
  *                                                    ADVERTISED is the port of a proxy in front, which clients are sent to.
+ *                                                    EXTRAS is a JSON file {"listeners":{"SSL":PORT},"properties":{…},"format":[…]}: further
+ *                                                    listeners, properties, and options of the formatting tool.
  * Needs Java 17 (JAVA_HOME or `java` on the PATH).
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -51,15 +53,20 @@ function fetchJars() {
   if (!copied) fail('Maven could not download the jars.')
 }
 
-function properties(dir, port, controllerPort, advertised) {
+function properties(dir, port, controllerPort, advertised, extras) {
+  const more = Object.entries(extras.listeners ?? {})
+  const addresses = more.map(([name, at]) => `,${name}://127.0.0.1:${at}`).join('')
   return Object.entries({
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     'controller.listener.names': 'CONTROLLER',
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertised}`,
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}${addresses}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertised}${addresses}`,
+    'listener.security.protocol.map': ['PLAINTEXT', 'SSL', 'SASL_SSL', 'SASL_PLAINTEXT']
+      .map(name => `${name}:${name}`)
+      .concat('CONTROLLER:PLAINTEXT')
+      .join(','),
     'log.dirs': join(dir, 'log'),
     'num.partitions': 3,
     'num.network.threads': 1,
@@ -71,6 +78,7 @@ function properties(dir, port, controllerPort, advertised) {
     'transaction.state.log.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
     'log.cleaner.dedupe.buffer.size': 2_000_000,
+    ...extras.properties,
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')
@@ -107,7 +115,7 @@ function isReady(port) {
   })
 }
 
-async function start(wanted, kept, advertised) {
+async function start(wanted, kept, advertised, extras) {
   fetchJars()
   requireJava()
   const dir = kept ?? mkdtempSync(join(tmpdir(), 'kafka-'))
@@ -117,13 +125,13 @@ async function start(wanted, kept, advertised) {
   const config = join(dir, 'server.properties')
   // the vote is stored with the controller's address: a directory that is used again needs the same address
   const fresh = !existsSync(config)
-  if (fresh) writeFileSync(config, properties(dir, port, controllerPort, advertised || port))
+  if (fresh) writeFileSync(config, properties(dir, port, controllerPort, advertised || port, extras))
   else if (!readFileSync(config, 'utf8').includes(`PLAINTEXT://127.0.0.1:${port},`))
     fail(`${dir} belongs to a broker on another port.`, 64)
   if (fresh) {
     const formatted = spawnSync(
       'java',
-      java('kafka.tools.StorageTool', 'format', '-t', CLUSTER, '-c', config),
+      java('kafka.tools.StorageTool', 'format', '-t', CLUSTER, '-c', config, ...(extras.format ?? [])),
     )
     if (formatted.status !== 0) fail(`the directory could not be formatted:\n${formatted.stderr}`)
   }
@@ -139,7 +147,9 @@ async function start(wanted, kept, advertised) {
   })
 }
 
-const [command, port, dir, advertised] = process.argv.slice(2)
+const [command, port, dir, advertised, extras] = process.argv.slice(2)
 if (command === 'fetch') fetchJars()
-else if (command === 'start') await start(Number(port ?? 0), dir, Number(advertised ?? 0))
-else fail('use fetch or start', 64)
+else if (command === 'start') {
+  const more = extras === undefined ? {} : JSON.parse(readFileSync(extras, 'utf8'))
+  await start(Number(port ?? 0), dir, Number(advertised ?? 0), more)
+} else fail('use fetch or start', 64)

@@ -20,6 +20,6 @@ for (const [name, path, prefix] of DOCUMENTS) {
     process.stdout.write(`${name}: not installed\n`)
     continue
   }
-  const { tools, tokens, json } = listedTokens(readFileSync(at(path), 'utf8'), prefix)
+  const { tools, tokens, json } = await listedTokens(readFileSync(at(path), 'utf8'), prefix)
   process.stdout.write(`${name}: ${tools} tools, ${tokens} tokens, ${json.length} characters\n`)
 }

@@ -5,6 +5,7 @@ import { readMetering } from './settings/metering.ts'
 import { readPolicySettings } from './settings/policy.ts'
 import { guardProduction } from './settings/production.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
+import { readRedis } from './settings/redis.ts'
 import { readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
 import { readTelemetry } from './settings/telemetry.ts'
@@ -75,13 +76,15 @@ function readAll(read: Reader) {
     },
     /** `pglite:` (in `dataDir`), `pglite:<dir>`, `pglite:memory` or `postgres://…`. */
     databaseUrl: read.text('DATABASE_URL', 'pglite:'),
+    /** The same PostgreSQL without a connection pooler. */
+    databaseDirectUrl: read.url('DATABASE_DIRECT_URL', ['postgresql:', 'postgres:']),
     /** Encrypts secrets in the database; undefined: a generated key in `dataDir`. */
     secretsKey: readSecretsKey(read),
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     /** Adds `POST /test/clock` to the API port. */
     testHooks: read.flag('TEST_HOOKS', false),
     /** undefined: sessions and quotas stay in this process. */
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']),
+    redis: readRedis(read),
     policy: readPolicySettings(read, isProduction),
     toolSets: readToolSetSettings(read, isProduction),
     apiGroup: read.text('API_GROUP', 'toolgate.dev'),
@@ -165,6 +168,12 @@ export function inspectSettings(env: Environment): {
       read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
   checkHosts(settings, read)
+  if (settings.databaseDirectUrl !== undefined && !/^postgres(ql)?:/.test(settings.databaseUrl))
+    read.fault(
+      'DATABASE_DIRECT_URL',
+      'is set, and DATABASE_URL is the embedded database.',
+      'Set DATABASE_URL to the address of the pooler, or unset it.',
+    )
   if (settings.nodeEnv === 'production') productionFaults(settings, read)
   for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
     read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename it, or unset it.`)

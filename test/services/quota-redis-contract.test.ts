@@ -13,7 +13,7 @@ quotaContract(
   `redis${REDIS_HINT}`,
   async () => {
     const server = await RedisServer.start()
-    const quota = openRedisQuota({ url: server.url, consumers: 256, toolBuckets: 64 })
+    const quota = openRedisQuota({ redis: server.url, consumers: 256, toolBuckets: 64 })
     await quota.ready
     return {
       quota,
@@ -34,7 +34,7 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
   afterAll(() => server.stop())
 
   test('moves minutes and days for every instance', async () => {
-    const open = () => openRedisQuota({ url: server.url, consumers: 64, toolBuckets: 8 })
+    const open = () => openRedisQuota({ redis: server.url, consumers: 64, toolBuckets: 8 })
     const [one, two] = [open(), open()]
     await Promise.all([one.ready, two.ready])
     const key = 'tenant/consumer'
@@ -66,7 +66,7 @@ describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
     const dir = mkdtempSync(join(tmpdir(), 'quota-restart-'))
     const key = 'tenant/consumer'
     const open = async () => {
-      const quota = openRedisQuota({ url: server.url, dir, consumers: 64, toolBuckets: 8 })
+      const quota = openRedisQuota({ redis: server.url, dir, consumers: 64, toolBuckets: 8 })
       await quota.ready
       return quota
     }

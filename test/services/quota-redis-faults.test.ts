@@ -24,7 +24,7 @@ describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => 
     const server = await RedisServer.start()
     try {
       const load = await prepareLoad(2, {
-        url: server.url,
+        redis: server.url,
         keyPrefix: 'faults',
         key: 'tenant/consumer',
         limits,

@@ -20,7 +20,7 @@ describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {
   afterAll(() => server.stop())
 
   const job = (limits: LoadJob['limits'], more: Partial<LoadJob> = {}): LoadJob => ({
-    url: server.url,
+    redis: server.url,
     keyPrefix: `load-${run++}`,
     key: 'tenant/consumer',
     limits,

@@ -17,7 +17,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
   let threads: CountingThread[]
   beforeAll(async () => {
     server = await RedisServer.start()
-    const open = () => openRedisQuota({ url: server.url, consumers: 256, toolBuckets: 64, threads: 3 })
+    const open = () => openRedisQuota({ redis: server.url, consumers: 256, toolBuckets: 64, threads: 3 })
     ;[one, two] = [open(), open()]
     await Promise.all([one.ready, two.ready])
     threads = await Promise.all([1, 2].map(join))

@@ -1,9 +1,11 @@
-/** `toolgate db migrate|status`: applies the missing migrations, or lists them. It serves nothing. */
+/** `toolgate db migrate|status|backup|restore|copy`: the schema and the rows of the control plane's database. It serves nothing. */
 import type { Command } from 'commander'
 import type { OpenedStore } from '../../control-plane/store/opened-store.ts'
 import { Reader } from '../settings/reader.ts'
+import { readSecretsKey } from '../settings/secrets-key.ts'
 import { SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
+import type { KeyPlace } from './db-transfer.ts'
 
 const SETTINGS = `Reads DATABASE_URL or DATABASE_URL_FILE (pglite: in DATA_DIR, pglite:<dir> or postgres://…) and DATA_DIR.`
 const EXAMPLES = (name: string): string[] => [
@@ -14,8 +16,8 @@ const EXAMPLES = (name: string): string[] => [
 export function addDb(program: Command, context: CommandContext): void {
   const db = program
     .command('db')
-    .summary('migrate the database of the control plane, or show its state')
-    .description(`Migrates the database of the control plane, or shows its state. ${SETTINGS}`)
+    .summary('migrate, back up, restore or copy the database of the control plane')
+    .description(`Migrates, backs up, restores or copies the database of the control plane. ${SETTINGS}`)
   db.command('migrate')
     .summary('apply the missing migrations')
     .description(`Applies the missing migrations, forward only, under a lock of the database. ${SETTINGS}`)
@@ -35,6 +37,62 @@ export function addDb(program: Command, context: CommandContext): void {
     .action(async ({ json = false }) => {
       context.exitCode = await withStore(context.env, store => status(store, json))
     })
+  db.command('backup')
+    .summary('write all rows into a file')
+    .description(
+      `Writes all rows into a gzip file, from one snapshot; a control plane with PostgreSQL may run meanwhile. The key that seals \
+secrets is not in the file. ${SETTINGS}`,
+    )
+    .requiredOption('--to <file>', 'the file; replaced if it exists')
+    .option('--json', 'print JSON')
+    .addHelpText('after', footer(['toolgate db backup --to toolgate.ndjson.gz'], TRANSFER_CODES))
+    .action(async ({ to, json = false }) => {
+      const { backUp } = await import('./db-transfer.ts')
+      const key = keyPlace(context.env)
+      context.exitCode = await withStore(context.env, ({ transfer }) => backUp(transfer, to, key, json))
+    })
+  db.command('restore')
+    .summary('fill an empty database from a file')
+    .description(
+      `Fills an empty database from a file of \`toolgate db backup\`, in one transaction, and applies later migrations. ${SETTINGS}`,
+    )
+    .requiredOption('--from <file>', 'the file')
+    .option('--json', 'print JSON')
+    .addHelpText('after', footer(['toolgate db restore --from toolgate.ndjson.gz'], TRANSFER_CODES))
+    .action(async ({ from, json = false }) => {
+      const { restore } = await import('./db-transfer.ts')
+      const key = keyPlace(context.env)
+      context.exitCode = await withStore(context.env, ({ transfer }) => restore(transfer, from, key, json))
+    })
+  db.command('copy')
+    .summary('fill an empty database from this one')
+    .description(
+      `Copies all rows into an empty database in one transaction, and compares counts and contents. PGPASSWORD may hold the password. ${SETTINGS}`,
+    )
+    .requiredOption('--to <address>', 'postgres://… or pglite:<dir>')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      footer(['toolgate db copy --to postgres://toolgate@db.example.com/toolgate'], TRANSFER_CODES),
+    )
+    .action(async ({ to, json = false }) => {
+      const { copy } = await import('./db-transfer.ts')
+      const key = keyPlace(context.env)
+      context.exitCode = await withStore(context.env, source =>
+        withStore({ ...context.env, DATABASE_URL: to, DATABASE_URL_FILE: undefined }, target =>
+          copy(source.transfer, target.transfer, key, json),
+        ),
+      )
+    })
+}
+
+const TRANSFER_CODES = '0 done, 1 nothing was written, 78 no database'
+
+function keyPlace(env: CommandContext['env']): KeyPlace {
+  const read = new Reader(env)
+  const place = { dataDir: read.text('DATA_DIR', './data'), secretsKey: readSecretsKey(read) }
+  if (read.faults.length > 0) throw new SettingsError(read.faults)
+  return place
 }
 
 async function withStore(
@@ -50,6 +108,7 @@ async function withStore(
     url,
     dataDir,
     now: Date.now,
+    queryTimeoutMs: 0,
     onFault: (message, error) => console.error(message, error),
   }).catch(error => {
     throw new CommandFailure(messageOf(error), EXIT.config)
@@ -57,7 +116,7 @@ async function withStore(
   try {
     return await use(opened)
   } catch (error) {
-    throw new CommandFailure(messageOf(error))
+    throw error instanceof CommandFailure ? error : new CommandFailure(messageOf(error))
   } finally {
     await opened.store.close()
   }

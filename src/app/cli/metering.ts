@@ -24,7 +24,7 @@ export function addMetering(program: Command, context: CommandContext): void {
   const metering = program
     .command('metering')
     .summary('print metering events, or verify that none is missing')
-    .description('Inspects metering events. Reads DATA_DIR, KAFKA_BROKERS, METERING_TOPIC and DATABASE_URL.')
+    .description('Inspects metering events. Reads DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL.')
   metering
     .command('tail')
     .summary('print the events in the spool, oldest first')
@@ -121,10 +121,12 @@ async function verify(
   else {
     const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
     const { SILENT } = await import('../../shared/telemetry/log.ts')
-    await readTopic({ ...settings, clientId: 'toolgate-verify', log: SILENT }, event => {
+    const { accessKafka } = await import('../main/kafka-access.ts')
+    const { close, ...access } = accessKafka(settings)
+    await readTopic({ ...access, clientId: 'toolgate-verify', log: SILENT }, event => {
       if (event === undefined) unreadable++
       else ledger.see('topic', event)
-    })
+    }).finally(close)
   }
   const note = await countersInto(ledger, databaseUrl, dataDir)
   if (note !== undefined) notes.push(note)

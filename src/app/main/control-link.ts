@@ -1,12 +1,12 @@
 /** Connects the gateway of this process to a control plane, in process or over HTTP. It holds no part of the protocol. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
-import { ClientCredentials } from '../../data-plane/follower/credentials.ts'
 import { Follower, type FollowerOptions } from '../../data-plane/follower/follower.ts'
 import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
 import type { GatewayState, Hello } from '../../link/report.ts'
 import { createEgress } from '../../shared/egress/client.ts'
+import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
 import type { Gateway } from './gateway.ts'
@@ -29,7 +29,14 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
     allowLoopback: settings.nodeEnv !== 'production',
   })
   closers.add('connections to the control plane', () => egress.close())
-  const credentials = new ClientCredentials({ ...at, egress, issuer, now: Date.now })
+  const credentials = new ClientCredentials({
+    egress,
+    at: { issuer },
+    clientId: at.clientId,
+    clientSecret: at.clientSecret,
+    names: 'GATEWAY_CLIENT_ID with GATEWAY_CLIENT_SECRET',
+    now: Date.now,
+  })
   const transport = new HttpTransport({ egress, credentials, url: at.url })
   return follow(gateway, { transport, dataDir: settings.dataDir })
 }

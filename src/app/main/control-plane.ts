@@ -99,6 +99,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   const store = await whenAvailable(context, readiness, () =>
     openMigratedStore({
       url: settings.databaseUrl,
+      directUrl: settings.databaseDirectUrl,
       dataDir: settings.dataDir,
       now: clock.now,
       sealer,

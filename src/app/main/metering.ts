@@ -14,6 +14,7 @@ import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import type { Settings } from '../settings.ts'
 import type { AppContext } from './app-context.ts'
+import { accessKafka } from './kafka-access.ts'
 
 const MAX_SEGMENT_BYTES = 8 * 1024 * 1024
 const EXPORT_BATCH = 2000
@@ -154,13 +155,18 @@ async function toKafka(context: AppContext): Promise<(events: readonly SpooledEv
   const { settings, log, closers } = context
   // loaded only with brokers
   const { KafkaProducer } = await import('../../data-plane/metering/kafka/kafka-producer.ts')
+  const { close, ...access } = accessKafka(settings.metering)
   const producer = new KafkaProducer({
-    ...settings.metering,
+    ...access,
+    format: settings.metering.format,
     clientId: `toolgate-${settings.gatewayName}`,
     log,
     onUnreadable: () => log.error({}, 'a record in the spool is not a metering event and was skipped'),
   })
-  closers.add('connection to Kafka', () => producer.close())
+  closers.add('connection to Kafka', async () => {
+    await producer.close()
+    await close()
+  })
   return events => producer.send(events)
 }
 
@@ -181,8 +187,9 @@ function toStore(store: Store, log: AppContext['log']): (events: readonly Spoole
 async function foldFromKafka(context: AppContext, store: Store): Promise<void> {
   const { settings, log, closers, metrics } = context
   const { KafkaConsumer } = await import('../../data-plane/metering/kafka/kafka-consumer.ts')
+  const { close, ...access } = accessKafka(settings.metering)
   const consumer = new KafkaConsumer({
-    ...settings.metering,
+    ...access,
     clientId: 'toolgate-control-plane',
     group: `${settings.metering.topic}.toolgate`,
     log,
@@ -190,7 +197,10 @@ async function foldFromKafka(context: AppContext, store: Store): Promise<void> {
       await foldEvents(store, source, events)
     },
   })
-  closers.add('metering consumer', () => consumer.close())
+  closers.add('metering consumer', async () => {
+    await consumer.close()
+    await close()
+  })
   metrics.read('platform_metering_consumed_total', () => consumer.counts.taken)
   metrics.read('platform_metering_unreadable_total', () => consumer.counts.unreadable)
 }

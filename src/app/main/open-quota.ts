@@ -54,8 +54,8 @@ async function open(
     log.error({}, reason)
     conditions.set('quota journal', reason)
   }
-  const { redisUrl: url } = settings
-  if (url === undefined) {
+  const { redis } = settings
+  if (redis === undefined) {
     const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
     const { assumption } = quota
     if (assumption !== undefined) report(assumption.reason)
@@ -65,7 +65,7 @@ async function open(
   const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
   const changes = limitRepeats(log)
   const quota = openRedisQuota({
-    url,
+    redis,
     dir,
     threads,
     distrustEmpty: settings.quotaEmptyStore === 'wait',

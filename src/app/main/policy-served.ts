@@ -16,6 +16,7 @@ import { tightened } from '../../shared/policy/live/tightened.ts'
 import { createOpaHttpEngine } from '../../shared/policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
+import { presentText } from '../../shared/tls/client-tls.ts'
 import type { AppContext } from './app-context.ts'
 import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
 
@@ -197,8 +198,10 @@ function watchTenants(
   closers.add('watching of the policies of tenants', () => watching.stop())
 }
 
-function sourceOf(bundle: string, { egress }: AppContext): BundleSource {
-  return /^https?:/.test(bundle) ? httpSource(bundle, egress) : fileSource(bundle)
+function sourceOf(bundle: string, { egress, settings }: AppContext): BundleSource {
+  const { token } = settings.policy
+  if (!/^https?:/.test(bundle)) return fileSource(bundle)
+  return httpSource(bundle, egress, token && (() => presentText(token)))
 }
 
 function verifierOf(key: string): ReturnType<typeof jwsVerifier> {

@@ -5,7 +5,7 @@ import type { SettingFault } from './reader.ts'
 
 /** Checks without side effects, all of them. Modules are loaded by the roles that need them. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
-  const { role, policy, plansFile, stages, databaseUrl, dataDir, egressAllow } = settings
+  const { role, policy, plansFile, stages, databaseUrl, databaseDirectUrl, dataDir, egressAllow } = settings
   const checks: [name: string, check: () => Promise<unknown>][] = [
     [
       'EGRESS_ALLOW',
@@ -31,8 +31,14 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
   if (role !== 'gateway')
     checks.push([
       'DATABASE_URL',
-      async () =>
-        (await import('../../control-plane/store/database-url.ts')).databaseTarget(databaseUrl, dataDir),
+      async () => {
+        const { checkDatabaseFiles, databaseTarget } = await import(
+          '../../control-plane/store/database-url.ts'
+        )
+        const { kind } = databaseTarget(databaseUrl, dataDir)
+        if (kind === 'postgres') checkDatabaseFiles('DATABASE_URL', databaseUrl)
+        if (databaseDirectUrl !== undefined) checkDatabaseFiles('DATABASE_DIRECT_URL', databaseDirectUrl)
+      },
     ])
   const faults = await Promise.all(
     checks.map(([name, check]) =>

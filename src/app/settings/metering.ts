@@ -1,4 +1,5 @@
 /** Where metering events go, how safely they are kept, and how much of the disk they may take. It opens nothing. */
+import { readKafka } from './kafka.ts'
 import type { Reader } from './reader.ts'
 
 const BROKER = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):\d{1,5}$/
@@ -24,6 +25,7 @@ export function readMetering(read: Reader) {
     /** `host:port`; empty: events stay in the spool. */
     brokers,
     topic,
+    kafka: readKafka(read),
     format: read.oneOf('METERING_FORMAT', ['protobuf', 'json'], 'protobuf'),
     durability: read.oneOf('METERING_DURABILITY', ['batch', 'sync'], 'batch'),
     spoolMaxBytes: read.bytes('METERING_SPOOL_MAX', '1GiB', MIN_SPOOL_BYTES),

@@ -1,4 +1,5 @@
 /** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It opens nothing. */
+import { isLoopback } from './cidr.ts'
 import type { Reader } from './reader.ts'
 
 export type PolicySettings = ReturnType<typeof readAll>
@@ -13,6 +14,8 @@ function readAll(read: Reader, production: boolean) {
     pollMs: read.durationMs('POLICY_POLL', '5s'),
     /** PEM of the public key that bundles must be signed with; undefined: they need no signature. */
     key: read.optional('POLICY_KEY'),
+    /** Bearer token for bundles behind an http(s) address. */
+    token: read.renewable('POLICY_TOKEN'),
     /** Folder with `<tenant>.tar.gz`. */
     tenants: read.optional('POLICY_TENANTS'),
     /** A candidate that decides beside the live bundle and only counts. */
@@ -32,20 +35,37 @@ function readAll(read: Reader, production: boolean) {
 export function readPolicySettings(read: Reader, production: boolean): PolicySettings {
   const settings = readAll(read, production)
   if (settings.engine === 'opa-http') ownServer(settings, read)
+  else if (settings.token !== undefined) checkToken(settings, read)
   if (settings.pollMs < 10)
     read.fault('POLICY_POLL', 'is below 10ms.', 'Give the disk, or the server, time between two questions.')
   return settings
 }
 
+/** The token must not be sent in the clear, nor be set without use. */
+function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
+  const remote = [bundle, shadow ?? ''].filter(address => /^https?:/.test(address) && URL.canParse(address))
+  if (remote.length === 0)
+    read.fault('POLICY_TOKEN', 'is set, and no bundle is fetched from a server.', 'Unset it.')
+  const plain = remote
+    .map(address => new URL(address))
+    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+  if (plain !== undefined)
+    read.fault(
+      'POLICY_TOKEN',
+      `is set, and would be sent to ${plain.host} without TLS.`,
+      'Use an https:// address.',
+    )
+}
+
 /** What only the gateway's own engine can do. */
-function ownServer({ url, key, tenants, shadow }: PolicySettings, read: Reader): void {
+function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: Reader): void {
   if (url === undefined)
     read.fault(
       'POLICY_URL',
       'is missing though POLICY_ENGINE is opa-http.',
       'Set it to the decision address of the policy server.',
     )
-  const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow }
+  const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow, POLICY_TOKEN: token }
   for (const [name, value] of Object.entries(bundles)) {
     if (value !== undefined)
       read.fault(

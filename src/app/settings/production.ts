@@ -1,6 +1,7 @@
 /** What production does not accept unless `ALLOW_INSECURE` names it: plain HTTP, unsigned bundles, ranges that are too wide. It reads no file. */
 import { BlockList, isIP } from 'node:net'
 import { isLoopback } from './cidr.ts'
+import type { readKafka } from './kafka.ts'
 import type { PolicySettings } from './policy.ts'
 import type { Reader } from './reader.ts'
 import type { RoleSettings } from './role.ts'
@@ -11,6 +12,7 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
   readonly policy: PolicySettings
   readonly egressAllow: readonly string[]
   readonly sse: { readonly trustedProxies: readonly string[] }
+  readonly metering: { readonly kafka: ReturnType<typeof readKafka> }
   readonly allowInsecure: readonly string[]
 }
 
@@ -19,6 +21,8 @@ const INTENDABLE: readonly string[] = [
   'AUTH_ISSUER',
   'AUTH_ADMIN_URL',
   'CONTROL_PLANE_URL',
+  'KAFKA_SASL',
+  'KAFKA_TOKEN_URL',
   'POLICY_BUNDLE',
   'POLICY_SHADOW',
   'POLICY_URL',
@@ -48,10 +52,12 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       read.fault(name, reason, `${fix} Where this is intended, add ${name} to ALLOW_INSECURE.`)
   }
   const { auth, controlPlane, policy, egressAllow, sse } = settings
+  const { tls, sasl } = settings.metering.kafka
   const addresses = {
     AUTH_ISSUER: auth.issuer,
     AUTH_ADMIN_URL: auth.adminUrl,
     CONTROL_PLANE_URL: controlPlane?.url,
+    KAFKA_TOKEN_URL: sasl !== undefined && 'tokenUrl' in sasl ? sasl.tokenUrl : undefined,
     POLICY_BUNDLE: policy.bundle,
     POLICY_SHADOW: policy.shadow,
     POLICY_URL: policy.url,
@@ -64,6 +70,12 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
         'Use https.',
       )
   }
+  if (sasl !== undefined && tls === undefined)
+    refuse(
+      'KAFKA_SASL',
+      `is ${sasl.mechanism} without TLS: anyone on the network path can read the credentials or the events.`,
+      'Set KAFKA_TLS=true.',
+    )
   const isRemote = [policy.bundle, policy.shadow ?? ''].some(bundle => /^https?:/.test(bundle))
   if (isRemote && policy.key === undefined)
     refuse(

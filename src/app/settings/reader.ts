@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseDurationMs } from '../../model/duration.ts'
+import type { Renewable } from '../../shared/tls/client-tls.ts'
 
 export interface SettingFault {
   readonly name: string
@@ -68,6 +69,12 @@ export class Reader {
   optional(name: string): string | undefined {
     const raw = this.#raw(name)
     return raw === '' ? undefined : raw
+  }
+
+  /** A value that is read again from the file that `NAME_FILE` names whenever it is used. */
+  renewable(name: string): Renewable | undefined {
+    const text = this.optional(name)
+    return text === undefined ? undefined : { text, file: this.#env[`${name}_FILE`] || undefined }
   }
 
   oneOf<const T extends string>(name: string, values: readonly T[], fallback: T): T {

@@ -5,7 +5,8 @@ const MIN_LENGTH = 32
 
 /** undefined: the control plane generates a key in `DATA_DIR`. */
 export function readSecretsKey(read: Reader): string | undefined {
-  const key = read.optional('SECRETS_KEY')
+  // the file that a control plane generates has a checksum before the key
+  const key = read.optional('SECRETS_KEY')?.replace(/^sha256:[0-9a-f]{16} /, '')
   if (key !== undefined && key.length < MIN_LENGTH) {
     read.fault(
       'SECRETS_KEY',

@@ -1,4 +1,5 @@
-/** Parses `DATABASE_URL`. It opens no database. */
+/** Parses `DATABASE_URL` and looks for the certificate files that it names. It opens no database. */
+import { accessSync, constants } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 type DatabaseTarget =
@@ -20,4 +21,28 @@ export function databaseTarget(url: string, dataDir: string): DatabaseTarget {
   throw new Error(
     'DATABASE_URL is not a valid database address. Use pglite:, pglite:<directory>, pglite:memory or postgres://user:password@host/database.',
   )
+}
+
+/** Parameters that name a PEM file, as libpq has them (PostgreSQL, §34.1.2). */
+const FILES = ['sslrootcert', 'sslcert', 'sslkey']
+
+/**
+ * @param name of the setting
+ * @throws Error that names the parameter whose file cannot be read, or the missing one
+ */
+export function checkDatabaseFiles(name: string, url: string): void {
+  const parameters = new URL(url).searchParams
+  for (const parameter of FILES) {
+    const path = parameters.get(parameter)
+    if (path === null) continue
+    try {
+      accessSync(path, constants.R_OK)
+    } catch {
+      throw new Error(
+        `${name}: the file that ${parameter} names cannot be read. Check the path and its permissions.`,
+      )
+    }
+  }
+  if (parameters.has('sslcert') !== parameters.has('sslkey'))
+    throw new Error(`${name}: sslcert and sslkey belong together, and one of them is missing.`)
 }

@@ -2,9 +2,12 @@
 import type { Migrator } from './migrations/run.ts'
 import type { Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
+import type { Transfer } from './transfer.ts'
 
 export interface StoreOptions {
   readonly url: string
+  /** Of the same PostgreSQL without a connection pooler, for what needs a session: LISTEN. undefined: `url` itself. */
+  readonly directUrl?: string | undefined
   /** Where `pglite:` without a directory keeps its files. */
   readonly dataDir: string
   /** Unix ms; every row is stamped with it. */
@@ -15,6 +18,8 @@ export interface StoreOptions {
   readonly onAvailable?: (available: boolean) => void
   /** Seals webhook secrets; required for webhooks with a secret. */
   readonly sealer?: Sealer
+  /** A query of PostgreSQL without a response fails after so long; default 20 s. 0: it waits. */
+  readonly queryTimeoutMs?: number
   /** Size of the connection pool, default 10; PGlite always has one connection. */
   readonly maxConnections?: number
 }
@@ -23,4 +28,5 @@ export interface StoreOptions {
 export interface OpenedStore {
   readonly store: Store
   readonly migrator: Migrator
+  readonly transfer: Transfer
 }

@@ -7,7 +7,7 @@ import type { StreamEvent } from '../../link/update-events.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
-import type { ClientCredentials } from './credentials.ts'
+import type { ClientCredentials } from '../../shared/identity/client-credentials.ts'
 
 const TIMEOUT_MS = 2_000
 /** A poll may bring the whole share. */

@@ -290,7 +290,7 @@ export class Deployment {
 
   async open(options: Partial<RedisQuotaOptions> = {}): Promise<Instance> {
     const instance = new Instance(
-      { url: this.#server.url, keyPrefix: this.prefix, ...options },
+      { redis: this.#server.url, keyPrefix: this.prefix, ...options },
       this.#requests,
     )
     this.#instances.push(instance)

@@ -24,7 +24,7 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
   beforeAll(async () => {
     server = await startRedis()
     const sizes = { consumers: 64, toolBuckets: 32, threads: 2 }
-    const open = () => openRedisQuota({ url: server.url, ...sizes })
+    const open = () => openRedisQuota({ redis: server.url, ...sizes })
     ;[one, two, three] = [open(), open(), open()]
     await Promise.all([one.ready, two.ready, three.ready])
   })

@@ -17,7 +17,7 @@ describe.skipIf(!hasRedis())(`leases from Redis (${REDIS_HINT})`, () => {
   async function instance() {
     const clock = { ms: 1_000_000 }
     const quota = openRedisQuota({
-      url: server.url,
+      redis: server.url,
       consumers: 16,
       toolBuckets: 16,
       leaseMs: LEASE_MS,

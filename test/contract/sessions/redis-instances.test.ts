@@ -261,7 +261,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
       ['a', 'b'].map(name =>
         openSessions({
           dataDir: join(dir, name),
-          redisUrl: server.url,
+          redis: server.url,
           ttlMs: TTL_MS,
           max: 10,
           log: SILENT,

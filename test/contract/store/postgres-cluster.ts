@@ -1,7 +1,16 @@
 /** A private PostgreSQL cluster for one test file: its own directory, its own port, gone afterwards. It runs no test. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,6 +33,10 @@ export const POSTGRES_HINT = WITHOUT_POSTGRES ? ' (skipped: apt-get install post
 export interface Cluster {
   /** Makes an empty database and returns its address. An unprivileged user owns it when `owner` is given. */
   database(name: string, owner?: string): Promise<string>
+  /** Of a database that was made. */
+  address(name: string, owner?: string): string
+  /** Names of the tables in it. */
+  tables(name: string): Promise<string[]>
   /** Stops the server at once, as a crash does (`pg_ctl stop -m immediate`); the data stays. */
   crash(): Promise<void>
   /** Starts the server after `crash`. Resolves when it accepts queries. */
@@ -31,7 +44,15 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-export async function startCluster(): Promise<Cluster> {
+export interface ClusterTls {
+  /** Paths; the key is copied. */
+  readonly cert: string
+  readonly key: string
+  /** Of client certificates. A user `toolgate` needs one with this common name, over TLS. */
+  readonly ca: string
+}
+
+export async function startCluster(tls?: ClusterTls): Promise<Cluster> {
   const bin = postgresBinaries()
   if (bin === undefined) throw new Error('PostgreSQL is missing: apt-get install postgresql')
   const directory = mkdtempSync(join(tmpdir(), 'toolgate-pg-'))
@@ -46,6 +67,7 @@ export async function startCluster(): Promise<Cluster> {
     ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync'],
     options,
   )
+  const encrypted = tls === undefined ? [] : encrypt(tls, directory, data, asPostgres)
   const spawnServer = () =>
     spawn(
       join(bin, 'postgres'),
@@ -62,6 +84,7 @@ export async function startCluster(): Promise<Cluster> {
         'fsync=off',
         '-c',
         'max_connections=60',
+        ...encrypted,
       ],
       options,
     )
@@ -79,6 +102,14 @@ export async function startCluster(): Promise<Cluster> {
       await run(url('postgres'), `create database ${name}${owner === undefined ? '' : ` owner ${owner}`}`)
       return url(name, owner)
     },
+    address: url,
+    async tables(name) {
+      const rows = await run(
+        url(name),
+        `select table_name as name from information_schema.tables where table_schema = 'public'`,
+      )
+      return rows.map(row => String(row.name))
+    },
     crash: () => end('SIGQUIT'),
     async resume() {
       server = spawnServer()
@@ -91,16 +122,38 @@ export async function startCluster(): Promise<Cluster> {
   }
 }
 
+/** @returns options of the server */
+function encrypt(
+  tls: ClusterTls,
+  directory: string,
+  data: string,
+  owner: ReturnType<typeof ids> | undefined,
+): string[] {
+  const files = { ssl_cert_file: tls.cert, ssl_key_file: tls.key, ssl_ca_file: tls.ca }
+  writeFileSync(
+    join(data, 'pg_hba.conf'),
+    'hostssl all toolgate all cert\nhost all toolgate all reject\nhost all all all trust\n',
+  )
+  return Object.entries({ ssl: 'on', ...files }).flatMap(([name, value]) => {
+    if (name === 'ssl') return ['-c', 'ssl=on']
+    const own = join(directory, name)
+    copyFileSync(value, own)
+    chmodSync(own, 0o600)
+    if (owner !== undefined) chownSync(own, owner.uid, owner.gid)
+    return ['-c', `${name}=${own}`]
+  })
+}
+
 function ids(): { uid: number; gid: number } {
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
 
-async function run(url: string, statement: string): Promise<void> {
+async function run(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(statement)
+    return (await client.query<Record<string, unknown>>(statement)).rows
   } finally {
     await client.end()
   }
@@ -109,7 +162,8 @@ async function run(url: string, statement: string): Promise<void> {
 async function ready(url: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await run(url, 'select 1')
+      await run(url, 'select 1')
+      return
     } catch (error) {
       if (attempt === 100) throw error
       await sleep(100)

@@ -1,7 +1,7 @@
 /** A Kafka for one suite, started by scripts/kafka.mjs, and its topic as an independent consumer (kcat) reads it. No assertions. */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -26,6 +26,15 @@ function toolNames(): string[] {
   }
 }
 
+/** Beside the plain listener. */
+export interface KafkaExtras {
+  /** Port by security protocol: `SSL`, `SASL_SSL`. */
+  readonly listeners: Readonly<Record<string, number>>
+  readonly properties: Readonly<Record<string, string>>
+  /** Options of the formatting tool. */
+  readonly format?: readonly string[]
+}
+
 export interface TopicMessage {
   readonly key: string
   readonly value: Buffer
@@ -35,24 +44,28 @@ export interface TopicMessage {
 export class KafkaServer {
   readonly #dir = mkdtempSync(join(tmpdir(), 'kafka-'))
   readonly #advertisedPort: number
+  readonly #extras: string[] = []
   #script: ChildProcess | undefined
   #brokerPid = 0
   brokers = ''
 
   /** @param advertisedPort of a proxy in front, to which clients are sent */
-  static async start(advertisedPort = 0): Promise<KafkaServer> {
-    const server = new KafkaServer(advertisedPort)
+  static async start(advertisedPort = 0, extras?: KafkaExtras): Promise<KafkaServer> {
+    const server = new KafkaServer(advertisedPort, extras)
     await server.start()
     return server
   }
 
-  private constructor(advertisedPort: number) {
+  private constructor(advertisedPort: number, extras: KafkaExtras | undefined) {
     this.#advertisedPort = advertisedPort
+    if (extras === undefined) return
+    this.#extras.push(join(this.#dir, 'extras.json'))
+    writeFileSync(this.#extras[0]!, JSON.stringify(extras))
   }
 
   async start(): Promise<void> {
     const port = this.brokers === '' ? '0' : this.brokers.split(':')[1]!
-    const options = [port, join(this.#dir, 'data'), String(this.#advertisedPort)]
+    const options = [port, join(this.#dir, 'data'), String(this.#advertisedPort), ...this.#extras]
     const script = spawn(process.execPath, ['scripts/kafka.mjs', 'start', ...options], {
       stdio: ['pipe', 'pipe', 'pipe'],
     })

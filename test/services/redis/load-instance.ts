@@ -5,7 +5,7 @@ import type { LoadJob, LoadReport } from './load.ts'
 
 const job = JSON.parse(process.argv[2]!) as LoadJob
 const quota = openRedisQuota({
-  url: job.url,
+  redis: job.redis,
   consumers: 256,
   toolBuckets: 64,
   keyPrefix: job.keyPrefix,

@@ -2,10 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { PlanLimits } from '../../../src/model/plan.ts'
+import type { RedisTarget } from '../../../src/shared/redis/servers.ts'
 import type { Span } from '../../unit/data-plane/kernel/window/oracle.ts'
 
 export interface LoadJob {
-  readonly url: string
+  readonly redis: RedisTarget
   readonly keyPrefix: string
   readonly key: string
   readonly limits: PlanLimits

@@ -87,10 +87,10 @@ async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
 /** With Redis every thread connects as a separate instance; without, the main thread keeps the sessions. */
 async function joinSessions(context: AppContext): Promise<OpenSessions> {
   const { settings, log, clock } = context
-  if (settings.redisUrl !== undefined)
+  if (settings.redis !== undefined)
     return openSessions({
       dataDir: settings.dataDir,
-      redisUrl: settings.redisUrl,
+      redis: settings.redis,
       ...settings.sessions,
       log,
       onDamage: context.reportDamage,

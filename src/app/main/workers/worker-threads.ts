@@ -86,7 +86,7 @@ class Threads implements WorkerThreads {
     this.#places = new StreamSlotOwner(
       new StreamLimiter({ ...settings.sse, enabled: settings.sse.limiterEnabled }),
     )
-    this.#sessions = settings.redisUrl === undefined ? this.#openSessions() : undefined
+    this.#sessions = settings.redis === undefined ? this.#openSessions() : undefined
     clock.onAdvance(ms => {
       this.#clockOffsetMs += ms
       for (const { line } of this.#threads.values()) line.notify('advance', ms)

@@ -8,6 +8,7 @@ import { NO_SEALER } from '../sealer.ts'
 import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
+import { createTransfer } from '../transfer.ts'
 import { create, exists } from './create.ts'
 import { pgliteDialect } from './dialect.ts'
 import { PrivateNodeFs } from './private-files.ts'
@@ -44,7 +45,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
         lock?.release()
       },
     })
-    return { store, migrator: createMigrator(db, options.now) }
+    return { store, migrator: createMigrator(db, options.now), transfer: createTransfer(db, options.now) }
   } catch (error) {
     lock?.release()
     throw error

@@ -10,12 +10,21 @@ const QUERY_TIMEOUT_MS = 2_000
 /** A listening connection sends nothing, so only a query finds that it is half-open. */
 const PING_MS = 2_000
 
+interface ListenOptions {
+  readonly config: pg.ClientConfig
+  /** The operator states that the address leads to a session that stays the same. */
+  readonly isDirect: boolean
+}
+
+const POOLED =
+  'DATABASE_URL leads through a connection pooler, which may not deliver signals. Set DATABASE_DIRECT_URL to the address of the server, or to DATABASE_URL if the pooler assigns sessions to clients'
+
 /**
  * Listens until the returned function is called. After a reconnection the listener gets `reconnected`, since signals may have been missed.
  * Resolves after the first attempt to connect, even when it failed.
  */
 export async function listen(
-  config: pg.ClientConfig,
+  { config, isDirect }: ListenOptions,
   listener: (signal: Signal) => void,
   onFault: (message: string, error: unknown) => void,
 ): Promise<() => Promise<void>> {
@@ -43,6 +52,7 @@ export async function listen(
     client = fresh
     try {
       await fresh.connect()
+      if (!isDirect && (await isPooled(fresh))) throw new Error(POOLED)
       await fresh.query(`listen ${CHANNEL}`)
       backoff.reset()
       pings = setInterval(() => void fresh.query('select 1').catch(lost), PING_MS)
@@ -58,4 +68,10 @@ export async function listen(
     clearInterval(pings)
     await client?.end().catch(() => {})
   }
+}
+
+/** Whether another session executes the statements than the one that the connection was announced. */
+async function isPooled(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]!.pid !== (client as unknown as { readonly processID: number }).processID
 }

@@ -6,6 +6,7 @@ import type { OpenedStore, StoreOptions } from '../opened-store.ts'
 import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { StoreUnavailable } from '../store.ts'
+import { createTransfer } from '../transfer.ts'
 import { listen } from './listen.ts'
 import { meansUnavailable, openPool } from './pool.ts'
 
@@ -35,15 +36,17 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   }
+  const listening = {
+    config: { ...connection, connectionString: options.directUrl ?? url },
+    isDirect: options.directUrl !== undefined,
+  }
   let isOpen = false
   const pool = openPool(
     {
       ...connection,
       max: options.maxConnections ?? 10,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
       // Covers a server that stops without closing the connection and so never reports its own timeout.
-      query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      query_timeout: options.queryTimeoutMs ?? STATEMENT_TIMEOUT_MS + 5_000,
     },
     {
       // During opening, the caller gets the error.
@@ -59,7 +62,12 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     db,
     now: options.now,
     sealer: options.sealer ?? NO_SEALER,
-    listen: listener => listen(connection, listener, options.onFault),
+    // as parameters of the connection, a pooler would refuse them
+    settings: {
+      statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
+      idle_in_transaction_session_timeout: `${IDLE_IN_TRANSACTION_MS}ms`,
+    },
+    listen: listener => listen(listening, listener, options.onFault),
     onClose: async () => {},
   })
   try {
@@ -77,7 +85,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       )
     throw new Error(`the database at ${host(url)} refuses the connection: ${text}. Check DATABASE_URL.`)
   }
-  return { store, migrator: createMigrator(db, options.now) }
+  return { store, migrator: createMigrator(db, options.now), transfer: createTransfer(db, options.now) }
 }
 
 function host(url: string): string {

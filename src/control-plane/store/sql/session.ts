@@ -35,11 +35,18 @@ export async function needsAppRole(db: Kysely<Tables>): Promise<boolean> {
   return row.bypasses
 }
 
-export async function enter(db: Trx<Tables>, scope: Scope, asAppRole: boolean): Promise<void> {
-  await (asAppRole
-    ? sql`select set_config('toolgate.tenant', ${scope}, true), set_config('role', 'toolgate_app', true)`
-    : sql`select set_config('toolgate.tenant', ${scope}, true)`
-  ).execute(db)
+/** Settings of a transaction by name. A pooler may give each transaction another session, so none is set for the session. */
+export type TransactionSettings = Readonly<Record<string, string>>
+
+export async function enter(
+  db: Trx<Tables>,
+  scope: Scope,
+  asAppRole: boolean,
+  settings: TransactionSettings,
+): Promise<void> {
+  const all = { 'toolgate.tenant': scope, ...(asAppRole ? { role: 'toolgate_app' } : {}), ...settings }
+  const each = Object.entries(all).map(([name, value]) => sql`set_config(${name}, ${value}, true)`)
+  await sql`select ${sql.join(each)}`.execute(db)
 }
 
 /**

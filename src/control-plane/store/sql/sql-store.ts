@@ -20,7 +20,7 @@ import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
 import { meteringRepository } from './metering.ts'
 import { planRepository } from './plans.ts'
-import { enter, needsAppRole, type SqlSession } from './session.ts'
+import { enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
 import { shareRepository } from './share.ts'
 import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
@@ -40,6 +40,7 @@ interface SqlStoreParts {
   readonly db: Kysely<Tables>
   readonly now: () => number
   readonly sealer: Sealer
+  readonly settings?: TransactionSettings
   /** Starts listening on CHANNEL; the returned function stops it. */
   readonly listen: (listener: (signal: Signal) => void) => Promise<() => Promise<void>>
   /** Called after the pool has been closed. */
@@ -59,7 +60,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
   let listening: Promise<() => Promise<void>> | undefined
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    await enter(trx, scope, asAppRole ?? false)
+    await enter(trx, scope, asAppRole ?? false, parts.settings ?? {})
     const session: SqlSession = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
     const result = await work(transaction(session))
     await flushEvents(session)

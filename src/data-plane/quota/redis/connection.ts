@@ -2,9 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   openConnection,
+  openSubscriber,
   type RedisConnection,
   SUBSCRIBER_COMMAND_TIMEOUT_MS,
 } from '../../../shared/redis/connection.ts'
+import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 
 /** No call may wait for Redis longer than 50 ms; timers fire late, so the wait ends well before. */
@@ -50,8 +52,8 @@ export async function insistently<T>(ask: () => Promise<T>): Promise<T> {
  * Connects in the background.
  * @param onFault receives the errors of the client library, one for every attempt
  */
-export function connect(url: string, onFault: (error: Error) => void): QuotaConnection {
-  const redis = openConnection(url, { ...RETRY, commandTimeoutMs: RESPONSE_MS, onError: onFault })
+export function connect(target: RedisTarget, onFault: (error: Error) => void): QuotaConnection {
+  const redis = openConnection(target, { ...RETRY, commandTimeoutMs: RESPONSE_MS, onError: onFault })
   let listener: RedisConnection | undefined
   let stopListening = (): void => {}
   return {
@@ -62,7 +64,7 @@ export function connect(url: string, onFault: (error: Error) => void): QuotaConn
     },
     zrange: (key, from, to) => redis.zrange(key, String(from), String(to)),
     listen(channel, onMessage) {
-      listener = openConnection(url, {
+      listener = openSubscriber(target, {
         ...RETRY,
         commandTimeoutMs: SUBSCRIBER_COMMAND_TIMEOUT_MS,
         onError: () => {}, // the other connection reports that Redis is unavailable

@@ -2,8 +2,10 @@
  * Quotas across instances: shares of a limit are leased from Redis and spent in the table of this process. Under any
  * failure the leases of all instances together never exceed a limit. This file only connects the parts (README.md).
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
+import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type JournalParts, type JournalQuotaOptions, openJournal } from '../journal/journal-quota.ts'
 import { RESERVING_BURST, RESERVING_CONSUMERS, RESERVING_TOOLS } from '../memory/abi.ts'
@@ -28,7 +30,7 @@ import { ToolLeases } from './tool-leases.ts'
 
 export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'unixMs' | 'calendarMs'> {
   /** `redis://` or `rediss://`. Its memory policy must be `noeviction`: an evicted counter is a lost count. */
-  readonly url: string
+  readonly redis: RedisTarget
   /** Where this instance keeps its counts; absent (tests): nowhere, and it has a new id after a restart. */
   readonly dir?: string
   /** Prefix of every key. Default `toolgate:quota`. */
@@ -63,14 +65,14 @@ const READY_MS = 5_000
  * @throws Error naming the directory and the fix (`openJournalQuota`); RangeError naming an option that does not fit
  */
 export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
-  const { url, keyPrefix = 'toolgate:quota', leaseMs = 2_000, maxCallMs = 60_000 } = options
+  const { redis, keyPrefix = 'toolgate:quota', leaseMs = 2_000, maxCallMs = 60_000 } = options
   const onFault = options.onFault ?? (() => {})
   const kept = openParts(options)
   const { quota, journal, share, restored } = kept
   const notices = new Notices(share.channel)
   const lines = new Set<PortLine>()
   const { id: instance, incarnation } = instanceIn(options.dir)
-  const connection = (options.connect ?? connect)(url, onFault)
+  const connection = (options.connect ?? connect)(redis, onFault)
   const keys = keysUnder(keyPrefix)
   const counter = new BigUint64Array(quota.table.head.buffer, quota.table.head.byteOffset + HEAD_LEASES, 1)
   const nextSequence = () => incarnation * 2 ** 32 + Number(Atomics.add(counter, 0, 1n)) + 1

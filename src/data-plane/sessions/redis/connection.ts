@@ -1,27 +1,34 @@
 /** The two connections of the session store: one for commands, which fail within 50 ms instead of waiting, one for signals. It runs no command. */
 import {
   openConnection,
+  openSubscriber,
   type RedisConnection,
   SUBSCRIBER_COMMAND_TIMEOUT_MS,
 } from '../../../shared/redis/connection.ts'
+import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 
 export type { RedisConnection }
 
 const COMMAND_TIMEOUT_MS = 50
 
-export function connectRedis(url: string, log: Log): RedisConnection {
-  return connect(url, log, COMMAND_TIMEOUT_MS)
+export function connectRedis(target: RedisTarget, log: Log): RedisConnection {
+  return connect(openConnection, target, log, COMMAND_TIMEOUT_MS)
 }
 
 /** For `RedisSessionStore.subscriber`: no call waits for it. */
-export function connectSubscriber(url: string, log: Log): RedisConnection {
-  return connect(url, log, SUBSCRIBER_COMMAND_TIMEOUT_MS)
+export function connectSubscriber(target: RedisTarget, log: Log): RedisConnection {
+  return connect(openSubscriber, target, log, SUBSCRIBER_COMMAND_TIMEOUT_MS)
 }
 
-function connect(url: string, log: Log, commandTimeoutMs: number): RedisConnection {
+function connect(
+  open: typeof openConnection,
+  target: RedisTarget,
+  log: Log,
+  commandTimeoutMs: number,
+): RedisConnection {
   let reported = false
-  const redis = openConnection(url, {
+  const redis = open(target, {
     commandTimeoutMs,
     firstRetryMs: 50,
     maxRetryMs: 500,

@@ -1,4 +1,5 @@
 /** Sessions in Redis, ready for use: two connections, the keys that all instances share, and the store. It chooses nothing. */
+import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import type { SessionStore } from '../session-store.ts'
@@ -7,7 +8,7 @@ import { redisKeyRing } from './key-ring.ts'
 import { RedisSessionStore } from './store.ts'
 
 export interface OpenRedisSessionOptions {
-  readonly redisUrl: string
+  readonly target: RedisTarget
   /** Keys of this instance alone, offered to the others when there are none yet. */
   readonly own: KeyRing
   readonly ttlMs: number
@@ -20,9 +21,9 @@ export interface OpenRedisSessionOptions {
 export async function openRedisSessions(
   options: OpenRedisSessionOptions,
 ): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
-  const { redisUrl, own, ttlMs, log, now } = options
-  const redis = connectRedis(redisUrl, log)
-  const subscriber = connectSubscriber(redisUrl, log)
+  const { target, own, ttlMs, log, now } = options
+  const redis = connectRedis(target, log)
+  const subscriber = connectSubscriber(target, log)
   const keys = redisKeyRing(redis, own)
   await keys.ready
   return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, log, now }) }

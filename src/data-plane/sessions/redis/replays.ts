@@ -37,12 +37,11 @@ export class RedisReplays {
   finish(stream: string): Promise<unknown> {
     // the end is not an event: it may exceed the bounds
     const key = keyOf(stream)
-    return this.#redis
-      .pipeline()
-      .rpush(key, END)
-      .pexpire(key, GRACE_MS)
-      .pexpire(sizeOf(stream), GRACE_MS)
-      .exec()
+    return Promise.all([
+      this.#redis.rpush(key, END),
+      this.#redis.pexpire(key, GRACE_MS),
+      this.#redis.pexpire(sizeOf(stream), GRACE_MS),
+    ])
   }
 
   /** undefined when the stream is unknown or events after `afterN` have been dropped. */

@@ -109,14 +109,14 @@ export class RedisSessionStore implements SessionStore {
     const { redis, keys, ttlMs, now } = this.#options
     const id = mintSessionId(facts, keys)
     const seen = now()
+    // no pipeline: in a cluster the session and the index are on different nodes
     await this.#attempt(() =>
-      redis
-        .pipeline()
-        .hset(keyOf(id), { owner: facts.owner, seen })
-        .pexpire(keyOf(id), ttlMs)
-        .zadd(INDEX, seen, id)
-        .incr(CREATED)
-        .exec(),
+      Promise.all([
+        redis.hset(keyOf(id), { owner: facts.owner, seen }),
+        redis.pexpire(keyOf(id), ttlMs),
+        redis.zadd(INDEX, seen, id),
+        redis.incr(CREATED),
+      ]),
     )
     return { id, ...facts, legacyStream: false }
   }
@@ -246,13 +246,9 @@ export class RedisSessionStore implements SessionStore {
     }
     while (sessions.length > 0) {
       const batch = sessions.splice(0, CATCH_UP_BATCH)
-      const pipeline = redis.pipeline()
-      for (const id of batch) pipeline.hexists(keyOf(id), 'ended')
-      const replies = (await pipeline.exec()) ?? []
-      for (const [i, [error, ended]] of replies.entries()) {
-        if (error) throw error
-        if (ended === 1) this.#listeners.deliver(batch[i]!, { kind: 'end' })
-      }
+      // no pipeline: in a cluster the sessions are on different nodes
+      const ended = await Promise.all(batch.map(id => redis.hexists(keyOf(id), 'ended')))
+      for (const [i, id] of batch.entries()) if (ended[i] === 1) this.#listeners.deliver(id, { kind: 'end' })
     }
   }
 

@@ -5,7 +5,8 @@ import type { BundleSource } from './source.ts'
 
 const TIMEOUT_MS = 30_000
 
-export function httpSource(address: string, egress: Egress): BundleSource {
+/** @param token for each request; undefined: the address needs none */
+export function httpSource(address: string, egress: Egress, token?: () => string): BundleSource {
   const { origin, pathname } = new URL(address)
   const name = `${origin}${pathname}`
   let etag = ''
@@ -15,7 +16,12 @@ export function httpSource(address: string, egress: Egress): BundleSource {
       const response = await egress.request({
         method: 'GET',
         url: address,
-        headers: ['accept', 'application/gzip', ...(etag === '' ? [] : ['if-none-match', etag])],
+        headers: [
+          'accept',
+          'application/gzip',
+          ...(token === undefined ? [] : ['authorization', `Bearer ${token()}`]),
+          ...(etag === '' ? [] : ['if-none-match', etag]),
+        ],
         timeoutMs: TIMEOUT_MS,
         maxResponseBytes: BUNDLE_LIMITS.maxCompressedBytes,
       })

@@ -78,7 +78,7 @@ export class World {
     // clocks of instances differ
     const offsetMs = 1_000 + Math.floor(this.random() * 1e6)
     node.quota = openRedisQuota({
-      url: id,
+      redis: id,
       consumers: 4,
       toolBuckets: 4,
       leaseMs,

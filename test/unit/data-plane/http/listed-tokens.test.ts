@@ -16,8 +16,8 @@ describe('tools/list', () => {
     // limits: 70 % of what the list took before keywords without use were left out
     ['shop', join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.yaml'), 'shop_', 30, 5_196],
     ['Petstore', join(EXAMPLES, '3.0/json/petstore.json'), '', 20, 1_921],
-  ])('of %s stays within its tokens', (_, path, prefix, tools, maxTokens) => {
-    const listed = listedTokens(readFileSync(path, 'utf8'), prefix)
+  ])('of %s stays within its tokens', async (_, path, prefix, tools, maxTokens) => {
+    const listed = await listedTokens(readFileSync(path, 'utf8'), prefix)
     expect(listed.tools).toBe(tools)
     expect(listed.tokens).toBeLessThanOrEqual(maxTokens)
   })

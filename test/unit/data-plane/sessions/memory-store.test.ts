@@ -188,7 +188,7 @@ describe('opening without Redis', () => {
   it('keeps the keys in the data directory: ids are good after a restart', async () => {
     const options = {
       dataDir: dir,
-      redisUrl: undefined,
+      redis: undefined,
       ttlMs: TTL_MS,
       max: 1,
       log: SILENT,

@@ -77,6 +77,16 @@ describe('a bundle behind an address', () => {
     ])
   })
 
+  it('is asked for with the present token', async () => {
+    let token = 'first'
+    const source = httpSource(`${address}/bundle`, egress, () => token)
+    respond = response => response.writeHead(200).end('one')
+    await source.read()
+    token = 'second'
+    await source.read()
+    expect(seen.slice(-2).map(headers => headers.authorization)).toEqual(['Bearer first', 'Bearer second'])
+  })
+
   it('is an error when the server responds otherwise or not at all', async () => {
     respond = response => response.writeHead(404).end()
     await expect(httpSource(`${address}/bundle`, egress).read()).rejects.toThrow(/\/bundle .* 404$/)

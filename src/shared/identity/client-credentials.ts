@@ -1,5 +1,5 @@
-/** Access tokens of the gateway by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
-import type { Egress } from '../../shared/egress/egress.ts'
+/** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
+import type { Egress } from '../egress/egress.ts'
 
 const TIMEOUT_MS = 5_000
 const MAX_RESPONSE_BYTES = 256 * 1024
@@ -8,10 +8,13 @@ const RENEW_EARLY_MS = 30_000
 
 interface CredentialsOptions {
   readonly egress: Egress
-  /** Its discovery document names the token endpoint (OpenID Connect Discovery 1.0 §4). */
-  readonly issuer: string
+  /** An issuer, whose discovery document names the token endpoint (OpenID Connect Discovery 1.0 §4), or the endpoint itself. */
+  readonly at: { readonly issuer: string } | { readonly tokenUrl: string }
   readonly clientId: string
   readonly clientSecret: string
+  readonly scope?: string | undefined
+  /** The settings that hold id and secret, for errors. */
+  readonly names: string
   /** Unix ms. */
   readonly now: () => number
 }
@@ -27,11 +30,12 @@ export class ClientCredentials {
 
   /** @throws Error with a reason that holds no secret */
   async token(): Promise<string> {
-    const { now, clientId, clientSecret } = this.#options
+    const { now, clientId, clientSecret, scope } = this.#options
     if (this.#token !== undefined && this.#token.untilMs > now()) return this.#token.value
     const endpoint = await this.#tokenEndpoint()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`)
-    const response = await this.#json('POST', endpoint, 'grant_type=client_credentials', [
+    const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
+    const response = await this.#json('POST', endpoint, form.toString(), [
       'content-type',
       'application/x-www-form-urlencoded',
       'authorization',
@@ -53,7 +57,9 @@ export class ClientCredentials {
 
   async #tokenEndpoint(): Promise<string> {
     if (this.#endpoint !== undefined) return this.#endpoint
-    const { issuer } = this.#options
+    const { at } = this.#options
+    if ('tokenUrl' in at) return at.tokenUrl
+    const { issuer } = at
     const document = await this.#json(
       'GET',
       `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`,
@@ -80,9 +86,7 @@ export class ClientCredentials {
     })
     if (response.kind === 'failure') throw new Error(response.message)
     if (response.status === 401 || response.status === 400)
-      throw new Error(
-        `${url} does not accept GATEWAY_CLIENT_ID with GATEWAY_CLIENT_SECRET (${response.status})`,
-      )
+      throw new Error(`${url} does not accept ${this.#options.names} (${response.status})`)
     if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`)
     const json: unknown = JSON.parse(Buffer.from(response.body).toString('utf8'))
     if (typeof json !== 'object' || json === null)

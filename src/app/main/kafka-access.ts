@@ -1,0 +1,43 @@
+/** How this process reaches Kafka, from its settings: brokers, TLS, SASL and, for OAUTHBEARER, where its tokens come from. It opens no connection to a broker. */
+import type { KafkaOptions, KafkaSasl } from '../../data-plane/metering/kafka/client.ts'
+import { createEgress } from '../../shared/egress/client.ts'
+import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
+import { presentText } from '../../shared/tls/client-tls.ts'
+import type { KafkaSaslSettings } from '../settings/kafka.ts'
+import type { Settings } from '../settings.ts'
+
+interface KafkaAccess extends Pick<KafkaOptions, 'brokers' | 'topic' | 'tls' | 'sasl'> {
+  /** Closes the connections to the token endpoint. */
+  close(): Promise<void>
+}
+
+export function accessKafka({ brokers, topic, kafka }: Settings['metering']): KafkaAccess {
+  const { sasl, close } = accessSasl(kafka.sasl)
+  return { brokers, topic, tls: kafka.tls, sasl, close }
+}
+
+function accessSasl(sasl: KafkaSaslSettings | undefined): {
+  readonly sasl: KafkaSasl | undefined
+  close(): Promise<void>
+} {
+  const close = (): Promise<void> => Promise.resolve()
+  if (sasl?.mechanism !== 'oauthbearer') return { sasl, close }
+  const { mechanism } = sasl
+  if ('token' in sasl) return { sasl: { mechanism, token: async () => presentText(sasl.token) }, close }
+  const { tokenUrl, clientId, clientSecret, scope } = sasl
+  // the operator configured the address: it may be private
+  const host = new URL(tokenUrl).hostname.replace(/^\[|\]$/g, '')
+  const egress = createEgress({ allow: [host], allowLoopback: true })
+  const credentials = new ClientCredentials({
+    egress,
+    at: { tokenUrl },
+    clientId,
+    get clientSecret() {
+      return presentText(clientSecret)
+    },
+    scope,
+    names: 'KAFKA_CLIENT_ID with KAFKA_CLIENT_SECRET',
+    now: Date.now,
+  })
+  return { sasl: { mechanism, token: () => credentials.token() }, close: () => egress.close() }
+}

@@ -1,0 +1,60 @@
+/** The certificates of a client connection: checks that they parse and belong together. It opens only the files that settings name. */
+import { X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import type { ClientTls } from '../../shared/tls/client-tls.ts'
+import type { Reader } from './reader.ts'
+
+/**
+ * Adds the faults of what was read.
+ * @param prefix of the settings: `KAFKA` for KAFKA_CA, KAFKA_CERT and KAFKA_KEY
+ * @param on the setting that turns TLS on, as its fault names it, if it is off
+ * @returns undefined when TLS is off
+ */
+export function checkClientTls(
+  read: Reader,
+  prefix: string,
+  tls: ClientTls,
+  on: { readonly isOn: boolean; readonly fix: string },
+): ClientTls | undefined {
+  const { ca, cert, key } = tls
+  if (!on.isOn) {
+    for (const [name, value] of Object.entries({ CA: ca, CERT: cert, KEY: key }))
+      if (value !== undefined)
+        read.fault(`${prefix}_${name}`, 'is set, and the connection is not encrypted.', on.fix)
+    return undefined
+  }
+  checkCertificate(read, `${prefix}_CA`, ca?.text)
+  if (checkCertificate(read, `${prefix}_CERT`, cert?.text)) checkPair(read, prefix, cert!.text, key?.text)
+  else if (cert === undefined && key !== undefined)
+    read.fault(`${prefix}_KEY`, `is set without ${prefix}_CERT.`, 'Set both or none.')
+  return tls
+}
+
+/** @returns whether there is one that can be used */
+function checkCertificate(read: Reader, name: string, pem: string | undefined): boolean {
+  if (pem === undefined) return false
+  try {
+    new X509Certificate(pem)
+    return true
+  } catch {
+    read.fault(name, 'is not a certificate in PEM form.', `Set ${name}_FILE to the path of a PEM file.`)
+    return false
+  }
+}
+
+function checkPair(read: Reader, prefix: string, cert: string, key: string | undefined): void {
+  const name = `${prefix}_KEY`
+  if (key === undefined) {
+    read.fault(name, `is missing though ${prefix}_CERT is set.`, 'Set both or none.')
+    return
+  }
+  try {
+    createSecureContext({ cert, key })
+  } catch {
+    read.fault(
+      name,
+      `is not the private key of ${prefix}_CERT in PEM form, without a passphrase.`,
+      `Set ${name}_FILE to its path.`,
+    )
+  }
+}

@@ -1,0 +1,71 @@
+/** The Redis servers of a deployment: single server, sentinels or cluster, their users and certificates. It connects to nothing. */
+import { type RedisNode, type RedisServers, serverOf } from '../../shared/redis/servers.ts'
+import { checkClientTls } from './client-tls.ts'
+import type { Reader } from './reader.ts'
+
+const NODE = /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/
+
+/** undefined: sessions and quotas stay in this process. */
+export function readRedis(read: Reader): RedisServers | undefined {
+  const url = read.url('REDIS_URL', ['redis:', 'rediss:'])
+  const mode = read.oneOf('REDIS_MODE', ['single', 'sentinel', 'cluster'], 'single')
+  const nodes = readNodes(read, read.list('REDIS_NODES', ''))
+  const password = read.renewable('REDIS_PASSWORD')
+  const sentinel = {
+    REDIS_MASTER: read.optional('REDIS_MASTER'),
+    REDIS_SENTINEL_USERNAME: read.optional('REDIS_SENTINEL_USERNAME'),
+    REDIS_SENTINEL_PASSWORD: read.renewable('REDIS_SENTINEL_PASSWORD'),
+  }
+  const isEncrypted = url?.startsWith('rediss:') === true
+  const tls = checkClientTls(
+    read,
+    'REDIS',
+    { ca: read.renewable('REDIS_CA'), cert: read.renewable('REDIS_CERT'), key: read.renewable('REDIS_KEY') },
+    { isOn: isEncrypted, fix: 'Write REDIS_URL with rediss://, or unset it.' },
+  )
+  if (url === undefined) {
+    if (mode !== 'single')
+      read.fault('REDIS_URL', `is missing though REDIS_MODE is ${mode}.`, 'Set it to the first node.')
+    return undefined
+  }
+  const server = serverOf(url)
+  if (password !== undefined && server.password !== undefined)
+    read.fault('REDIS_PASSWORD', 'is set, and REDIS_URL holds a password.', 'Keep one of the two.')
+  if (mode === 'single' && nodes.length > 0)
+    read.fault('REDIS_NODES', 'is set though REDIS_MODE is single.', 'Set REDIS_MODE to sentinel or cluster.')
+  if (mode === 'cluster' && server.database !== 0)
+    read.fault('REDIS_URL', 'names a database, and a cluster has only database 0.', 'Remove the path.')
+  if (mode === 'sentinel' && sentinel.REDIS_MASTER === undefined)
+    read.fault(
+      'REDIS_MASTER',
+      'is missing though REDIS_MODE is sentinel.',
+      'Set it to the name that the sentinels monitor.',
+    )
+  for (const [name, value] of Object.entries(sentinel))
+    if (value !== undefined && mode !== 'sentinel')
+      read.fault(name, `is set though REDIS_MODE is ${mode}.`, 'Set REDIS_MODE=sentinel, or unset it.')
+  return {
+    ...server,
+    mode,
+    nodes: [server.nodes[0], ...nodes],
+    password: password ?? server.password,
+    sentinel:
+      mode === 'sentinel'
+        ? {
+            master: sentinel.REDIS_MASTER ?? '',
+            username: sentinel.REDIS_SENTINEL_USERNAME,
+            password: sentinel.REDIS_SENTINEL_PASSWORD,
+          }
+        : undefined,
+    tls,
+  }
+}
+
+function readNodes(read: Reader, entries: readonly string[]): RedisNode[] {
+  return entries.flatMap(entry => {
+    const [, host, port] = NODE.exec(entry) ?? []
+    if (host !== undefined) return [{ host: host.replace(/^\[|\]$/g, ''), port: Number(port) }]
+    read.fault('REDIS_NODES', `holds "${entry}".`, 'List them as host:port, separated by commas.')
+    return []
+  })
+}

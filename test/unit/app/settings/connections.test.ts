@@ -1,0 +1,93 @@
+/** The settings of connections to Kafka, Redis and bundle servers: which combinations are refused, by name. */
+import { describe, expect, it } from 'vitest'
+import { inspectSettings } from '../../../../src/app/settings.ts'
+
+const namesOf = (env: Record<string, string>) => inspectSettings(env).faults.map(fault => fault.name)
+const PLAIN = { KAFKA_SASL: 'plain', KAFKA_USERNAME: 'metering', KAFKA_PASSWORD: 'secret' }
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  AUTH_ISSUER: 'https://id.example.com/realms/p',
+  GATEWAY_URL: 'https://gw.example.com',
+}
+const OAUTH = {
+  KAFKA_SASL: 'oauthbearer',
+  KAFKA_TOKEN_URL: 'https://id.example.com/token',
+  KAFKA_CLIENT_ID: 'gateway',
+  KAFKA_CLIENT_SECRET: 'secret',
+}
+
+describe('KAFKA_*', () => {
+  it.each([
+    [{ KAFKA_SASL: 'plain' }, ['KAFKA_USERNAME', 'KAFKA_PASSWORD']],
+    [{ KAFKA_SASL: 'gssapi' }, ['KAFKA_SASL']],
+    [{ KAFKA_USERNAME: 'metering' }, ['KAFKA_USERNAME']],
+    [{ ...PLAIN, KAFKA_TOKEN: 'token' }, ['KAFKA_TOKEN']],
+    [{ KAFKA_SASL: 'oauthbearer' }, ['KAFKA_TOKEN_URL', 'KAFKA_CLIENT_ID', 'KAFKA_CLIENT_SECRET']],
+    [{ ...OAUTH, KAFKA_TOKEN: 'token' }, ['KAFKA_TOKEN_URL', 'KAFKA_CLIENT_ID', 'KAFKA_CLIENT_SECRET']],
+    [{ KAFKA_CA: 'pem' }, ['KAFKA_CA']],
+    [{ KAFKA_TLS: 'true', KAFKA_CA: 'pem' }, ['KAFKA_CA']],
+    [{ KAFKA_TLS: 'true', KAFKA_CERT: 'pem', KAFKA_KEY: 'pem' }, ['KAFKA_CERT']],
+    [{ KAFKA_TLS: 'true', KAFKA_KEY: 'pem' }, ['KAFKA_KEY']],
+    [{ ...PRODUCTION, ...PLAIN }, ['KAFKA_SASL']],
+    [
+      { ...PRODUCTION, ...OAUTH, KAFKA_TLS: 'true', KAFKA_TOKEN_URL: 'http://id.example.com/t' },
+      ['KAFKA_TOKEN_URL'],
+    ],
+    [{ ...PRODUCTION, ...PLAIN, ALLOW_INSECURE: 'KAFKA_SASL' }, []],
+    [{ ...PRODUCTION, ...PLAIN, KAFKA_TLS: 'true' }, []],
+    [{ ...OAUTH, KAFKA_SCOPE: 'events' }, []],
+    [{ KAFKA_SASL: 'oauthbearer', KAFKA_TOKEN: 'token' }, []],
+  ] as const)('%j: faults of %j', (env, names) => {
+    expect(namesOf(env)).toEqual(names)
+  })
+})
+
+describe('REDIS_*', () => {
+  const REDIS_URL = 'redis://one:26379'
+  it.each([
+    [{ REDIS_MODE: 'cluster' }, ['REDIS_URL']],
+    [{ REDIS_URL, REDIS_NODES: 'two:1' }, ['REDIS_NODES']],
+    [{ REDIS_URL, REDIS_MODE: 'cluster', REDIS_NODES: 'two' }, ['REDIS_NODES']],
+    [{ REDIS_URL: `${REDIS_URL}/3`, REDIS_MODE: 'cluster' }, ['REDIS_URL']],
+    [{ REDIS_URL, REDIS_MODE: 'sentinel' }, ['REDIS_MASTER']],
+    [{ REDIS_URL, REDIS_MASTER: 'main' }, ['REDIS_MASTER']],
+    [{ REDIS_URL: 'redis://user:secret@one', REDIS_PASSWORD: 'other' }, ['REDIS_PASSWORD']],
+    [{ REDIS_URL, REDIS_CA: 'pem' }, ['REDIS_CA']],
+    [{ REDIS_URL: 'rediss://one', REDIS_CA: 'pem' }, ['REDIS_CA']],
+  ] as const)('%j: faults of %j', (env, names) => {
+    expect(namesOf(env)).toEqual(names)
+  })
+
+  it('reads servers, user and password', () => {
+    const { settings, faults } = inspectSettings({
+      REDIS_URL: 'rediss://us%40er:p%3Ass@[::1]/2',
+      REDIS_MODE: 'sentinel',
+      REDIS_NODES: 'two:26380, [::2]:26381',
+      REDIS_MASTER: 'main',
+    })
+    expect(faults).toEqual([])
+    expect(settings.redis).toMatchObject({
+      nodes: [
+        { host: '::1', port: 6379 },
+        { host: 'two', port: 26380 },
+        { host: '::2', port: 26381 },
+      ],
+      database: 2,
+      username: 'us@er',
+      password: { text: 'p:ss' },
+      sentinel: { master: 'main' },
+    })
+  })
+})
+
+describe('POLICY_TOKEN, DATABASE_DIRECT_URL', () => {
+  it.each([
+    [{ POLICY_TOKEN: 'token' }, ['POLICY_TOKEN']],
+    [{ POLICY_TOKEN: 'token', POLICY_BUNDLE: 'http://bundles.example.com/b.tar.gz' }, ['POLICY_TOKEN']],
+    [{ POLICY_TOKEN: 'token', POLICY_BUNDLE: 'https://bundles.example.com/b.tar.gz' }, []],
+    [{ DATABASE_DIRECT_URL: 'postgres://db/toolgate' }, ['DATABASE_DIRECT_URL']],
+    [{ DATABASE_DIRECT_URL: 'postgres://db/toolgate', DATABASE_URL: 'postgres://pooler/toolgate' }, []],
+  ] as const)('%j: faults of %j', (env, names) => {
+    expect(namesOf(env)).toEqual(names)
+  })
+})
