@@ -172,9 +172,9 @@ async function settledHeap(enoughBytes: number): Promise<number> {
 /** Nothing that changes the shop, which lives in the same process. */
 async function readOnlyTools(): Promise<string[]> {
   const listed = await post(`${gateway.url}/mcp`, rpc('tools/list'), tokens[1])
-  const tools: { name: string; annotations: { readOnlyHint: boolean } }[] = listed.json.result.tools
+  const tools: { name: string; annotations?: { readOnlyHint?: boolean } }[] = listed.json.result.tools
   expect(tools.length, listed.text.slice(0, 500)).toBeGreaterThan(10)
-  return tools.filter(tool => tool.annotations.readOnlyHint).map(tool => tool.name)
+  return tools.filter(tool => tool.annotations?.readOnlyHint).map(tool => tool.name)
 }
 
 it(

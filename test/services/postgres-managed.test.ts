@@ -97,7 +97,12 @@ describe.skipIf(WITHOUT_POSTGRES)(`PostgreSQL of a provider${POSTGRES_HINT}`, ()
       other.onSignal(() => signals++)
       await expect
         .poll(async () => {
-          await one.write(EVERY_TENANT, tx => tx.tenants.insert(aTenant(`tenant-${count++}`, Date.now())))
+          const tenant = aTenant(`tenant-${count++}`, Date.now())
+          const { id, name } = tenant
+          await one.write(EVERY_TENANT, async tx => {
+            await tx.tenants.insert(tenant)
+            tx.events.append({ kind: 'tenant.created', tenantId: id, resourceId: id, data: { name } })
+          })
           return signals
         })
         .toBeGreaterThan(0)

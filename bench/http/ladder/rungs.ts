@@ -24,7 +24,7 @@ import { signTokens, verifierOf } from '../../stages/token/signed-tokens.ts'
 import { framed, rawPool } from './floor.ts'
 
 export const BACKEND_PATH = '/orders/P-1001'
-/** In their order. `floor` and `gateway` are programs of their own. */
+/** In their order. `floor` and `gateway` are whole programs. */
 export const RUNGS = [
   ['floor', 'bare uWS, raw sockets, no check'],
   ['listener', '+ our listener: head checks, bounds, framing'],
