@@ -57,8 +57,11 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
 }
 
 async function isDocument(path: string): Promise<boolean> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  // a page that was saved in place of a document
+  if (text.trimStart().startsWith('<')) return true
   try {
-    const value = parseDocumentText(await readFile(path, 'utf8'))
+    const value = parseDocumentText(text)
     return isObject(value) && (own(value, 'openapi') !== undefined || own(value, 'swagger') !== undefined)
   } catch {
     // the reader of resources reports why

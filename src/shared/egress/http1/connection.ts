@@ -23,6 +23,8 @@ export interface ConnectionOwner {
   idleMs(declaredMs: number | undefined): number
 }
 
+/** A read that holds more of them takes milliseconds; the next one waits for other work. */
+const MAX_PIECES_PER_TURN = 1_000
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
 
@@ -40,6 +42,8 @@ export class Http1Connection implements ResponseSink {
   #gone = false
   #failure: Error | undefined
   #paused = false
+  /** Of the body in the read that is being parsed. */
+  #pieces = 0
 
   constructor(owner: ConnectionOwner) {
     this.#owner = owner
@@ -97,6 +101,7 @@ export class Http1Connection implements ResponseSink {
       return false
     }
     this.#paused = false
+    this.#pieces = 0
     try {
       const used = this.#parser.feed(bytes, length)
       if (used < length) this.#reusable = false
@@ -105,6 +110,10 @@ export class Http1Connection implements ResponseSink {
       return false
     }
     if (this.#parser.done) this.#complete()
+    else if (this.#pieces > MAX_PIECES_PER_TURN && !this.#paused) {
+      setImmediate(this.#resume)
+      return false
+    }
     return !this.#paused
   }
 
@@ -117,6 +126,7 @@ export class Http1Connection implements ResponseSink {
   }
 
   data(chunk: Uint8Array): void {
+    this.#pieces++
     if (this.#handler?.onData(chunk) === false) this.#paused = true
   }
 
