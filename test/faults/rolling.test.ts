@@ -22,7 +22,7 @@ import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/
 import { clientToken } from '../fixtures/tokens.ts'
 import { startWatchedBalancer, type WatchedBalancer } from '../fixtures/watched-balancer.ts'
 
-const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? 1)
 const CALLS_PER_SECOND = 300
 const MAX_IN_FLIGHT = 32
 const TICK_MS = 10
