@@ -173,7 +173,9 @@ async function summarize(trx: Trx<Tables>, tables: readonly string[]): Promise<T
   for (const table of tables) {
     const { rows } = await sql<{ rows: number | string; digest: string | null }>`
       select count(*) as rows, md5(string_agg(hash, '' order by hash collate "C")) as digest
-      from (select md5(row_to_json(row)::text) as hash from ${sql.table(table)} as row) as hashes`.execute(trx)
+      from (select md5(row_to_json(row)::text) as hash from ${sql.table(table)} as row) as hashes`.execute(
+      trx,
+    )
     const { rows: count, digest } = rows[0]!
     summaries.push({ table, rows: Number(count), digest: digest ?? '' })
   }
