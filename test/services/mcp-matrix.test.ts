@@ -125,6 +125,7 @@ const ROWS: readonly Row[] = [
     protocol: '2025-11-25',
     letsGo: 'at the end',
     afterDrop: 'connects again',
+    isExtra: true,
   },
   {
     name: 'mcp-remote',
@@ -159,7 +160,7 @@ describe('one life of a client', { timeout: 90_000 }, () => {
       const reports = watchRequests(`stepMs=${stepMs}`)
       const link = await startFaultyLink(gateway.url)
       // its session stays, in which the call goes on
-      const timeout = letsGo === 'when it has run' ? 40_000 : 4000
+      const timeout = letsGo === 'when it has run' ? 40_000 : 8_000
       const released = () => vi.waitFor(() => expect(reports.count).toBe(0), { timeout, interval: 20 })
       let steps = Promise.resolve()
       const seen = await runClient(
