@@ -23,7 +23,7 @@ export interface ConnectionOwner {
   idleMs(declaredMs: number | undefined): number
 }
 
-/** A read that holds more of them takes milliseconds; the next one waits for other work. */
+/** A read with more of them takes milliseconds. */
 const MAX_PIECES_PER_TURN = 1_000
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
@@ -110,7 +110,8 @@ export class Http1Connection implements ResponseSink {
       return false
     }
     if (this.#parser.done) this.#complete()
-    else if (this.#pieces > MAX_PIECES_PER_TURN && !this.#paused) {
+    else if (!this.#paused && (length === bytes.length || this.#pieces > MAX_PIECES_PER_TURN)) {
+      // more has arrived, up to 2 MB of which libuv would read at once: other work comes between
       setImmediate(this.#resume)
       return false
     }
