@@ -87,8 +87,9 @@ async function install(path) {
 async function expectRefused({ gateway_url, auth_url }) {
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
-    client_id: 'demo-agent',
-    client_secret: 'demo-agent-secret',
+    // the policy allows it to delete
+    client_id: 'demo-admin',
+    client_secret: 'demo-admin-secret',
   })
   const grant = await (
     await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body })

@@ -1,5 +1,5 @@
 /**
- * An example for STAGES: outside working hours (UTC), only administrators call tools that delete. Copy it and change it:
+ * An example for STAGES: outside working hours (UTC), only callers with the role `on-call` call tools that delete. Copy it and change it:
  *   STAGES=./refuse-deletion.mjs npx toolgate serve
  * @type {import('toolgate/stage').StageModule}
  */
@@ -12,7 +12,7 @@ const stages = ({ refuse }) => [
     budgetMs: 5,
     run({ operation, principal, receivedAtMs }) {
       if (operation.action !== 'tools.call' || !/delete|remove/i.test(operation.tool)) return undefined
-      if (principal?.roles.includes('cpi-admin')) return undefined
+      if (principal?.roles.includes('on-call')) return undefined
       const hour = new Date(receivedAtMs).getUTCHours()
       const [from, to] = (process.env.DELETION_HOURS ?? '8-18').split('-').map(Number)
       if (hour >= from && hour < to) return undefined

@@ -139,6 +139,6 @@ it('the example of deploy/stages refuses a deletion outside working hours', asyn
   expect([
     at(9, 'shop_deleteCart'),
     at(3, 'shop_listProducts'),
-    at(3, 'shop_deleteCart', ['cpi-admin']),
+    at(3, 'shop_deleteCart', ['on-call']),
   ]).toEqual([undefined, undefined, undefined])
 })
