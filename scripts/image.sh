@@ -27,7 +27,7 @@ finish() {
 }
 trap finish EXIT
 
-# the base: as docker.io/library/debian:trixie-slim, which leaves documentation and translations out as well; shared with scripts/test-nodes.sh
+# the base: as debian:trixie-slim, which leaves documentation and translations out as well; shared with scripts/test-nodes.sh
 if [[ ! -e $tools/trixie/etc/debian_version ]]; then
   rm -rf "$tools/trixie"
   mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null
