@@ -28,11 +28,11 @@ cp scripts/smoke.mjs "$work/smoke.mjs"
 in_root='
   root=$1 tools=$2 node=$3 npm=$4 work=$5 registry=$6 command=$7
   for folder in tmp home; do mount -t tmpfs tmpfs "$root/$folder"; done
-  mkdir -p "$root/opt/nodes" "$root/opt/npm" "$root/tmp/work" "$root/home/fresh"
+  mkdir -p "$root/opt/nodes" "$root/opt/npm" "$root/tmp/given" "$root/home/fresh"
   mount --bind "$tools/nodes/$node" "$root/opt/nodes"
   mount --bind "$npm" "$root/opt/npm"
-  cp "$work"/* "$root/tmp/work/"
-  chmod -R a+rX "$root/tmp/work" && chmod 1777 "$root/tmp" && chown 12345:12345 "$root/home/fresh"
+  cp -r "$work/." "$root/tmp/given/"
+  chmod -R a+rX "$root/tmp/given" && chmod 1777 "$root/tmp" && chown 12345:12345 "$root/home/fresh"
   touch "$root/etc/resolv.conf" && mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
   ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
   ln -sfn /opt/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
@@ -57,8 +57,8 @@ try() {
   rm -f "$log"
 }
 for node in $nodes; do
-  try "$node" package 'node /tmp/work/smoke.mjs /tmp/work/package.tgz && mkdir size && cd size && npm install --offline --silent /tmp/work/package.tgz && du -sm node_modules | sed "s/\t.*/ MB/; s/^/installed /"'
+  try "$node" package 'node /tmp/given/smoke.mjs /tmp/given/package.tgz && mkdir size && cd size && npm install --offline --silent /tmp/given/package.tgz && du -sm node_modules | sed "s/\t.*/ MB/; s/^/installed /"'
   [[ -z $clones ]] ||
-    try "$node" clone 'mkdir toolgate && cd toolgate && tar -xzf /tmp/work/clone.tar.gz && npm ci --no-audit --no-fund --silent && node scripts/smoke.mjs'
+    try "$node" clone 'mkdir toolgate && cd toolgate && tar -xzf /tmp/given/clone.tar.gz && npm ci --no-audit --no-fund --silent && node scripts/smoke.mjs'
 done
 exit "$failed"

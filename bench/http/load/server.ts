@@ -8,10 +8,9 @@ import express from 'express'
 import fastify from 'fastify'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import { createListener } from '../../../src/shared/server/create.ts'
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/shared/server/listener.ts'
 import type { NativeResponse } from '../../../src/shared/server/uws/native.ts'
 import { listen, native, productApp } from './backend.ts'
+import { listenAlone } from './our-listener.ts'
 import { PRODUCT } from './requests.ts'
 
 const KINDS: Readonly<Record<string, (argument: string) => number | Promise<number>>> = {
@@ -38,23 +37,13 @@ function long(bytes: string): number {
 /** Our listener without the gateway behind it: what parsing, bounds and framing cost. */
 async function listenerAlone(): Promise<number> {
   const product = Buffer.from(PRODUCT)
-  const listener = createListener('uws', {
-    host: '127.0.0.1',
-    port: 0,
-    limits: DEFAULT_LISTENER_LIMITS,
-    allowChunkedRequests: false,
-    sharePort: false,
-    onRefused: reason => {
-      throw new Error(`a load run sends only sound requests, yet one was refused: ${reason}`)
-    },
-    handler: (request, response) =>
-      request.readBody(
-        1 << 20,
-        () => response.send(200, ['content-type', 'application/json'], product),
-        () => response.send(413, []),
-      ),
-  })
-  return (await listener.listen()).port
+  return listenAlone((request, response) =>
+    request.readBody(
+      1 << 20,
+      () => response.send(200, ['content-type', 'application/json'], product),
+      () => response.send(413, []),
+    ),
+  )
 }
 
 /** Event streams without anything around them: POST /report writes one event to each, one after the other. */

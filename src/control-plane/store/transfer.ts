@@ -148,7 +148,7 @@ async function readTable(
 
 async function writeRows(trx: Trx<Tables>, { table, rows }: TableRows): Promise<void> {
   if (!(TRANSFERRED_TABLES as readonly string[]).includes(table))
-    throw new Error(`there is no table "${table}" to restore`)
+    throw new Error(`the table "${table}" is unknown and cannot be restored`)
   const into = sql.table(table)
   const records = `[${rows.join(',')}]`
   await sql`insert into ${into} select * from json_populate_recordset(null::${into}, ${records}::json)`.execute(

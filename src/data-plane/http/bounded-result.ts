@@ -27,7 +27,7 @@ export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool):
     ]
   })
   const { structuredContent, ...rest } = result
-  // a part of it would not match the outputSchema, and clients check it only where there is no error
+  // a part of it would not match the outputSchema, and clients check it only in results without an error
   const isCut = structuredContent !== undefined
   return { ...rest, content, isError: result.isError || isCut }
 }
