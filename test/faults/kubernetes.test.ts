@@ -29,6 +29,8 @@ async function open(): Promise<World> {
     if (refused !== undefined) throw new Error(refused)
     return description
   }
+  const listed = (description: string, timeout = 10_000): Promise<void> =>
+    expect.poll(async () => (await subject.listTools()).text, { timeout }).toContain(description)
   await change()
   return {
     subject: subject.process,
@@ -43,12 +45,12 @@ async function open(): Promise<World> {
     async enter({ moment }) {
       // the watches end, and the next ones are opened while the fault lasts
       if (moment === 'subscribing') proxy.reset()
+      // the tools are in service, and the leader writes the status and the Tool objects
+      if (moment === 'transaction') await listed(await change())
       return async () => {}
     },
     async verify() {
-      const description = await change()
-      const listed = async (): Promise<string> => (await subject.listTools()).text
-      await expect.poll(listed, { timeout: 10_000 }).toContain(description)
+      await listed(await change(), 3_000)
     },
     async close() {
       await subject.close()

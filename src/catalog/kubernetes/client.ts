@@ -47,8 +47,10 @@ class Client implements KubernetesApi {
   readonly #custom: CustomObjectsApi
   readonly #core: CoreV1Api
   readonly #leases: CoordinationV1Api
-  /** Each ends a request; it leaves when the time of the request is over. */
-  readonly #running = new Set<AbortController>()
+  /** Each ends a request, and leaves when the time of the request is over. */
+  readonly #running = new Map<AbortController, 'watch' | 'object'>()
+  /** Kinds whose watch is broken. */
+  readonly #broken = new Set<Plural>()
 
   constructor(config: KubeConfig, options: ClientOptions) {
     this.#config = config
@@ -67,19 +69,25 @@ class Client implements KubernetesApi {
       list: async () =>
         (await this.#custom.listClusterCustomObject(
           { ...this.#group, plural },
-          this.#within(LIST_TIMEOUT_MS),
+          this.#within(LIST_TIMEOUT_MS, 'watch'),
         )) as KubernetesListObject<KubernetesObject>,
       probe: () =>
         this.#custom.listClusterCustomObject(
           { ...this.#group, plural, limit: 1 },
-          this.#within(PROBE_TIMEOUT_MS),
+          this.#within(PROBE_TIMEOUT_MS, 'watch'),
         ),
       onChange,
       onBroken: error => {
+        this.#broken.add(plural)
+        this.#endObjectRequests()
         this.#onFault('the Kubernetes API cannot be watched; the tools that were read last are served')
         this.#log.warn({ plural, reason: reasonOf(error) }, 'a watch of the API server ended; it is reopened')
       },
-      onReopened: () => this.#onFault(undefined),
+      onReopened: () => {
+        this.#broken.delete(plural)
+        this.#endObjectRequests()
+        if (this.#broken.size === 0) this.#onFault(undefined)
+      },
     })
   }
 
@@ -89,13 +97,13 @@ class Client implements KubernetesApi {
       if (kind === 'ConfigMap') {
         const { data } = await this.#core.readNamespacedConfigMap(
           { name, namespace },
-          this.#within(REQUEST_TIMEOUT_MS),
+          this.#within(REQUEST_TIMEOUT_MS, 'object'),
         )
         if (data?.[key] !== undefined) return data[key]
       } else {
         const { data } = await this.#core.readNamespacedSecret(
           { name, namespace },
-          this.#within(REQUEST_TIMEOUT_MS),
+          this.#within(REQUEST_TIMEOUT_MS, 'object'),
         )
         if (data?.[key] !== undefined) return Buffer.from(data[key], 'base64').toString('utf8')
       }
@@ -110,7 +118,7 @@ class Client implements KubernetesApi {
     return unlessConflict(
       this.#custom.createNamespacedCustomObject(
         { ...this.#group, plural, namespace, body: object },
-        this.#within(REQUEST_TIMEOUT_MS),
+        this.#within(REQUEST_TIMEOUT_MS, 'object'),
       ),
     )
   }
@@ -120,7 +128,7 @@ class Client implements KubernetesApi {
     return unlessConflict(
       this.#custom.replaceNamespacedCustomObject(
         { ...this.#group, plural, namespace, name, body: object },
-        this.#within(REQUEST_TIMEOUT_MS),
+        this.#within(REQUEST_TIMEOUT_MS, 'object'),
       ),
     )
   }
@@ -129,7 +137,7 @@ class Client implements KubernetesApi {
     return unlessConflict(
       this.#custom.deleteNamespacedCustomObject(
         { ...this.#group, plural, namespace, name },
-        this.#within(REQUEST_TIMEOUT_MS),
+        this.#within(REQUEST_TIMEOUT_MS, 'object'),
       ),
     )
   }
@@ -139,7 +147,7 @@ class Client implements KubernetesApi {
     try {
       await this.#custom.patchNamespacedCustomObjectStatus(
         request,
-        this.#within(REQUEST_TIMEOUT_MS, PatchStrategy.MergePatch),
+        this.#within(REQUEST_TIMEOUT_MS, 'object', PatchStrategy.MergePatch),
       )
     } catch (error) {
       if (codeOf(error) !== 404) throw new Error(`the status cannot be written: ${reasonOf(error)}`)
@@ -150,7 +158,7 @@ class Client implements KubernetesApi {
     try {
       const { metadata, spec } = await this.#leases.readNamespacedLease(
         { name, namespace },
-        this.#within(REQUEST_TIMEOUT_MS),
+        this.#within(REQUEST_TIMEOUT_MS, 'object'),
       )
       return {
         holder: spec?.holderIdentity ?? '',
@@ -171,24 +179,40 @@ class Client implements KubernetesApi {
     }
     return unlessConflict(
       resourceVersion === ''
-        ? this.#leases.createNamespacedLease({ namespace, body }, this.#within(REQUEST_TIMEOUT_MS))
-        : this.#leases.replaceNamespacedLease({ name, namespace, body }, this.#within(REQUEST_TIMEOUT_MS)),
+        ? this.#leases.createNamespacedLease({ namespace, body }, this.#within(REQUEST_TIMEOUT_MS, 'object'))
+        : this.#leases.replaceNamespacedLease(
+            { name, namespace, body },
+            this.#within(REQUEST_TIMEOUT_MS, 'object'),
+          ),
     )
   }
 
   endSoon(): void {
     const end = (): void => {
-      for (const request of this.#running) request.abort()
+      for (const request of this.#running.keys()) request.abort()
     }
     setTimeout(end, CLOSING_MS).unref()
   }
 
+  /**
+   * The connection of a request that began before an interruption, or during it, may be half-open: the next round repeats it
+   * without waiting for its timeout. Lists and probes stay, because they find out whether the API server responds.
+   */
+  #endObjectRequests(): void {
+    for (const [request, about] of this.#running)
+      if (about === 'object') request.abort(new Error('the connection to the API server was interrupted'))
+  }
+
   /** Options of a request with a timeout. @param contentType of the body */
-  #within(timeoutMs: number, contentType = 'application/json'): ConfigurationOptions {
+  #within(
+    timeoutMs: number,
+    about: 'watch' | 'object',
+    contentType = 'application/json',
+  ): ConfigurationOptions {
     const header = setHeaderOptions('Content-Type', contentType).middleware![0]!
     const running = new AbortController()
     const pre: typeof header.pre = request => {
-      this.#running.add(running)
+      this.#running.set(running, about)
       // not cleared, because the body may hang after the head: the signal of a request that has ended does nothing
       AbortSignal.timeout(timeoutMs).onabort = () => {
         this.#running.delete(running)

@@ -14,8 +14,6 @@ export const KUBERNETES: Table = {
   ),
   // an instance without tools waits for the first list: an empty one is not a valid state
   moments: { start: { calls: [200, 503, 404] }, draining: { state: 'any' } },
-  never: [
-    { moment: ['transaction'], reason: 'objects are written one by one, each with its resource version' },
-  ],
-  short: ['refuse @ start', 'half-open @ idle', 'refuse @ subscribing', 'garbage @ load'],
+  never: [],
+  short: ['refuse @ start', 'half-open @ transaction', 'refuse @ subscribing', 'garbage @ load'],
 }
