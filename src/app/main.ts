@@ -5,7 +5,7 @@ import { isStrictParser, listenerSupport } from '../shared/server/create.ts'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
-import { type AppContext, createContext, openListener } from './main/app-context.ts'
+import { type AppContext, createContext, localUrl, openListener } from './main/app-context.ts'
 import { followInProcess, followOverHttp } from './main/control-link.ts'
 import { prepareDataDir } from './main/data-dir.ts'
 import type { DataPlane } from './main/data-plane.ts'
@@ -179,7 +179,7 @@ async function startControlPlaneAlone(context: AppContext): Promise<Started> {
   const { gateway } = context.settings
   const issuer = await openIssuer(context)
   const api = await openApi(context)
-  const gatewayUrl = gateway.url ?? `http://localhost:${gateway.port}`
+  const gatewayUrl = gateway.url ?? localUrl(gateway, gateway.port)
   await startControlPlane({ context, ...api, gatewayUrl, issuer })
   return {
     gateway_url: gatewayUrl,
@@ -195,7 +195,8 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   const { uwsBuild, uwsMissing } = listenerSupport()
   const build = server === 'uws' && uwsBuild !== undefined ? uwsBuild : `node ${process.versions.node}`
   metrics.httpServer(server, build)
-  if (server === 'node' && settings.httpServer === 'auto')
+  const hasTls = (settings.role === 'control-plane' ? settings.api : settings.gateway).tls !== undefined
+  if (server === 'node' && settings.httpServer === 'auto' && !hasTls)
     log.warn(
       { http_server: server, build, reason: uwsMissing },
       'node:http serves because no native build of uWebSockets.js loads here; see docs/decisions/0001-uwebsockets-build.md',

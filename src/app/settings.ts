@@ -8,6 +8,7 @@ import { Reader, type SettingFault } from './settings/reader.ts'
 import { readRedis } from './settings/redis.ts'
 import { readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
+import { checkServerTls } from './settings/server-tls.ts'
 import { readTelemetry } from './settings/telemetry.ts'
 import { readToolSetSettings } from './settings/tool-sets.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
@@ -53,11 +54,21 @@ function readAll(read: Reader) {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
       port: read.port('GATEWAY_PORT', 8080),
       url: read.url('GATEWAY_URL'),
+      tls: checkServerTls(read, 'GATEWAY', {
+        cert: read.renewable('GATEWAY_CERT'),
+        key: read.renewable('GATEWAY_KEY'),
+        clientCa: undefined,
+      }),
     },
     api: {
       host: read.text('API_HOST', '127.0.0.1'),
       port: read.port('API_PORT', 8081),
       url: read.url('API_URL'),
+      tls: checkServerTls(read, 'API', {
+        cert: read.renewable('API_CERT'),
+        key: read.renewable('API_KEY'),
+        clientCa: read.renewable('API_CLIENT_CA'),
+      }),
     },
     auth: {
       /** `embedded`: started on `devPort`, for development. `none`: no token is accepted. */
@@ -168,6 +179,12 @@ export function inspectSettings(env: Environment): {
       read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
   checkHosts(settings, read)
+  if (settings.httpServer === 'uws' && (settings.gateway.tls ?? settings.api.tls) !== undefined)
+    read.fault(
+      'HTTP_SERVER',
+      'is uws, and a listener has a certificate (GATEWAY_CERT, API_CERT), which only node serves.',
+      'Set HTTP_SERVER=auto, or terminate TLS in a proxy.',
+    )
   if (settings.databaseDirectUrl !== undefined && !/^postgres(ql)?:/.test(settings.databaseUrl))
     read.fault(
       'DATABASE_DIRECT_URL',

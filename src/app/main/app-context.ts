@@ -8,6 +8,7 @@ import { DEFAULT_LISTENER_LIMITS, type HttpHandler, type Listener } from '../../
 import type { Closers } from '../../shared/telemetry/closers.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Metrics } from '../../shared/telemetry/metrics.ts'
+import type { ServerTls } from '../../shared/tls/server-tls.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
@@ -33,6 +34,7 @@ export interface Where {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
+  readonly tls?: ServerTls | undefined
   /** True: other threads of this process listen on the same port. */
   readonly sharePort?: boolean
 }
@@ -84,6 +86,11 @@ export function createContext(
   }
 }
 
+/** How the machine itself reaches a listener. */
+export function localUrl({ tls }: Pick<Where, 'tls'>, port: number): string {
+  return `${tls === undefined ? 'http' : 'https'}://localhost:${port}`
+}
+
 /** A listener with an open port. */
 export async function openListener(context: AppContext, where: Where): Promise<OpenListener> {
   const server = await prepareListener(context, where)
@@ -93,7 +100,7 @@ export async function openListener(context: AppContext, where: Where): Promise<O
 
 /** A listener that opens its port on request; port 0 is opened at once, because only an open listener knows its address. */
 export async function prepareListener(context: AppContext, where: Where): Promise<OpenListener> {
-  const { settings, metrics, closers, reportUnexpected } = context
+  const { settings, log, metrics, closers, conditions, reportUnexpected } = context
   let handler: HttpHandler = (_, response) => response.send(503, ['retry-after', '1'])
   const listener = createListener(settings.httpServer, {
     host: where.host,
@@ -106,6 +113,17 @@ export async function prepareListener(context: AppContext, where: Where): Promis
     limits: DEFAULT_LISTENER_LIMITS,
     allowChunkedRequests: settings.allowChunkedRequests ?? isStrictParser(settings.httpServer),
     sharePort: where.sharePort ?? false,
+    tls: where.tls,
+    onCertificate(fault) {
+      const reason = fault && `the renewed certificate of port ${where.port} cannot be used: ${fault}`
+      conditions.set(`certificate of port ${where.port}`, reason)
+      if (reason === undefined) log.info({ port: where.port }, 'a renewed certificate is in use')
+      else
+        log.error(
+          { port: where.port, reason },
+          'a renewed certificate cannot be used; the last one stays in use. Correct its files',
+        )
+    },
     onRefused: reason => metrics.connectionRefused(reason),
     ...(reportUnexpected === undefined
       ? {}

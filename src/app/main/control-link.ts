@@ -6,7 +6,9 @@ import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
 import type { GatewayState, Hello } from '../../link/report.ts'
 import { createEgress } from '../../shared/egress/client.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
 import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
+import type { ClientTls } from '../../shared/tls/client-tls.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { Settings } from '../settings.ts'
 import type { Gateway } from './gateway.ts'
@@ -24,13 +26,18 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
   const { context, issuer } = gateway
   const { settings, closers } = context
   // the operator configured both addresses: they may be private
-  const egress = createEgress({
-    allow: [...settings.egressAllow, hostOf(at.url), hostOf(issuer)],
-    allowLoopback: settings.nodeEnv !== 'production',
-  })
-  closers.add('connections to the control plane', () => egress.close())
+  const open = (url: string, tls?: ClientTls): Egress => {
+    const egress = createEgress({
+      allow: [...settings.egressAllow, hostOf(url)],
+      allowLoopback: settings.nodeEnv !== 'production',
+      tls,
+    })
+    closers.add(`connections to ${hostOf(url)}`, () => egress.close())
+    return egress
+  }
+  const egress = open(at.url, at.tls)
   const credentials = new ClientCredentials({
-    egress,
+    egress: open(issuer),
     at: { issuer },
     clientId: at.clientId,
     clientSecret: at.clientSecret,

@@ -9,7 +9,13 @@ import { StoreUnavailable } from '../../control-plane/store/store.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import {
+  type AppContext,
+  localUrl,
+  MAX_REQUEST_BODY_BYTES,
+  type OpenListener,
+  openListener,
+} from './app-context.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -53,17 +59,17 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
   const serve = (handler: WebHandler): void =>
     server.handle(
       mountWeb(
-        async request => {
+        async (request, peer) => {
           inFlight++
           try {
-            return await handler(request)
+            return await handler(request, peer)
           } finally {
             inFlight--
           }
         },
         {
           maxBodyBytes: MAX_REQUEST_BODY_BYTES,
-          scheme: 'http',
+          scheme: api.tls === undefined ? 'http' : 'https',
           onError: error => context.log.error({ err: error }, 'a request to the control plane failed'),
         },
       ),
@@ -73,7 +79,7 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
     server,
     serve,
     readiness,
-    apiUrl: api.url ?? `http://localhost:${server.port}`,
+    apiUrl: api.url ?? localUrl(api, server.port),
     plane: {
       waitingFor: () => readiness.waitingFor(),
       announceDrain() {
@@ -133,6 +139,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
+      verifiesGateways: settings.api.tls?.clientCa !== undefined,
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       specFault,
@@ -142,7 +149,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     readiness,
   )
   closers.add('control plane', () => controlPlane.close())
-  plane.serve(request => controlPlane.fetch(request))
+  plane.serve((request, peer) => controlPlane.fetch(request, peer))
   return controlPlane
 }
 

@@ -4,7 +4,7 @@ import { openSessions } from '../../data-plane/sessions/open.ts'
 import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
-import { type AppContext, prepareListener } from './app-context.ts'
+import { type AppContext, localUrl, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
@@ -29,7 +29,7 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
   adoptSpool(context)
   const { plane, port, httpServer } = await (threadsOf(context) > 1 ? openThreads : openHere)(context, issuer)
   await sendEvents(context)
-  const gatewayUrl = settings.gateway.url ?? `http://localhost:${port}`
+  const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, port)
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
     awaited: ['tools', 'control'],
@@ -57,7 +57,7 @@ interface OpenPlane {
 async function openHere(context: AppContext, issuer: string): Promise<OpenPlane> {
   const { settings, log, clock } = context
   const server = await prepareListener(context, settings.gateway)
-  const gatewayUrl = settings.gateway.url ?? `http://localhost:${server.port}`
+  const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, server.port)
   const { quota } = await openQuota(context)
   const sessions = await openSessions({
     ...settings,
@@ -82,7 +82,10 @@ async function openThreads(context: AppContext, issuer: string): Promise<OpenPla
 
 /** One, where the listener cannot share its port between threads. */
 function threadsOf({ settings, log }: AppContext): number {
-  if (settings.workers > 1 && !canSharePorts(settings.httpServer)) {
+  if (
+    settings.workers > 1 &&
+    !canSharePorts(settings.gateway.tls === undefined ? settings.httpServer : 'node')
+  ) {
     log.warn(
       { workers: settings.workers },
       'this listener cannot share a port between threads: one thread serves (HTTP_SERVER=uws, or Node 22.12 or newer)',

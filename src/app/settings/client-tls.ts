@@ -31,7 +31,7 @@ export function checkClientTls(
 }
 
 /** @returns whether there is one that can be used */
-function checkCertificate(read: Reader, name: string, pem: string | undefined): boolean {
+export function checkCertificate(read: Reader, name: string, pem: string | undefined): boolean {
   if (pem === undefined) return false
   try {
     new X509Certificate(pem)
@@ -42,7 +42,8 @@ function checkCertificate(read: Reader, name: string, pem: string | undefined): 
   }
 }
 
-function checkPair(read: Reader, prefix: string, cert: string, key: string | undefined): void {
+/** Adds a fault unless the key, without a passphrase, belongs to the certificate. */
+export function checkPair(read: Reader, prefix: string, cert: string, key: string | undefined): void {
   const name = `${prefix}_KEY`
   if (key === undefined) {
     read.fault(name, `is missing though ${prefix}_CERT is set.`, 'Set both or none.')

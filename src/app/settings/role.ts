@@ -1,4 +1,6 @@
 /** The role of a process, and the control plane of a separate gateway. It connects to nothing. */
+import type { ClientTls } from '../../shared/tls/client-tls.ts'
+import { checkClientTls } from './client-tls.ts'
 import type { Reader } from './reader.ts'
 
 export const ROLES = ['all', 'gateway', 'control-plane'] as const
@@ -13,6 +15,7 @@ export interface RoleSettings {
         /** Client credentials whose tokens have the scope `deploy` and no tenant. */
         readonly clientId: string
         readonly clientSecret: string
+        readonly tls: ClientTls | undefined
       }
     | undefined
 }
@@ -25,6 +28,16 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
   const url = read.url('CONTROL_PLANE_URL')
   const clientId = read.optional('GATEWAY_CLIENT_ID')
   const clientSecret = read.optional('GATEWAY_CLIENT_SECRET')
+  const tls = checkClientTls(
+    read,
+    'CONTROL_PLANE',
+    {
+      ca: read.renewable('CONTROL_PLANE_CA'),
+      cert: read.renewable('CONTROL_PLANE_CERT'),
+      key: read.renewable('CONTROL_PLANE_KEY'),
+    },
+    { isOn: url?.startsWith('https:') === true, fix: 'Write CONTROL_PLANE_URL with https://, or unset it.' },
+  )
   if (role !== 'gateway') {
     if (url !== undefined)
       read.fault('CONTROL_PLANE_URL', `is set though ROLE is ${role}.`, 'Set ROLE=gateway, or leave it out.')
@@ -49,5 +62,5 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
   }
   if (url === undefined || clientId === undefined || clientSecret === undefined)
     return { role, controlPlane: undefined }
-  return { role, controlPlane: { url, clientId, clientSecret } }
+  return { role, controlPlane: { url, clientId, clientSecret, tls } }
 }

@@ -1,6 +1,7 @@
 /** The control plane as one Fetch API handler: assembles endpoints, pages, stream and background work. It contains no rule. */
 import { Hono } from 'hono'
 import type { ControlPlaneTransport } from '../../link/transport.ts'
+import type { WebPeer } from '../../shared/server/web.ts'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
 import { inProcessTransport } from '../publisher/in-process-transport.ts'
@@ -9,6 +10,7 @@ import { withDeadline } from '../store/with-deadline.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { authenticateRequest } from './http/access.ts'
 import { corsOf } from './http/cors.ts'
+import { requireGatewayCertificate } from './http/gateway-certificate.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
 import { mountPages } from './http/pages.ts'
@@ -22,7 +24,7 @@ import { Readiness } from './readiness.ts'
 export type { ControlPlaneOptions } from './options.ts'
 
 export interface ControlPlane {
-  fetch(request: Request): Promise<Response>
+  fetch(request: Request, peer?: WebPeer): Promise<Response>
   /** Resolves when everything committed so far is published. */
   refresh(): Promise<void>
   /** Runs one round of maintenance now: expires, publishes, activates and removes. */
@@ -69,6 +71,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   }
   if (options.advanceClock !== undefined)
     mountTestClock(app, options.advanceClock, now, () => maintenance.run())
+  if (options.verifiesGateways === true) requireGatewayCertificate(app)
   mountStream(app, parts, closing.signal)
   for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
 
@@ -100,7 +103,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   maintenance.start()
 
   return {
-    fetch: async request => app.fetch(request),
+    fetch: async (request, peer) => app.fetch(request, { peer }),
     refresh: () => publisher.refresh(),
     settle: () => maintenance.run(),
     publisher,

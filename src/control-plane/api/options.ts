@@ -41,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly maxBodyBytes: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
+  /** Gateways must present a certificate that the listener has verified. */
+  readonly verifiesGateways?: boolean
   readonly cors?: ApiCorsOptions
   /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig

@@ -115,7 +115,7 @@ export class HttpTransport implements ControlPlaneTransport {
     if (status === 401) credentials.discardToken()
     const fix =
       status === 401 || status === 403
-        ? '; the tokens of GATEWAY_CLIENT_ID need the scope deploy, an accepted audience and no tenant'
+        ? '; the tokens of GATEWAY_CLIENT_ID need the scope deploy, an accepted audience and no tenant, and with API_CLIENT_CA the gateway needs CONTROL_PLANE_CERT'
         : ''
     return new Error(`${url} responded with ${status}${fix}`)
   }

@@ -1,4 +1,5 @@
 /** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
+import type { ClientTls } from '../tls/client-tls.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import type { CallInit } from './call.ts'
 import { CollectingCall } from './collect.ts'
@@ -13,8 +14,8 @@ import { type Target, TargetParser } from './target.ts'
 export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> {
   /** How long one connection attempt may take, TLS included; 5 s. The timeout of the call ends it earlier. */
   readonly connectTimeoutMs?: number
-  /** PEM of further certificate authorities for https. */
-  readonly ca?: string
+  /** Certificates for https: authorities instead of those that Node trusts, and the client's own. */
+  readonly tls?: ClientTls | undefined
   /** The system's resolver when absent. */
   readonly resolveHost?: ResolveHost
   /** false carries plain http over undici too, for comparison; true. */
@@ -36,7 +37,7 @@ export function createEgress(options: EgressOptions): Egress {
     guard: createAddressGuard(options),
     resolveHost: options.resolveHost ?? resolveWithSystem,
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
+    tls: options.tls,
   }
   const connect = guardedConnector(connector)
   const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits) => {

@@ -2,6 +2,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'
 import { buildConnector } from 'undici'
+import { type ClientTls, clientTlsOptions } from '../tls/client-tls.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { OpenSocket } from './http1/pool.ts'
 
@@ -22,8 +23,8 @@ export interface ConnectorOptions {
   readonly guard: AddressGuard
   readonly resolveHost: ResolveHost
   readonly connectTimeoutMs: number
-  /** PEM of further certificate authorities; the system's when absent. */
-  readonly ca?: string
+  /** undefined: the authorities that Node trusts, and no certificate of the client. */
+  readonly tls?: ClientTls | undefined
 }
 
 /**
@@ -45,13 +46,17 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
       done(null, addresses[0]!.address, addresses[0]!.family)
     })
   }
-  const connect = buildConnector({
-    lookup,
-    timeout: options.connectTimeoutMs,
-    autoSelectFamily: true,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-    ...(onread === undefined ? {} : { onread }),
-  } as buildConnector.BuildOptions)
+  const build = (): buildConnector.connector =>
+    buildConnector({
+      lookup,
+      timeout: options.connectTimeoutMs,
+      autoSelectFamily: true,
+      ...(options.tls === undefined ? {} : clientTlsOptions(options.tls)),
+      ...(onread === undefined ? {} : { onread }),
+    } as buildConnector.BuildOptions)
+  // built for each connection, so that it has the present certificates
+  const connect: buildConnector.connector =
+    options.tls === undefined ? build() : (target, done) => build()(target, done)
   return behindGuard(options.guard, connect)
 }
 

@@ -39,11 +39,11 @@ export function canSharePorts(kind: 'auto' | ListenerKind): boolean {
 }
 
 /**
- * `auto` takes uWS where its native build loads, else node:http.
+ * `auto` takes uWS where its native build loads, else node:http, which also serves TLS: it replaces a certificate while it runs.
  * @throws Error when `uws` is demanded and its native build does not load; never a silent substitute.
  */
 export function createListener(kind: 'auto' | ListenerKind, options: ListenerOptions): Listener {
-  if (kind === 'node') return new NodeListener(options)
+  if (kind === 'node' || options.tls !== undefined) return new NodeListener(options)
   const loaded = loadNative()
   if ('native' in loaded) return new UwsListener(loaded.native, options)
   if (kind === 'auto') return new NodeListener(options)

@@ -3,6 +3,7 @@
  * checks heads for both. Every value a request hands out is a copy: it stays valid after the callback and after
  * the connection.
  */
+import type { ServerTls } from '../tls/server-tls.ts'
 
 /**
  * The head of a request. Names of headers are lower case; a repeated header is joined with `, ` (RFC 9110
@@ -24,6 +25,8 @@ export interface HttpRequest {
    * Read it before the response is complete: an address first asked for afterwards is ''.
    */
   readonly peerAddress: string
+  /** Whether the peer presented a certificate of `clientCa`; false without one, and without TLS. */
+  readonly peerVerified: boolean
   /** Declared length of the body; 0 when there is none, -1 when chunked. */
   readonly contentLength: number
 
@@ -129,6 +132,10 @@ export interface ListenerOptions {
    * exclusively.
    */
   readonly sharePort: boolean
+  /** undefined: plain HTTP. Only the `node` listener has TLS. */
+  readonly tls?: ServerTls | undefined
+  /** Called when the files of the certificate have changed, with the reason if the new one cannot be used; the last one stays then. */
+  readonly onCertificate?: (fault: string | undefined) => void
   /**
    * Called with every error of the handler; the client gets status 500. Without it the error is thrown uncaught.
    */
@@ -152,6 +159,8 @@ export type ListenerRefusal =
   | 'header_name'
   /** Not HTTP/1.1; only the `node` listener can count these, `uws` lets such a connection time out. */
   | 'malformed'
+  /** A connection without a TLS handshake that succeeded. */
+  | 'tls'
   | 'slow_reader'
   | 'slow_sender'
 

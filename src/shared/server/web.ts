@@ -5,7 +5,10 @@
  */
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 
-export type WebHandler = (request: Request) => Response | Promise<Response>
+/** What the handler learns of the other end of the connection. */
+export type WebPeer = Pick<HttpRequest, 'peerVerified'>
+
+export type WebHandler = (request: Request, peer: WebPeer) => Response | Promise<Response>
 
 export interface WebMountOptions {
   /** Reading a longer request body rejects with BodyTooLarge. */
@@ -74,7 +77,7 @@ async function respond(
       void standard
       gone.abort()
     })
-    const reply = await handler(standard)
+    const reply = await handler(standard, request)
     await deliver(reply, request.method === 'HEAD', response, gone.signal)
   } catch (error) {
     // An error that follows from the client's disconnect is not a fault.

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { ClientTls } from '../../../src/shared/tls/client-tls.ts'
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 
@@ -14,7 +15,7 @@ describe.skipIf(!hasOpenssl)('https (needs openssl for a certificate: apt-get in
   const folder = mkdtempSync(join(tmpdir(), 'toolgate-tls-'))
   let server: Server
   let port: number
-  let ca: string
+  let tls: ClientTls
   let requests = 0
 
   beforeAll(async () => {
@@ -40,8 +41,9 @@ describe.skipIf(!hasOpenssl)('https (needs openssl for a certificate: apt-get in
       ],
       { stdio: 'ignore' },
     )
-    ca = readFileSync(cert, 'utf8')
-    server = createServer({ key: readFileSync(key), cert: ca }, (_, response) => {
+    const text = readFileSync(cert, 'utf8')
+    tls = { ca: { text, file: undefined }, cert: undefined, key: undefined }
+    server = createServer({ key: readFileSync(key), cert: text }, (_, response) => {
       requests++
       response.end('secret')
     })
@@ -72,14 +74,14 @@ describe.skipIf(!hasOpenssl)('https (needs openssl for a certificate: apt-get in
   }
 
   it('reaches a server whose certificate is trusted and names it', async () => {
-    expect(await outcome('localhost', { ca })).toBe('secret')
+    expect(await outcome('localhost', { tls })).toBe('secret')
   })
 
   it('sends nothing to one that is not trusted, not named, or not allowed', async () => {
     const before = requests
     expect(await outcome('localhost', {})).toBe('unreachable false')
-    expect(await outcome('127.0.0.1', { ca })).toBe('unreachable false')
-    expect(await outcome('localhost', { ca, allowLoopback: false })).toBe('blocked_address false')
+    expect(await outcome('127.0.0.1', { tls })).toBe('unreachable false')
+    expect(await outcome('localhost', { tls, allowLoopback: false })).toBe('blocked_address false')
     expect(requests).toBe(before)
   })
 })

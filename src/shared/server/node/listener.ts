@@ -3,8 +3,16 @@
  * normalizing proxy in front. Same guard and same limits as the fast one; what node's parser refuses is
  * refused with a response here and never repaired.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import { renewCertificate, type ServerTls, serverTlsOptions } from '../../tls/server-tls.ts'
 import { Deadlines } from '../deadlines.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
@@ -15,6 +23,8 @@ import { type NodeContext, NodeTurn } from './turn.ts'
 
 /** Idle connections and unfinished heads end after this time, as with uWS. */
 const IDLE_MS = 10_000
+/** From the connection to its first request. */
+const HANDSHAKE_MS = 10_000
 /** What names, values and URL cannot fill: method, version, separators. */
 const HEAD_SLACK_BYTES = 1024
 
@@ -33,7 +43,8 @@ export class NodeListener implements Listener {
   readonly kind = 'node'
   readonly #options: ListenerOptions
   readonly #context: NodeContext
-  readonly #server: Server
+  readonly #server: Server | TlsServer
+  #endRenewal = (): void => {}
 
   constructor(options: ListenerOptions) {
     this.#options = options
@@ -46,24 +57,49 @@ export class NodeListener implements Listener {
       closing: new WeakSet(),
       draining: false,
     }
-    this.#server = createServer(
-      {
-        insecureHTTPParser: false,
-        requireHostHeader: true,
-        keepAliveTimeout: IDLE_MS,
-        headersTimeout: IDLE_MS,
-        // The body's own deadline is ours.
-        requestTimeout: 0,
-        connectionsCheckingInterval: 1_000,
-        maxHeaderSize: limits.maxHeaderBytes + limits.maxUrlBytes + limits.maxHeaders * 4 + HEAD_SLACK_BYTES,
-      },
-      (message, response) => this.#handle(message, response),
-    )
+    const settings = {
+      insecureHTTPParser: false,
+      requireHostHeader: true,
+      keepAliveTimeout: IDLE_MS,
+      headersTimeout: IDLE_MS,
+      // The body's own deadline is ours.
+      requestTimeout: 0,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: limits.maxHeaderBytes + limits.maxUrlBytes + limits.maxHeaders * 4 + HEAD_SLACK_BYTES,
+    }
+    const handle = (message: IncomingMessage, response: ServerResponse): void =>
+      this.#handle(message, response)
+    this.#server =
+      options.tls === undefined
+        ? createServer(settings, handle)
+        : this.#createTlsServer(settings, options.tls, handle)
     // Node drops what exceeds its count without a word; the guard counts instead.
     this.#server.maxHeadersCount = 0
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#refuse(error.code ?? '', socket as Socket),
     )
+  }
+
+  #createTlsServer(
+    settings: ServerOptions,
+    tls: ServerTls,
+    handle: (message: IncomingMessage, response: ServerResponse) => void,
+  ): TlsServer {
+    const asksForCertificate = tls.clientCa !== undefined
+    const server = createTlsServer(
+      {
+        ...settings,
+        ...serverTlsOptions(tls),
+        ALPNProtocols: ['http/1.1'],
+        handshakeTimeout: HANDSHAKE_MS,
+        // Who needs a certificate is decided for each request: pages and API callers have none.
+        requestCert: asksForCertificate,
+        rejectUnauthorized: false,
+      },
+      handle,
+    )
+    this.#endRenewal = renewCertificate(server, tls, fault => this.#options.onCertificate?.(fault))
+    return server
   }
 
   async listen(): Promise<{ readonly port: number }> {
@@ -92,6 +128,7 @@ export class NodeListener implements Listener {
   async close(): Promise<void> {
     this.stopAccepting()
     this.#context.bodies.stop()
+    this.#endRenewal()
     this.#server.closeAllConnections()
   }
 
@@ -128,6 +165,12 @@ export class NodeListener implements Listener {
       code === 'EPIPE' ||
       (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0)
     ) {
+      socket.destroy()
+      return
+    }
+    // https reports a failed handshake here too
+    if (/^ERR_(SSL|TLS)_/.test(code)) {
+      this.#options.onRefused('tls')
       socket.destroy()
       return
     }

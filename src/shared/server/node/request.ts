@@ -2,6 +2,7 @@
  * One request of the node:http listener, read from the strict parser. It decides nothing and sends no response.
  */
 import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
 import type { HttpRequest } from '../listener.ts'
 import type { NodeTurn } from './turn.ts'
 
@@ -14,6 +15,7 @@ export class NodeRequest implements HttpRequest {
   readonly query: string
   readonly rawHeaders: readonly string[]
   readonly peerAddress: string
+  readonly peerVerified: boolean
   /** Set by the listener once the guard has read the head. */
   contentLength = 0
   #turn: NodeTurn | undefined
@@ -26,6 +28,7 @@ export class NodeRequest implements HttpRequest {
     this.query = mark < 0 ? '' : url.slice(mark + 1)
     this.rawHeaders = message.rawHeaders.map(plainHeader)
     this.peerAddress = (message.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
+    this.peerVerified = (message.socket as Partial<TLSSocket>).authorized === true
   }
 
   /** Ties the request to its turn, through which the body is read. */

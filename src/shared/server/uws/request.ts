@@ -19,6 +19,7 @@ export class UwsRequest implements HttpRequest {
   readonly path: string
   readonly query: string
   readonly rawHeaders: readonly string[]
+  readonly peerVerified = false
   /** Set by the listener once the guard has read the head. */
   contentLength = 0
   #turn: UwsTurn | undefined

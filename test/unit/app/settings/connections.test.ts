@@ -91,3 +91,30 @@ describe('POLICY_TOKEN, DATABASE_DIRECT_URL', () => {
     expect(namesOf(env)).toEqual(names)
   })
 })
+
+describe('certificates of listeners and of the link between the planes', () => {
+  const GATEWAY = {
+    ROLE: 'gateway',
+    AUTH_ISSUER: 'https://id.example.com',
+    GATEWAY_CLIENT_ID: 'id',
+    GATEWAY_CLIENT_SECRET: 'secret',
+  }
+  it.each([
+    [{ GATEWAY_CERT: 'pem', GATEWAY_KEY: 'pem' }, ['GATEWAY_CERT']],
+    [{ GATEWAY_KEY: 'pem' }, ['GATEWAY_KEY']],
+    [{ API_CLIENT_CA: 'pem' }, ['API_CLIENT_CA']],
+    [{ API_CERT: 'pem', API_KEY: 'pem', API_CLIENT_CA: 'pem' }, ['API_CERT', 'API_CLIENT_CA']],
+    [{ HTTP_SERVER: 'uws', API_CERT: 'pem', API_KEY: 'pem' }, ['API_CERT', 'HTTP_SERVER']],
+    [{ CONTROL_PLANE_CA: 'pem' }, ['CONTROL_PLANE_CA']],
+    [
+      { ...GATEWAY, CONTROL_PLANE_URL: 'http://localhost:1', CONTROL_PLANE_KEY: 'pem' },
+      ['CONTROL_PLANE_KEY'],
+    ],
+    [
+      { ...GATEWAY, CONTROL_PLANE_URL: 'https://api.example.com', CONTROL_PLANE_CA: 'pem' },
+      ['CONTROL_PLANE_CA'],
+    ],
+  ] as const)('%j: faults of %j', (env, names) => {
+    expect(namesOf(env)).toEqual(names)
+  })
+})
