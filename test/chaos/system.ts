@@ -150,7 +150,7 @@ async function assemble(
   }
   const member = (name: string, port: number, env: Record<string, string>): Member => {
     const settings = { ...common, ...env, DATA_DIR: join(dir, name) }
-    const process = new ServeProcess(settings, true, join(dir, `${name}.log`))
+    const process = new ServeProcess(settings, join(dir, `${name}.log`))
     return { name, url: `http://127.0.0.1:${port}`, process, downtimes: [], up: false }
   }
   const controls = controlPorts.map((port, at) =>

@@ -13,18 +13,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
+import { built } from '../fixtures/built.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const ENTRY = join(import.meta.dirname, '../../src/app/cli/index.ts')
 const FREE_PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const FOREIGN_UID = 54321
 
@@ -55,7 +52,7 @@ describe('DATA_DIR', () => {
   async function serve(dataDir: string): Promise<Addresses> {
     output = ''
     const env = { PATH: process.env.PATH, ...FREE_PORTS, DATA_DIR: dataDir, WORKERS: '2', LOG_LEVEL: 'info' }
-    const command = ['-c', 'umask 000; exec "$@"', 'sh', process.execPath, '--import', TSX, ENTRY, 'serve']
+    const command = ['-c', 'umask 000; exec "$@"', 'sh', process.execPath, built('app/cli/index.js'), 'serve']
     const started = spawn('sh', command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     child = started
     return new Promise((resolve, reject) => {

@@ -1,14 +1,10 @@
 /** The command `toolgate demo` where every response of the backend takes so long that the gateway opens an event stream. */
 import { spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { built } from '../fixtures/built.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { type SlowShop, startSlowShop } from '../fixtures/slow-shop.ts'
 
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const COMMAND = join(import.meta.dirname, '../../src/app/cli/index.ts')
 /** More than the gateway waits before it opens a stream. */
 const DELAY_MS = 600
 
@@ -26,7 +22,7 @@ afterAll(async () => {
 
 it('ends with 0, and shows the response that came on the event stream', async () => {
   const args = ['demo', '--json', '--url', gateway.url, '--auth-url', gateway.running.addresses.auth_url!]
-  const child = spawn(process.execPath, ['--import', TSX, COMMAND, ...args])
+  const child = spawn(process.execPath, [built('app/cli/index.js'), ...args])
   let out = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {

@@ -141,7 +141,7 @@ describe.each([['1'], ['2']])('with WORKERS=%s', workers => {
 
   beforeAll(async () => {
     backend = await startFixedBackend('served')
-    planes = await startPlanes({ WORKERS: workers, SHUTDOWN_DELAY: `${DELAY_MS}ms` }, true)
+    planes = await startPlanes({ WORKERS: workers, SHUTDOWN_DELAY: `${DELAY_MS}ms` })
     published = await publishApi(planes, 'acme-life', backend.url)
     await vi.waitFor(async () => expect(await call()).toBe(200), SOON)
   }, 180_000)

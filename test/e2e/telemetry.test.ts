@@ -3,15 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Addresses } from '../../src/app/main.ts'
 import { METRICS, type MetricDefinition } from '../../src/shared/telemetry/metric-table.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
+import { built } from '../fixtures/built.ts'
 import { post, read, rpc } from '../fixtures/deployment.ts'
 
 interface Span {
@@ -25,7 +24,6 @@ interface Span {
   readonly status: { readonly code: number }
 }
 
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const ports = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
@@ -74,7 +72,7 @@ beforeAll(async () => {
   })
   const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
   await copyTemplate(join(dataDir, 'postgres'))
-  child = spawn(process.execPath, ['--import', TSX, 'src/app/cli/index.ts', 'serve'], {
+  child = spawn(process.execPath, [built('app/cli/index.js'), 'serve'], {
     env: {
       PATH: process.env.PATH,
       ...ports,

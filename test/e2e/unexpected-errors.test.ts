@@ -13,18 +13,15 @@ async function startWith(code: string): Promise<{ readonly process: ServeProcess
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-unexpected-'))
   const fault = join(dir, 'fault.mjs')
   writeFileSync(fault, `process.once('SIGUSR2', () => { ${code} })`)
-  const serve = new ServeProcess(
-    {
-      ...PORTS,
-      ROLE: 'control-plane',
-      AUTH_ISSUER: 'none',
-      DATABASE_URL: 'pglite:memory',
-      DATA_DIR: join(dir, 'data'),
-      LOG_LEVEL: 'silent',
-      NODE_OPTIONS: `--import ${fault}`,
-    },
-    true,
-  )
+  const serve = new ServeProcess({
+    ...PORTS,
+    ROLE: 'control-plane',
+    AUTH_ISSUER: 'none',
+    DATABASE_URL: 'pglite:memory',
+    DATA_DIR: join(dir, 'data'),
+    LOG_LEVEL: 'silent',
+    NODE_OPTIONS: `--import ${fault}`,
+  })
   await serve.start()
   return { process: serve, dir }
 }

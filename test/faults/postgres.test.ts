@@ -28,20 +28,17 @@ async function open(): Promise<World> {
   const provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir: root, log: SILENT })
   const [apiPort, metricsPort] = await freePorts(2)
   const url = `http://127.0.0.1:${apiPort}`
-  const subject = new ServeProcess(
-    {
-      ROLE: 'control-plane',
-      AUTH_ISSUER: provider.issuer,
-      API_PORT: String(apiPort),
-      METRICS_PORT: String(metricsPort),
-      GATEWAY_URL: 'http://gateway.example',
-      DATABASE_URL: `postgres://postgres@127.0.0.1:${proxy.port}/faults`,
-      DATA_DIR: join(root, 'control'),
-      LOG_LEVEL: 'silent',
-      DRAIN_TIMEOUT: '5s',
-    },
-    true,
-  )
+  const subject = new ServeProcess({
+    ROLE: 'control-plane',
+    AUTH_ISSUER: provider.issuer,
+    API_PORT: String(apiPort),
+    METRICS_PORT: String(metricsPort),
+    GATEWAY_URL: 'http://gateway.example',
+    DATABASE_URL: `postgres://postgres@127.0.0.1:${proxy.port}/faults`,
+    DATA_DIR: join(root, 'control'),
+    LOG_LEVEL: 'silent',
+    DRAIN_TIMEOUT: '5s',
+  })
   const [admin, gateway] = await Promise.all([
     clientToken(provider.issuer, 'demo-admin'),
     clientToken(provider.issuer, 'gateway'),

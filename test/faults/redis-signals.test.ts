@@ -20,17 +20,14 @@ async function open(): Promise<World> {
   proxy.only(/\bsubscribe\b/i)
   const subject = await prepareSubject({ env: { REDIS_URL: `redis://127.0.0.1:${proxy.port}` } })
   const [port] = (await freePorts(1)) as [number]
-  const other = new ServeProcess(
-    {
-      ...subject.process.env,
-      REDIS_URL: redis.url,
-      GATEWAY_NAME: 'other',
-      GATEWAY_PORT: String(port),
-      METRICS_PORT: '0',
-      DATA_DIR: `${subject.root}/other`,
-    },
-    true,
-  )
+  const other = new ServeProcess({
+    ...subject.process.env,
+    REDIS_URL: redis.url,
+    GATEWAY_NAME: 'other',
+    GATEWAY_PORT: String(port),
+    METRICS_PORT: '0',
+    DATA_DIR: `${subject.root}/other`,
+  })
   await other.start()
   const admin = new Redis(redis.url)
   const headers = { authorization: `Bearer ${subject.unlimitedToken}` }

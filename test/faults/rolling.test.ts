@@ -69,34 +69,28 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
     const databaseUrl = await cluster.database('rolling')
     controls = apiPorts.map(
       port =>
-        new ServeProcess(
-          {
-            ...common,
-            ROLE: 'control-plane',
-            API_PORT: String(port),
-            DATABASE_URL: databaseUrl,
-            SECRETS_KEY: 'a key that both control planes have',
-            DATA_DIR: join(dataDir, `control-${port}`),
-          },
-          true,
-        ),
+        new ServeProcess({
+          ...common,
+          ROLE: 'control-plane',
+          API_PORT: String(port),
+          DATABASE_URL: databaseUrl,
+          SECRETS_KEY: 'a key that both control planes have',
+          DATA_DIR: join(dataDir, `control-${port}`),
+        }),
     )
     gateways = gatewayPorts.map(
       port =>
-        new ServeProcess(
-          {
-            ...common,
-            ROLE: 'gateway',
-            CONTROL_PLANE_URL: api.url,
-            GATEWAY_CLIENT_ID: 'gateway',
-            GATEWAY_CLIENT_SECRET: 'gateway-secret',
-            GATEWAY_PORT: String(port),
-            GATEWAY_NAME: `edge-${port}`,
-            EXAMPLE: 'false',
-            DATA_DIR: join(dataDir, `gateway-${port}`),
-          },
-          true,
-        ),
+        new ServeProcess({
+          ...common,
+          ROLE: 'gateway',
+          CONTROL_PLANE_URL: api.url,
+          GATEWAY_CLIENT_ID: 'gateway',
+          GATEWAY_CLIENT_SECRET: 'gateway-secret',
+          GATEWAY_PORT: String(port),
+          GATEWAY_NAME: `edge-${port}`,
+          EXAMPLE: 'false',
+          DATA_DIR: join(dataDir, `gateway-${port}`),
+        }),
     )
     await Promise.all([...controls, ...gateways].map(each => each.start()))
     admin = await clientToken(provider.issuer, 'demo-admin')

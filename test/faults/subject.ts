@@ -100,28 +100,25 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   }
   writeFileSync(join(root, 'plans.yaml'), JSON.stringify(plans))
   const url = `http://127.0.0.1:${gatewayPort}`
-  const process = new ServeProcess(
-    {
-      ROLE: 'gateway',
-      WORKERS: '1',
-      LOG_LEVEL: 'silent',
-      AUTH_ISSUER: provider.issuer,
-      CONTROL_PLANE_URL: (await options.controlPlaneUrl?.(controlPlane.url)) ?? controlPlane.url,
-      GATEWAY_CLIENT_ID: 'gateway',
-      GATEWAY_CLIENT_SECRET: 'gateway-secret',
-      GATEWAY_PORT: String(gatewayPort),
-      GATEWAY_URL: url,
-      METRICS_PORT: String(metricsPort),
-      EXAMPLE: 'false',
-      TOOLSETS: join(root, 'toolsets'),
-      PLANS: join(root, 'plans.yaml'),
-      DATA_DIR: join(root, 'data'),
-      DRAIN_TIMEOUT: '5s',
-      SSE_LIMITER_ENABLED: 'false',
-      ...options.env,
-    },
-    true,
-  )
+  const process = new ServeProcess({
+    ROLE: 'gateway',
+    WORKERS: '1',
+    LOG_LEVEL: 'silent',
+    AUTH_ISSUER: provider.issuer,
+    CONTROL_PLANE_URL: (await options.controlPlaneUrl?.(controlPlane.url)) ?? controlPlane.url,
+    GATEWAY_CLIENT_ID: 'gateway',
+    GATEWAY_CLIENT_SECRET: 'gateway-secret',
+    GATEWAY_PORT: String(gatewayPort),
+    GATEWAY_URL: url,
+    METRICS_PORT: String(metricsPort),
+    EXAMPLE: 'false',
+    TOOLSETS: join(root, 'toolsets'),
+    PLANS: join(root, 'plans.yaml'),
+    DATA_DIR: join(root, 'data'),
+    DRAIN_TIMEOUT: '5s',
+    SSE_LIMITER_ENABLED: 'false',
+    ...options.env,
+  })
   // a proxy in front of the provider may refuse by the time a token is needed
   const tokenOf = (id: string): Promise<string> =>
     signedToken(root, provider.issuer, { id, tenant: 'acme' }, TOKEN_LIFETIME)

@@ -35,15 +35,12 @@ describe.skipIf(!hasKafka())(`metering through Kafka (${KAFKA_HINT})`, () => {
       upstream = createServer((_, response) => response.end('echo'))
       await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
       kafka = await KafkaServer.start()
-      planes = await startPlanes(
-        {
-          WORKERS: '1',
-          METERING_ENABLED: 'true',
-          KAFKA_BROKERS: kafka.brokers,
-          METERING_DURABILITY: durability,
-        },
-        true,
-      )
+      planes = await startPlanes({
+        WORKERS: '1',
+        METERING_ENABLED: 'true',
+        KAFKA_BROKERS: kafka.brokers,
+        METERING_DURABILITY: durability,
+      })
       echo = await publishApi(
         planes,
         'metered',

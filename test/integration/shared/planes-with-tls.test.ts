@@ -58,7 +58,7 @@ describe.skipIf(!hasOpenssl)('planes with TLS (needs openssl: apt-get install op
 
   function serve(env: Record<string, string>): ServeProcess {
     const common = { AUTH_ISSUER: provider.issuer, METRICS_PORT: '0', LOG_LEVEL: 'warn' }
-    const each = new ServeProcess({ ...common, ...env }, false, join(dir, 'log'))
+    const each = new ServeProcess({ ...common, ...env }, join(dir, 'log'))
     processes.push(each)
     return each
   }
