@@ -52,11 +52,14 @@ export async function openPglite(directory: string | undefined, options: StoreOp
   }
 }
 
+/** PGlite touches all of its 128 MB at once; the file cache of the system holds what does not fit into this. */
+const START_PARAMETERS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB']
+
 /** @throws Error naming the directory and the fix; PGlite names neither */
 async function start(directory: string | undefined): Promise<PGlite> {
-  if (directory === undefined) return PGlite.create()
+  if (directory === undefined) return PGlite.create({ startParams: START_PARAMETERS })
   try {
-    return await PGlite.create({ fs: new PrivateNodeFs(directory) })
+    return await PGlite.create({ fs: new PrivateNodeFs(directory), startParams: START_PARAMETERS })
   } catch (error) {
     // of the file system, not of the content
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error
