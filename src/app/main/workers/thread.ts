@@ -12,7 +12,7 @@ import type { Tool } from '../../../model/tool.ts'
 import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
-import { type AppContext, createContext, prepareListener } from '../app-context.ts'
+import { type AppContext, createContext, localUrl, prepareListener } from '../app-context.ts'
 import type { OpenSessions } from '../data-plane/parts.ts'
 import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
@@ -48,7 +48,7 @@ async function serve(): Promise<void> {
     const plane = await startDataPlane({
       context,
       server,
-      gatewayUrl: settings.gateway.url ?? `http://localhost:${server.port}`,
+      gatewayUrl: settings.gateway.url ?? localUrl(settings.gateway, server.port),
       issuer,
       quota: await joinQuota(context),
       meter: openMeter(context),
