@@ -10,7 +10,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.md'))
+    .filter(path => path.endsWith('.md') && !/^(node_modules|\.vitepress)\//.test(path))
     .map(path => `docs/${path}`),
 ]
 

@@ -1,0 +1,113 @@
+/** The static site of the pages in this repository: which pages, in which order, searchable without a server. It holds no text of a page. */
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defineConfig, type MarkdownRenderer } from 'vitepress'
+
+type Token = ReturnType<MarkdownRenderer['parse']>[number]
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const page = (text: string, link: string) => ({ text, link })
+
+export default defineConfig({
+  title: 'Toolgate',
+  description: 'The gateway between AI agents and a company’s APIs.',
+  srcDir: './.vitepress/pages',
+  outDir: '../site',
+  cacheDir: './.cache',
+  cleanUrls: false,
+  // a README is the index of its folder
+  rewrites: id => id.replace(/(^|\/)README\.md$/, '$1index.md'),
+  ignoreDeadLinks: [/^https?:\/\/localhost/],
+  // the highlighter has no grammar of these
+  markdown: {
+    anchor: { slugify: anchorOf },
+    languageAlias: { rego: 'python', promql: 'python' },
+    config: md =>
+      void md.core.ruler.push('keep-text-of-source-links', ({ tokens, env }) => dropSourceLinks(tokens, env)),
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      page('Install', '/docs/install'),
+      page('Guide', '/docs/guide'),
+      page('Reference', '/docs/reference/http'),
+    ],
+    sidebar: [
+      {
+        text: 'Start',
+        items: [page('Overview', '/'), page('Install', '/docs/install'), page('Guide', '/docs/guide')],
+      },
+      {
+        text: 'Operate',
+        items: [
+          page('Production topology', '/docs/production'),
+          page('In front of the gateway', '/docs/edge'),
+          page('Sizing', '/docs/sizing'),
+          page('Backup, upgrade, rollback', '/docs/backup'),
+          page('Troubleshooting', '/docs/troubleshooting'),
+          page('Security', '/SECURITY'),
+        ],
+      },
+      {
+        text: 'Build',
+        items: [
+          page('Policies', '/policies/'),
+          page('ToolSet and Tool', '/docs/reference/toolset'),
+          page('Clients', '/docs/reference/clients'),
+          page('Architecture', '/docs/architecture'),
+          page('Contributing', '/CONTRIBUTING'),
+          page('Decisions', '/docs/decisions/'),
+          page('Measurements', '/bench/'),
+        ],
+      },
+      {
+        text: 'Reference',
+        items: [
+          page('Settings', '/docs/reference/settings'),
+          page('HTTP', '/docs/reference/http'),
+          page('MCP', '/docs/reference/mcp'),
+          page('Control plane', '/docs/reference/control-plane'),
+          page('Events', '/docs/reference/events'),
+          page('Policy input', '/docs/reference/policy-input'),
+          page('Glossary', '/docs/glossary'),
+          page('Changes', '/CHANGELOG'),
+        ],
+      },
+    ],
+  },
+})
+
+/** A link to a file that is not a page: the site has no sources, so its text stays and the link goes. */
+function dropSourceLinks(
+  tokens: readonly Token[],
+  { relativePath }: { readonly relativePath: string },
+): void {
+  for (const { children } of tokens) {
+    if (children === null) continue
+    const kept: Token[] = []
+    let dropped = false
+    for (const token of children) {
+      if (token.type === 'link_open') dropped = isSource(token.attrGet('href') ?? '', relativePath)
+      if (!dropped || !token.type.startsWith('link_')) kept.push(token)
+      if (token.type === 'link_close') dropped = false
+    }
+    children.splice(0, children.length, ...kept)
+  }
+}
+
+function isSource(href: string, page: string): boolean {
+  if (/^([a-z]+:|#|\/)/.test(href)) return false
+  const path = join(ROOT, dirname(page), href.replace(/[?#].*$/, ''))
+  return existsSync(path) && !path.endsWith('.md') && !existsSync(join(path, 'README.md'))
+}
+
+/** As GitHub makes them, where the same pages are read. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+}
