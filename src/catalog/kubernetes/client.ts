@@ -13,7 +13,7 @@ import {
 } from '@kubernetes/client-node'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { KubeObject, KubernetesApi, LeaseRecord, Plural, WatchedKind } from './api.ts'
-import { watchObjects } from './watch.ts'
+import { type KubernetesWatch, watchObjects } from './watch.ts'
 
 const VERSION = 'v1alpha1'
 /** An unresponsive API server must not block a leader, which could lose its lease in the meantime. */
@@ -49,6 +49,7 @@ class Client implements KubernetesApi {
   readonly #leases: CoordinationV1Api
   /** Each ends a request, and leaves when the time of the request is over. */
   readonly #running = new Map<AbortController, 'watch' | 'object'>()
+  readonly #watches: KubernetesWatch[] = []
   /** Kinds whose watch is broken. */
   readonly #broken = new Set<Plural>()
 
@@ -63,7 +64,7 @@ class Client implements KubernetesApi {
   }
 
   watch(plural: Plural, onChange: () => void): WatchedKind {
-    return watchObjects({
+    const watch = watchObjects({
       config: this.#config,
       path: `/apis/${this.#group.group}/${VERSION}/${plural}`,
       list: async () =>
@@ -80,6 +81,8 @@ class Client implements KubernetesApi {
       onBroken: error => {
         this.#broken.add(plural)
         this.#endObjectRequests()
+        // their connections took the same path, and a silent one reports no end
+        for (const each of this.#watches) each.interrupt(error)
         this.#onFault('the Kubernetes API cannot be watched; the tools that were read last are served')
         this.#log.warn({ plural, reason: reasonOf(error) }, 'a watch of the API server ended; it is reopened')
       },
@@ -89,6 +92,8 @@ class Client implements KubernetesApi {
         if (this.#broken.size === 0) this.#onFault(undefined)
       },
     })
+    this.#watches.push(watch)
+    return watch
   }
 
   async readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string> {

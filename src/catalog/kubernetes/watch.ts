@@ -24,6 +24,11 @@ export interface KubernetesWatchOptions {
   readonly onReopened: () => void
 }
 
+export interface KubernetesWatch extends WatchedKind {
+  /** Reopens the watch once the API server responds: another connection to it was interrupted. */
+  interrupt(error: unknown): void
+}
+
 export function watchObjects({
   config,
   path,
@@ -32,7 +37,7 @@ export function watchObjects({
   onChange,
   onBroken,
   onReopened,
-}: KubernetesWatchOptions): WatchedKind {
+}: KubernetesWatchOptions): KubernetesWatch {
   let closed = false
   let isBroken = false
   let timer: NodeJS.Timeout | undefined
@@ -74,6 +79,7 @@ export function watchObjects({
   return {
     listed,
     list: () => informer.list() as unknown as readonly KubeObject[],
+    interrupt: broken,
     async close() {
       closed = true
       clearTimeout(timer)
