@@ -112,7 +112,7 @@ interface ConsumerFilter extends Search {
   readonly tenantId?: string | undefined
 }
 
-export interface ConsumerRepository extends Pick<Rows<Consumer, ConsumerFilter>, 'list' | 'update'> {
+export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>, 'insert'> {
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>

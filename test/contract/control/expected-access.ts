@@ -64,4 +64,6 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.deployments.list': READ_OR_AUDIT,
   'control.deployments.read': READ_OR_AUDIT,
   'control.deployments.sync': DEPLOY,
+  'control.config.read': DECIDE,
+  'control.config.apply': DECIDE,
 }

@@ -256,6 +256,18 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     },
     repeated: 204,
   }),
+  readConfiguration: () => ({ repeated: 200 }),
+  applyConfiguration: () => ({
+    body: {
+      apiVersion: 'toolgate.dev/v1',
+      kind: 'Configuration',
+      owner: 'matrix',
+      plans: {},
+      tenants: { acme: { consumers: { [fresh('consumer')]: { plan: 'silver' } } } },
+      secrets: {},
+    },
+    repeated: 200,
+  }),
   listDeployments: () => ({ repeated: 200 }),
   readDeployment: async (plane, world) => ({
     params: { deployment_id: await aDeployment(plane, world) },

@@ -84,7 +84,8 @@ async function serve(
   const { options } = parts
   const { method, status } = endpoint
   const request = context.req.raw
-  const body = await readJsonBody(request, options.maxBodyBytes)
+  const maxBytes = endpoint.largeBody === true ? options.maxLargeBodyBytes : undefined
+  const body = await readJsonBody(request, maxBytes ?? options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
   const work = async (tx: Transaction): Promise<EndpointResult> => {
     const call = await prepare(context, endpoint, parts, standing, tx, body)
@@ -92,7 +93,9 @@ async function serve(
       // A tenant that is being deleted can only lose resources.
       if (endpoint.reach === 'path' && (method === 'post' || method === 'patch'))
         requireWritable(call.tenant!)
-      return (await endpoint.run(call)) ?? {}
+      const result = (await endpoint.run(call)) ?? {}
+      if (result.dryRun === true) throw new DryRun(result)
+      return result
     }
     const key = request.headers.get('idempotency-key')
     if (key === null || method !== 'post' || endpoint.idempotencyKey === false) return run()
@@ -107,7 +110,17 @@ async function serve(
     const run = method === 'get' ? options.store.read : options.store.write
     return respond(context, endpoint, await run(scope, work))
   } catch (error) {
+    if (error instanceof DryRun) return respond(context, endpoint, error.result)
     throw error instanceof StoreConflict ? conflictOf(error) : error
+  }
+}
+
+/** Rolls a transaction back after its work. */
+class DryRun extends Error {
+  readonly result: EndpointResult
+  constructor(result: EndpointResult) {
+    super('dry run')
+    this.result = result
   }
 }
 
@@ -171,6 +184,8 @@ async function prepare(
     onlyApplication,
     ifMatch: context.req.header('if-match') ?? '',
     services,
+    authorize: (action, owner) =>
+      authorizeRequest(options.policy(), standing, { ...question, action, tenant: owner, own: false }),
   }
 }
 
@@ -250,6 +265,7 @@ const CONFLICTS: { readonly [name in UniqueConstraint]: readonly [string, string
     'is subscribed already.',
   ],
   consumers_subject_key: ['A consumer with this subject exists already.', 'subject', 'is taken.'],
+  webhooks_name_key: ['A webhook with this name exists already.', 'name', 'is taken.'],
 }
 
 function conflictOf({ constraint }: StoreConflict): Problem {

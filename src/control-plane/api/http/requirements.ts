@@ -33,6 +33,8 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^tenants\./, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
   [/^subscriptions\.approve$/, DECIDE],
+  [/^config\.apply$/, DECIDE],
+  [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
   [/^(metrics|deliveries|gateways|deployments)\.(list|read)$/, READ_OR_AUDIT],
