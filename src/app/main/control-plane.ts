@@ -9,7 +9,13 @@ import { StoreUnavailable } from '../../control-plane/store/store.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import {
+  type AppContext,
+  MAX_CONFIGURATION_BYTES,
+  MAX_REQUEST_BODY_BYTES,
+  type OpenListener,
+  openListener,
+} from './app-context.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -62,7 +68,8 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
           }
         },
         {
-          maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+          // each endpoint has its own limit below this one
+          maxBodyBytes: MAX_CONFIGURATION_BYTES,
           scheme: 'http',
           onError: error => context.log.error({ err: error }, 'a request to the control plane failed'),
         },
@@ -132,6 +139,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       now: clock.now,
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+      maxLargeBodyBytes: MAX_CONFIGURATION_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },

@@ -1,5 +1,5 @@
 /** Routes of configuration as code. The comparison is in `model/configuration.ts`, reading and writing in `services/configuration`. */
-import { type Change, type Drift, RESOURCE_KINDS } from '../../../model/configuration.ts'
+import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/configuration.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { configurationTree, ownerName } from '../schemas/configuration.ts'
 import { booleanQuery, textField } from '../schemas/fields.ts'
@@ -18,13 +18,10 @@ const shownTree = z
 
 const request = configurationTree
   .safeExtend({
-    secrets: z
-      .record(z.string(), textField(4096, 0))
-      .default({})
-      .openapi({
-        writeOnly: true,
-        description: 'Values of the names in `from`. Stored encrypted, in the webhooks only.',
-      }),
+    secrets: z.record(z.string(), textField(4096, 0)).default({}).openapi({
+      writeOnly: true,
+      description: 'Values of the names in `from`. Stored encrypted, in the webhooks only.',
+    }),
   })
   .openapi('ConfigurationRequest')
 
@@ -73,7 +70,7 @@ function shown({ changes, drift, foreign, unlisted, missingSecrets }: ApplyResul
       applied: before,
       live,
     })),
-    foreign,
+    foreign: foreign.map(resource => ({ path: pathOf(resource), owner: resource.owner })),
     unlisted,
     missing_secrets: missingSecrets,
   }
