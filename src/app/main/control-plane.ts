@@ -139,7 +139,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       now: clock.now,
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
-      maxLargeBodyBytes: MAX_CONFIGURATION_BYTES,
+      maxBulkBodyBytes: MAX_CONFIGURATION_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },

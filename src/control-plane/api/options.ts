@@ -39,8 +39,8 @@ export interface ControlPlaneOptions {
   /** Advances that clock and adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
-  /** Of a whole configuration; `maxBodyBytes` when absent. */
-  readonly maxLargeBodyBytes?: number
+  /** Of a call that concerns many resources; `maxBodyBytes` when absent. */
+  readonly maxBulkBodyBytes?: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
   readonly cors?: ApiCorsOptions

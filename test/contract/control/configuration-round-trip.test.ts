@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeJson } from '../../../src/model/exact-number.ts'
 import { openPlane, type Plane } from './plane.ts'
 
-const RUNS = Number(process.env.CONFIG_RUNS ?? 25)
+const RUNS = Number(process.env.CONFIG_RUNS ?? 10)
 const SECRETS = { A: 'a'.repeat(40), B: 'whsec_'.padEnd(40, 'b'), C: 'value c' }
 
 const text = (max: number, min = 1) =>

@@ -86,8 +86,8 @@ interface EndpointDeclaration<Query, Body> {
     readonly description: string
     readonly schema?: z.ZodType
   }
-  /** The body may be as large as a whole configuration. */
-  readonly largeBody?: boolean
+  /** The call concerns many resources: its body may be larger and its transaction longer. */
+  readonly bulk?: boolean
   /** POST only: false where repeating a call is harmless or pointless. */
   readonly idempotencyKey?: boolean
   /** The resource has an ETag, and the endpoint evaluates `If-Match`. */

@@ -5,6 +5,7 @@ import type { Principal } from '../../../model/principal.ts'
 import {
   EVERY_TENANT,
   type Scope,
+  type Store,
   StoreConflict,
   type Transaction,
   type UniqueConstraint,
@@ -32,6 +33,8 @@ export interface MountParts {
   readonly options: ControlPlaneOptions
   readonly services: Services
   readonly tierLimit: TierLimit
+  /** For calls that concern many resources. */
+  readonly bulkStore: Store
 }
 
 export const BASE = '/v1'
@@ -84,7 +87,7 @@ async function serve(
   const { options } = parts
   const { method, status } = endpoint
   const request = context.req.raw
-  const maxBytes = endpoint.largeBody === true ? options.maxLargeBodyBytes : undefined
+  const maxBytes = endpoint.bulk === true ? options.maxBulkBodyBytes : undefined
   const body = await readJsonBody(request, maxBytes ?? options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
   const work = async (tx: Transaction): Promise<EndpointResult> => {
@@ -107,7 +110,8 @@ async function serve(
     return once.response
   }
   try {
-    const run = method === 'get' ? options.store.read : options.store.write
+    const store = endpoint.bulk === true ? parts.bulkStore : options.store
+    const run = method === 'get' ? store.read : store.write
     return respond(context, endpoint, await run(scope, work))
   } catch (error) {
     if (error instanceof DryRun) return respond(context, endpoint, error.result)

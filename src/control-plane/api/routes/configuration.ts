@@ -94,7 +94,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     query: z.object({ dry_run: flag, prune: flag, overwrite_drift: flag, take_over: flag }),
     body: request,
-    largeBody: true,
+    bulk: true,
     preconditions: true,
     success: {
       status: 200,
