@@ -166,7 +166,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       })
       await apply(body, '?overwrite_drift=true')
       expect((await plane.call('admin', 'GET', address)).body.description).toBe('')
-      // what the tree has adopted is no drift
+      // a change that the tree has adopted is not drift
       await plane.call('admin', 'PATCH', address, { description: 'adopted' })
       await apply({
         owner: 'team-d',

@@ -6,9 +6,9 @@ import { validateInput } from '../../http/validate.ts'
 import { customHeaders, webhookSecret } from '../../schemas/webhook.ts'
 import { z } from '../../schemas/zod.ts'
 import { createWebhook, deleteWebhook, patchWebhook, requireHttps } from '../webhooks.ts'
+import type { Write } from './change-context.ts'
 import type { LiveResource } from './live.ts'
 import type { Secrets } from './secrets.ts'
-import type { Write } from './write.ts'
 
 interface Reference {
   readonly from: string

@@ -1,5 +1,4 @@
 /** Writes one change of a configuration through the services of its kind, so that rules and events are those of single requests. It compares nothing. */
-import type { Change } from '../../../../model/configuration.ts'
 import type { Tenant, TenantSettings } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { entityTag } from '../../http/entity-tag.ts'
@@ -8,26 +7,13 @@ import { apiFields } from '../../schemas/api.ts'
 import type { TreeResource } from '../../schemas/configuration.ts'
 import { planFields } from '../../schemas/plan.ts'
 import { settingsOf } from '../../schemas/tenant.ts'
-import type { Services } from '../../services.ts'
 import { type ApiFields, createApi, deleteApi, patchApi, requireUsableSpec } from '../apis.ts'
 import { ensureConsumer, patchConsumer } from '../consumers.ts'
 import { createPlan, deletePlan, type PlanFields, patchPlan } from '../plans.ts'
 import { createTenant, deleteTenant, patchTenant } from '../tenants.ts'
+import type { Write } from './change-context.ts'
 import type { LiveResource } from './live.ts'
-import type { Secrets } from './secrets.ts'
 import { createConfiguredWebhook, deleteConfiguredWebhook, updateConfiguredWebhook } from './webhooks.ts'
-
-export interface Write {
-  /** Limited to the tenant of the resource, where it has one. */
-  readonly tx: Transaction
-  /** null = a global plan, or a tenant that is created. */
-  readonly tenant: Tenant | null
-  readonly change: Change
-  readonly services: Services
-  readonly secrets: Secrets
-  /** Whose keys new webhooks receive. */
-  readonly keysOf: string
-}
 
 /** @returns the tenant after the change, of a change of a tenant */
 export async function writeChange(write: Write, live: LiveResource | undefined): Promise<Tenant | undefined> {
