@@ -90,6 +90,16 @@ export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
       return { ...SAMPLE, status: 'approved', key_prefix: 'tgk_00000000' }
     case 'subscription.expired':
       return { ...SAMPLE, status: 'expired', expires_at: now.toISOString() }
+    case 'subscription.updated':
+      return { ...SAMPLE, status: 'approved', changed: ['plan'] }
+    case 'subscription.rejected':
+      return { ...SAMPLE, status: 'rejected', reason: 'This is a test.' }
+    case 'subscription.suspended':
+      return { ...SAMPLE, status: 'suspended', reason: 'This is a test.' }
+    case 'subscription.resumed':
+      return { ...SAMPLE, status: 'approved' }
+    case 'subscription.expiring':
+      return { ...SAMPLE, status: 'approved', expires_at: now.toISOString() }
   }
 }
 

@@ -7,6 +7,7 @@ import { statements as metering } from './0005-metering.ts'
 import { statements as webhookHeaders } from './0006-webhook-headers.ts'
 import { statements as apiPassthrough } from './0007-api-passthrough.ts'
 import { statements as configuration } from './0008-configuration.ts'
+import { statements as livingSubscriptions } from './0009-living-subscriptions.ts'
 
 export interface Migration {
   readonly name: string
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0006-webhook-headers', statements: webhookHeaders },
   { name: '0007-api-passthrough', statements: apiPassthrough },
   { name: '0008-configuration', statements: configuration },
+  { name: '0009-living-subscriptions', statements: livingSubscriptions },
 ]

@@ -24,7 +24,7 @@ export interface Tables {
     passthrough: JsonColumn<Api['passthrough']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
-  subscriptions: Mutable<Subscription>
+  subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
