@@ -1,6 +1,6 @@
 /** Periodic work: expires subscriptions, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
 
-import { expireDue } from './api/services/subscriptions.ts'
+import { announceExpiring, expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publisher.ts'
 import { EVERY_TENANT, type Store } from './store/store.ts'
@@ -74,6 +74,7 @@ export class Maintenance {
     const { store, publisher, fleet, now, onFault } = this.#options
     try {
       while ((await expireDue(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
+      while ((await announceExpiring(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
       await publisher.refresh()
       await fleet.settleTenants()
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return

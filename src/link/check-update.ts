@@ -7,7 +7,10 @@ const VERSION = /^[0-9a-f]{64}$/
 /** `?`: may be absent or null. */
 type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
 /** An object that may be absent or null, or a list. */
-type Nested = { readonly optional: Shape } | { readonly listOf: Shape | Kind }
+type Nested =
+  | { readonly optional: Shape }
+  | { readonly listOf: Shape | Kind }
+  | { readonly optionalListOf: Shape }
 type Shape = { readonly [field: string]: Kind | Nested }
 
 const PLAN: Shape = {
@@ -53,6 +56,14 @@ const KEY: Shape = {
   expiresAtMs: 'number?',
 }
 
+const INACTIVE: Shape = {
+  id: 'string',
+  apiId: 'string',
+  application: 'string',
+  state: 'string',
+  keys: { listOf: { id: 'string', prefix: 'string', hash: 'string', expiresAtMs: 'number?' } },
+}
+
 const TENANT: Shape = {
   id: 'string',
   name: 'string',
@@ -61,6 +72,7 @@ const TENANT: Shape = {
   apis: { listOf: API },
   subscriptions: { listOf: SUBSCRIPTION },
   keys: { listOf: KEY },
+  inactive: { optionalListOf: INACTIVE },
   consumers: { listOf: { subject: 'string', plan: 'string?', blocked: 'boolean' } },
   tools: { listOf: { name: 'string', inputSchema: 'object' } },
 }
@@ -100,6 +112,8 @@ function objectFault(value: unknown, shape: Shape, path: string): string | undef
 function fieldFault(value: unknown, wanted: Kind | Nested, path: string): string | undefined {
   if (typeof wanted === 'string') return kindFault(value, wanted, path)
   if ('listOf' in wanted) return listFault(value, wanted.listOf, path)
+  if ('optionalListOf' in wanted)
+    return value === undefined ? undefined : listFault(value, wanted.optionalListOf, path)
   return value === undefined || value === null ? undefined : objectFault(value, wanted.optional, path)
 }
 

@@ -44,6 +44,18 @@ export interface KeyShare {
   readonly expiresAtMs: number | null
 }
 
+/** A subscription that is not served: calls are refused with its state. Separate, because gateways of older versions serve all subscriptions. */
+export interface InactiveSubscriptionShare {
+  readonly id: string
+  readonly apiId: string
+  readonly application: string
+  readonly state: SubscriptionFault
+  readonly keys: readonly Omit<KeyShare, 'subscriptionId'>[]
+}
+
+export const SUBSCRIPTION_FAULTS = ['suspended', 'expired'] as const
+export type SubscriptionFault = (typeof SUBSCRIPTION_FAULTS)[number]
+
 export interface ConsumerShare {
   readonly subject: string
   /** Slug of the plan assigned to it; null: the defaults. */
@@ -60,6 +72,8 @@ export interface TenantShare {
   readonly apis: readonly ApiShare[]
   readonly subscriptions: readonly SubscriptionShare[]
   readonly keys: readonly KeyShare[]
+  /** Absent: none. */
+  readonly inactive?: readonly InactiveSubscriptionShare[]
   /** Only those with an assigned plan, and those that are blocked. */
   readonly consumers: readonly ConsumerShare[]
   /** Compiled from the OpenAPI documents of its APIs. */

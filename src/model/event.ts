@@ -8,6 +8,11 @@ export const WEBHOOK_EVENT_KINDS = [
   'subscription.revoked',
   'subscription.key_rotated',
   'subscription.expired',
+  'subscription.updated',
+  'subscription.rejected',
+  'subscription.suspended',
+  'subscription.resumed',
+  'subscription.expiring',
 ] as const
 export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number]
 

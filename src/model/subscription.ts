@@ -2,8 +2,22 @@
 import type { PlanLimits } from './plan.ts'
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 
-export const SUBSCRIPTION_STATUSES = ['pending_approval', 'approved', 'revoked', 'expired'] as const
+export const SUBSCRIPTION_STATUSES = [
+  'pending_approval',
+  'approved',
+  'suspended',
+  'rejected',
+  'revoked',
+  'expired',
+] as const
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number]
+
+/** An application has at most one open subscription to an API. */
+export const OPEN_STATUSES = [
+  'pending_approval',
+  'approved',
+  'suspended',
+] as const satisfies readonly SubscriptionStatus[]
 
 export interface Subscription {
   readonly id: string
@@ -11,11 +25,15 @@ export interface Subscription {
   readonly apiId: string
   /** Slug of the plan: the tenant's own of that name, else the global one. */
   readonly plan: string
+  /** Slug of a plan that the application has requested instead; null = none. */
+  readonly requestedPlan: string | null
   /** The consumer: a token whose consumer equals it, or a key of this subscription, is this application. */
   readonly application: string
   readonly callbackUrl: string | null
+  /** Written and read by the application. */
+  readonly metadata: { readonly [name: string]: string }
   readonly status: SubscriptionStatus
-  /** Why it was revoked. */
+  /** Why it was revoked, rejected or suspended. */
   readonly reason: string | null
   /** Overrides of the approval, per minute and per month; null = as the plan says. */
   readonly rateLimit: number | null
@@ -24,7 +42,11 @@ export interface Subscription {
   readonly ttlSeconds: number | null
   readonly expiresAt: Date | null
   readonly approvedAt: Date | null
+  /** null unless it is suspended. */
+  readonly suspendedAt: Date | null
   readonly revokedAt: Date | null
+  /** The expiry date that was announced to webhooks. */
+  readonly expiryAnnounced: Date | null
   /** Counts the changes; the ETag. */
   readonly revision: number
   readonly createdAt: Date
@@ -38,8 +60,13 @@ export interface Approval {
   readonly quota?: number | undefined
 }
 
-/** pending_approval → approved. A life given as `ttl` begins here. */
+/** pending_approval → approved. A life given as `ttl` begins here. Of an open subscription, the requested plan is approved. */
 export function approve(subscription: Subscription, approval: Approval, at: Date): Transition<Subscription> {
+  const { requestedPlan } = subscription
+  if (isServed(subscription) && requestedPlan !== null) {
+    const { rateLimit = null, quota = null } = approval
+    return moved({ ...subscription, plan: requestedPlan, requestedPlan: null, rateLimit, quota })
+  }
   if (subscription.status !== 'pending_approval') {
     return illegal(`A subscription that is ${subscription.status} cannot be approved.`)
   }
@@ -60,6 +87,71 @@ export function approve(subscription: Subscription, approval: Approval, at: Date
   })
 }
 
+/** pending_approval → rejected, which is not approved later; of an open subscription, only the requested plan is rejected. */
+export function reject(subscription: Subscription, reason: string): Transition<Subscription> {
+  const { status, requestedPlan } = subscription
+  if (status === 'pending_approval') return moved({ ...subscription, status: 'rejected', reason })
+  if (isServed(subscription) && requestedPlan !== null) return moved({ ...subscription, requestedPlan: null })
+  return illegal(`A subscription that is ${status} and requests no plan cannot be rejected.`)
+}
+
+/** approved → suspended: calls are refused until it is resumed. */
+export function suspend(
+  subscription: Subscription,
+  reason: string | null,
+  at: Date,
+): Transition<Subscription> {
+  if (subscription.status === 'suspended') return unchanged(subscription)
+  if (subscription.status !== 'approved')
+    return illegal(`A subscription that is ${subscription.status} cannot be suspended.`)
+  return moved({ ...subscription, status: 'suspended', reason, suspendedAt: at })
+}
+
+/** suspended → approved, with the same keys. */
+export function resume(subscription: Subscription, at: Date): Transition<Subscription> {
+  if (subscription.status === 'approved') return unchanged(subscription)
+  if (subscription.status !== 'suspended')
+    return illegal(`A subscription that is ${subscription.status} cannot be resumed.`)
+  if (subscription.expiresAt !== null && subscription.expiresAt <= at)
+    return illegal('The subscription has passed its expiry date. Change the date first.')
+  return moved({ ...subscription, status: 'approved', reason: null, suspendedAt: null })
+}
+
+/** The fields that can change while a subscription is open. */
+export type SubscriptionChange = Partial<
+  Pick<
+    Subscription,
+    'plan' | 'requestedPlan' | 'rateLimit' | 'quota' | 'expiresAt' | 'callbackUrl' | 'metadata'
+  >
+>
+
+/** Changes an open subscription; its keys and its state stay. An expiry date replaces a life given as `ttl`. */
+export function change(
+  subscription: Subscription,
+  patch: SubscriptionChange,
+  at: Date,
+): Transition<Subscription> {
+  if (!isOpen(subscription))
+    return illegal(`A subscription that is ${subscription.status} cannot be changed.`)
+  const { expiresAt, plan } = patch
+  if (expiresAt !== undefined && expiresAt !== null && expiresAt <= at)
+    return illegal('The expiry date must be in the future.')
+  return moved({
+    ...subscription,
+    ...patch,
+    ...(expiresAt === undefined ? {} : { ttlSeconds: null }),
+    ...(plan === undefined ? {} : { requestedPlan: null }),
+  })
+}
+
+function isOpen({ status }: Subscription): boolean {
+  return (OPEN_STATUSES as readonly SubscriptionStatus[]).includes(status)
+}
+
+function isServed({ status }: Subscription): boolean {
+  return status === 'approved' || status === 'suspended'
+}
+
 /** any → revoked, which is final. Revoking once more changes nothing. */
 export function revoke(
   subscription: Subscription,
@@ -70,10 +162,10 @@ export function revoke(
   return moved({ ...subscription, status: 'revoked', reason, revokedAt: at })
 }
 
-/** approved → expired, once its time has come. */
+/** approved or suspended → expired, once its time has come. */
 export function expire(subscription: Subscription, at: Date): Transition<Subscription> {
   if (subscription.status === 'expired') return unchanged(subscription)
-  if (subscription.status !== 'approved') {
+  if (!isServed(subscription)) {
     return illegal(`A subscription that is ${subscription.status} cannot expire.`)
   }
   if (subscription.expiresAt === null || subscription.expiresAt > at) {

@@ -25,6 +25,8 @@ export const MAX_WEBHOOKS_PER_TENANT = 100
 export interface Webhook {
   readonly id: string
   readonly tenantId: string
+  /** Unique in the tenant, never changed. */
+  readonly name: string
   readonly url: string
   /** Kinds, or `['*']`; never empty. */
   readonly events: readonly string[]
@@ -35,6 +37,8 @@ export interface Webhook {
   readonly keysOf: string | null
   /** Without one, deliveries are not signed. */
   readonly hasSecret: boolean
+  /** `secret`, or `custom_headers.` and a header → name of the variable that holds the value outside of the database. */
+  readonly secretNames: { readonly [field: string]: string }
   /** Counts the changes; the ETag. */
   readonly revision: number
   readonly createdAt: Date
@@ -86,5 +90,22 @@ export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
       return { ...SAMPLE, status: 'approved', key_prefix: 'tgk_00000000' }
     case 'subscription.expired':
       return { ...SAMPLE, status: 'expired', expires_at: now.toISOString() }
+    case 'subscription.updated':
+      return { ...SAMPLE, status: 'approved', changed: ['plan'] }
+    case 'subscription.rejected':
+      return { ...SAMPLE, status: 'rejected', reason: 'This is a test.' }
+    case 'subscription.suspended':
+      return { ...SAMPLE, status: 'suspended', reason: 'This is a test.' }
+    case 'subscription.resumed':
+      return { ...SAMPLE, status: 'approved' }
+    case 'subscription.expiring':
+      return { ...SAMPLE, status: 'approved', expires_at: now.toISOString() }
   }
+}
+
+/** Name of the variable for a value of a webhook whose owner has named none: `ACME__BILLING__SECRET`. */
+export function secretNameOf(tenant: string, webhook: string, field: string): string {
+  const words = [tenant, webhook, field.replace('custom_headers.', 'header_')]
+  const name = words.map(word => word.toUpperCase().replace(/[^A-Z0-9]/g, '_')).join('__')
+  return /^[A-Z]/.test(name) ? name : `T_${name}`
 }

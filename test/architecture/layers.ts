@@ -142,8 +142,9 @@ export const VENDORS: readonly Vendor[] = [
   { package: 'undici', folders: ['shared/egress/'] },
   {
     package: 'yaml',
-    folders: ['catalog/', 'data-plane/quota/plans.ts', 'example/'],
-    reason: 'three kinds of files are written by hand: tool sets, plans, and the document of the example',
+    folders: ['app/cli/config/', 'catalog/', 'data-plane/quota/plans.ts', 'example/'],
+    reason:
+      'files that are written by hand: configuration, tool sets, plans, and the document of the example',
   },
   { package: 'zod', folders: ['control-plane/api/'] },
 ]

@@ -2,16 +2,14 @@
  * `kill -9` of the control plane at random moments of mixed writes: no acknowledged write is lost and none is half-done.
  * Three rounds by default; SOAK=1 runs fifty. PGlite runs without fsync, so this covers the process, not the power supply.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT, type Store } from '../../src/control-plane/store/store.ts'
+import { startCrashProcess } from '../contract/control/crash-process.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,
@@ -22,8 +20,6 @@ import {
 
 const ROUNDS = process.env.SOAK === '1' ? 50 : 3
 const WRITERS = 4
-const CHILD = join(import.meta.dirname, '../contract/control/crash-child.ts')
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 
 /** What was acknowledged to a client: it must be there afterwards. */
 interface Acknowledged {
@@ -32,17 +28,6 @@ interface Acknowledged {
   readonly approved: Map<string, string>
   readonly revoked: Set<string>
   readonly deletedApis: Set<string>
-}
-
-async function start(url: string, dataDir: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, ['--import', TSX, CHILD, url, dataDir], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const address = await new Promise<string>((resolve, reject) => {
-    child.stdout!.once('data', (chunk: Buffer) => resolve(chunk.toString().trim()))
-    child.once('exit', code => reject(new Error(`the control plane ended with ${code} before it was ready`)))
-  })
-  return { child, url: address }
 }
 
 /** Writes one thing after the other until the server is gone, noting what was acknowledged. */
@@ -151,7 +136,7 @@ describe.each([
           deletedApis: new Set(),
         }
         for (let round = 0; round < ROUNDS; round++) {
-          const running = await start(url, dataDir)
+          const running = await startCrashProcess(url, dataDir)
           const ended = new Promise(resolve => running.child.once('exit', resolve))
           const writers = Array.from({ length: WRITERS }, (_, writer) =>
             write(running.url, reported, round, writer),

@@ -71,6 +71,8 @@ describe.skipIf(WITHOUT_POSTGRES)(`transfer of a database${POSTGRES_HINT}`, () =
           enabled: true,
           customHeaders: { 'x-token': 'hidden' },
           keysOf: null,
+          secretNames: {},
+          name: 'hook',
           hasSecret: true,
           revision: 1,
           createdAt: new Date(NOW),

@@ -38,6 +38,8 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
           enabled: true,
           customHeaders: {},
           keysOf: null,
+          secretNames: {},
+          name: 'hook',
         }
         const stamps = { revision: 1, createdAt: tx.now, updatedAt: tx.now }
         const id = newId('webhook', NOW)

@@ -12,6 +12,7 @@ import { VERSION } from '../../shared/version.ts'
 import {
   type AppContext,
   localUrl,
+  MAX_CONFIGURATION_BYTES,
   MAX_REQUEST_BODY_BYTES,
   type OpenListener,
   openListener,
@@ -68,7 +69,8 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
           }
         },
         {
-          maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+          // each endpoint has its own limit below this one
+          maxBodyBytes: MAX_CONFIGURATION_BYTES,
           scheme: api.tls === undefined ? 'http' : 'https',
           onError: error => context.log.error({ err: error }, 'a request to the control plane failed'),
         },
@@ -138,6 +140,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       now: clock.now,
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+      maxBulkBodyBytes: MAX_CONFIGURATION_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       verifiesGateways: settings.api.tls?.clientCa !== undefined,
       cors: settings.cors,

@@ -37,6 +37,8 @@ export interface ControlPlane {
 }
 
 const DEFAULT_SWEEP_MS = 2_000
+/** For an apply of thousands of resources. */
+const BULK_DEADLINE_MS = 60_000
 
 /** @param readiness given by a process that serves it while the database is opened */
 export function createControlPlane(options: ControlPlaneOptions, readiness = new Readiness()): ControlPlane {
@@ -57,7 +59,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const httpsOnly = options.webhooksHttpsOnly ?? false
   const { gatewayUrl, specFault } = options
   const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault }
-  const parts: MountParts = { options: { ...options, store: requestStore }, services, tierLimit }
+  const bulkStore = withDeadline(store, BULK_DEADLINE_MS)
+  const parts: MountParts = { options: { ...options, store: requestStore }, services, tierLimit, bulkStore }
   const closing = new AbortController()
 
   const app = new Hono()

@@ -39,6 +39,8 @@ export interface ControlPlaneOptions {
   /** Advances that clock and adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
+  /** Of a call that concerns many resources; `maxBodyBytes` when absent. */
+  readonly maxBulkBodyBytes?: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
   /** Gateways must present a certificate that the listener has verified. */

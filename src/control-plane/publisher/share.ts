@@ -1,6 +1,6 @@
 /** Rows of the database → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
 
-import type { KeyShare, TenantShare } from '../../link/control-share.ts'
+import type { InactiveSubscriptionShare, KeyShare, TenantShare } from '../../link/control-share.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ShareRows } from '../store/repositories.ts'
@@ -16,12 +16,14 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
   const apis = groupByTenant(rows.apis)
   const subscriptions = groupByTenant(rows.subscriptions)
   const keys = groupByTenant(rows.keys)
+  const inactive = groupByTenant(rows.inactive)
   const consumers = groupByTenant(rows.consumers)
   const of = <T>(groups: ReadonlyMap<string | null, T[]>, id: string): readonly T[] => groups.get(id) ?? []
   return rows.tenants.map(({ id, name, status }) => {
     const serving = of(apis, id)
     const live = of(subscriptions, id)
     const approved = new Set(live.map(subscription => subscription.id))
+    const refused = of(inactive, id)
     return {
       id,
       name,
@@ -47,6 +49,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       keys: of(keys, id)
         .filter(key => approved.has(key.subscriptionId))
         .flatMap(keyShares),
+      ...(refused.length === 0 ? {} : { inactive: inactiveShares(refused, of(keys, id)) }),
       consumers: of(consumers, id).map(({ subject, plan, status: consumerStatus }) => ({
         subject,
         plan,
@@ -55,6 +58,24 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       tools: serving.flatMap(api => tools(api.id)),
     }
   })
+}
+
+/** So that a call with such a key is refused as what it is. */
+function inactiveShares(
+  subscriptions: ShareRows['inactive'],
+  keys: ShareRows['keys'],
+): InactiveSubscriptionShare[] {
+  const groups = new Map<string, Omit<KeyShare, 'subscriptionId'>[]>()
+  for (const { subscriptionId, ...key } of keys.flatMap(keyShares)) {
+    const group = groups.get(subscriptionId)
+    if (group === undefined) groups.set(subscriptionId, [key])
+    else group.push(key)
+  }
+  return subscriptions.map(({ id, apiId, application, status }) => ({
+    ...{ id, apiId, application },
+    state: status === 'suspended' ? 'suspended' : 'expired',
+    keys: groups.get(id) ?? [],
+  }))
 }
 
 /** The current key, and the previous one with the end of its grace period, which the gateway enforces. */

@@ -83,12 +83,14 @@ export interface SubscriptionFilter extends Search {
 }
 
 export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
-  /** Pending and approved ones of an API, locked. */
+  /** Those of an API that are not over, locked. */
   openOf(apiId: string): Promise<readonly Subscription[]>
   /** The same of all APIs of a tenant. */
   openOfTenant(tenantId: string): Promise<readonly Subscription[]>
-  /** Approved ones that are due to expire, locked; those locked by another instance are skipped. */
+  /** Those that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
+  /** Approved ones that expire within the notice, or within half of their life, and are not announced; locked like those. */
+  expiring(noticeMs: number, limit: number): Promise<readonly Subscription[]>
 }
 
 interface ApiKeyFilter extends Search {
@@ -112,7 +114,7 @@ interface ConsumerFilter extends Search {
   readonly tenantId?: string | undefined
 }
 
-export interface ConsumerRepository extends Pick<Rows<Consumer, ConsumerFilter>, 'list' | 'update'> {
+export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>, 'insert'> {
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
@@ -182,7 +184,10 @@ export interface IdempotencyRepository {
   sweep(): Promise<void>
 }
 
-/** Rows that gateways need: tenants that are not being deleted, APIs that are not retired, approved subscriptions, keys that are not revoked. */
+/**
+ * Rows that gateways need: tenants that are not being deleted, APIs that are not retired, approved subscriptions, keys that are not revoked;
+ * of suspended and recently expired subscriptions what a refusal needs.
+ */
 export interface ShareRows {
   readonly tenants: readonly Pick<Tenant, 'id' | 'name' | 'status'>[]
   readonly plans: readonly PlanRecord[]
@@ -201,6 +206,7 @@ export interface ShareRows {
     Subscription,
     'id' | 'tenantId' | 'apiId' | 'application' | 'plan' | 'rateLimit' | 'quota' | 'expiresAt'
   >[]
+  readonly inactive: readonly Pick<Subscription, 'id' | 'tenantId' | 'apiId' | 'application' | 'status'>[]
   readonly keys: readonly Pick<
     ApiKey,
     | 'id'

@@ -1,4 +1,5 @@
 /** The interface of the database: transactions within the scope of a tenant. Queries are in `sql/`; `pglite/` and `postgres/` are its adapters. */
+import type { ConfigurationRepository } from './configuration-repository.ts'
 import type {
   ApiKeyRepository,
   ApiRepository,
@@ -42,6 +43,9 @@ export interface Transaction {
   readonly share: ShareRepository
   readonly webhooks: WebhookRepository
   readonly deliveries: DeliveryRepository
+  readonly configuration: ConfigurationRepository
+  /** The same transaction with the repositories of one tenant; the scope must include it. */
+  within(tenantId: string): Transaction
 }
 
 /** A message between instances, delivered at least once at commit while connected; readers also poll. */
@@ -76,6 +80,7 @@ export const UNIQUE_CONSTRAINTS = [
   'plans_slug_key',
   'subscriptions_application_key',
   'consumers_subject_key',
+  'webhooks_name_key',
 ] as const
 export type UniqueConstraint = (typeof UNIQUE_CONSTRAINTS)[number]
 

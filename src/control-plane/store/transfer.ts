@@ -20,6 +20,7 @@ const TRANSFERRED_TABLES = [
   'usage_daily',
   'tier_usage',
   'webhooks',
+  'configuration',
   'deliveries',
   'metering_hours',
   'metering_latencies',

@@ -15,6 +15,12 @@ interface NewSecret {
   readonly previousUntil: Date
 }
 
+/** Values to compare with the sealed ones. */
+export interface SecretValues {
+  readonly secret?: string | undefined
+  readonly headers?: Webhook['customHeaders'] | undefined
+}
+
 /** No method returns a secret or the value of a header: only claimed deliveries contain them. */
 export interface WebhookRepository {
   /** @param secret undefined: deliveries are not signed */
@@ -24,9 +30,12 @@ export interface WebhookRepository {
   count(): Promise<number>
   /**
    * Increments `revision`, sets `updatedAt` and returns the changed row.
+   * @param change `none`: deliveries are no longer signed; absent: the secret stays
    * @param headers new values; absent: they stay
    */
-  update(webhook: Webhook, change?: NewSecret, headers?: Webhook['customHeaders']): Promise<Webhook>
+  update(webhook: Webhook, change?: NewSecret | 'none', headers?: Webhook['customHeaders']): Promise<Webhook>
+  /** Whether the webhook has these values; absent ones count as held. */
+  holds(id: string, values: SecretValues): Promise<{ readonly secret: boolean; readonly headers: boolean }>
   /** Seals headers that an earlier version has stored in the clear, of at most `limit` webhooks. Returns of how many. */
   sealHeaders(limit: number): Promise<number>
   /** Deletes the confidential bodies of the webhook's deliveries: they are sent with their keys masked. */

@@ -1,6 +1,12 @@
 /** The control plane's share made ready for requests: proxied APIs, keys by prefix. Tenants that did not change are not looked at again. */
 
-import type { ApiShare, ControlShare, TenantShare } from '../../link/control-share.ts'
+import type {
+  ApiShare,
+  ControlShare,
+  KeyShare,
+  SubscriptionShare,
+  TenantShare,
+} from '../../link/control-share.ts'
 import { EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
 import { SharedTable } from './shared-table.ts'
@@ -128,21 +134,25 @@ function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
 
 function keysOf(tenant: TenantShare): TenantParts['keys'] {
   const subscriptions = new Map(tenant.subscriptions.map(subscription => [subscription.id, subscription]))
-  return tenant.keys.flatMap(key => {
+  const served = tenant.keys.flatMap(key => {
     const subscription = subscriptions.get(key.subscriptionId)
-    if (subscription === undefined) return []
-    const never = Number.POSITIVE_INFINITY
-    const entry = {
-      id: key.id,
-      hash: key.hash,
-      tenant: tenant.name,
-      subscriptionId: subscription.id,
-      apiId: subscription.apiId,
-      application: subscription.application,
-      expiresAtMs: Math.min(key.expiresAtMs ?? never, subscription.expiresAtMs ?? never),
-    }
-    return [[key.prefix, entry] as const]
+    return subscription === undefined ? [] : [[key.prefix, entryOf(tenant, subscription, key)] as const]
   })
+  // their calls are refused as what they are, not as calls with an unknown key
+  const refused = (tenant.inactive ?? []).flatMap(subscription =>
+    subscription.keys.map(key => [key.prefix, entryOf(tenant, subscription, key)] as const),
+  )
+  return [...served, ...refused]
+}
+
+/** Whether the subscription has expired is a question of the call: see `subscriptionFault`. */
+function entryOf(
+  { name: tenant }: TenantShare,
+  { id: subscriptionId, apiId, application }: Pick<SubscriptionShare, 'id' | 'apiId' | 'application'>,
+  { id, hash, expiresAtMs }: Omit<KeyShare, 'subscriptionId'>,
+): KeyEntry {
+  const expires = expiresAtMs ?? Number.POSITIVE_INFINITY
+  return { id, hash, tenant, subscriptionId, apiId, application, expiresAtMs: expires }
 }
 
 /** Lists of tools of all tenants. */

@@ -1,6 +1,6 @@
 /** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else the specified defaults. Pure. */
 
-import type { SubscriptionShare, TenantShare } from '../../link/control-share.ts'
+import type { SubscriptionFault, SubscriptionShare, TenantShare } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
 import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
@@ -8,7 +8,7 @@ import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
-type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf'>
+type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf' | 'subscriptionFault'>
 
 interface Subscribed {
   readonly entitlement: Entitlement
@@ -20,6 +20,8 @@ interface TenantEntitlements {
   readonly byId: ReadonlyMap<string, Subscribed>
   /** Key: API id and application. */
   readonly byApplication: ReadonlyMap<string, Subscribed>
+  /** Of subscriptions that are not served, by id, and by API id and application. */
+  readonly faults: ReadonlyMap<string, SubscriptionFault>
   readonly consumers: ReadonlyMap<string, Entitlement>
   readonly blocked: ReadonlySet<string>
 }
@@ -74,6 +76,16 @@ function entitlements(
   return {
     isBlocked: (tenant, consumer) =>
       tenant !== undefined && tenants.get(tenant)?.blocked.has(consumer) === true,
+    subscriptionFault(principal, apiId, nowMs) {
+      const tenant = principal.tenant === undefined ? undefined : tenants.get(principal.tenant)
+      if (tenant === undefined) return undefined
+      const { subscriptionId } = principal
+      const application = applicationKey(apiId, principal.consumer)
+      const found =
+        subscriptionId === undefined ? tenant.byApplication.get(application) : tenant.byId.get(subscriptionId)
+      if (found !== undefined) return found.untilMs > nowMs ? undefined : 'expired'
+      return tenant.faults.get(subscriptionId ?? application)
+    },
     plansOf(tenant, consumer, nowMs) {
       const known = tenants.get(tenant)
       const choices: PlanChoice[] = []
@@ -118,6 +130,12 @@ function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): Tenant
       subscribed.map(([subscription, entry]) => [
         applicationKey(subscription.apiId, subscription.application),
         entry,
+      ]),
+    ),
+    faults: new Map(
+      (tenant.inactive ?? []).flatMap(({ id, apiId, application, state }) => [
+        [id, state] as const,
+        [applicationKey(apiId, application), state] as const,
       ]),
     ),
     consumers,

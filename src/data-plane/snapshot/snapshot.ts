@@ -1,4 +1,5 @@
 /** What a compiled snapshot offers to a call: tools, limits, APIs and keys. Interfaces only; `compile.ts` builds them. */
+import type { SubscriptionFault } from '../../link/control-share.ts'
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
@@ -86,7 +87,7 @@ export interface KeyEntry {
   readonly subscriptionId: string
   readonly apiId: string
   readonly application: string
-  /** Unix ms; Infinity when neither key nor subscription expires. */
+  /** Unix ms; Infinity when the key does not expire. */
   readonly expiresAtMs: number
 }
 
@@ -120,6 +121,8 @@ export interface Snapshot {
   tenantIdOf(name: string): string | undefined
   /** True for a consumer that the control plane has blocked in this tenant. */
   isBlocked(tenant: string | undefined, consumer: string): boolean
+  /** Why the subscription of a key, or of the consumer to this API, is not served; undefined: it is, or there is none. */
+  subscriptionFault(principal: Principal, apiId: string, nowMs: number): SubscriptionFault | undefined
   /** Every plan that a token of the consumer may have in the tenant; the first that concerns a call decides about it. */
   plansOf(tenant: string, consumer: string, nowMs: number): readonly PlanChoice[]
   /** True for a tenant of the control plane whose calls are refused. */

@@ -74,6 +74,8 @@ export const REFUSALS = {
 
   tenant_mismatch: forbidden('X-Tenant-ID names another tenant than the credential.'),
   subscription_required: forbidden('This API needs an approved subscription of the calling application.'),
+  subscription_suspended: forbidden('The subscription of the calling application is suspended.'),
+  subscription_expired: forbidden('The subscription of the calling application has expired.'),
   tenant_suspended: row(
     403,
     'tenant_suspended',

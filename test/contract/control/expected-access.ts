@@ -33,6 +33,10 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.subscriptions.list': CATALOG,
   'control.subscriptions.read': READ,
   'control.subscriptions.approve': DECIDE,
+  'control.subscriptions.reject': DECIDE,
+  'control.subscriptions.suspend': DECIDE,
+  'control.subscriptions.resume': DECIDE,
+  'control.subscriptions.update': OWN,
   'control.subscriptions.revoke': OWN,
   'control.usage.read': READ,
   'control.apikeys.create': OWN,
@@ -64,4 +68,6 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.deployments.list': READ_OR_AUDIT,
   'control.deployments.read': READ_OR_AUDIT,
   'control.deployments.sync': DEPLOY,
+  'control.config.read': DECIDE,
+  'control.config.apply': DECIDE,
 }

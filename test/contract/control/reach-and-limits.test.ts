@@ -1,6 +1,6 @@
 /** Who sees what, how much of it, and what happens when several ask at once: catalog, exports, plans, tier limits, names, deletion. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { assignPlan } from '../../../src/control-plane/api/services/consumers.ts'
+import { patchConsumer } from '../../../src/control-plane/api/services/consumers.ts'
 import { seedTenants } from '../../../src/control-plane/api/services/seed.ts'
 import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
@@ -208,7 +208,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
         ])
       expect(await plans()).toEqual(['gold', 'community'])
       await plane.store.write(tenant!.id, async tx =>
-        assignPlan(tx, (await tx.consumers.bySubject('one'))!, 'silver'),
+        patchConsumer(tx, (await tx.consumers.bySubject('one'))!.id, { plan: 'silver' }, ''),
       )
       await seedTenants(plane.store, seed)
       expect(await plans()).toEqual(['silver', 'community'])

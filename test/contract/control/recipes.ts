@@ -47,6 +47,12 @@ async function anApprovedSubscription(plane: Plane, world: World): Promise<strin
   return id
 }
 
+async function aSuspendedSubscription(plane: Plane, world: World): Promise<string> {
+  const id = await anApprovedSubscription(plane, world)
+  await made(plane, `/tenants/${world.acme}/subscriptions/${id}/suspend`, {})
+  return id
+}
+
 async function aKey(plane: Plane, world: World): Promise<string> {
   const subscription = await anApprovedSubscription(plane, world)
   return made(plane, `/tenants/${world.acme}/apikeys`, { subscription_id: subscription, name: 'ci' })
@@ -164,6 +170,29 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     body: { rate_limit: 100, quota: 5000 },
     repeated: 409,
   }),
+  approveSubscriptions: async (plane, world) => ({
+    body: { ids: [await aSubscription(plane, world), await aSubscription(plane, world)] },
+    repeated: 409,
+  }),
+  updateSubscription: async (plane, world) => ({
+    params: { subscription_id: await anApprovedSubscription(plane, world) },
+    body: { plan: 'gold', callback_url: 'https://web.example/other', metadata: { contact: 'a@example.com' } },
+    repeated: 200,
+  }),
+  rejectSubscription: async (plane, world) => ({
+    params: { subscription_id: await aSubscription(plane, world) },
+    body: { reason: 'unknown application' },
+    repeated: 409,
+  }),
+  suspendSubscription: async (plane, world) => ({
+    params: { subscription_id: await anApprovedSubscription(plane, world) },
+    body: { reason: 'unpaid' },
+    repeated: 200,
+  }),
+  resumeSubscription: async (plane, world) => ({
+    params: { subscription_id: await aSuspendedSubscription(plane, world) },
+    repeated: 200,
+  }),
   revokeSubscription: async (plane, world) => ({
     params: { subscription_id: await aSubscription(plane, world) },
     body: { reason: 'unpaid' },
@@ -255,6 +284,18 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
       consumers_seen: [{ tenant_id: world.acme, subject: 'app', at: '2026-03-01T10:00:00Z' }],
     },
     repeated: 204,
+  }),
+  readConfiguration: () => ({ repeated: 200 }),
+  applyConfiguration: () => ({
+    body: {
+      apiVersion: 'toolgate.dev/v1',
+      kind: 'Configuration',
+      owner: 'matrix',
+      plans: {},
+      tenants: { acme: { consumers: { [fresh('consumer')]: { plan: 'silver' } } } },
+      secrets: {},
+    },
+    repeated: 200,
   }),
   listDeployments: () => ({ repeated: 200 }),
   readDeployment: async (plane, world) => ({

@@ -80,6 +80,8 @@ describe.each(DATABASES)('instances on $name', database => {
           enabled: true,
           customHeaders: {},
           keysOf: null,
+          secretNames: {},
+          name: 'hook',
           hasSecret: true,
         }
         await tx.webhooks.insert({ id, tenantId: tenant.id, ...fields, ...stamps }, SECRET)

@@ -3,11 +3,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   approve,
+  change,
   expire,
   limitsOf,
+  reject,
+  resume,
   revoke,
   SUBSCRIPTION_STATUSES,
   type Subscription,
+  suspend,
 } from '../../../src/model/subscription.ts'
 
 const T0 = new Date('2026-01-01T00:00:00Z')
@@ -28,6 +32,10 @@ function subscription(fields: Partial<Subscription> = {}): Subscription {
     ttlSeconds: null,
     expiresAt: null,
     approvedAt: null,
+    requestedPlan: null,
+    metadata: {},
+    suspendedAt: null,
+    expiryAnnounced: null,
     revokedAt: null,
     revision: 1,
     createdAt: T0,
@@ -113,6 +121,59 @@ describe('ending a subscription', () => {
         expect(ended.ok && run(ended.value, after).status).toBe('revoked')
       }),
     )
+  })
+})
+
+describe('changing a subscription', () => {
+  const moves = {
+    reject: (from: Subscription) => reject(from, 'no'),
+    suspend: (from: Subscription) => suspend(from, 'unpaid', later(1)),
+    resume: (from: Subscription) => resume(from, later(1)),
+    change: (from: Subscription) => change(from, { quota: 7 }, later(1)),
+  }
+
+  it.each([
+    ['reject', ['pending_approval']],
+    ['suspend', ['approved', 'suspended']],
+    ['resume', ['approved', 'suspended']],
+    ['change', ['pending_approval', 'approved', 'suspended']],
+  ] as const)('%s is legal for %s only', (name, legal) => {
+    const found = SUBSCRIPTION_STATUSES.filter(status => moves[name](subscription({ status })).ok)
+    expect(found).toEqual(legal)
+  })
+
+  it('suspends with the reason and resumes without it', () => {
+    const suspended = suspend(subscription({ status: 'approved' }), 'unpaid', later(1))
+    expect(suspended).toMatchObject({
+      value: { status: 'suspended', reason: 'unpaid', suspendedAt: later(1) },
+    })
+    const resumed = suspended.ok ? resume(suspended.value, later(2)) : suspended
+    expect(resumed).toMatchObject({ value: { status: 'approved', reason: null, suspendedAt: null } })
+    const over = subscription({ status: 'suspended', expiresAt: later(2) })
+    expect(resume(over, later(2)).ok).toBe(false)
+    expect(expire(over, later(2))).toMatchObject({ value: { status: 'expired' } })
+  })
+
+  it('approves or rejects the plan that an open one requests, and keeps the state', () => {
+    const asking = subscription({ status: 'suspended', requestedPlan: 'gold', quota: 5 })
+    expect(approve(asking, { rateLimit: 9 }, T0)).toMatchObject({
+      value: { status: 'suspended', plan: 'gold', requestedPlan: null, rateLimit: 9, quota: null },
+    })
+    expect(reject(asking, 'no')).toMatchObject({
+      value: { status: 'suspended', plan: 'silver', requestedPlan: null },
+    })
+  })
+
+  it('replaces a life by an expiry date, which must be in the future', () => {
+    const approved = subscription({ status: 'approved', ttlSeconds: 60, expiresAt: later(60_000) })
+    expect(change(approved, { expiresAt: later(90) }, later(10))).toMatchObject({
+      value: { ttlSeconds: null, expiresAt: later(90) },
+    })
+    expect(change(approved, { expiresAt: null }, later(10))).toMatchObject({ value: { expiresAt: null } })
+    expect(change(approved, { expiresAt: later(10) }, later(10)).ok).toBe(false)
+    expect(change(approved, { plan: 'gold' }, later(10))).toMatchObject({
+      value: { ttlSeconds: 60, plan: 'gold', requestedPlan: null },
+    })
   })
 })
 

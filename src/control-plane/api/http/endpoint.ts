@@ -20,17 +20,25 @@ export interface EndpointCall<Query, Body> {
   /** '' when absent. */
   readonly ifMatch: string
   readonly services: Services
+  /**
+   * Asks the policy about a further action that the call includes.
+   * @param tenant name of the owner; null = the resource belongs to no tenant
+   * @throws Problem forbidden, unavailable
+   */
+  readonly authorize: (action: string, tenant: string | null) => Promise<void>
 }
 
 /** The status is the one that the endpoint declares. */
 export interface EndpointResult {
   readonly body?: unknown
   /** Revision of the resource; becomes the ETag. */
-  readonly revision?: number
+  readonly revision?: number | string
   /** Path below `/v1` of the created resource. */
   readonly location?: string
   /** The body contains a key: it is encrypted before it is stored for `Idempotency-Key`. */
   readonly secret?: boolean
+  /** The transaction is rolled back after the work is done. */
+  readonly dryRun?: boolean
 }
 
 export type SuccessStatus = 200 | 201 | 202 | 204
@@ -78,6 +86,8 @@ interface EndpointDeclaration<Query, Body> {
     readonly description: string
     readonly schema?: z.ZodType
   }
+  /** The call concerns many resources: its body may be larger and its transaction longer. */
+  readonly bulk?: boolean
   /** POST only: false where repeating a call is harmless or pointless. */
   readonly idempotencyKey?: boolean
   /** The resource has an ETag, and the endpoint evaluates `If-Match`. */

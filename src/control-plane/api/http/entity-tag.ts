@@ -1,7 +1,7 @@
 /** Entity tags and `If-Match` (RFC 9110 §8.8.3, §13.1.1). It reads no request. */
 import { Problem } from './problem.ts'
 
-export function entityTag(revision: number): string {
+export function entityTag(revision: number | string): string {
   return `"${revision}"`
 }
 

@@ -5,6 +5,7 @@ import type { Principal } from '../../../model/principal.ts'
 import {
   EVERY_TENANT,
   type Scope,
+  type Store,
   StoreConflict,
   type Transaction,
   type UniqueConstraint,
@@ -32,6 +33,8 @@ export interface MountParts {
   readonly options: ControlPlaneOptions
   readonly services: Services
   readonly tierLimit: TierLimit
+  /** For calls that concern many resources. */
+  readonly bulkStore: Store
 }
 
 export const BASE = '/v1'
@@ -84,7 +87,8 @@ async function serve(
   const { options } = parts
   const { method, status } = endpoint
   const request = context.req.raw
-  const body = await readJsonBody(request, options.maxBodyBytes)
+  const maxBytes = endpoint.bulk === true ? options.maxBulkBodyBytes : undefined
+  const body = await readJsonBody(request, maxBytes ?? options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
   const work = async (tx: Transaction): Promise<EndpointResult> => {
     const call = await prepare(context, endpoint, parts, standing, tx, body)
@@ -92,7 +96,9 @@ async function serve(
       // A tenant that is being deleted can only lose resources.
       if (endpoint.reach === 'path' && (method === 'post' || method === 'patch'))
         requireWritable(call.tenant!)
-      return (await endpoint.run(call)) ?? {}
+      const result = (await endpoint.run(call)) ?? {}
+      if (result.dryRun === true) throw new DryRun(result)
+      return result
     }
     const key = request.headers.get('idempotency-key')
     if (key === null || method !== 'post' || endpoint.idempotencyKey === false) return run()
@@ -104,10 +110,21 @@ async function serve(
     return once.response
   }
   try {
-    const run = method === 'get' ? options.store.read : options.store.write
+    const store = endpoint.bulk === true ? parts.bulkStore : options.store
+    const run = method === 'get' ? store.read : store.write
     return respond(context, endpoint, await run(scope, work))
   } catch (error) {
+    if (error instanceof DryRun) return respond(context, endpoint, error.result)
     throw error instanceof StoreConflict ? conflictOf(error) : error
+  }
+}
+
+/** Rolls a transaction back after its work. */
+class DryRun extends Error {
+  readonly result: EndpointResult
+  constructor(result: EndpointResult) {
+    super('dry run')
+    this.result = result
   }
 }
 
@@ -171,6 +188,8 @@ async function prepare(
     onlyApplication,
     ifMatch: context.req.header('if-match') ?? '',
     services,
+    authorize: (action, owner) =>
+      authorizeRequest(options.policy(), standing, { ...question, action, tenant: owner, own: false }),
   }
 }
 
@@ -250,6 +269,7 @@ const CONFLICTS: { readonly [name in UniqueConstraint]: readonly [string, string
     'is subscribed already.',
   ],
   consumers_subject_key: ['A consumer with this subject exists already.', 'subject', 'is taken.'],
+  webhooks_name_key: ['A webhook with this name exists already.', 'name', 'is taken.'],
 }
 
 function conflictOf({ constraint }: StoreConflict): Problem {

@@ -32,14 +32,16 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
   [/^tenants\./, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
-  [/^subscriptions\.approve$/, DECIDE],
-  [/^subscriptions\.(create|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
+  [/^subscriptions\.(approve|reject|suspend|resume)$/, DECIDE],
+  [/^config\.apply$/, DECIDE],
+  [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
+  [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
   [/^(metrics|deliveries|gateways|deployments)\.(list|read)$/, READ_OR_AUDIT],
   [/\.(list|read)$/, READ],
 ]
 const CATALOG = /^(portal|plans)\.(list|read)$/
-const OF_APPLICATION = /^(subscriptions\.(list|read|create|revoke)|usage\.read|apikeys\.\w+)$/
+const OF_APPLICATION = /^(subscriptions\.(list|read|create|update|revoke)|usage\.read|apikeys\.\w+)$/
 
 /** @param action `control.<resource>.<verb>` */
 export function requirementOf(action: string): Requirement {

@@ -4,12 +4,18 @@ import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { invalidField } from '../http/problem.ts'
 import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
-import { type ApiFields, createApi, deleteApi, findApi, patchApi } from '../services/apis.ts'
+import {
+  type ApiFields,
+  createApi,
+  deleteApi,
+  findApi,
+  patchApi,
+  requireUsableSpec,
+} from '../services/apis.ts'
 import type { Services } from '../services.ts'
 
 const endpoint = tagged('API')
@@ -43,12 +49,6 @@ export async function listApis<T>(
   return envelope(found, page, api =>
     show(api, { tenantName: names.get(api.tenantId)!, gatewayUrl, withSpec: false }),
   )
-}
-
-/** @throws Problem validation_error for a document that is not OpenAPI */
-function requireUsableSpec(spec: string | null | undefined, { specFault }: Services): void {
-  const fault = typeof spec === 'string' ? specFault?.(spec) : undefined
-  if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
 }
 
 /** ETag and body of one API. */

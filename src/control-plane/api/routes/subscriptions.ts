@@ -1,5 +1,9 @@
 /** Routes and schemas of subscriptions and their usage. The rules are in `services/subscriptions.ts`. */
-import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
+import {
+  SUBSCRIPTION_STATUSES,
+  type Subscription,
+  type SubscriptionChange,
+} from '../../../model/subscription.ts'
 import type { PageRequest, SubscriptionFilter } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import {
@@ -9,101 +13,36 @@ import {
   type SubjectQuestion,
   tagged,
 } from '../http/endpoint.ts'
-import { invalidField } from '../http/problem.ts'
-import {
-  count,
-  envelope,
-  httpUrl,
-  LIFE,
-  life,
-  listOf,
-  moment,
-  pageQuery,
-  q,
-  shownId,
-  shownMoment,
-  textField,
-  wordQuery,
-} from '../schemas/fields.ts'
-import { limits, showLimits } from '../schemas/plan.ts'
+import { invalidField, Problem } from '../http/problem.ts'
+import { envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
+import { showLimits } from '../schemas/plan.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
+import {
+  approval,
+  bulkApproval,
+  newSubscription,
+  rejection,
+  shownSubscription,
+  shownUsage,
+  subscriptionPatch,
+  suspension,
+  usageWindow,
+} from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
 import {
+  approveAll,
   approveSubscription,
+  changeSubscription,
   findSubscription,
+  rejectSubscription,
   requestSubscription,
+  resumeSubscription,
   revokeSubscription,
+  suspendSubscription,
 } from '../services/subscriptions.ts'
 import { currentUsage } from '../services/usage.ts'
 
 const endpoint = tagged('subscription')
-
-const shownSubscription = z
-  .object({
-    id: shownId('sub'),
-    tenant_id: shownId('ten'),
-    api_id: shownId('api'),
-    plan: z.string(),
-    application: z.string(),
-    callback_url: z.string().nullable(),
-    status: z.enum(SUBSCRIPTION_STATUSES),
-    reason: z.string().nullable(),
-    rate_limit: z.int().nullable().openapi({ description: 'Requests per minute; overrides the plan.' }),
-    quota: z.int().nullable().openapi({ description: 'Requests per month; overrides the plan.' }),
-    api_key: z.string().nullable().openapi({
-      description:
-        'The whole key in the response that creates it, afterwards its public prefix, before null.',
-    }),
-    expires_at: shownMoment.nullable(),
-    approved_at: shownMoment.nullable(),
-    revoked_at: shownMoment.nullable(),
-    created_at: shownMoment,
-    updated_at: shownMoment,
-  })
-  .openapi('Subscription')
-
-const newSubscription = z
-  .strictObject({
-    api_id: textField(100),
-    plan: textField(100).openapi({ example: 'silver' }),
-    application: textField(255).openapi({ example: 'shop-frontend' }),
-    callback_url: httpUrl().nullable().default(null),
-    ttl: life()
-      .nullable()
-      .default(null)
-      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Lifetime, counted from the approval.' }),
-    expires_at: moment().nullable().default(null),
-  })
-  .openapi('NewSubscription')
-
-const approval = z
-  .strictObject({
-    rate_limit: count(1).optional().openapi({ description: 'Requests per minute.' }),
-    quota: count(1).optional().openapi({ description: 'Requests per month.' }),
-  })
-  .openapi('Approval')
-
-const usageWindow = z.object({
-  count: z.int(),
-  limit: z.int().nullable(),
-  remaining: z.int().nullable(),
-  resets_at: shownMoment,
-})
-
-const shownUsage = z
-  .object({
-    subscription_id: shownId('sub'),
-    plan: z.string(),
-    period_start: shownMoment,
-    period_end: shownMoment,
-    requests: z.int(),
-    errors: z.int(),
-    limits: z.object(limits),
-    daily: usageWindow,
-    monthly: usageWindow,
-    last_request_at: shownMoment.nullable(),
-  })
-  .openapi('Usage')
 
 function show(subscription: Subscription, apiKey: string | null) {
   return present(shownSubscription, { ...subscription, apiKey })
@@ -134,6 +73,25 @@ async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subj
   return { own: subscription?.application === principal.consumer }
 }
 
+/** A plan that needs approval is only requested by a caller who may not approve. */
+async function planChange(
+  tx: Transaction,
+  { status }: Subscription,
+  slug: string,
+  mayApprove: () => Promise<void>,
+): Promise<Pick<SubscriptionChange, 'plan' | 'requestedPlan'>> {
+  const plan = await tx.plans.bySlug(slug)
+  if (plan === undefined) throw invalidField('plan', 'names no plan.')
+  if (!plan.requiresApproval || status === 'pending_approval') return { plan: slug }
+  try {
+    await mayApprove()
+    return { plan: slug }
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'forbidden') return { requestedPlan: slug }
+    throw error
+  }
+}
+
 const filters = {
   ...pageQuery,
   q,
@@ -143,7 +101,8 @@ const filters = {
   application: textField(255).optional(),
 }
 const shownList = listOf(shownSubscription, 'SubscriptionList')
-const ONE = '/tenants/{tenant_id}/subscriptions/{subscription_id}'
+const ALL = '/tenants/{tenant_id}/subscriptions'
+const ONE = `${ALL}/{subscription_id}`
 
 export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint('createSubscription', 'post', '/tenants/{tenant_id}/subscriptions', {
@@ -197,6 +156,76 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       const pending = await findSubscription(tx, params.subscription_id!, 'lock')
       const { subscription, key } = await approveSubscription(tx, pending, camelCased(body))
       return shown(tx, subscription, key)
+    },
+  }),
+  endpoint('approveSubscriptions', 'post', `${ALL}/approve`, {
+    summary: 'Approve several subscriptions, all or none',
+    action: 'control.subscriptions.approve',
+    body: bulkApproval,
+    success: {
+      status: 200,
+      description: 'The subscriptions, each with its key when one was created',
+      schema: z.object({ items: z.array(shownSubscription) }).openapi('ApprovedSubscriptions'),
+    },
+    async run({ tx, body }) {
+      const approved = await approveAll(tx, body.ids)
+      const prefixes = await tx.keys.prefixesOf(body.ids)
+      const items = approved.map(({ subscription, key }) =>
+        show(subscription, key ?? prefixes.get(subscription.id) ?? null),
+      )
+      return { body: { items }, secret: true }
+    },
+  }),
+  endpoint('updateSubscription', 'patch', ONE, {
+    summary: 'Change plan, limits, expiry or metadata of a subscription; its keys stay',
+    action: 'control.subscriptions.update',
+    body: subscriptionPatch,
+    readOnly: fieldNames(shownSubscription),
+    preconditions: true,
+    success: { description: 'The changed subscription', schema: shownSubscription },
+    subject: ownedBy,
+    async run({ tx, tenant, params, body, ifMatch, authorize }) {
+      const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
+      const mayApprove = () => authorize('control.subscriptions.approve', tenant!.name)
+      if (body.rate_limit !== undefined || body.quota !== undefined || body.expires_at !== undefined)
+        await mayApprove()
+      const { plan, expiresAt, ...others } = camelCased(body)
+      const patch = {
+        ...others,
+        ...(plan === undefined ? {} : await planChange(tx, subscription, plan, mayApprove)),
+        ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
+      }
+      return shown(tx, await changeSubscription(tx, subscription, patch as SubscriptionChange, ifMatch))
+    },
+  }),
+  endpoint('rejectSubscription', 'post', `${ONE}/reject`, {
+    summary: 'Reject a pending subscription, or the plan that a subscription requests',
+    action: 'control.subscriptions.reject',
+    body: rejection,
+    success: { status: 200, description: 'The subscription', schema: shownSubscription },
+    async run({ tx, params, body }) {
+      const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
+      return shown(tx, await rejectSubscription(tx, subscription, body.reason))
+    },
+  }),
+  endpoint('suspendSubscription', 'post', `${ONE}/suspend`, {
+    summary: 'Suspend a subscription: its calls are refused until it is resumed',
+    action: 'control.subscriptions.suspend',
+    body: suspension,
+    bodyOptional: true,
+    success: { status: 200, description: 'The suspended subscription', schema: shownSubscription },
+    async run({ tx, params, body }) {
+      const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
+      return shown(tx, await suspendSubscription(tx, subscription, body.reason ?? null))
+    },
+  }),
+  endpoint('resumeSubscription', 'post', `${ONE}/resume`, {
+    summary: 'Resume a suspended subscription, with the same keys',
+    action: 'control.subscriptions.resume',
+    success: { status: 200, description: 'The approved subscription', schema: shownSubscription },
+    async run({ tx, params }) {
+      const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
+      return shown(tx, await resumeSubscription(tx, subscription))
     },
   }),
   endpoint('revokeSubscription', 'delete', ONE, {

@@ -1,37 +1,22 @@
 /** Routes and schemas of tenants. The rules are in `services/tenants.ts`. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
-import { TENANT_STATUSES, type Tenant, type TenantSettings, TIERS } from '../../../model/tenant.ts'
+import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import {
-  envelope,
-  listOf,
-  pageQuery,
-  q,
-  shaped,
-  shownId,
-  shownMoment,
-  word,
-  wordQuery,
-} from '../schemas/fields.ts'
+import { envelope, listOf, pageQuery, q, shownId, shownMoment, word, wordQuery } from '../schemas/fields.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
+import {
+  adminEmail,
+  DEFAULT_REGION,
+  region,
+  settingsOf,
+  showSettings,
+  tenantName,
+  tenantSettings,
+  tier,
+} from '../schemas/tenant.ts'
 import { z } from '../schemas/zod.ts'
 import { createTenant, deleteTenant, patchTenant } from '../services/tenants.ts'
 import type { Services } from '../services.ts'
-
-const settings = z.strictObject({
-  rate_limit_multiplier: z
-    .number('must be a number.')
-    .gt(0, 'must be greater than 0.')
-    .max(1000, 'must be at most 1000.')
-    .optional()
-    .openapi({ description: 'Factor that multiplies the hourly limit of the tier.' }),
-  api_requests_per_hour: z
-    .int('must be an integer.')
-    .min(1, 'must be at least 1.')
-    .max(1_000_000_000, 'must be at most 1000000000.')
-    .optional()
-    .openapi({ description: 'Hourly limit of an enterprise tenant; absent: unlimited.' }),
-})
 
 const shownTenant = z
   .object({
@@ -40,41 +25,35 @@ const shownTenant = z
     tier: z.enum(TIERS),
     status: z.enum(TENANT_STATUSES),
     gateway_url: z.string().openapi({ format: 'uri' }),
-    settings: settings.openapi({ additionalProperties: false }),
+    settings: tenantSettings.openapi({ additionalProperties: false }),
     created_at: shownMoment,
     updated_at: shownMoment,
   })
   .openapi('Tenant')
 
-const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-const adminEmail = z.email('must be an e-mail address.').max(254, 'must have at most 254 characters.')
-
 const newTenant = z
   .strictObject({
-    name: shaped(DNS_LABEL, 63, 'must be a DNS label: a-z, 0-9 and -, with no - at either end.').openapi({
-      example: 'acme',
-    }),
-    tier: word(TIERS).default('free'),
+    name: tenantName,
+    tier: tier.default('free'),
     admin_email: adminEmail.optional(),
-    region: shaped(/^[a-z0-9-]+$/, 63, 'must consist of a-z, 0-9 and -.').default('default'),
+    region: region.default(DEFAULT_REGION),
   })
   .openapi('NewTenant')
 
 const tenantPatch = z
   .strictObject({
-    tier: word(TIERS).optional(),
-    settings: settings.optional(),
+    tier: tier.optional(),
+    settings: tenantSettings.optional(),
     admin_email: adminEmail.nullable().optional(),
     status: word(['active', 'suspended']).optional(),
   })
   .openapi('TenantPatch')
 
 function showTenant(tenant: Tenant, { gatewayUrl }: Services) {
-  const { rateLimitMultiplier, apiRequestsPerHour } = tenant.settings
   return present(shownTenant, {
     ...tenant,
     gatewayUrl: tenantGatewayUrl(gatewayUrl, tenant.name),
-    settings: { rate_limit_multiplier: rateLimitMultiplier, api_requests_per_hour: apiRequestsPerHour },
+    settings: showSettings(tenant.settings),
   })
 }
 
@@ -135,8 +114,3 @@ export const tenantEndpoints: readonly Endpoint[] = [
     run: ({ tx, tenant }) => deleteTenant(tx, tenant!.id),
   }),
 ]
-
-/** Only the settings in the body: absent ones stay as they are. */
-function settingsOf(given: z.output<typeof settings>): TenantSettings {
-  return camelCased(given) as TenantSettings
-}

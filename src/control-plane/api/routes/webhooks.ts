@@ -1,10 +1,8 @@
 /** Routes of webhooks and their deliveries. The rules are in `services/webhooks.ts`, the schemas in `schemas/webhook.ts`. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
-import { PLATFORM_ADMIN, type Principal, TENANT_ADMIN } from '../../../model/principal.ts'
-import { EVERY_APPLICATION, type Webhook } from '../../../model/webhook.ts'
+import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { invalidField } from '../http/problem.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, word, wordQuery } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import {
@@ -21,11 +19,12 @@ import {
   deleteWebhook,
   findDelivery,
   findWebhook,
+  keysOf,
   patchWebhook,
+  requireHttps,
   retryFailed,
   sendTest,
 } from '../services/webhooks.ts'
-import type { Services } from '../services.ts'
 
 const endpoint = tagged('webhook')
 const ALL = '/tenants/{tenant_id}/webhooks'
@@ -36,17 +35,6 @@ const testRequest = z.strictObject({ event_type: word(WEBHOOK_EVENT_KINDS) }).op
 
 function shown(webhook: Webhook) {
   return { body: showWebhook(webhook), revision: webhook.revision }
-}
-
-/** Whose keys the webhooks of a caller receive: a tenant admin's those of every application, others their own. */
-function keysOf({ consumer, roles }: Principal): string {
-  return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
-}
-
-/** @throws Problem validation_error for plain HTTP in production */
-function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
-  if (url === undefined || !httpsOnly || url.startsWith('https:')) return
-  throw invalidField('url', 'must be an https address in production.')
 }
 
 export const webhookEndpoints: readonly Endpoint[] = [

@@ -69,18 +69,23 @@ const fields = {
   portal_visibility: z.boolean('must be true or false.'),
 }
 
-export const newApi = z
-  .strictObject({
-    ...fields,
-    description: fields.description.default(''),
-    version: fields.version.default('v1'),
-    auth_required: fields.auth_required.default(true),
-    rate_limit: fields.rate_limit.default(null),
-    passthrough: fields.passthrough.default(null),
-    spec: fields.spec.default(null),
-    portal_visibility: fields.portal_visibility.default(false),
-  })
-  .openapi('NewApi')
+const { path: _path, ...withoutPath } = fields
+
+/** The fields of a new API without its path, with their defaults. */
+export const apiShape = {
+  ...withoutPath,
+  description: fields.description.default(''),
+  version: fields.version.default('v1'),
+  auth_required: fields.auth_required.default(true),
+  rate_limit: fields.rate_limit.default(null),
+  passthrough: fields.passthrough.default(null),
+  spec: fields.spec.default(null),
+  portal_visibility: fields.portal_visibility.default(false),
+}
+
+export const apiPath = fields.path
+
+export const newApi = z.strictObject({ ...apiShape, path: apiPath }).openapi('NewApi')
 
 export const apiPatch = z
   .strictObject({ ...fields, status: word(API_STATUSES) })
@@ -144,10 +149,17 @@ function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus }: ShowA
   return {
     ...api,
     publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
-    rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
-    passthrough: shownPassthrough(api),
+    ...shownLimits(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
     specStatus,
+  }
+}
+
+/** The fields that requests and the model hold in different forms. */
+export function shownLimits(api: Api) {
+  return {
+    rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
+    passthrough: shownPassthrough(api),
   }
 }
 

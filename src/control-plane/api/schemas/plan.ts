@@ -17,19 +17,26 @@ export const limits = {
 
 const fields = { name: textField(100), ...limits, requires_approval: z.boolean('must be true or false.') }
 
+export const planSlug = z
+  .string()
+  .regex(/^[a-z0-9-]{1,100}$/, 'must be 1 to 100 characters of a-z, 0-9 and -.')
+  .openapi({ example: 'silver' })
+
+/** The fields of a new plan without slug and tenant, with their defaults. */
+export const planShape = {
+  name: fields.name,
+  rate_limit_per_second: limit.default(0),
+  rate_limit_per_minute: limit.default(0),
+  daily_request_limit: limit.default(0),
+  monthly_request_limit: limit.default(0),
+  burst_limit: limit.default(0),
+  requires_approval: fields.requires_approval.default(true),
+}
+
 export const newPlan = z
   .strictObject({
-    slug: z
-      .string()
-      .regex(/^[a-z0-9-]{1,100}$/, 'must be 1 to 100 characters of a-z, 0-9 and -.')
-      .openapi({ example: 'silver' }),
-    name: fields.name,
-    rate_limit_per_second: limit.default(0),
-    rate_limit_per_minute: limit.default(0),
-    daily_request_limit: limit.default(0),
-    monthly_request_limit: limit.default(0),
-    burst_limit: limit.default(0),
-    requires_approval: fields.requires_approval.default(true),
+    slug: planSlug,
+    ...planShape,
     tenant_id: textField(100)
       .nullable()
       .default(null)

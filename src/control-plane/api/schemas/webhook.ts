@@ -2,7 +2,7 @@
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import { EVERY_EVENT, MASKED_HEADER, maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'
-import { httpUrl, shownId, shownMoment, textField, word } from './fields.ts'
+import { httpUrl, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
 
@@ -26,7 +26,7 @@ const events = z
   .openapi({ example: ['subscription.approved', 'subscription.revoked'] })
 
 /** After the prefix `whsec_` the secret is base64 (Standard Webhooks, "Signature scheme"). */
-const secret = textField(256, 32)
+export const webhookSecret = textField(256, 32)
   .refine(
     value => !value.startsWith('whsec_') || /^whsec_[A-Za-z0-9+/]{28,}={0,2}$/.test(value),
     'must have at least 28 characters of base64 after whsec_.',
@@ -37,7 +37,7 @@ const secret = textField(256, 32)
       'Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.',
   })
 
-const customHeaders = z
+export const customHeaders = z
   .record(z.string(), z.string(), 'must be an object of header names and values.')
   .superRefine((headers, context) => {
     const names = Object.keys(headers)
@@ -70,18 +70,28 @@ const url = httpUrl().openapi({
   description: 'In production, HTTPS only.',
 })
 
+/** A part of `PATCH` and of configuration as code. */
+export const webhookShape = { url, events, enabled: enabled.default(true) }
+
+export const webhookName = shaped(
+  /^[a-z0-9][a-z0-9-]*$/,
+  100,
+  'must consist of a-z, 0-9 and -, and not begin with -.',
+).openapi({ example: 'billing', description: 'Unique in the tenant; absent: made of the id.' })
+
 export const newWebhook = z
   .strictObject({
+    name: webhookName.optional(),
     url,
     events,
-    secret: secret.optional(),
+    secret: webhookSecret.optional(),
     enabled: enabled.default(true),
     custom_headers: customHeaders.default({}),
   })
   .openapi('NewWebhook')
 
 export const webhookPatch = z
-  .strictObject({ url, events, secret, enabled, custom_headers: customHeaders })
+  .strictObject({ url, events, secret: webhookSecret, enabled, custom_headers: customHeaders })
   .partial()
   .openapi('WebhookPatch')
 
@@ -89,6 +99,7 @@ export const shownWebhook = z
   .object({
     id: shownId('whk'),
     tenant_id: shownId('ten'),
+    name: z.string(),
     url: z.string(),
     events: z.array(z.enum(SUBSCRIBABLE)),
     enabled: z.boolean(),

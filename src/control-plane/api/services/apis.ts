@@ -2,7 +2,8 @@
 import { type Api, type ApiStatus, moveApi } from '../../../model/api.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found } from '../http/problem.ts'
+import { conflict, found, invalidField } from '../http/problem.ts'
+import type { Services } from '../services.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
@@ -19,6 +20,12 @@ export type ApiFields = Pick<
   | 'spec'
   | 'portalVisibility'
 >
+
+/** @throws Problem validation_error for a document that is not OpenAPI */
+export function requireUsableSpec(spec: string | null | undefined, { specFault }: Services): void {
+  const fault = typeof spec === 'string' ? specFault?.(spec) : undefined
+  if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
+}
 
 export async function createApi(tx: Transaction, tenantId: string, fields: ApiFields): Promise<Api> {
   const api: Api = {

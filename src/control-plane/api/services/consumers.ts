@@ -1,40 +1,50 @@
-/** Creates consumers when they subscribe or get a plan. It counts no usage. */
+/** Creates consumers when they subscribe, and changes them. It counts no usage. */
 import type { Consumer } from '../../../model/consumer.ts'
-import { newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
+import { found, invalidField } from '../http/problem.ts'
+import { newRecord, type Patch, patched } from './records.ts'
 
 /** The consumer with that subject, created when it does not exist. */
 export async function ensureConsumer(tx: Transaction, tenantId: string, subject: string): Promise<Consumer> {
   const known = await tx.consumers.bySubject(subject)
   if (known !== undefined) return known
   const consumer = await tx.consumers.ensure({
-    id: newId('consumer', tx.now.getTime()),
+    ...newRecord(tx, 'consumer'),
     tenantId,
     subject,
     name: subject,
     status: 'active',
     plan: null,
+    notes: '',
     lastSeenAt: null,
-    createdAt: tx.now,
-    updatedAt: tx.now,
   })
   announce(tx, 'consumer.created', consumer)
   return consumer
 }
 
-/** Assigns the plan that applies where the consumer has no subscription; null = the default limits. */
-export async function assignPlan(
+export type ConsumerFields = Pick<Consumer, 'name' | 'plan' | 'status' | 'notes'>
+
+/**
+ * `plan` applies where the consumer has no subscription; null = the default limits.
+ * @throws Problem not_found, precondition_failed, validation_error for an unknown plan
+ */
+export async function patchConsumer(
   tx: Transaction,
-  consumer: Consumer,
-  plan: string | null,
+  id: string,
+  patch: Patch<ConsumerFields>,
+  ifMatch: string,
 ): Promise<Consumer> {
-  if (consumer.plan === plan) return consumer
-  const updated = await tx.consumers.update({ ...consumer, plan })
+  const consumer = found(await tx.consumers.find(id, 'lock'), 'consumer')
+  checkIfMatch(ifMatch, consumer.revision)
+  if (typeof patch.plan === 'string' && (await tx.plans.bySlug(patch.plan)) === undefined)
+    throw invalidField('plan', 'names no plan.')
+  const updated = await tx.consumers.update(patched(consumer, patch))
   announce(tx, 'consumer.updated', updated)
   return updated
 }
 
 function announce(tx: Transaction, kind: 'consumer.created' | 'consumer.updated', consumer: Consumer): void {
-  const { id, tenantId, subject, plan } = consumer
-  tx.events.append({ kind, tenantId, resourceId: id, data: { consumer_id: id, subject, plan } })
+  const { id, tenantId, subject, plan, status } = consumer
+  tx.events.append({ kind, tenantId, resourceId: id, data: { consumer_id: id, subject, plan, status } })
 }

@@ -1,7 +1,7 @@
 /** Creates missing tenants and consumers, for development and for first starts. It changes no existing row. */
 import type { Tier } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
-import { assignPlan, ensureConsumer } from './consumers.ts'
+import { ensureConsumer, patchConsumer } from './consumers.ts'
 import { createTenant } from './tenants.ts'
 
 export interface SeededTenant {
@@ -23,7 +23,7 @@ export async function seedTenants(store: Store, tenants: readonly SeededTenant[]
     await store.write(tenant.id, async tx => {
       for (const [subject, plan] of Object.entries(consumers)) {
         if ((await tx.consumers.bySubject(subject)) !== undefined) continue
-        await assignPlan(tx, await ensureConsumer(tx, tenant.id, subject), plan)
+        await patchConsumer(tx, (await ensureConsumer(tx, tenant.id, subject)).id, { plan }, '')
       }
     })
   }

@@ -1,8 +1,22 @@
-/** Requests, approves, revokes and expires subscriptions, each change with its event. It handles no HTTP except the problems it throws. */
+/** Requests, changes and ends subscriptions, each change with its event. It handles no HTTP except the problems it throws. */
 import type { Api } from '../../../model/api.ts'
-import { type Approval, approve, expire, revoke, type Subscription } from '../../../model/subscription.ts'
+import type { NewEvent } from '../../../model/event.ts'
+import {
+  type Approval,
+  approve,
+  change,
+  expire,
+  reject,
+  resume,
+  revoke,
+  type Subscription,
+  type SubscriptionChange,
+  suspend,
+} from '../../../model/subscription.ts'
+import type { Transition } from '../../../model/transition.ts'
 import type { Locking } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, type FieldFault, found, invalid } from '../http/problem.ts'
 import { issueKey, revokeKeysOf } from './api-keys.ts'
 import { ensureConsumer } from './consumers.ts'
@@ -11,7 +25,7 @@ import { eventOf } from './subscription-event.ts'
 
 type SubscriptionRequest = Pick<
   Subscription,
-  'apiId' | 'plan' | 'application' | 'callbackUrl' | 'ttlSeconds' | 'expiresAt'
+  'apiId' | 'plan' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
 >
 
 interface WithKey {
@@ -41,11 +55,14 @@ export async function requestSubscription(
     ...newRecord(tx, 'subscription'),
     tenantId,
     status: 'pending_approval',
+    requestedPlan: null,
     reason: null,
     rateLimit: null,
     quota: null,
     approvedAt: null,
+    suspendedAt: null,
     revokedAt: null,
+    expiryAnnounced: null,
   }
   await ensureConsumer(tx, tenantId, request.application)
   await tx.subscriptions.insert(subscription)
@@ -62,7 +79,7 @@ export async function findSubscription(
   return found(await tx.subscriptions.find(id, locking), 'subscription')
 }
 
-/** Approves, and creates the first key when there is none. @throws Problem conflict for an invalid status change */
+/** Approves the subscription, with its first key when there is none, or the plan that it requests. @throws Problem conflict for an invalid status change */
 export async function approveSubscription(
   tx: Transaction,
   subscription: Subscription,
@@ -71,6 +88,10 @@ export async function approveSubscription(
   const move = approve(subscription, approval, tx.now)
   if (!move.ok) throw conflict(move.reason)
   const approved = await tx.subscriptions.update(move.value)
+  if (subscription.status !== 'pending_approval') {
+    tx.events.append(await eventOf(tx, 'subscription.updated', approved, { changed: ['plan'] }))
+    return { subscription: approved, key: undefined }
+  }
   const keys = await tx.keys.ofSubscription(approved.id)
   const issued = keys.length === 0 ? await issueKey(tx, approved, 'default', null) : undefined
   const data = issued === undefined ? {} : { key_prefix: issued.record.prefix }
@@ -80,6 +101,84 @@ export async function approveSubscription(
     issued === undefined ? event : { ...event, once: { application, data: { api_key: issued.key } } },
   )
   return { subscription: approved, key: issued?.key }
+}
+
+/** All or none. @throws Problem conflict, whose details name each subscription that cannot be approved */
+export async function approveAll(tx: Transaction, ids: readonly string[]): Promise<readonly WithKey[]> {
+  const approved: WithKey[] = []
+  const faults: FieldFault[] = []
+  // in one order, so that two calls with the same subscriptions do not wait for each other
+  for (const id of [...ids].sort()) {
+    const subscription = await tx.subscriptions.find(id, 'lock')
+    const move = subscription && approve(subscription, {}, tx.now)
+    if (subscription === undefined)
+      faults.push({ field: id, message: 'names no subscription of this tenant.' })
+    else if (move?.ok === false) faults.push({ field: id, message: move.reason })
+    else if (faults.length === 0) approved.push(await approveSubscription(tx, subscription, {}))
+  }
+  if (faults.length > 0) throw conflict('No subscription was approved: see the details.', faults)
+  return approved
+}
+
+/** @throws Problem conflict for an invalid status change */
+async function settle(
+  tx: Transaction,
+  move: Transition<Subscription>,
+  event: (moved: Subscription) => Promise<NewEvent>,
+): Promise<Subscription> {
+  if (!move.ok) throw conflict(move.reason)
+  if (!move.changed) return move.value
+  const updated = await tx.subscriptions.update(move.value)
+  tx.events.append(await event(updated))
+  return updated
+}
+
+/** Rejects a request, or the plan that an open subscription requests. @throws Problem conflict */
+export async function rejectSubscription(
+  tx: Transaction,
+  subscription: Subscription,
+  reason: string,
+): Promise<Subscription> {
+  return settle(tx, reject(subscription, reason), rejected =>
+    eventOf(tx, 'subscription.rejected', rejected, { reason, requested_plan: subscription.requestedPlan }),
+  )
+}
+
+/** @throws Problem conflict */
+export async function suspendSubscription(
+  tx: Transaction,
+  subscription: Subscription,
+  reason: string | null,
+): Promise<Subscription> {
+  return settle(tx, suspend(subscription, reason, tx.now), suspended =>
+    eventOf(tx, 'subscription.suspended', suspended, { reason }),
+  )
+}
+
+/** @throws Problem conflict */
+export async function resumeSubscription(tx: Transaction, subscription: Subscription): Promise<Subscription> {
+  return settle(tx, resume(subscription, tx.now), resumed => eventOf(tx, 'subscription.resumed', resumed, {}))
+}
+
+/**
+ * Changes an open subscription; keys stay. The event names the changed fields.
+ * @throws Problem precondition_failed, validation_error for an unknown plan, conflict
+ */
+export async function changeSubscription(
+  tx: Transaction,
+  subscription: Subscription,
+  patch: SubscriptionChange,
+  ifMatch: string,
+): Promise<Subscription> {
+  checkIfMatch(ifMatch, subscription.revision)
+  const changed = Object.entries(patch).filter(([, value]) => value !== undefined)
+  return settle(tx, change(subscription, Object.fromEntries(changed), tx.now), updated =>
+    eventOf(tx, 'subscription.updated', updated, { changed: changed.map(([name]) => snakeCase(name)) }),
+  )
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }
 
 /** Revokes a subscription and its keys. Idempotent. */
@@ -95,6 +194,24 @@ export async function revokeSubscription(
   const revoked = await tx.subscriptions.update(move.value)
   await revokeKeysOf(tx, revoked.id)
   tx.events.append(await eventOf(tx, 'subscription.revoked', revoked, { reason }, api))
+}
+
+const EXPIRY_NOTICE_MS = 7 * 86_400_000
+
+/** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many. */
+export async function announceExpiring(store: Store, limit: number): Promise<number> {
+  const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.expiring(EXPIRY_NOTICE_MS, limit))
+  for (const { id, tenantId, expiresAt } of near) {
+    await store.write(tenantId, async tx => {
+      const current = await tx.subscriptions.find(id, 'lock')
+      if (current?.status !== 'approved' || current.expiresAt?.getTime() !== expiresAt!.getTime()) return
+      if (current.expiryAnnounced?.getTime() === expiresAt!.getTime()) return
+      const announced = await tx.subscriptions.update({ ...current, expiryAnnounced: expiresAt })
+      const at = { expires_at: expiresAt!.toISOString() }
+      tx.events.append(await eventOf(tx, 'subscription.expiring', announced, at))
+    })
+  }
+  return near.length
 }
 
 /** Expires due subscriptions, at most `limit`; several instances may run it at once. Returns how many expired. */

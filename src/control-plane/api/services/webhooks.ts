@@ -1,6 +1,7 @@
 /** Creates, changes and deletes webhooks, and queues test deliveries and retries. It sends no delivery. */
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
+import { PLATFORM_ADMIN, type Principal, TENANT_ADMIN } from '../../../model/principal.ts'
 import {
   EVERY_APPLICATION,
   isoMicroseconds,
@@ -14,25 +15,46 @@ import { type Delivery, retryDelivery } from '../../../model/webhook-delivery.ts
 import type { Locking } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found } from '../http/problem.ts'
+import { conflict, found, invalidField } from '../http/problem.ts'
+import type { Services } from '../services.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 
 type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
+
+interface NewWebhook extends WebhookFields, Pick<Webhook, 'keysOf'> {
+  /** Absent: made of the id. */
+  readonly name?: string | undefined
+  readonly secretNames?: Webhook['secretNames']
+}
+
+/** Whose keys the webhooks of a caller receive: a tenant admin's those of every application, others their own. */
+export function keysOf({ consumer, roles }: Principal): string {
+  return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
+}
+
+/** @throws Problem validation_error for plain HTTP in production */
+export function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
+  if (url === undefined || !httpsOnly || url.startsWith('https:')) return
+  throw invalidField('url', 'must be an https address in production.')
+}
 
 /** @throws Problem conflict when the tenant has the maximum number */
 export async function createWebhook(
   tx: Transaction,
   tenantId: string,
-  fields: WebhookFields & Pick<Webhook, 'keysOf'>,
+  { name, secretNames = {}, ...fields }: NewWebhook,
   secret: string | undefined,
 ): Promise<Webhook> {
   if ((await tx.webhooks.count()) >= MAX_WEBHOOKS_PER_TENANT) {
     throw conflict(`A tenant has at most ${MAX_WEBHOOKS_PER_TENANT} webhooks. Delete one that is not needed.`)
   }
+  const record = newRecord(tx, 'webhook')
   const webhook: Webhook = {
     ...fields,
-    ...newRecord(tx, 'webhook'),
+    ...record,
     tenantId,
+    name: name ?? record.id.replace('_', '-'),
+    secretNames,
     hasSecret: secret !== undefined,
   }
   await tx.webhooks.insert(webhook, secret)
@@ -48,21 +70,22 @@ export async function findWebhook(tx: Transaction, id: string, locking?: Locking
 /**
  * A new secret signs at once; the previous one signs too until the overlap ends. A webhook that another application changes receives
  * the keys of that application only, or its owner's would be sent to an address that the owner did not choose.
+ * @param secret null: deliveries are no longer signed
  * @param keysOf of the caller
  * @throws Problem not_found, precondition_failed
  */
 export async function patchWebhook(
   tx: Transaction,
   id: string,
-  patch: Patch<WebhookFields>,
-  secret: string | undefined,
+  patch: Patch<WebhookFields & Pick<Webhook, 'secretNames'>>,
+  secret: string | null | undefined,
   keysOf: string,
   ifMatch: string,
 ): Promise<Webhook> {
   const webhook = await findWebhook(tx, id, 'lock')
   checkIfMatch(ifMatch, webhook.revision)
   const previousUntil = new Date(tx.now.getTime() + SECRET_OVERLAP_MS)
-  const change = secret === undefined ? undefined : { secret, previousUntil }
+  const change = secret === undefined ? undefined : secret === null ? 'none' : { secret, previousUntil }
   const keeps = keysOf === EVERY_APPLICATION || keysOf === webhook.keysOf
   if (!keeps) await tx.webhooks.withholdKeys(id)
   const changed = { ...patched(webhook, patch), keysOf: keeps ? webhook.keysOf : keysOf }

@@ -4,7 +4,7 @@ import type { ApiRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
-const COLUMNS = [
+export const API_COLUMNS = [
   'id',
   'tenantId',
   'name',
@@ -37,14 +37,14 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .values({ ...api, passthrough: jsonOf(api) })
         .execute()
     },
-    find: (id, locking) => first(mine().where('id', '=', id).select(COLUMNS), locking),
+    find: (id, locking) => first(mine().where('id', '=', id).select(API_COLUMNS), locking),
     async list({ q, status, portalVisibility, offered, tenantId }, request) {
       let query = mine().where(eb => eb.and(given({ status, portalVisibility, tenantId })))
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }
       if (offered === true) query = query.where('status', '!=', 'retired')
-      return page(query, from => from.select(COLUMNS.map(column => `apis.${column}` as const)), request)
+      return page(query, from => from.select(API_COLUMNS.map(column => `apis.${column}` as const)), request)
     },
     async update(api) {
       const { id, tenantId, createdAt: _createdAt, revision, ...fields } = api
@@ -52,7 +52,7 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .updateTable('apis')
         .set({ ...fields, passthrough: jsonOf(api), revision: revision + 1, updatedAt: now })
         .where(isRow(scope, { id, tenantId }))
-        .returning(COLUMNS)
+        .returning(API_COLUMNS)
         .executeTakeFirstOrThrow()
     },
     async remove(id) {

@@ -1,7 +1,7 @@
 /** Queries on consumers. Usage is counted in `usage.ts`. */
 import { sql } from 'kysely'
 import type { ConsumerRepository } from '../repositories.ts'
-import { given, inScope, isRow, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
 export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepository {
@@ -21,6 +21,7 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
         .selectAll()
         .executeTakeFirstOrThrow()
     },
+    find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async bySubject(subject) {
       return mine().where('subject', '=', subject).selectAll().executeTakeFirst()
     },
@@ -30,10 +31,10 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
       return page(query, from => from.selectAll('consumers'), request)
     },
     async update(consumer) {
-      const { id, tenantId, createdAt: _createdAt, ...fields } = consumer
+      const { id, tenantId, createdAt: _createdAt, revision, ...fields } = consumer
       return db
         .updateTable('consumers')
-        .set({ ...fields, updatedAt: now })
+        .set({ ...fields, revision: revision + 1, updatedAt: now })
         .where(isRow(scope, { id, tenantId }))
         .returningAll()
         .executeTakeFirstOrThrow()

@@ -1,5 +1,6 @@
 /** Queries on plans, a tenant's and global ones. Who may change which is decided elsewhere. */
 import { sql } from 'kysely'
+import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { PlanRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
 import { first, matches, page } from './listing.ts'
@@ -43,8 +44,8 @@ export function planRepository({ db, scope, now }: SqlSession): PlanRepository {
     async inUse(plan) {
       const subscribed = db
         .selectFrom('subscriptions')
-        .where('plan', '=', plan.slug)
-        .where('status', 'in', ['pending_approval', 'approved'])
+        .where(eb => eb.or([eb('plan', '=', plan.slug), eb('requestedPlan', '=', plan.slug)]))
+        .where('status', 'in', OPEN_STATUSES)
         .$if(plan.tenantId !== null, query => query.where('tenantId', '=', plan.tenantId))
         .select('id')
       const assigned = db

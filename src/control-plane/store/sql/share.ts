@@ -4,7 +4,12 @@ import type { ShareRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
-export function shareRepository({ db, scope }: SqlSession): ShareRepository {
+/** So long the refusal of an expired subscription names the reason; in whole days, so that equal content has the same version all day. */
+const EXPIRED_DAYS = 30
+const DAY_MS = 86_400_000
+
+export function shareRepository({ db, scope, now }: SqlSession): ShareRepository {
+  const refusedUntil = new Date(now.getTime() - (now.getTime() % DAY_MS) - EXPIRED_DAYS * DAY_MS)
   const of = (column: string, ids: readonly string[] | undefined) =>
     ids === undefined ? sql<boolean>`true` : sql<boolean>`${sql.ref(column)} = any(${[...ids]}::text[])`
   return {
@@ -45,6 +50,14 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
         .select(['id', 'tenantId', 'apiId', 'application', 'plan', 'rateLimit', 'quota', 'expiresAt'])
         .orderBy('id')
         .execute()
+      const inactive = await db
+        .selectFrom('subscriptions')
+        .where('status', 'in', ['suspended', 'expired'])
+        .where(eb => eb.or([eb('status', '=', 'suspended'), eb('expiresAt', '>', refusedUntil)]))
+        .where(wanted)
+        .select(['id', 'tenantId', 'apiId', 'application', 'status'])
+        .orderBy('id')
+        .execute()
       const keys = await db
         .selectFrom('apiKeys')
         .where('revokedAt', 'is', null)
@@ -60,7 +73,7 @@ export function shareRepository({ db, scope }: SqlSession): ShareRepository {
         .select(['tenantId', 'subject', 'plan', 'status'])
         .orderBy('subject')
         .execute()
-      return { tenants, plans, apis, subscriptions, keys, consumers }
+      return { tenants, plans, apis, subscriptions, inactive, keys, consumers }
     },
   }
 }

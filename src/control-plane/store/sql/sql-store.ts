@@ -2,6 +2,7 @@
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { Sealer } from '../sealer.ts'
 import {
+  EVERY_TENANT,
   type Scope,
   type Signal,
   type Store,
@@ -12,6 +13,7 @@ import {
 } from '../store.ts'
 import { apiKeyRepository } from './api-keys.ts'
 import { apiRepository } from './apis.ts'
+import { configurationRepository } from './configuration.ts'
 import { consumerRepository } from './consumers.ts'
 import { deliveryRepository } from './deliveries.ts'
 import { eventRepository } from './events.ts'
@@ -134,6 +136,12 @@ function transaction(session: SqlSession): Transaction {
     share: shareRepository(session),
     webhooks: webhookRepository(session),
     deliveries: deliveryRepository(session),
+    configuration: configurationRepository(session),
+    within(tenantId) {
+      if (session.scope !== EVERY_TENANT && session.scope !== tenantId)
+        throw new Error('the scope of a transaction can only become narrower')
+      return transaction({ ...session, scope: tenantId })
+    },
   }
 }
 

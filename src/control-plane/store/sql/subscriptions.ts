@@ -1,4 +1,6 @@
 /** Queries on subscriptions. Rules of the life cycle are in `model/subscription.ts`. */
+import { sql } from 'kysely'
+import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { SubscriptionRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -7,7 +9,10 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
   const mine = () => db.selectFrom('subscriptions').where(inScope(scope))
   return {
     async insert(subscription) {
-      await db.insertInto('subscriptions').values(subscription).execute()
+      await db
+        .insertInto('subscriptions')
+        .values({ ...subscription, metadata: JSON.stringify(subscription.metadata) })
+        .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async list({ q, status, apiId, plan, application, tenantId, onlyApplication }, request) {
@@ -19,7 +24,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
     async openOf(apiId) {
       return mine()
         .where('apiId', '=', apiId)
-        .where('status', 'in', ['pending_approval', 'approved'])
+        .where('status', 'in', OPEN_STATUSES)
         .selectAll()
         .orderBy('id')
         .forUpdate()
@@ -28,7 +33,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
     async openOfTenant(tenantId) {
       return mine()
         .where('tenantId', '=', tenantId)
-        .where('status', 'in', ['pending_approval', 'approved'])
+        .where('status', 'in', OPEN_STATUSES)
         .selectAll()
         .orderBy('id')
         .forUpdate()
@@ -36,7 +41,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
     },
     async due(limit) {
       return mine()
-        .where('status', '=', 'approved')
+        .where('status', 'in', ['approved', 'suspended'])
         .where('expiresAt', '<=', now)
         .selectAll()
         .orderBy('expiresAt')
@@ -45,8 +50,24 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .skipLocked()
         .execute()
     },
+    async expiring(noticeMs, limit) {
+      return mine()
+        .where('status', '=', 'approved')
+        .where('expiresAt', '>', now)
+        .where('expiryAnnounced', 'is distinct from', eb => eb.ref('expiresAt'))
+        .where(
+          sql<boolean>`expires_at - least(${noticeMs} * interval '1 millisecond', (expires_at - approved_at) / 2) <= ${now}`,
+        )
+        .selectAll()
+        .orderBy('expiresAt')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked()
+        .execute()
+    },
     async update(subscription) {
-      const { id, tenantId, apiId: _apiId, createdAt: _createdAt, revision, ...fields } = subscription
+      const { id, tenantId, apiId: _apiId, createdAt: _createdAt, revision, ...changed } = subscription
+      const fields = { ...changed, metadata: JSON.stringify(changed.metadata) }
       return db
         .updateTable('subscriptions')
         .set({ ...fields, revision: revision + 1, updatedAt: now })

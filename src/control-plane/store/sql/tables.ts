@@ -11,6 +11,7 @@ import type { Subscription } from '../../../model/subscription.ts'
 import type { Tenant, TenantSettings } from '../../../model/tenant.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import type { Delivery } from '../../../model/webhook-delivery.ts'
+import type { AppliedResource } from '../configuration-repository.ts'
 
 /** Both drivers take jsonb as text and return it parsed. */
 type JsonColumn<T> = ColumnType<T, string, string>
@@ -23,7 +24,7 @@ export interface Tables {
     passthrough: JsonColumn<Api['passthrough']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
-  subscriptions: Mutable<Subscription>
+  subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
@@ -47,7 +48,8 @@ export interface Tables {
     lastRequestAt: Date
   }
   tierUsage: { tenantId: string; hour: Date; taken: number }
-  webhooks: Mutable<Omit<Webhook, 'events' | 'customHeaders' | 'hasSecret'>> & {
+  webhooks: Mutable<Omit<Webhook, 'events' | 'customHeaders' | 'hasSecret' | 'secretNames'>> & {
+    secretNames: JsonColumn<Webhook['secretNames']>
     events: JsonColumn<Webhook['events']>
     customHeaders: JsonColumn<Webhook['customHeaders']>
     /** Both secrets are sealed under the key that `keyId` names. */
@@ -65,6 +67,10 @@ export interface Tables {
     keyId: string | null
     lease: string | null
     leasedUntil: Date | null
+  }
+  configuration: Mutable<Omit<AppliedResource, 'fields'>> & {
+    fields: JsonColumn<AppliedResource['fields']>
+    appliedAt: Date
   }
   meteringHours: { tenantId: string; apiId: string; hour: Date; requests: number; errors: number }
   meteringLatencies: { tenantId: string; apiId: string; hour: Date; bucket: number; requests: number }

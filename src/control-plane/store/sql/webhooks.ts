@@ -9,11 +9,13 @@ import type { Tables } from './tables.ts'
 const SHOWN = [
   'id',
   'tenantId',
+  'name',
   'url',
   'events',
   'enabled',
   'customHeaders',
   'keysOf',
+  'secretNames',
   'revision',
   'createdAt',
   'updatedAt',
@@ -22,7 +24,7 @@ const SHOWN = [
 /** Sealed headers of one webhook cannot be opened as its secret, nor as those of another. */
 export const placeOfHeaders = (id: string): string => `${id} headers`
 
-const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O>) =>
+export const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O>) =>
   query.select(SHOWN).select(sql<boolean>`secret is not null`.as('hasSecret'))
 
 export function webhookRepository({ db, scope, now, sealer }: SqlSession): WebhookRepository {
@@ -31,11 +33,12 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
     secret: sealer.seal(secret, id),
     keyId: sealer.keyId,
   })
-  const columns = ({ events, url, enabled, keysOf }: Webhook) => ({
+  const columns = ({ events, url, enabled, keysOf, secretNames }: Webhook) => ({
     url,
     enabled,
     keysOf,
     events: JSON.stringify(events),
+    secretNames: JSON.stringify(secretNames),
   })
   const headers = (id: string, values: Webhook['customHeaders']) => {
     const none = Object.keys(values).length === 0
@@ -47,13 +50,13 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
   }
   return {
     async insert(webhook, secret) {
-      const { id, tenantId, revision, createdAt, updatedAt } = webhook
+      const { id, tenantId, name, revision, createdAt, updatedAt } = webhook
       await db
         .insertInto('webhooks')
         .values({
           ...columns(webhook),
           ...headers(id, webhook.customHeaders),
-          ...{ id, tenantId, revision, createdAt, updatedAt },
+          ...{ id, tenantId, name, revision, createdAt, updatedAt },
           ...(secret === undefined ? { secret: null, keyId: null } : sealed(id, secret)),
           previousSecret: null,
           previousSecretUntil: null,
@@ -77,7 +80,9 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .set({ ...columns(webhook), revision: revision + 1, updatedAt: now })
         .where(isRow(scope, { id }))
       if (values !== undefined) query = query.set(headers(id, values))
-      if (change !== undefined) {
+      if (change === 'none')
+        query = query.set({ secret: null, previousSecret: null, previousSecretUntil: null })
+      else if (change !== undefined) {
         // There is one key_id for both secrets, so a secret sealed under another key is dropped.
         const usable = sql<boolean>`key_id = ${sealer.keyId}`
         query = query
@@ -104,6 +109,20 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
       for (const { id, customHeaders } of rows)
         await db.updateTable('webhooks').set(headers(id, customHeaders)).where('id', '=', id).execute()
       return rows.length
+    },
+    async holds(id, { secret, headers: values }) {
+      const row = await mine()
+        .where('id', '=', id)
+        .select(['secret', 'keyId', 'sealedHeaders', 'headersKeyId'])
+        .executeTakeFirst()
+      const opened = (sealed: string | null | undefined, keyId: string | null | undefined, place: string) =>
+        sealed != null && keyId === sealer.keyId ? sealer.open(sealed, place) : undefined
+      const held = opened(row?.sealedHeaders, row?.headersKeyId, placeOfHeaders(id))
+      const kept = held === undefined ? {} : (JSON.parse(held) as Webhook['customHeaders'])
+      return {
+        secret: secret === undefined || opened(row?.secret, row?.keyId, id) === secret,
+        headers: Object.entries(values ?? {}).every(([name, value]) => kept[name] === value),
+      }
     },
     async withholdKeys(id) {
       await db

@@ -1,4 +1,4 @@
-/** Refuses suspended tenants, blocked consumers, keys of other APIs, and calls without a required subscription. It counts nothing. */
+/** Refuses suspended tenants and subscriptions, blocked consumers, keys of other APIs, and calls without a required subscription. It counts nothing. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -13,6 +13,11 @@ export function requireSubscription(): Stage {
       const { operation, snapshot, tool, tenant } = exchange
       const principal = exchange.principal!
       if (snapshot.isBlocked(principal.tenant, principal.consumer)) return refuse('consumer_blocked')
+      const { subscriptionId, apiId: apiOfKey } = principal
+      if (subscriptionId !== undefined && apiOfKey !== undefined) {
+        const fault = snapshot.subscriptionFault(principal, apiOfKey, exchange.receivedAtMs)
+        if (fault !== undefined) return refuse(`subscription_${fault}`)
+      }
       if (operation.action === 'proxy') {
         const { api } = operation
         if (snapshot.isSuspended(tenant) || snapshot.isSuspended(api.tenant))
@@ -33,7 +38,10 @@ export function requireSubscription(): Stage {
 function ofApi(exchange: Exchange, apiId: string | undefined, authRequired: boolean): Outcome {
   const principal = exchange.principal!
   if (principal.apiId !== undefined && principal.apiId !== apiId) return refuse('key_of_other_api')
-  return authRequired && entitlementOf(exchange, principal).subscriptionId === undefined
-    ? refuse('subscription_required')
-    : undefined
+  if (!authRequired || entitlementOf(exchange, principal).subscriptionId !== undefined) return undefined
+  const fault =
+    apiId === undefined
+      ? undefined
+      : exchange.snapshot.subscriptionFault(principal, apiId, exchange.receivedAtMs)
+  return refuse(fault === undefined ? 'subscription_required' : `subscription_${fault}`)
 }

@@ -6,10 +6,11 @@ import { runToolgate } from '../../../fixtures/command.ts'
 
 const COMMANDS = [
   ...['serve', 'demo', 'doctor', 'toolset lint', 'toolset render', 'db migrate', 'db status'],
+  ...['config export', 'config diff', 'config apply', 'config validate', 'config schema'],
   ...['metering tail', 'metering verify', 'bench profile', 'policy new', 'policy watch', 'policy build'],
   ...['policy test', 'policy eval', 'policy explain', 'policy replay', 'policy diff'],
 ]
-const GROUPS = ['toolset', 'db', 'metering', 'bench', 'policy']
+const GROUPS = ['toolset', 'config', 'db', 'metering', 'bench', 'policy']
 
 describe('--help', () => {
   it.each(COMMANDS)('of %s has a usage, examples and exit codes', async name => {

@@ -6,6 +6,7 @@ import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotContent, seal } from '../../../../src/link/document.ts'
 import { DEFAULT_LIMITS, type Plan } from '../../../../src/model/plan.ts'
+import type { Principal } from '../../../../src/model/principal.ts'
 import { compileNow } from '../../../fixtures/compile.ts'
 import { aPolicy, aPrincipal, aTool } from '../../../fixtures/exchange.ts'
 
@@ -231,15 +232,49 @@ describe('APIs', () => {
   })
 })
 
+describe('subscriptions that are not served', () => {
+  const caller = (fields: Partial<Principal>) =>
+    ({ kind: 'token', tenant: 'acme', consumer: 'app', subscriptionId: undefined, ...fields }) as Principal
+  const inactive = {
+    id: 'sub_2',
+    apiId: 'api_1',
+    application: 'old',
+    keys: [{ ...key, id: 'key_2', prefix: 'tgk_2' }],
+  }
+
+  it.each(['suspended', 'expired'] as const)('are found as %s, by key and by application', state => {
+    const snapshot = snapshotOf({ keys: [key], inactive: [{ ...inactive, state }] })
+    expect(keyLookup(() => snapshot)('tgk_2')).toMatchObject({
+      id: 'key_2',
+      subscriptionId: 'sub_2',
+      application: 'old',
+    })
+    expect(snapshot.subscriptionFault(caller({ subscriptionId: 'sub_2' }), 'api_1', NOW)).toBe(state)
+    expect(snapshot.subscriptionFault(caller({ consumer: 'old' }), 'api_1', NOW)).toBe(state)
+    expect(snapshot.subscriptionFault(caller({ consumer: 'old' }), 'api_2', NOW)).toBeUndefined()
+    expect(snapshot.subscriptionFault(caller({ subscriptionId: 'sub_1' }), 'api_1', NOW)).toBeUndefined()
+    expect(snapshot.subscriptionFault(caller({ tenant: undefined }), 'api_1', NOW)).toBeUndefined()
+  })
+
+  it('do not hide a newer one of the same application, and expire without an update', () => {
+    const snapshot = snapshotOf({
+      subscriptions: [{ ...subscription, expiresAtMs: NOW + 1 }],
+      inactive: [{ ...inactive, application: subscription.application, state: 'expired' }],
+    })
+    expect(snapshot.subscriptionFault(caller({}), 'api_1', NOW)).toBeUndefined()
+    expect(snapshot.subscriptionFault(caller({}), 'api_1', NOW + 1)).toBe('expired')
+  })
+})
+
 describe('keys', () => {
   it.each([
     [null, null, undefined],
     [500, null, 500],
-    [null, 700, 700],
+    [null, 700, undefined],
     [500, 700, 500],
-    [900, 700, 700],
+    [900, 700, 900],
   ])(
-    'that expire at %s of a subscription that expires at %s expire at %s',
+    'that expire at %s of a subscription that expires at %s expire at %s: calls of an expired subscription have their own refusal',
     (ofKey, ofSubscription, expected) => {
       const snapshot = snapshotOf({
         keys: [{ ...key, expiresAtMs: ofKey }],

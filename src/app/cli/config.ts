@@ -1,0 +1,107 @@
+/** `toolgate config export|diff|apply|validate|schema`: the options of configuration as code. The work is in `config/`. */
+import { type Command, Option } from 'commander'
+import { type CommandContext, footer, urlOption } from './command.ts'
+import type { ConfigOptions } from './config/options.ts'
+
+const OPTIONS = {
+  url: () =>
+    new Option(
+      '--url <url>',
+      'address of the control plane, without /v1 (default: API_URL or port 8081)',
+    ).argParser(urlOption),
+  owner: () => new Option('--owner <name>', 'only the resources that this owner applied'),
+  tenant: () => new Option('--tenant <name>', 'act for one tenant'),
+  prune: () => new Option('--prune', 'delete resources of the owner that the files do not have'),
+  takeOver: () =>
+    new Option('--take-over', 'change resources of other owners, which become resources of this owner'),
+  overwriteDrift: () => new Option('--overwrite-drift', 'overwrite what was changed by other means'),
+  exitCode: () => new Option('--exit-code', 'exit with 1 when there are changes or drift'),
+  json: () => new Option('--json', 'print JSON'),
+} as const
+
+interface Subcommand {
+  /** With its arguments, if it has some. */
+  readonly usage: string
+  readonly summary: string
+  readonly description: string
+  readonly options: readonly (keyof typeof OPTIONS)[]
+  readonly examples: readonly string[]
+  readonly exitCodes: string
+  /** Loads the work only now. */
+  run(options: ConfigOptions, files: readonly string[], env: CommandContext['env']): Promise<number>
+}
+
+const ACCESS =
+  'Reads TOOLGATE_TOKEN, or TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET with AUTH_ISSUER; each may come from a file (…_FILE).'
+const FILES =
+  'Several files, and the YAML and JSON files of folders, are one tree. `spec: {from_file: orders.yaml}` includes an OpenAPI document.'
+const SECRETS = 'Values of `from: NAME` are read from the environment (NAME or NAME_FILE).'
+
+const SUBCOMMANDS: readonly Subcommand[] = [
+  {
+    usage: 'export',
+    summary: 'print the configuration as one YAML tree',
+    description: `Prints tenants, APIs, plans, consumers and webhooks as one YAML tree, secrets by name only. ${ACCESS}`,
+    options: ['url', 'owner', 'tenant', 'json'],
+    examples: ['toolgate config export > toolgate.yaml', 'toolgate config export --owner team-a'],
+    exitCodes: '0 printed, 1 refused, 78 no token',
+    run: async (options, _files, env) => (await import('./config/export.ts')).exportTree(options, env),
+  },
+  {
+    usage: 'diff <files...>',
+    summary: 'show what an apply would change',
+    description: `Shows what an apply would change, and what was changed by other means since the last one. ${FILES} ${SECRETS} ${ACCESS}`,
+    options: ['url', 'tenant', 'prune', 'takeOver', 'exitCode', 'json'],
+    examples: ['toolgate config diff toolgate.yaml', 'toolgate config diff gateway/ --prune --exit-code'],
+    exitCodes: '0 compared, 1 invalid, refused, or changes with --exit-code, 78 no token',
+    run: async (options, files, env) =>
+      (await import('./config/apply.ts')).showDifferences(options, files, env),
+  },
+  {
+    usage: 'apply <files...>',
+    summary: 'apply a tree in one transaction',
+    description: `Shows what changes, then applies it in one transaction, unless anything has changed in between. ${FILES} ${SECRETS} ${ACCESS}`,
+    options: ['url', 'tenant', 'prune', 'takeOver', 'overwriteDrift', 'json'],
+    examples: ['toolgate config apply toolgate.yaml', 'toolgate config apply gateway/ --prune'],
+    exitCodes: '0 applied or nothing to change, 1 nothing was applied, 78 no token',
+    run: async (options, files, env) => (await import('./config/apply.ts')).applyTree(options, files, env),
+  },
+  {
+    usage: 'validate <files...>',
+    summary: 'check files without a control plane',
+    description: `Checks the form of a tree; nothing is sent. ${FILES}`,
+    options: ['json'],
+    examples: ['toolgate config validate toolgate.yaml'],
+    exitCodes: '0 valid, 1 invalid',
+    run: async (options, files) => (await import('./config/validate.ts')).validateTree(options, files),
+  },
+  {
+    usage: 'schema',
+    summary: 'print the JSON Schema of a tree',
+    description: 'Prints the JSON Schema of a tree, for editors.',
+    options: ['json'],
+    examples: ['toolgate config schema > configuration.schema.json'],
+    exitCodes: '0 printed',
+    run: async () => (await import('./config/schema.ts')).printSchema(),
+  },
+]
+
+export function addConfig(program: Command, context: CommandContext): void {
+  const config = program
+    .command('config')
+    .summary('export, compare and apply the configuration as code')
+    .description('Exports, compares and applies the configuration of the control plane as YAML.')
+  for (const { usage, summary, description, options, examples, exitCodes, run } of SUBCOMMANDS) {
+    const command = config
+      .command(usage)
+      .summary(summary)
+      .description(description)
+      .addHelpText('after', footer(examples, exitCodes))
+      .action(async (...parameters: unknown[]) => {
+        const files = usage.includes('<') ? (parameters[0] as readonly string[]) : []
+        const given = command.opts<ConfigOptions>()
+        context.exitCode = await run(given, files, context.env)
+      })
+    for (const option of options) command.addOption(OPTIONS[option]())
+  }
+}

@@ -1,0 +1,119 @@
+/** Calls `/v1/config` of a control plane with a token from the environment. It prints nothing. */
+
+import { readJson, writeJson } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
+import { createEgress } from '../../../shared/egress/client.ts'
+import { ClientCredentials } from '../../../shared/identity/client-credentials.ts'
+import { Reader } from '../../settings/reader.ts'
+import { SettingsError } from '../../settings.ts'
+import { type CommandContext, CommandFailure } from '../command.ts'
+import type { ConfigOptions } from './options.ts'
+
+/** An apply of thousands of resources takes a while. */
+const TIMEOUT_MS = 120_000
+const DEFAULT_URL = 'http://localhost:8081'
+const MAX_SHOWN_DETAILS = 20
+
+export interface ConfigResponse {
+  readonly body: unknown
+  /** '' when there is none. */
+  readonly etag: string
+}
+
+export interface ConfigRequest {
+  readonly method: 'GET' | 'POST'
+  readonly query: { readonly [name: string]: string | undefined }
+  readonly body?: object
+  readonly ifMatch?: string
+}
+
+export type ConfigClient = (request: ConfigRequest) => Promise<ConfigResponse>
+
+/** @throws SettingsError without a token; CommandFailure when the identity provider refuses */
+export async function connect(options: ConfigOptions, env: CommandContext['env']): Promise<ConfigClient> {
+  const read = new Reader(env)
+  const base = (options.url ?? read.text('API_URL', DEFAULT_URL)).replace(/\/+$/, '')
+  const token = await tokenOf(read)
+  return async ({ method, query, body, ifMatch }) => {
+    const url = new URL(`${base}/v1/config`)
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, value)
+    const response = await fetch(url, {
+      method,
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${token}`,
+        ...(options.tenant === undefined ? {} : { 'x-tenant-id': options.tenant }),
+        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: writeJson(body) }),
+    }).catch(error => {
+      throw new CommandFailure(
+        `${base} is not reachable: ${reasonOf(error)}. Set --url to the control plane.`,
+      )
+    })
+    const text = await response.text()
+    const json = jsonOf(text)
+    if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, base))
+    if (json === undefined)
+      throw new CommandFailure(`${base} did not respond with JSON. Set --url to the control plane.`)
+    return { body: json, etag: response.headers.get('etag') ?? '' }
+  }
+}
+
+async function tokenOf(read: Reader): Promise<string> {
+  const token = read.optional('TOOLGATE_TOKEN')
+  const clientId = read.optional('TOOLGATE_CLIENT_ID')
+  const clientSecret = read.optional('TOOLGATE_CLIENT_SECRET')
+  const issuer = read.optional('AUTH_ISSUER')
+  if (token === undefined && (clientId === undefined || clientSecret === undefined || issuer === undefined))
+    read.fault(
+      'TOOLGATE_TOKEN',
+      'is not set, nor are TOOLGATE_CLIENT_ID, TOOLGATE_CLIENT_SECRET and AUTH_ISSUER.',
+      'Set it to an access token of a tenant-admin or cpi-admin.',
+    )
+  if (read.faults.length > 0) throw new SettingsError(read.faults)
+  if (token !== undefined) return token.replace(/^Bearer /i, '')
+  const egress = createEgress({ allow: [new URL(issuer!).hostname], allowLoopback: true })
+  try {
+    const credentials = new ClientCredentials({
+      egress,
+      at: { issuer: issuer! },
+      clientId: clientId!,
+      clientSecret: clientSecret!,
+      names: 'TOOLGATE_CLIENT_ID with TOOLGATE_CLIENT_SECRET',
+      now: Date.now,
+    })
+    return await credentials.token()
+  } catch (error) {
+    throw new CommandFailure(`There is no token: ${reasonOf(error)}.`)
+  } finally {
+    await egress.close()
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return readJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+function refusalOf(status: number, json: unknown, base: string): string {
+  const error = isObject(json) && isObject(json.error) ? json.error : undefined
+  if (error === undefined) return `${base} responded with status ${status} and no reason.`
+  const details = Array.isArray(error.details) ? error.details.filter(isObject) : []
+  const lines = details.slice(0, MAX_SHOWN_DETAILS).map(({ field, message }) => `\n  ${field} ${message}`)
+  const more = details.length > lines.length ? `\n  and ${details.length - lines.length} more` : ''
+  return `The control plane refused with ${status} ${error.code}: ${error.message}${lines.join('')}${more}`
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  return cause instanceof Error && cause.message !== '' ? cause.message : error.message
+}

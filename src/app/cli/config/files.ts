@@ -1,0 +1,123 @@
+/** Reads the files of a configuration and joins them to one tree. It sends nothing. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseDocumentText } from '../../../catalog/document/parse-document.ts'
+import { validateInput } from '../../../control-plane/api/http/validate.ts'
+import { configurationTree } from '../../../control-plane/api/schemas/configuration.ts'
+import { isObject } from '../../../model/is-object.ts'
+import { CommandFailure } from '../command.ts'
+import { readYaml } from './yaml.ts'
+
+export type Tree = Record<string, unknown>
+
+const GROUPS = ['plans', 'apis', 'consumers', 'webhooks'] as const
+
+/** @param paths files, and folders whose YAML and JSON files are read @throws CommandFailure that lists every fault */
+export function readTree(paths: readonly string[]): Tree {
+  const joined: Tree = {}
+  for (const file of paths.flatMap(filesAt)) {
+    const tree = readYaml(file, readText(file))
+    if (!isObject(tree))
+      throw new CommandFailure(`${file} does not hold a configuration: a YAML object is needed.`)
+    include(tree, file)
+    const checked = validateInput(configurationTree, tree, 'body')
+    if (!checked.ok)
+      throw new CommandFailure(
+        `${file} is not a valid configuration:${checked.faults.map(({ field, message }) => `\n  ${field} ${message}`).join('')}`,
+      )
+    joinTree(joined, tree, file)
+  }
+  return joined
+}
+
+function filesAt(path: string): string[] {
+  try {
+    if (!statSync(path).isDirectory()) return [path]
+    const names = readdirSync(path).filter(name => /\.(ya?ml|json)$/.test(name))
+    if (names.length === 0) throw new CommandFailure(`${path} has no YAML or JSON file.`)
+    return names.sort().map(name => join(path, name))
+  } catch (error) {
+    throw error instanceof CommandFailure ? error : unreadable(path, error)
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+function unreadable(path: string, error: unknown): CommandFailure {
+  return new CommandFailure(
+    `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}.`,
+  )
+}
+
+/** Replaces `spec: {from_file: …}` by the document; the path is relative to the file. */
+function include(tree: Tree, file: string): void {
+  for (const tenant of members(tree.tenants))
+    for (const api of members(isObject(tenant) ? tenant.apis : undefined)) {
+      const spec = isObject(api) ? api.spec : undefined
+      if (!isObject(spec) || typeof spec.from_file !== 'string' || Object.keys(spec).length !== 1) continue
+      const path = resolve(dirname(file), spec.from_file)
+      const text = readText(path)
+      try {
+        ;(api as Tree).spec = parseDocumentText(text)
+      } catch (error) {
+        throw new CommandFailure(`${path}: ${(error as Error).message}.`)
+      }
+    }
+}
+
+function members(group: unknown): unknown[] {
+  return isObject(group) ? Object.values(group) : []
+}
+
+/** @throws CommandFailure when two files have the same resource, or different owners */
+function joinTree(target: Tree, tree: Tree, file: string): void {
+  const owner = target.apiVersion === undefined ? tree.owner : target.owner
+  if (owner !== tree.owner)
+    throw new CommandFailure(
+      `${file} has another owner than the files before it. Apply each owner separately.`,
+    )
+  const { plans, tenants, ...head } = tree
+  Object.assign(target, head)
+  joinGroup(target, 'plans', plans, file, 'plans')
+  for (const [name, tenant] of Object.entries((tenants ?? {}) as Record<string, Tree>)) {
+    target.tenants ??= {}
+    const all = target.tenants as Record<string, Tree>
+    all[name] ??= {}
+    const place = all[name]
+    for (const [field, value] of Object.entries(tenant)) {
+      const path = `tenants/${name}/${field}`
+      if ((GROUPS as readonly string[]).includes(field)) joinGroup(place, field, value, file, path)
+      else if (place[field] === undefined) place[field] = value
+      else throw new CommandFailure(`${file} has ${path}, which a file before it has, too.`)
+    }
+  }
+}
+
+function joinGroup(target: Tree, name: string, group: unknown, file: string, path: string): void {
+  if (!isObject(group)) return
+  target[name] ??= {}
+  const place = target[name] as Tree
+  for (const [key, value] of Object.entries(group)) {
+    if (Object.hasOwn(place, key))
+      throw new CommandFailure(`${file} has ${path}/${key}, which a file before it has, too.`)
+    place[key] = value
+  }
+}
+
+/** The names in `from` of all webhooks. */
+export function secretNames(tree: Tree): string[] {
+  const names = new Set<string>()
+  for (const tenant of members(tree.tenants))
+    for (const webhook of members(isObject(tenant) ? tenant.webhooks : undefined)) {
+      if (!isObject(webhook)) continue
+      for (const reference of [webhook.secret, ...members(webhook.custom_headers)])
+        if (isObject(reference) && typeof reference.from === 'string') names.add(reference.from)
+    }
+  return [...names].sort()
+}

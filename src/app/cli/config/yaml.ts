@@ -1,0 +1,36 @@
+/** YAML of a configuration, with numbers that a double would change. It opens no file. */
+import { LineCounter, parseDocument, type ScalarTag, stringify } from 'yaml'
+import { EXACT_NUMBERS } from '../../../catalog/document/yaml-numbers.ts'
+import { ExactNumber } from '../../../model/exact-number.ts'
+import { CommandFailure } from '../command.ts'
+
+const MAX_ALIASES = 1_000
+
+const exactNumber: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  identify: value => value instanceof ExactNumber,
+  // never used: reading has separate tags
+  test: /^$a/,
+  resolve: text => text,
+  stringify: ({ value }) => (value as ExactNumber).text,
+}
+
+export function writeYaml(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, customTags: [exactNumber] })
+}
+
+/** @throws CommandFailure that names the file and the line */
+export function readYaml(file: string, text: string): unknown {
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    ...EXACT_NUMBERS,
+    merge: true,
+    lineCounter: lines,
+    prettyErrors: false,
+  })
+  const fault = document.errors[0]
+  if (fault !== undefined)
+    throw new CommandFailure(`${file}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
+  return document.toJS({ maxAliasCount: MAX_ALIASES })
+}

@@ -1,0 +1,17 @@
+/** The JSON Schema (2020-12) of a configuration tree, made of the OpenAPI document. It validates nothing. */
+import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
+import { configurationTree } from './schemas/configuration.ts'
+
+export function configurationSchema(): object {
+  const registry = new OpenAPIRegistry()
+  registry.register('Configuration', configurationTree)
+  const { components } = new OpenApiGeneratorV31(registry.definitions).generateComponents()
+  const { Configuration, ...others } = components!.schemas!
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Toolgate configuration',
+    ...Configuration,
+    $defs: others,
+  }
+  return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as object
+}

@@ -1,0 +1,118 @@
+/** Routes of configuration as code. The comparison is in `model/configuration.ts`, reading and writing in `services/configuration`. */
+import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/configuration.ts'
+import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { configurationTree, ownerName } from '../schemas/configuration.ts'
+import { booleanQuery, textField } from '../schemas/fields.ts'
+import { z } from '../schemas/zod.ts'
+import { type ApplyResult, applyConfiguration } from '../services/configuration/apply.ts'
+import { exportConfiguration } from '../services/configuration/export.ts'
+import { keysOf } from '../services/webhooks.ts'
+
+const endpoint = tagged('configuration')
+
+const shownTree = z
+  .looseObject({ apiVersion: z.string(), kind: z.string() })
+  .openapi('ExportedConfiguration', {
+    description: 'A `Configuration` without the fields that have their defaults.',
+  })
+
+const request = configurationTree
+  .safeExtend({
+    secrets: z.record(z.string(), textField(4096, 0)).default({}).openapi({
+      writeOnly: true,
+      description: 'Values of the names in `from`. Stored encrypted, in the webhooks only.',
+    }),
+  })
+  .openapi('ConfigurationRequest')
+
+const value = z.unknown().openapi({ description: 'A document is represented by its SHA-256.' })
+const shownChange = z.object({
+  action: z.enum(['create', 'update', 'delete']),
+  kind: z.enum(RESOURCE_KINDS),
+  path: z.string().openapi({ example: 'tenants/acme/apis/orders' }),
+  fields: z.array(z.object({ field: z.string(), from: value, to: value })),
+})
+const shownDrift = z.object({
+  path: z.string(),
+  field: z.string().nullable().openapi({ description: 'null: the resource was deleted.' }),
+  applied: value,
+  live: value,
+})
+const shownResult = z
+  .object({
+    applied: z.boolean().openapi({ description: 'false after a dry run.' }),
+    changes: z.array(shownChange),
+    drift: z
+      .array(shownDrift)
+      .openapi({ description: 'What the changes overwrite although it was changed by other means.' }),
+    foreign: z.array(z.object({ path: z.string(), owner: z.string() })),
+    unlisted: z
+      .array(z.string())
+      .openapi({ description: 'Resources of the owner that the tree does not have; `prune` deletes them.' }),
+    missing_secrets: z.array(z.string()),
+  })
+  .openapi('ConfigurationChanges')
+
+const flag = booleanQuery.optional()
+
+function shown({ changes, drift, foreign, unlisted, missingSecrets }: ApplyResult, applied: boolean) {
+  return {
+    applied,
+    changes: changes.map(({ action, path, resource, fields }: Change) => ({
+      action,
+      kind: resource.kind,
+      path,
+      fields,
+    })),
+    drift: drift.map(({ path, field, applied: before, live }: Drift) => ({
+      path,
+      field,
+      applied: before,
+      live,
+    })),
+    foreign: foreign.map(resource => ({ path: pathOf(resource), owner: resource.owner })),
+    unlisted,
+    missing_secrets: missingSecrets,
+  }
+}
+
+export const configurationEndpoints: readonly Endpoint[] = [
+  endpoint('readConfiguration', 'get', '/config', {
+    summary: 'Export the configuration as one tree',
+    action: 'control.config.read',
+    reach: 'caller',
+    query: z.object({ owner: ownerName.optional() }),
+    success: {
+      description: 'The tree; applied to an empty database, it makes the same configuration',
+      schema: shownTree,
+    },
+    run: async ({ tx, query }) => ({ body: await exportConfiguration(tx, query.owner) }),
+  }),
+  endpoint('applyConfiguration', 'post', '/config', {
+    summary: 'Apply a configuration tree in one transaction, or report what would change',
+    action: 'control.config.apply',
+    reach: 'caller',
+    query: z.object({ dry_run: flag, prune: flag, overwrite_drift: flag, take_over: flag }),
+    body: request,
+    bulk: true,
+    preconditions: true,
+    success: {
+      status: 200,
+      description: 'The changes; the ETag is a precondition for the apply',
+      schema: shownResult,
+    },
+    async run({ tx, query, body, ifMatch, principal, services, authorize }) {
+      const { secrets, ...tree } = body
+      const dryRun = query.dry_run === true
+      const result = await applyConfiguration(tx, {
+        ...{ tree, secrets, dryRun, ifMatch, services, authorize },
+        prune: query.prune === true,
+        overwriteDrift: query.overwrite_drift === true,
+        takeOver: query.take_over === true,
+        appliedBy: principal.subject,
+        keysOf: keysOf(principal),
+      })
+      return { body: shown(result, !dryRun), revision: result.version, dryRun }
+    },
+  }),
+]

@@ -1,0 +1,177 @@
+/** The schema of a configuration tree, and the conversion between tree and resources. It reads no database. */
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../link/document.ts'
+import { API_STATUSES } from '../../../model/api.ts'
+import { pathOf, type Resource, type ResourceFields } from '../../../model/configuration.ts'
+import type { Json } from '../../../model/json-schema.ts'
+import { apiPath, apiShape } from './api.ts'
+import { textField, word } from './fields.ts'
+import { planShape, planSlug } from './plan.ts'
+import { adminEmail, DEFAULT_REGION, region, tenantName, tenantSettings, tier } from './tenant.ts'
+import { webhookName, webhookShape } from './webhook.ts'
+import { z } from './zod.ts'
+
+export const CONFIGURATION_VERSION = 'toolgate.dev/v1'
+/** Owner of resources in trees that name none. */
+export const DEFAULT_OWNER = 'default'
+
+const secretName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]{0,299}$/, 'must be the name of a variable: A-Z, 0-9 and _, at most 300 characters.')
+const reference = z.strictObject({ from: secretName }).openapi('SecretReference', {
+  description: 'Name of the variable that holds the value; the tree never holds the value itself.',
+})
+
+const plan = z.strictObject(planShape)
+const api = z.strictObject({ ...apiShape, status: word(API_STATUSES).default('active') })
+const consumer = z.strictObject({
+  name: textField(100).optional().openapi({ description: 'Absent: the subject.' }),
+  plan: planSlug.nullable().default(null),
+  blocked: z.boolean('must be true or false.').default(false),
+  notes: textField(2000, 0).default(''),
+})
+const webhook = z.strictObject({
+  ...webhookShape,
+  secret: reference.nullable().default(null),
+  custom_headers: z.record(z.string(), reference).default({}),
+})
+const inTenant = {
+  plans: z.record(planSlug, plan).default({}),
+  apis: z.record(apiPath, api).default({}),
+  consumers: z.record(textField(255), consumer).default({}),
+  webhooks: z.record(webhookName, webhook).default({}),
+}
+const declared = {
+  region,
+  admin_email: adminEmail.nullable(),
+  suspended: z.boolean('must be true or false.'),
+  settings: tenantSettings,
+}
+const declaredTenant = z.object({
+  tier,
+  region: declared.region.default(DEFAULT_REGION),
+  admin_email: declared.admin_email.default(null),
+  suspended: declared.suspended.default(false),
+  settings: declared.settings.default({}),
+})
+const tenant = z
+  .strictObject({ tier: tier.optional(), ...z.object(declared).partial().shape, ...inTenant })
+  .superRefine((value, context) => {
+    for (const field of Object.keys(declared) as (keyof typeof declared)[])
+      if (value.tier === undefined && value[field] !== undefined)
+        context.addIssue({ code: 'custom', path: [field], message: 'needs tier, which declares the tenant.' })
+  })
+  .openapi({
+    description: 'With `tier`, the tenant is part of the configuration; without, it has to exist.',
+  })
+
+export const ownerName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be 1 to 63 characters of a-z, 0-9 and -.')
+  .openapi({ maxLength: 63 })
+
+export const configurationTree = z
+  .strictObject({
+    apiVersion: z.literal(CONFIGURATION_VERSION, `must be ${CONFIGURATION_VERSION}.`),
+    kind: z.literal('Configuration', 'must be Configuration.'),
+    owner: ownerName
+      .optional()
+      .openapi({ description: `The team that manages these resources; absent: ${DEFAULT_OWNER}.` }),
+    plans: z.record(planSlug, plan).default({}).openapi({ description: 'Global plans by slug.' }),
+    tenants: z.record(tenantName, tenant).default({}).openapi({ description: 'Tenants by name.' }),
+  })
+  .openapi('Configuration')
+
+export type ConfigurationTree = z.output<typeof configurationTree>
+
+/** A resource with the content that its fields only represent. */
+export interface TreeResource extends Resource {
+  /** Of an API: its OpenAPI document. */
+  readonly spec?: unknown
+}
+
+/** The resources of a tree, in the order in which they can be created. */
+export function resourcesOf(tree: ConfigurationTree): TreeResource[] {
+  const resources = entries('plan', null, tree.plans)
+  for (const [name, { plans, apis, consumers, webhooks, ...own }] of Object.entries(tree.tenants)) {
+    if (own.tier !== undefined) {
+      const fields = declaredTenant.parse(own) as unknown as ResourceFields
+      resources.push({ kind: 'tenant', tenant: name, key: name, fields })
+    }
+    resources.push(...entries('plan', name, plans))
+    for (const [key, { spec, ...fields }] of Object.entries(apis))
+      resources.push(apiResource(name, key, fields as ResourceFields, spec))
+    const named = Object.entries(consumers).map(([key, value]) => [
+      key,
+      { ...value, name: value.name ?? key },
+    ])
+    resources.push(...entries('consumer', name, Object.fromEntries(named)))
+    resources.push(...entries('webhook', name, webhooks))
+  }
+  return resources
+}
+
+export function apiResource(
+  tenantName: string,
+  key: string,
+  fields: ResourceFields,
+  spec: unknown,
+): TreeResource {
+  const digest =
+    spec === null ? null : `sha256:${createHash('sha256').update(canonicalJson(spec)).digest('hex')}`
+  return { kind: 'api', tenant: tenantName, key, fields: { ...fields, spec: digest }, spec }
+}
+
+function entries(
+  kind: Resource['kind'],
+  owner: string | null,
+  values: { readonly [key: string]: object },
+): TreeResource[] {
+  return Object.entries(values).map(([key, fields]) => ({
+    kind,
+    tenant: owner,
+    key,
+    fields: fields as ResourceFields,
+  }))
+}
+
+/** The tree of resources: sorted, without the fields that have their defaults. */
+export function treeOf(owner: string | undefined, resources: readonly TreeResource[]): object {
+  const plans: Record<string, object> = {}
+  const tenants: Record<string, Record<string, unknown>> = {}
+  for (const resource of [...resources].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))) {
+    const { kind, tenant: name, key } = resource
+    if (name === null) {
+      plans[key] = withoutDefaults(resource)
+      continue
+    }
+    tenants[name] ??= {}
+    const place = tenants[name]
+    if (kind === 'tenant') Object.assign(place, withoutDefaults(resource))
+    else {
+      const group = `${kind}s`
+      place[group] ??= {}
+      const members = place[group] as Record<string, object>
+      members[key] = withoutDefaults(resource)
+    }
+  }
+  return {
+    ...{ apiVersion: CONFIGURATION_VERSION, kind: 'Configuration' },
+    ...(owner === undefined ? {} : { owner }),
+    ...(Object.keys(plans).length === 0 ? {} : { plans }),
+    ...(Object.keys(tenants).length === 0 ? {} : { tenants }),
+  }
+}
+
+const SHAPES = { plan, api, consumer, webhook, tenant: declaredTenant } as const
+
+function withoutDefaults({ kind, key, fields, spec }: TreeResource): object {
+  const shape = SHAPES[kind].shape as { readonly [field: string]: z.ZodType }
+  const shown = Object.entries(fields).filter(([field, value]) => {
+    if (kind === 'consumer' && field === 'name') return value !== key
+    const preset = shape[field]!.safeParse(undefined)
+    return !preset.success || canonicalJson(preset.data) !== canonicalJson(value)
+  })
+  const found = Object.fromEntries(shown) as Record<string, Json>
+  return typeof fields.spec === 'string' ? { ...found, spec } : found
+}

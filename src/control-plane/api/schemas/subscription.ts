@@ -1,0 +1,127 @@
+/** Schemas of subscriptions and their usage in requests and responses. It contains no route. */
+import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
+import { count, httpUrl, LIFE, life, moment, shownId, shownMoment, textField } from './fields.ts'
+import { limits } from './plan.ts'
+import { z } from './zod.ts'
+
+export const shownSubscription = z
+  .object({
+    id: shownId('sub'),
+    tenant_id: shownId('ten'),
+    api_id: shownId('api'),
+    plan: z.string(),
+    requested_plan: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Plan that the application has requested instead; approve or reject it.' }),
+    application: z.string(),
+    callback_url: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    status: z.enum(SUBSCRIPTION_STATUSES),
+    reason: z.string().nullable(),
+    rate_limit: z.int().nullable().openapi({ description: 'Requests per minute; overrides the plan.' }),
+    quota: z.int().nullable().openapi({ description: 'Requests per month; overrides the plan.' }),
+    api_key: z.string().nullable().openapi({
+      description:
+        'The whole key in the response that creates it, afterwards its public prefix, before null.',
+    }),
+    expires_at: shownMoment.nullable(),
+    approved_at: shownMoment.nullable(),
+    suspended_at: shownMoment.nullable(),
+    revoked_at: shownMoment.nullable(),
+    created_at: shownMoment,
+    updated_at: shownMoment,
+  })
+  .openapi('Subscription')
+
+const MAX_METADATA = 20
+
+const metadata = z
+  .record(z.string(), textField(500, 0), 'must be an object of names and texts.')
+  .superRefine((values, context) => {
+    const names = Object.keys(values)
+    const fault = (message: string) => context.addIssue({ code: 'custom', message, path: [] })
+    if (names.length > MAX_METADATA) fault(`must have at most ${MAX_METADATA} names.`)
+    if (!names.every(name => /^[A-Za-z0-9._-]{1,64}$/.test(name)))
+      fault('must have names of 1 to 64 letters, digits, . _ and -.')
+  })
+  .openapi({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { contact: 'team-shop@example.com' },
+    description: `Of the application; at most ${MAX_METADATA} names.`,
+  })
+
+export const newSubscription = z
+  .strictObject({
+    api_id: textField(100),
+    plan: textField(100).openapi({ example: 'silver' }),
+    application: textField(255).openapi({ example: 'shop-frontend' }),
+    callback_url: httpUrl().nullable().default(null),
+    metadata: metadata.default({}),
+    ttl: life()
+      .nullable()
+      .default(null)
+      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Lifetime, counted from the approval.' }),
+    expires_at: moment().nullable().default(null),
+  })
+  .openapi('NewSubscription')
+
+export const approval = z
+  .strictObject({
+    rate_limit: count(1).optional().openapi({ description: 'Requests per minute.' }),
+    quota: count(1).optional().openapi({ description: 'Requests per month.' }),
+  })
+  .openapi('Approval')
+
+const override = count(1).nullable()
+
+export const subscriptionPatch = z
+  .strictObject({
+    plan: textField(100).openapi({
+      description:
+        'Of an application without the right to approve: a request, unless the plan requires no approval.',
+    }),
+    rate_limit: override.openapi({ description: 'Requests per minute; null: those of the plan.' }),
+    quota: override.openapi({ description: 'Requests per month; null: those of the plan.' }),
+    expires_at: moment().nullable().openapi({ description: 'null: does not expire.' }),
+    callback_url: httpUrl().nullable(),
+    metadata,
+  })
+  .partial()
+  .openapi('SubscriptionPatch')
+
+const reason = textField(500)
+export const rejection = z.strictObject({ reason }).openapi('Rejection')
+export const suspension = z.strictObject({ reason: reason.optional() }).openapi('Suspension')
+export const bulkApproval = z
+  .strictObject({
+    ids: z
+      .array(textField(100), 'must be a list of subscription ids.')
+      .min(1, 'must name at least one subscription.')
+      .max(100, 'must name at most 100 subscriptions.')
+      .refine(ids => new Set(ids).size === ids.length, 'must not name a subscription more than once.'),
+  })
+  .openapi('BulkApproval')
+
+export const usageWindow = z.object({
+  count: z.int(),
+  limit: z.int().nullable(),
+  remaining: z.int().nullable(),
+  resets_at: shownMoment,
+})
+
+export const shownUsage = z
+  .object({
+    subscription_id: shownId('sub'),
+    plan: z.string(),
+    period_start: shownMoment,
+    period_end: shownMoment,
+    requests: z.int(),
+    errors: z.int(),
+    limits: z.object(limits),
+    daily: usageWindow,
+    monthly: usageWindow,
+    last_request_at: shownMoment.nullable(),
+  })
+  .openapi('Usage')

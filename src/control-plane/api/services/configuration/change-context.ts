@@ -1,0 +1,18 @@
+/** The context in which one change of a configuration is written. It writes nothing. */
+import type { Change } from '../../../../model/configuration.ts'
+import type { Tenant } from '../../../../model/tenant.ts'
+import type { Transaction } from '../../../store/store.ts'
+import type { Services } from '../../services.ts'
+import type { Secrets } from './secrets.ts'
+
+export interface Write {
+  /** Limited to the tenant of the resource, where it has one. */
+  readonly tx: Transaction
+  /** null = a global plan, or a tenant that is created. */
+  readonly tenant: Tenant | null
+  readonly change: Change
+  readonly services: Services
+  readonly secrets: Secrets
+  /** Whose keys new webhooks receive. */
+  readonly keysOf: string
+}

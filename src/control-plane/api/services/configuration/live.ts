@@ -1,0 +1,118 @@
+/** Reads the live resources of a configuration and what was applied before. It changes nothing. */
+import type { Api } from '../../../../model/api.ts'
+import type { Applied, ResourceFields } from '../../../../model/configuration.ts'
+import type { Consumer } from '../../../../model/consumer.ts'
+import { readJson } from '../../../../model/exact-number.ts'
+import type { PlanRecord } from '../../../../model/plan.ts'
+import type { Tenant } from '../../../../model/tenant.ts'
+import { secretNameOf, type Webhook } from '../../../../model/webhook.ts'
+import type { ConfigurationFilter, ConfigurationRows } from '../../../store/configuration-repository.ts'
+import type { Transaction } from '../../../store/store.ts'
+import { Problem } from '../../http/problem.ts'
+import { shownLimits } from '../../schemas/api.ts'
+import { apiResource, type TreeResource } from '../../schemas/configuration.ts'
+import { showLimits } from '../../schemas/plan.ts'
+import { showSettings } from '../../schemas/tenant.ts'
+
+/** Of each kind in one configuration. */
+export const MAX_RESOURCES = 10_000
+const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+
+export interface LiveConfiguration {
+  readonly resources: readonly LiveResource[]
+  readonly applied: readonly Applied[]
+  /** By name. */
+  readonly tenants: ReadonlyMap<string, Tenant>
+}
+
+export interface LiveResource extends TreeResource {
+  readonly row: PlanRecord | Tenant | Api | Consumer | Webhook
+}
+
+/** @throws Problem payload_too_large when there is more than one configuration may hold */
+export async function readLive(
+  tx: Transaction,
+  filter: Omit<ConfigurationFilter, 'limit' | 'maxDocumentBytes'>,
+): Promise<LiveConfiguration> {
+  const rows = await tx.configuration.load({
+    ...filter,
+    limit: MAX_RESOURCES,
+    maxDocumentBytes: MAX_DOCUMENT_BYTES,
+  })
+  if (rows === undefined || isTooLarge(rows))
+    throw new Problem(
+      'payload_too_large',
+      `The configuration has more than ${MAX_RESOURCES} resources of one kind, or documents of more than ${MAX_DOCUMENT_BYTES / 2 ** 20} MiB. Name one owner, or one tenant with X-Tenant-ID.`,
+    )
+  const names = new Map(rows.tenants.map(tenant => [tenant.id, tenant.name]))
+  const nameOf = (id: string | null): string | null => (id === null ? null : names.get(id)!)
+  return {
+    resources: [
+      ...rows.plans.map(row => ({ row, ...planResource(row, nameOf(row.tenantId)) })),
+      ...rows.tenants.map(row => ({ row, ...tenantResource(row) })),
+      ...rows.apis.map(row => ({ row, ...liveApi(row, nameOf(row.tenantId)!) })),
+      ...rows.consumers.map(row => ({ row, ...consumerResource(row, nameOf(row.tenantId)) })),
+      ...rows.webhooks.map(row => ({ row, ...webhookResource(row, nameOf(row.tenantId)!) })),
+    ],
+    applied: rows.applied.map(({ tenantId, kind, key, owner, fields }) => {
+      return { kind, key, owner, fields, tenant: nameOf(tenantId) }
+    }),
+    tenants: new Map(rows.tenants.map(tenant => [tenant.name, tenant])),
+  }
+}
+
+function isTooLarge(rows: ConfigurationRows): boolean {
+  return Object.values(rows).some(list => list.length > MAX_RESOURCES)
+}
+
+function planResource(plan: PlanRecord, tenant: string | null): TreeResource {
+  const fields = { name: plan.name, ...showLimits(plan), requires_approval: plan.requiresApproval }
+  return { kind: 'plan', tenant, key: plan.slug, fields }
+}
+
+function tenantResource({ name, tier, region, adminEmail, status, settings }: Tenant): TreeResource {
+  const given = Object.entries(showSettings(settings)).filter(([, value]) => value !== undefined)
+  const fields = {
+    ...{ tier, region, admin_email: adminEmail },
+    suspended: status === 'suspended',
+    settings: Object.fromEntries(given) as ResourceFields,
+  }
+  return { kind: 'tenant', tenant: name, key: name, fields }
+}
+
+function liveApi(api: Api, tenant: string): TreeResource {
+  const { rateLimit, passthrough } = shownLimits(api)
+  const fields = {
+    name: api.name,
+    description: api.description,
+    upstream_url: api.upstreamUrl,
+    version: api.version,
+    auth_required: api.authRequired,
+    rate_limit: rateLimit,
+    passthrough,
+    portal_visibility: api.portalVisibility,
+    status: api.status,
+  }
+  return apiResource(tenant, api.path, fields, api.spec === null ? null : readJson(api.spec))
+}
+
+function consumerResource(
+  { subject, name, plan, status, notes }: Consumer,
+  tenant: string | null,
+): TreeResource {
+  const fields = { name, plan, blocked: status === 'blocked', notes }
+  return { kind: 'consumer', tenant, key: subject, fields }
+}
+
+/** A value that was set by other means gets a name made of its place. */
+function webhookResource(webhook: Webhook, tenant: string): TreeResource {
+  const { name, url, events, enabled, hasSecret, customHeaders, secretNames } = webhook
+  const from = (field: string) => ({ from: secretNames[field] ?? secretNameOf(tenant, name, field) })
+  const headers = Object.keys(customHeaders).map(header => [header, from(`custom_headers.${header}`)])
+  const fields = {
+    ...{ url, events, enabled },
+    secret: hasSecret ? from('secret') : null,
+    custom_headers: Object.fromEntries(headers) as ResourceFields,
+  }
+  return { kind: 'webhook', tenant, key: name, fields }
+}

@@ -1,0 +1,282 @@
+/** Configuration as code over the routes: round trip, dry run, owners, drift, prune, rights. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Cluster } from '../store/postgres-cluster.ts'
+import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
+
+const HEAD = { apiVersion: 'toolgate.dev/v1', kind: 'Configuration' } as const
+const SECRETS = { BILLING_SECRET: 'a secret of thirty-two characters or more', BILLING_TOKEN: 'Bearer abc' }
+const orders = { name: 'Orders', upstream_url: 'http://127.0.0.1:9/orders', portal_visibility: true }
+
+describe.each(DATABASES)('configuration as code on $name', database => {
+  describe.skipIf(database.skip)('over the routes', () => {
+    let plane: Plane
+    let world: World
+    let cluster: Cluster | undefined
+
+    beforeAll(async () => {
+      cluster = await database.start()
+      plane = await openPlane({ cluster })
+      world = await populate(plane)
+    })
+    afterAll(async () => {
+      expect(plane?.faults).toEqual([])
+      await plane?.close()
+      await cluster?.stop()
+    })
+
+    const read = async (caller: Caller = 'platform', query = '') =>
+      (await plane.call(caller, 'GET', `/v1/config${query}`)).body
+    const send = (body: object, query = '', caller: Caller = 'platform', headers = {}) =>
+      plane.call(caller, 'POST', `/v1/config${query}`, { ...HEAD, ...body }, headers)
+    const apply = async (body: object, query = '') => {
+      const reply = await send(body, query)
+      expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+      return reply.body
+    }
+    const tree = (apis: object, more: object = {}) => ({
+      owner: 'team-a',
+      tenants: { acme: { apis, ...more } },
+    })
+    const paths = (body: { changes: { path: string; action: string }[] }) =>
+      body.changes.map(({ action, path }) => `${action} ${path}`)
+
+    it('exports what exists, and an unchanged export changes nothing', async () => {
+      const exported = await read()
+      expect(exported.tenants.acme).toMatchObject({ tier: 'enterprise', apis: { '/orders': orders } })
+      expect(exported.plans.silver).toMatchObject({ name: 'Silver', rate_limit_per_second: 20 })
+      const dry = await send(exported, '?dry_run=true')
+      expect(dry.body).toMatchObject({
+        applied: false,
+        changes: [],
+        drift: [],
+        foreign: [],
+        missing_secrets: [],
+      })
+      expect(world.acme).toMatch(/^ten_/)
+    })
+
+    it('creates everything in one transaction, with the events of single requests, and applies twice alike', async () => {
+      const body = {
+        owner: 'platform',
+        plans: { bronze: { name: 'Bronze', rate_limit_per_minute: 10 } },
+        tenants: {
+          initech: {
+            tier: 'business',
+            settings: { rate_limit_multiplier: 2 },
+            plans: { trial: { name: 'Trial', daily_request_limit: 50, requires_approval: false } },
+            apis: { '/tps': { ...orders, name: 'TPS', spec: { openapi: '3.1.0' }, status: 'deprecated' } },
+            consumers: {
+              printer: { plan: 'trial', notes: 'PC load letter' },
+              'red-stapler': { blocked: true },
+            },
+            webhooks: {
+              billing: {
+                url: 'https://hooks.example/billing',
+                events: ['*'],
+                secret: { from: 'BILLING_SECRET' },
+                custom_headers: { Authorization: { from: 'BILLING_TOKEN' } },
+              },
+            },
+          },
+        },
+      }
+      const first = await apply({ ...body, secrets: SECRETS })
+      expect(paths(first)).toEqual(
+        expect.arrayContaining([
+          'create plans/bronze',
+          'create tenants/initech',
+          'create tenants/initech/apis/tps',
+          'create tenants/initech/webhooks/billing',
+        ]),
+      )
+      expect(JSON.stringify(first)).not.toContain(SECRETS.BILLING_SECRET)
+      expect(paths(await apply({ ...body, secrets: SECRETS }))).toEqual([])
+      expect(await read('platform', '?owner=platform')).toEqual({ ...HEAD, ...body })
+      const kinds = await plane.store.read('*', async tx =>
+        (await tx.events.after(0, 1000)).map(event => event.kind),
+      )
+      expect(kinds).toEqual(expect.arrayContaining(['plan.created', 'webhook.created', 'consumer.updated']))
+    })
+
+    it('leaves a dry run without a trace', async () => {
+      const before = await read()
+      const body = tree({ '/new': orders }, { tier: 'free' })
+      expect(paths((await send(body, '?dry_run=true')).body)).toEqual([
+        'update tenants/acme',
+        'create tenants/acme/apis/new',
+      ])
+      expect(await read()).toEqual(before)
+      expect(await read('platform', '?owner=team-a')).toEqual({ ...HEAD, owner: 'team-a' })
+    })
+
+    it('keeps several owners apart, and moves a resource on request', async () => {
+      await apply(tree({ '/a': orders }))
+      const other = { owner: 'team-b', tenants: { acme: { apis: { '/b': orders } } } }
+      await apply(other)
+      expect((await read('platform', '?owner=team-a')).tenants.acme.apis).toEqual({ '/a': orders })
+      const foreign = {
+        owner: 'team-b',
+        tenants: { acme: { apis: { '/a': { ...orders, name: 'B' }, '/b': orders } } },
+      }
+      const refused = await send(foreign)
+      expect([refused.status, refused.body.error.details]).toEqual([
+        409,
+        [{ field: 'tenants/acme/apis/a', message: 'belongs to team-a.' }],
+      ])
+      expect((await send(foreign, '?dry_run=true')).body.foreign).toEqual([
+        { path: 'tenants/acme/apis/a', owner: 'team-a' },
+      ])
+      await apply(foreign, '?take_over=true')
+      expect((await read('platform', '?owner=team-a')).tenants).toBeUndefined()
+      expect(Object.keys((await read('platform', '?owner=team-b')).tenants.acme.apis)).toEqual(['/a', '/b'])
+    })
+
+    it('deletes only what its owner applied, and only on request', async () => {
+      const owner = 'team-p'
+      await apply({
+        owner,
+        tenants: { acme: { apis: { '/p': orders, '/q': orders }, plans: { p: { name: 'P' } } } },
+      })
+      const rest = { owner, tenants: { acme: { apis: { '/p': orders } } } }
+      expect(await apply(rest)).toMatchObject({
+        changes: [],
+        unlisted: ['tenants/acme/apis/q', 'tenants/acme/plans/p'],
+      })
+      expect(paths(await apply(rest, '?prune=true'))).toEqual([
+        'delete tenants/acme/apis/q',
+        'delete tenants/acme/plans/p',
+      ])
+      const { apis } = (await read()).tenants.acme
+      expect([apis['/q'], apis['/orders'] !== undefined]).toEqual([undefined, true])
+    })
+
+    it('reports what was changed by other means, and overwrites it on request only', async () => {
+      const body = { owner: 'team-d', tenants: { acme: { apis: { '/d': orders } } } }
+      await apply(body)
+      const list = await plane.call('admin', 'GET', `/v1/tenants/${world.acme}/apis?q=/d`)
+      const address = `/v1/tenants/${world.acme}/apis/${list.body.items[0].id}`
+      await plane.call('admin', 'PATCH', address, { description: 'changed by hand' })
+      const dry = (await send(body, '?dry_run=true')).body
+      expect(dry.drift).toEqual([
+        { path: 'tenants/acme/apis/d', field: 'description', applied: '', live: 'changed by hand' },
+      ])
+      expect((await send(body)).body.error).toMatchObject({
+        code: 'conflict',
+        details: [{ field: 'tenants/acme/apis/d/description', message: 'was changed by other means.' }],
+      })
+      await apply(body, '?overwrite_drift=true')
+      expect((await plane.call('admin', 'GET', address)).body.description).toBe('')
+      // a change that the tree has adopted is not drift
+      await plane.call('admin', 'PATCH', address, { description: 'adopted' })
+      await apply({
+        owner: 'team-d',
+        tenants: { acme: { apis: { '/d': { ...orders, description: 'adopted' } } } },
+      })
+      // deleted by hand
+      await plane.call('admin', 'DELETE', address)
+      expect((await send(body, '?dry_run=true')).body.drift).toEqual([
+        { path: 'tenants/acme/apis/d', field: null, applied: null, live: null },
+      ])
+      await apply(body, '?overwrite_drift=true')
+    })
+
+    it('lets one of two concurrent applies win, and shows the other what differs', async () => {
+      const body = (name: string) => ({
+        owner: 'team-c',
+        tenants: { acme: { apis: { '/c': { ...orders, name } } } },
+      })
+      await apply(body('start'))
+      const [one, other] = await Promise.all([
+        send(body('one'), '?dry_run=true'),
+        send(body('two'), '?dry_run=true'),
+      ])
+      const ifMatch = (reply: typeof one) => ({ 'if-match': reply.headers.get('etag')! })
+      const replies = await Promise.all([
+        send(body('one'), '', 'platform', ifMatch(one)),
+        send(body('two'), '', 'platform', ifMatch(other)),
+      ])
+      expect(replies.map(reply => reply.status).sort()).toEqual([200, 412])
+      expect(replies.find(reply => reply.status === 412)!.body.error.details).toEqual([
+        { field: 'tenants/acme/apis/c/name', message: 'differs: update.' },
+      ])
+    })
+
+    it('changes a webhook when the value of its secret changes, and keeps it when the value is not given', async () => {
+      const hook = { url: 'https://hooks.example/x', events: ['*'], secret: { from: 'X' } }
+      const body = { owner: 'team-w', tenants: { acme: { webhooks: { x: hook } } } }
+      const missing = await send(body)
+      expect(missing.body.error.details).toEqual([
+        { field: 'secrets.X', message: 'is needed and not given.' },
+      ])
+      expect((await send(body, '?dry_run=true')).body.missing_secrets).toEqual(['X'])
+      const short = await send({ ...body, secrets: { X: 'short' } })
+      expect(short.body.error.details[0].field).toBe('tenants/acme/webhooks/x/secret')
+      const first = 'x'.repeat(32)
+      await apply({ ...body, secrets: { X: first } })
+      expect(paths(await apply({ ...body, secrets: { X: first } }))).toEqual([])
+      expect(paths(await apply(body))).toEqual([])
+      const rotated = await apply({ ...body, secrets: { X: 'y'.repeat(32) } })
+      expect(rotated.changes[0].fields).toEqual([{ field: 'secret', from: { from: 'X' }, to: { from: 'X' } }])
+      const unsigned = { ...body, tenants: { acme: { webhooks: { x: { ...hook, secret: null } } } } }
+      await apply(unsigned)
+      const list = await plane.call('admin', 'GET', `/v1/tenants/${world.acme}/webhooks`)
+      expect(list.body.items.find((each: { name: string }) => each.name === 'x').has_secret).toBe(false)
+    })
+
+    it.each<[string, Caller, object, number]>([
+      [
+        'a tenant admin applies to its tenant',
+        'admin',
+        { acme: { consumers: { t: { plan: 'gold' } } } },
+        200,
+      ],
+      ['a tenant admin names another tenant', 'admin', { globex: {} }, 403],
+      ['a tenant admin names a tenant that does not exist', 'admin', { nowhere: {} }, 403],
+      ['a tenant admin changes the tier', 'admin', { acme: { tier: 'free' } }, 403],
+      ['another role applies', 'devops', { acme: {} }, 403],
+      ['the platform names a tenant that does not exist', 'platform', { nowhere: {} }, 400],
+    ])('responds as the rights are: %s', async (_, caller, tenants, status) => {
+      const reply = await send({ owner: `rights-${caller}`, tenants }, '', caller)
+      expect(reply.status, JSON.stringify(reply.body)).toBe(status)
+    })
+
+    it('shows and changes no global plan and no tenant for a tenant admin', async () => {
+      const mine = await read('admin')
+      expect([mine.plans, Object.keys(mine.tenants), mine.tenants.acme.tier]).toEqual([
+        undefined,
+        ['acme'],
+        undefined,
+      ])
+      expect((await send(mine, '?dry_run=true', 'admin')).body.changes).toEqual([])
+      const plans = { bronze: { name: 'Mine' } }
+      expect((await send({ owner: 'x', plans }, '', 'admin')).status).toBe(403)
+    })
+
+    it('rolls everything back when one change is refused', async () => {
+      const before = await read()
+      const reply = await send({
+        owner: 'team-r',
+        plans: { r: { name: 'R' } },
+        tenants: { acme: { apis: { '/r': orders }, consumers: { r: { plan: 'nothing' } } } },
+      })
+      expect([reply.status, reply.body.error.details]).toEqual([
+        400,
+        [{ field: 'tenants/acme/consumers/r/plan', message: 'names no plan.' }],
+      ])
+      expect(await read()).toEqual(before)
+    })
+
+    it('suspends a tenant after its resources were written, and writes nothing to a suspended one', async () => {
+      const body = (suspended: boolean, apis: object) => ({
+        owner: 'team-s',
+        tenants: { umbrella: { tier: 'starter', suspended, apis } },
+      })
+      await apply(body(true, { '/s': orders }))
+      const refused = await send(body(true, { '/s': { ...orders, name: 'Other' } }))
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'tenant_suspended'])
+      await apply(body(false, { '/s': { ...orders, name: 'Other' } }))
+      await apply({ owner: 'team-s' }, '?prune=true')
+      expect((await read()).tenants.umbrella).toBeUndefined()
+    })
+  })
+})

@@ -1,0 +1,25 @@
+/** Starts the process of `crash-child.ts`, which a test kills. It runs no test. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const CHILD = join(import.meta.dirname, 'crash-child.ts')
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+
+export interface CrashProcess {
+  readonly child: ChildProcess
+  /** Without `/v1`. */
+  readonly url: string
+}
+
+export async function startCrashProcess(url: string, dataDir: string): Promise<CrashProcess> {
+  const child = spawn(process.execPath, ['--import', TSX, CHILD, url, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const address = await new Promise<string>((resolve, reject) => {
+    child.stdout!.once('data', (chunk: Buffer) => resolve(chunk.toString().trim()))
+    child.once('exit', code => reject(new Error(`the control plane ended with ${code} before it was ready`)))
+  })
+  return { child, url: address }
+}

@@ -1,0 +1,73 @@
+/** Subscriptions that are suspended, resumed and expired, seen by the callers of a running gateway: keys and tokens, tools and paths. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { rpc } from '../fixtures/deployment.ts'
+import { type Subscribed, type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
+
+const SUSPENDED = 'The subscription of the calling application is suspended.'
+const EXPIRED = 'The subscription of the calling application has expired.'
+/** Publication reaches the gateway within a second; the bound leaves time for a busy machine. */
+const REACHES = { timeout: 15_000, interval: 20 }
+
+let world: TwoTenants
+let app: Subscribed
+let token: string
+
+beforeAll(async () => {
+  world = await twoTenants()
+  app = await world.subscribe(world.beta, '/living', 'listAll', 'app')
+  token = await world.token({ id: 'app', tenant: 'beta' })
+})
+afterAll(() => world?.stop())
+
+const at = (id: string) => `/tenants/${world.beta}/subscriptions/${id}`
+const call = async (credential: string) => {
+  const { status, json } = await world.call('POST', '/mcp/tools/call', credential, {
+    name: app.tool,
+    arguments: {},
+  })
+  return [status, json.message]
+}
+
+describe('a subscription', () => {
+  it('is refused with its own reason within a second of the suspension, and served again when it is resumed', async () => {
+    await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
+    const since = performance.now()
+    expect((await world.api('POST', `${at(app.subscriptionId)}/suspend`, world.root, {})).status).toBe(200)
+    await expect.poll(() => call(app.key), REACHES).toEqual([403, SUSPENDED])
+    console.info(`refused ${Math.round(performance.now() - since)} ms after the suspension`)
+    expect(await call(token)).toEqual([403, SUSPENDED])
+    for (const credential of [app.key, token])
+      expect((await world.call('GET', '/t/beta/living/x', credential)).status).toBe(403)
+    expect((await world.call('POST', '/mcp/v1/tools', app.key, {})).status).toBe(403)
+    const called = await world.call(
+      'POST',
+      '/mcp',
+      app.key,
+      rpc('tools/call', { name: app.tool, arguments: {} }),
+    )
+    expect(JSON.stringify(called.json)).toContain(SUSPENDED)
+    expect((await world.api('POST', `${at(app.subscriptionId)}/resume`, world.root)).status).toBe(200)
+    await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
+    await expect.poll(async () => (await call(token))[0], REACHES).toBe(200)
+  })
+
+  it('gets the limits of another plan with the same key', async () => {
+    const patch = { plan: 'gold', rate_limit: 1 }
+    expect((await world.api('PATCH', at(app.subscriptionId), world.root, patch)).status).toBe(200)
+    await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(429)
+    expect((await world.api('PATCH', at(app.subscriptionId), world.root, { rate_limit: null })).status).toBe(
+      200,
+    )
+    await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
+  })
+
+  it('is refused as expired, before and after the control plane has noticed', async () => {
+    const expires_at = new Date(Date.now() + 1_500).toISOString()
+    expect((await world.api('PATCH', at(app.subscriptionId), world.root, { expires_at })).status).toBe(200)
+    await expect.poll(() => call(app.key), REACHES).toEqual([403, EXPIRED])
+    const state = async () => (await world.api('GET', at(app.subscriptionId), world.root)).json.status
+    await expect.poll(state, REACHES).toBe('expired')
+    expect(await call(app.key)).toEqual([403, EXPIRED])
+    expect(await call(token)).toEqual([403, EXPIRED])
+  })
+})
