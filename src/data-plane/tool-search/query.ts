@@ -1,6 +1,6 @@
 /** A request in the words of a user → the words to search for, with weights. It searches nothing. */
 import { isActionWord } from './actions.ts'
-import { expansionsOf, isFiller, withoutPhrases } from './synonyms.ts'
+import { isFiller, SYNONYM_WEIGHT, synonymsOf, withoutPhrases } from './synonyms.ts'
 import { wordsOf } from './words.ts'
 
 export interface Query {
@@ -48,8 +48,8 @@ function termsOf(words: ReadonlyMap<string, number>): ReadonlyMap<string, number
   const terms = new Map(words)
   for (const [word, weight] of words) {
     if (weight <= VALUE_WEIGHT) continue
-    for (const [other, share] of expansionsOf(word))
-      terms.set(other, Math.max(terms.get(other) ?? 0, weight * share))
+    for (const other of synonymsOf(word))
+      terms.set(other, Math.max(terms.get(other) ?? 0, weight * SYNONYM_WEIGHT))
   }
   return terms
 }

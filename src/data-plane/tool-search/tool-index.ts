@@ -4,7 +4,7 @@ import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { actionFit, actionsOfQuery } from './actions.ts'
 import { type Query, readQuery } from './query.ts'
-import { expansionsOf } from './synonyms.ts'
+import { synonymsOf } from './synonyms.ts'
 import { wordsOf } from './words.ts'
 
 /** How much a word counts in each field. */
@@ -16,12 +16,12 @@ const PART_SIZE = 2_000
 /** Of each part, ranked a second time. */
 const CANDIDATES = 80
 /** Share of the score of a tool that does the opposite, that belongs to another source than the one named, that leaves out all words. */
-const OPPOSITE_ACTION = 0.4
-const OTHER_SOURCE = 0.4
+const OPPOSITE_ACTION = 0.25
+const OTHER_SOURCE = 0.25
 const NOTHING_COVERED = 0.6
 /** Share of the score of a tool of whose name and path the request says nothing. */
-const NOTHING_MEANT = 0.7
-const SYNONYM_COVERS = 0.7
+const NOTHING_MEANT = 0.45
+const SYNONYM_COVERS = 0.45
 const SOURCE_WORD_WEIGHT = 0.2
 
 interface Entry {
@@ -129,7 +129,7 @@ export class ToolIndex {
         boostTerm: term => words.get(term) ?? terms.get(term) ?? 1,
         prefix: term => term.length > 4,
         weights: { prefix: 0.3, fuzzy: 0 },
-        bm25: { k: 1.2, b: 0.7, d: 0.3 },
+        bm25: { k: 1.9, b: 0.87, d: 0.22 },
         tokenize: term => [term],
         filter: ({ id }) => isVisible(entries[id as number]!.compiled),
       },
@@ -164,7 +164,7 @@ function covered(words: ReadonlyMap<string, number>, matched: ReadonlySet<string
   for (const [word, weight] of words) {
     total += weight
     if (matched.has(word)) met += weight
-    else if ([...expansionsOf(word).keys()].some(other => matched.has(other))) met += weight * SYNONYM_COVERS
+    else if ([...synonymsOf(word)].some(other => matched.has(other))) met += weight * SYNONYM_COVERS
   }
   return total === 0 ? 0 : met / total
 }
