@@ -23,7 +23,10 @@ const WORDS: { readonly [action in Action]: string } = {
 
 const OF_WORD = new Map<string, Set<Action>>()
 for (const [action, words] of Object.entries(WORDS) as [Action, string][])
-  for (const word of wordsOf(words)) OF_WORD.set(word, (OF_WORD.get(word) ?? new Set()).add(action))
+  for (const written of words.split(/\s+/)) {
+    const word = wordsOf(written)[0]!
+    OF_WORD.set(word, (OF_WORD.get(word) ?? new Set()).add(action))
+  }
 
 /** The action is named early. */
 const WORDS_READ = 8
