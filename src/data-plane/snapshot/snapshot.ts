@@ -57,6 +57,8 @@ export interface Entitlement {
   readonly plan: Plan | undefined
   /** Counters are kept per consumer, and per subscription where one applies. */
   readonly subscriptionId: string | undefined
+  /** Counters are kept per user in place of the consumer. */
+  readonly per?: 'user' | undefined
 }
 
 /** An API of the control plane, ready to be proxied. */
