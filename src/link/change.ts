@@ -1,5 +1,5 @@
 /** The difference between two documents, as plain data that can be posted to a thread, and how it is applied. It compiles nothing. */
-import type { Plan } from '../model/plan.ts'
+import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import { applyUpdate, type ShareUpdate, wholeShare } from './control-share.ts'
 import type { SnapshotContent, SnapshotDocument } from './document.ts'
@@ -9,6 +9,7 @@ export interface ContentChange {
   readonly tools?: readonly Tool[]
   readonly plans?: readonly Plan[]
   readonly consumers?: SnapshotContent['consumers']
+  readonly planRules?: readonly PlanRule[]
   readonly control?: ShareUpdate
 }
 
@@ -28,10 +29,12 @@ export function wholeChange({ control, ...document }: SnapshotDocument): Snapsho
  */
 export function applyChange(content: SnapshotContent, change: ContentChange): SnapshotContent {
   const { tools, plans, consumers, control } = change
+  const planRules = change.planRules ?? content.planRules
   return Object.freeze({
     tools: tools ?? content.tools,
     plans: plans ?? content.plans,
     consumers: consumers ?? content.consumers,
+    ...(planRules === undefined ? undefined : { planRules }),
     control: control === undefined ? content.control : applyUpdate(content.control, control),
   })
 }

@@ -1,6 +1,6 @@
 /** The SnapshotDocument: everything that the data plane serves from, as plain data, and its version. It compiles nothing. */
 import { ExactNumber } from '../model/exact-number.ts'
-import type { Plan } from '../model/plan.ts'
+import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import { inSlices } from '../shared/async/slices.ts'
 import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
@@ -12,6 +12,8 @@ export interface SnapshotContent {
   readonly plans: readonly Plan[]
   /** Consumer → slug of the plan assigned to it. */
   readonly consumers: { readonly [consumer: string]: string }
+  /** For consumers that have no plan; the first that fits decides. Absent: none. */
+  readonly planRules?: readonly PlanRule[]
   /** Tenants, APIs, subscriptions, keys and plans of the control plane; EMPTY_SHARE before the first update. */
   readonly control: ControlShare
 }
@@ -34,10 +36,9 @@ const digestOfList = digestCache(tools => (tools as readonly Tool[]).map(digestO
 
 /** Hashes only the parts that it has not hashed before; the share already has a version. */
 export function seal(content: SnapshotContent): SnapshotDocument {
-  const { tools, plans, consumers, control } = content
-  const version = sha256(
-    [digestOfList(tools), digestOf(plans), digestOf(consumers), control.version].join('\n'),
-  )
+  const { tools, plans, consumers, planRules, control } = content
+  const parts = [digestOfList(tools), digestOf(plans), digestOf(consumers), control.version]
+  const version = sha256([...parts, ...(planRules === undefined ? [] : [digestOf(planRules)])].join('\n'))
   return Object.freeze({ ...content, version })
 }
 

@@ -15,6 +15,18 @@ export interface Plan extends PlanLimits {
   readonly name: string
 }
 
+/** The plan of callers who have none by their name, such as clients that registered themselves. All fields given must agree. */
+export interface PlanRule {
+  /** Slug. */
+  readonly plan: string
+  readonly tenant?: string
+  readonly role?: string
+  /** `sub` of the token. */
+  readonly user?: string
+  /** The calls of a user are counted together, whichever client makes them, and apart from those of other users. */
+  readonly per?: 'user'
+}
+
 /** A plan as the control plane keeps it; every limit is present, 0 = none. */
 export interface PlanRecord extends Required<Plan> {
   readonly id: string

@@ -100,6 +100,8 @@ export interface ToolSet {
   /** Applied in order. */
   readonly overlays?: readonly Overlay[]
   readonly overrides?: readonly ToolOverride[]
+  /** MCP lists do not hold its tools: clients search for them. */
+  readonly listing?: 'search'
   readonly enabled: boolean
   /** Control-plane API the tools belong to. */
   readonly apiId?: string

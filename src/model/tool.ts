@@ -121,6 +121,8 @@ export interface Tool {
   readonly rateLimit?: ToolRateLimit
   /** Of one result for a model; undefined: the setting RESULT_MAX. */
   readonly maxResultBytes?: number
+  /** MCP lists do not hold it: clients search for it. */
+  readonly listing?: 'search'
   /** Result cache, opted in; milliseconds. */
   readonly cache?: { readonly ttlMs: number }
   /** Id of the control-plane API it belongs to, when there is one. */

@@ -35,7 +35,12 @@ beforeAll(async () => {
       ['rest', 'rpc', 'batch', 'turn'].map(form => [`${plan}-${form}`, plan]),
     ),
   )
-  writeFileSync(plans, JSON.stringify({ plans: PLANS, consumers }))
+  const rules = [
+    { plan: 'minute', role: 'analyst', per: 'user' },
+    { plan: 'second', user: 'grace' },
+    { plan: 'burst', tenant: 'acme', role: 'guest' },
+  ]
+  writeFileSync(plans, JSON.stringify({ plans: PLANS, consumers, rules }))
   gateway = await deploy({
     DATA_DIR: dataDir,
     DATABASE_URL: 'pglite:memory',
@@ -55,11 +60,11 @@ afterAll(async () => {
 })
 
 /** A token that outlives every move of the clock. */
-const token = (consumer: string) =>
-  new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute' })
+const token = (consumer: string, user = consumer, roles: string[] = []) =>
+  new SignJWT({ azp: consumer, tenant_id: 'acme', scope: 'platform:read platform:execute', roles })
     .setProtectedHeader({ alg: 'RS256', kid })
     .setIssuer(gateway.running.addresses.auth_url)
-    .setSubject(consumer)
+    .setSubject(user)
     .setAudience('platform-mcp-gateway')
     .setIssuedAt()
     .setExpirationTime('90d')
@@ -315,5 +320,31 @@ describe('the clock of the tests', () => {
     await advance(3_700_000)
     expect(await call(before)).toBe(401)
     expect(await call(await clientToken(issuer, 'demo-agent'))).toBe(200)
+  })
+})
+
+describe('clients that registered themselves', () => {
+  const limitOf = async (bearer: string) => {
+    const response = await gateway.post('/mcp/v1/tools/invoke', CALL, bearer)
+    return [response.status, response.headers.get('x-ratelimit-limit')]
+  }
+
+  it('have the plan of a rule, and all clients of a user share its counters', async () => {
+    const ada = await Promise.all(
+      ['dcr-1', 'dcr-2', 'dcr-3'].map(client => token(client, 'ada', ['analyst'])),
+    )
+    for (const bearer of ada) expect(await limitOf(bearer)).toEqual([200, '3'])
+    expect(await limitOf(await token('dcr-4', 'ada', ['analyst']))).toEqual([429, '3'])
+    expect(await limitOf(await token('dcr-1', 'alan', ['analyst']))).toEqual([200, '3'])
+    const [row] = [await gateway.token('demo-admin')].map(admin =>
+      fetch(`${gateway.url}/admin/quotas/user:ada`, { headers: { authorization: `Bearer ${admin}` } }),
+    )
+    expect(await (await row!).json()).toMatchObject({ consumer_id: 'user:ada', daily_count: 3 })
+  })
+
+  it('without a rule have the default, and a plan of their own goes before a rule', async () => {
+    expect(await limitOf(await token('dcr-5', 'joan'))).toEqual([200, '5'])
+    expect(await limitOf(await token('dcr-6', 'grace'))).toEqual([200, '2'])
+    expect(await limitOf(await token('minute-turn', 'grace'))).toEqual([200, '3'])
   })
 })

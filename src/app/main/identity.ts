@@ -32,6 +32,7 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
     issuer,
     audiences: settings.auth.allowedAudiences,
     resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
+    resourceBase: `${gatewayUrl}/mcp/`,
     fetchJson: fetchJsonOver(egress),
     rights: settings.auth.scopes === 'intersection' ? 'intersection' : undefined,
     onFault: fault => conditions.set('identity provider', fault),

@@ -110,6 +110,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
     ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
+    ...(toolSet.listing === undefined ? {} : { listing: toolSet.listing }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }
 }

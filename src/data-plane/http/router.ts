@@ -37,7 +37,9 @@ interface Route extends RouteRow {
   readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
 
-const JSON_RPC_PATHS: ReadonlySet<string> = new Set(['/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'])
+/** `/mcp/sse` is the endpoint itself; another name is that of a tool set. */
+const JSON_RPC_PATHS: readonly string[] = ['/mcp', '/mcp/', '/mcp/{toolset}', '/mcp/{toolset}/']
+const JSON_RPC_PATH = /^\/mcp(?:\/[^/]*)?\/?$/
 /** Load balancers ask here; never limited. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/health'])
 
@@ -97,7 +99,7 @@ export function createRouter(parts: RouterParts): Router {
       }
       const refusal = gateway.attempts.check(call)
       if (refusal !== undefined && !HEALTH_PATHS.has(request.path))
-        return JSON_RPC_PATHS.has(request.path) && request.method === 'POST'
+        return JSON_RPC_PATH.test(request.path) && request.method === 'POST'
           ? refuseMessage(gateway, call, refusal)
           : rest.refuse(call, refusal)
       // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
@@ -174,7 +176,7 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     ...['/mcp/v1/tools/invoke', '/mcp/tools/call'].map(path =>
       route('POST', path, (call, snapshot) => rest.call(call, snapshot)),
     ),
-    ...[...JSON_RPC_PATHS].flatMap(path => [
+    ...JSON_RPC_PATHS.flatMap(path => [
       route('GET', path, (call, snapshot) => mcp.get(call, snapshot)),
       route('DELETE', path, (call, snapshot) => mcp.delete(call, snapshot)),
       route('POST', path, (call, snapshot) => mcp.post(call, snapshot)),

@@ -5,16 +5,27 @@ import type { Content, Tool, ToolAnnotations, ToolResult } from '../../model/too
 import { unfoldSchema } from '../../model/unfold-schema.ts'
 import { beginInSlices } from '../../shared/async/slices.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
-import type { CompiledTool, ListingForm, ShortForm, ToolListing } from '../snapshot/snapshot.ts'
+import type { ListingForm, ShortForm } from '../snapshot/snapshot.ts'
 import { listedSchema } from './listed-schema.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of docs/reference/mcp.md, Tool objects. */
 export type View = ProtocolVersion | 'rest'
 
+/** The parts of a tool that a list shows. */
+export type ListedTool = Pick<
+  Tool,
+  'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations'
+>
+
+interface Listing {
+  readonly tools: readonly { readonly tool: ListedTool }[]
+  readonly forms: Map<string, MaybePromise<ListingForm>>
+}
+
 const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
 
-function toolView(tool: Tool, view: View): object {
+export function toolView(tool: ListedTool, view: View): object {
   // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
   const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
@@ -42,7 +53,7 @@ function toolView(tool: Tool, view: View): object {
 }
 
 /** Hints that differ from the default of MCP, and `destructiveHint`, which clients ask about before they call. No title that is listed elsewhere. */
-function annotationsOf({ title: listed, description, annotations }: Tool, showTitle: boolean) {
+function annotationsOf({ title: listed, description, annotations }: ListedTool, showTitle: boolean) {
   const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
   const isRepeated = title === undefined || (showTitle && title === listed) || description.startsWith(title)
   const out: Partial<ToolAnnotations> = {
@@ -58,7 +69,7 @@ function annotationsOf({ title: listed, description, annotations }: Tool, showTi
 
 /** The JSON array of one page of a listing; made once per listing and view, in as many turns as it takes. */
 export function toolsForm(
-  listing: ToolListing,
+  listing: Listing,
   view: View,
   from = 0,
   to = listing.tools.length,
@@ -83,7 +94,7 @@ const PIECE_CHARS = 64 * 1024
 const MAX_SHORT_PIECES = 8
 
 /** It may be interrupted after each tool. */
-function* makingForm(tools: readonly CompiledTool[], view: View): Generator<void, ListingForm> {
+function* makingForm(tools: Listing['tools'], view: View): Generator<void, ListingForm> {
   const pieces: string[] = []
   let text = '['
   for (const [at, { tool }] of tools.entries()) {

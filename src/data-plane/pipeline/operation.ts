@@ -1,5 +1,6 @@
 /** The operation a caller requests and its parameters. It holds no state of the call. */
 import type { CompiledApi } from '../snapshot/snapshot.ts'
+import type { Selection } from './selection.ts'
 
 /** Levels of `X-Token-Optimization`. */
 export const OPTIMIZATION_LEVELS = ['none', 'moderate', 'aggressive'] as const
@@ -13,6 +14,8 @@ export type Operation =
       readonly arguments: { readonly [name: string]: unknown }
       /** `none` when absent. */
       readonly optimization?: OptimizationLevel
+      /** The tools that the address offers; all of them when absent. */
+      readonly selection?: Selection
     }
   | { readonly action: 'tools.list' }
   | { readonly action: 'resources.list' }

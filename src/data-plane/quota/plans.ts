@@ -1,13 +1,15 @@
 /** Plans from the settings file `plans.yaml`: parse and validate. It assigns no plan: the snapshot does. */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
-import { type Plan, type PlanLimits, SEEDED_PLANS } from '../../model/plan.ts'
+import { type Plan, type PlanLimits, type PlanRule, SEEDED_PLANS } from '../../model/plan.ts'
 
 /** The content of the file; seeded plans that it does not define are added. */
 export interface PlanFile {
   readonly plans: readonly Plan[]
   /** Consumer → slug of its plan; every slug is among the plans. */
   readonly consumers: { readonly [consumer: string]: string }
+  /** For consumers that are not named; absent where the file has none. */
+  readonly planRules?: readonly PlanRule[]
 }
 
 /** Default path of the file; only there may it be missing. */
@@ -17,6 +19,8 @@ const LIMITS = ['perSecond', 'perMinute', 'perDay', 'perMonth', 'burst'] as cons
 const MAX_LIMIT = 2 ** 31 - 1
 const SLUG = /^[a-z0-9-]{1,100}$/
 const MAX_BYTES = 4 << 20
+const MAX_RULES = 1_000
+const CONDITIONS = ['tenant', 'role', 'user'] as const
 
 /**
  * Reads the file. When the default file is missing, there are the seeded plans, without consumers.
@@ -52,7 +56,7 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
   }
   const faults: string[] = []
   const root = mapping(document.toJS({ mapAsMap: true, maxAliasCount: 100 }) ?? new Map(), 'the file', faults)
-  unknown(root, ['plans', 'consumers'], '', faults)
+  unknown(root, ['plans', 'consumers', 'rules'], '', faults)
   const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
   for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
     if (SLUG.test(slug)) plans.set(slug, readPlan(slug, value, faults))
@@ -66,8 +70,13 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
         `consumers.${consumer}: ${show(slug)} is not a plan; name one of ${[...plans.keys()].join(', ')}`,
       )
   }
+  const planRules = readRules(root.get('rules') ?? [], plans, faults)
   if (faults.length > 0) fail(source, faults, 'cannot be used')
-  return Object.freeze({ plans: [...plans.values()], consumers: Object.fromEntries(consumers) })
+  return Object.freeze({
+    plans: [...plans.values()],
+    consumers: Object.fromEntries(consumers),
+    ...(planRules.length === 0 ? undefined : { planRules }),
+  })
 }
 
 function readPlan(slug: string, value: unknown, faults: string[]): Plan {
@@ -88,6 +97,33 @@ function readPlan(slug: string, value: unknown, faults: string[]): Plan {
   if (typeof name === 'string' && name.length > 0 && name.length <= 100) return plan(slug, name, limits)
   faults.push(`plans.${slug}.name: ${show(name)} is not a name; write a text of 1 to 100 characters`)
   return plan(slug, slug, limits)
+}
+
+function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: string[]): readonly PlanRule[] {
+  if (!Array.isArray(value) || value.length > MAX_RULES) {
+    faults.push(`rules: write a list of at most ${MAX_RULES} rules`)
+    return []
+  }
+  return value.map((entry, at) => {
+    const where = `rules[${at}]`
+    const fields = mapping(entry, where, faults)
+    unknown(fields, ['plan', ...CONDITIONS, 'per'], `${where}.`, faults)
+    const slug = fields.get('plan')
+    if (typeof slug !== 'string' || !plans.has(slug))
+      faults.push(`${where}.plan: ${show(slug)} is not a plan; name one of ${[...plans.keys()].join(', ')}`)
+    const conditions: [string, string][] = []
+    for (const name of CONDITIONS) {
+      const wanted = fields.get(name)
+      if (wanted === undefined) continue
+      if (typeof wanted === 'string' && wanted !== '') conditions.push([name, wanted])
+      else faults.push(`${where}.${name}: ${show(wanted)} is not a name; write a text`)
+    }
+    const per = fields.get('per')
+    if (per !== undefined && per !== 'user')
+      faults.push(`${where}.per: ${show(per)} is not known; write "user", or leave it out`)
+    const rule = { plan: String(slug), ...Object.fromEntries(conditions) }
+    return Object.freeze(per === 'user' ? { ...rule, per } : rule)
+  })
 }
 
 function plan(slug: string, name: string, limits: PlanLimits): Plan {

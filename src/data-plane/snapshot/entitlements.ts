@@ -3,7 +3,7 @@
 import type { SubscriptionFault, SubscriptionShare, TenantShare } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
 import { oncePer } from '../../model/once-per.ts'
-import { DEFAULT_LIMITS, type Plan } from '../../model/plan.ts'
+import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
@@ -36,7 +36,7 @@ export class EntitlementIndexer {
   #ofTenant = this.#preparer()
 
   /** @throws Error when a consumer has a plan that does not exist. */
-  index({ plans, consumers, control }: SnapshotDocument): Entitlements {
+  index({ plans, consumers, planRules, control }: SnapshotDocument): Entitlements {
     if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
       this.#filePlans = plans
       this.#controlPlans = control.plans
@@ -47,7 +47,7 @@ export class EntitlementIndexer {
     const tenants = new Map(
       [...control.tenants.values()].map(tenant => [tenant.name, this.#ofTenant(tenant)]),
     )
-    return entitlements(tenants, this.#plans, consumers)
+    return entitlements(tenants, this.#plans, consumers, planRules ?? [])
   }
 
   #preparer(): (tenant: TenantShare) => TenantEntitlements {
@@ -59,6 +59,7 @@ function entitlements(
   tenants: ReadonlyMap<string, TenantEntitlements>,
   plans: ReadonlyMap<string, Plan>,
   consumers: SnapshotDocument['consumers'],
+  planRules: readonly PlanRule[],
 ): Entitlements {
   const own = new Map<string, Entitlement>()
   for (const [consumer, slug] of Object.entries(consumers)) {
@@ -67,11 +68,16 @@ function entitlements(
       throw new Error(`consumer "${consumer}" has plan "${slug}", which is not among the plans`)
     own.set(consumer, entitlementOfPlan(plan))
   }
+  const ruled = planRules.map(rule => ({ rule, entitlement: entitlementOfRule(rule, plans) }))
   const withoutPlan: Entitlement = Object.freeze({
     plan: undefined,
     limits: DEFAULT_LIMITS,
     subscriptionId: undefined,
   })
+
+  const byRule = oncePer(
+    (caller: Principal) => ruled.find(({ rule }) => applies(rule, caller))?.entitlement ?? withoutPlan,
+  )
 
   return {
     isBlocked: (tenant, consumer) =>
@@ -108,10 +114,25 @@ function entitlements(
         if (subscribed !== undefined && subscribed.untilMs > nowMs) return subscribed.entitlement
       }
       // the application of a key is a name that its subscriber chose; the consumer of a token comes from the identity provider
-      const named = principal.kind === 'token' ? own.get(principal.consumer) : undefined
-      return tenant?.consumers.get(principal.consumer) ?? named ?? withoutPlan
+      const assigned = tenant?.consumers.get(principal.consumer)
+      if (assigned !== undefined || principal.kind !== 'token') return assigned ?? withoutPlan
+      return own.get(principal.consumer) ?? byRule(principal)
     },
   }
+}
+
+function applies({ tenant, role, user }: PlanRule, caller: Principal): boolean {
+  return (
+    (tenant === undefined || caller.tenant === tenant) &&
+    (role === undefined || caller.roles.includes(role)) &&
+    (user === undefined || caller.subject === user)
+  )
+}
+
+function entitlementOfRule({ plan: slug, per }: PlanRule, plans: ReadonlyMap<string, Plan>): Entitlement {
+  const plan = plans.get(slug)
+  if (plan === undefined) throw new Error(`a rule has plan "${slug}", which is not among the plans`)
+  return Object.freeze({ plan, limits: plan, subscriptionId: undefined, per })
 }
 
 function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): TenantEntitlements {

@@ -58,6 +58,8 @@ export interface Entitlement {
   readonly plan: Plan | undefined
   /** Counters are kept per consumer, and per subscription where one applies. */
   readonly subscriptionId: string | undefined
+  /** Counters are kept per user in place of the consumer. */
+  readonly per?: 'user' | undefined
 }
 
 /** An API of the control plane, ready to be proxied. */
@@ -108,6 +110,8 @@ export interface Snapshot {
   /** The tools a tenant's callers can see (own and `platform`), in name order. */
   toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
   readonly toolCount: number
+  /** Some tools are not listed over MCP, but searched for. */
+  readonly hasSearchedTools: boolean
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>
   /** The limits of a consumer and their origin; the same object for the same result. */

@@ -9,6 +9,8 @@ export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'b
 
 interface ToolIndex {
   readonly count: number
+  /** Some of the tools are not listed, but searched for. */
+  readonly hasSearched: boolean
   /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
   readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>
 }
@@ -40,7 +42,8 @@ export class ToolIndexer {
         tools.push({ index: tools.length, ...this.#prepared(tool) })
         yield
       }
-    const index = { count: tools.length, byTenant: yield* indexByTenant(tools) }
+    const hasSearched = tools.some(({ tool }) => tool.listing === 'search')
+    const index = { count: tools.length, hasSearched, byTenant: yield* indexByTenant(tools) }
     this.#lists = lists
     this.#index = index
     return index

@@ -8,6 +8,8 @@ export interface ClaimRules {
   readonly issuer: string
   /** One of them must be in `aud`; undefined switches the check off. */
   readonly audiences: ReadonlySet<string> | undefined
+  /** An audience of this beginning and one more segment is meant for us, too. */
+  readonly audienceBase?: string | undefined
   readonly clockSkewMs: number
   /** `intersection`: see `Principal.rights`. */
   readonly rights?: 'intersection' | undefined
@@ -15,6 +17,7 @@ export interface ClaimRules {
 
 type Claims = Readonly<Record<string, unknown>>
 
+const ONE_SEGMENT = /^[A-Za-z0-9._-]{1,128}$/
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Never throws. The order of checks is that of RFC 7519 §7.2 after the signature: shape, issuer, audience, time. */
@@ -23,8 +26,7 @@ export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: numbe
   if (claims === undefined) return refuse('token_malformed')
   if (typeof claims.iss !== 'string') return refuse('token_claims')
   if (claims.iss !== rules.issuer) return refuse('invalid_issuer')
-  if (rules.audiences !== undefined && !isMeantFor(claims.aud, rules.audiences))
-    return refuse('invalid_audience')
+  if (rules.audiences !== undefined && !isMeantFor(claims.aud, rules)) return refuse('invalid_audience')
   return refusedByTime(claims, rules.clockSkewMs, nowMs) ?? mapClaims(claims, rules.rights)
 }
 
@@ -38,9 +40,18 @@ function parseClaims(payload: Uint8Array): Claims | undefined {
 }
 
 /** RFC 7519 §4.1.3: one string or an array of them. */
-function isMeantFor(aud: unknown, audiences: ReadonlySet<string>): boolean {
-  if (typeof aud === 'string') return audiences.has(aud)
-  return Array.isArray(aud) && aud.some(one => typeof one === 'string' && audiences.has(one))
+function isMeantFor(aud: unknown, rules: ClaimRules): boolean {
+  if (typeof aud === 'string') return isOurs(aud, rules)
+  return Array.isArray(aud) && aud.some(one => typeof one === 'string' && isOurs(one, rules))
+}
+
+function isOurs(audience: string, { audiences, audienceBase }: ClaimRules): boolean {
+  if (audiences?.has(audience) === true) return true
+  return (
+    audienceBase !== undefined &&
+    audience.startsWith(audienceBase) &&
+    ONE_SEGMENT.test(audience.slice(audienceBase.length))
+  )
 }
 
 /** RFC 7519 §4.1.4 to 4.1.6. A token without `exp` would never expire, so it is refused. */

@@ -23,6 +23,8 @@ export interface TokenVerifierOptions
   readonly audiences: readonly string[]
   /** The gateway's own resource addresses, accepted as audiences besides (RFC 8707). */
   readonly resourceUris: readonly string[]
+  /** Beginning of further resource addresses, which have one more segment. */
+  readonly resourceBase?: string
   readonly log: Log
   /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
   readonly clockSkewMs?: number
@@ -47,6 +49,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
   const rules: ClaimRules = {
     issuer,
     audiences: audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris]),
+    audienceBase: options.resourceBase,
     clockSkewMs: options.clockSkewMs ?? 30_000,
     rights: options.rights,
   }

@@ -15,11 +15,13 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
 import { CAPABILITIES } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
+import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import {
   ERROR_META_KEY,
@@ -29,11 +31,14 @@ import {
   rpcError,
   rpcStatus,
 } from '../refusal-body.ts'
+import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
 import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
+import { invalidSearch, isSearchCall, readSearch } from './search-calls.ts'
+import { selectionOf } from './selection.ts'
 import {
   isModernVersion,
   MODERN_VERSIONS,
@@ -58,6 +63,7 @@ type RpcOutcome = MaybePromise<RpcReply>
 export class Dispatcher {
   readonly #parts: GatewayParts
   readonly #writers: ReadonlyMap<ProtocolVersion, ResultWriter>
+  readonly #indexes = new ToolIndexes()
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
@@ -87,25 +93,29 @@ export class Dispatcher {
     }
     if (isModernVersion(conversation.version)) {
       return request.method === 'server/discover'
-        ? this.#discover(request, writer)
+        ? this.#discover(request, conversation, writer)
         : writer.methodNotFound(request.id, request.method)
     }
-    if (request.method === 'initialize') return this.#initialize(request, writer)
+    if (request.method === 'initialize') return this.#initialize(request, conversation, writer)
     return request.method === 'ping'
       ? writer.complete(request.id, '{}')
       : writer.methodNotFound(request.id, request.method)
   }
 
   /** MCP 2026-07-28, `server/discover`: public, never limited. */
-  #discover(request: RpcRequest, writer: ResultWriter): RpcReply {
+  #discover(request: RpcRequest, { call }: Conversation, writer: ResultWriter): RpcReply {
     return writer.list(
       request.id,
-      JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities: CAPABILITIES }),
+      JSON.stringify({
+        supportedVersions: MODERN_VERSIONS,
+        capabilities: CAPABILITIES,
+        instructions: instructionsAt(call),
+      }),
       'public',
     )
   }
 
-  #initialize(request: RpcRequest, writer: ResultWriter): RpcReply {
+  #initialize(request: RpcRequest, { call }: Conversation, writer: ResultWriter): RpcReply {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
@@ -113,6 +123,7 @@ export class Dispatcher {
       protocolVersion: negotiate(protocolVersion),
       capabilities: CAPABILITIES,
       serverInfo: { name: this.#parts.name, version: this.#parts.version },
+      instructions: instructionsAt(call),
     }
     return writer.complete(request.id, JSON.stringify(result))
   }
@@ -122,7 +133,7 @@ export class Dispatcher {
     if (cursor !== undefined && typeof cursor !== 'string')
       return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
     return this.#run(request.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) => {
-      const listing = exchange.listing!
+      const listing = offeredTools(exchange.listing!, selectionOf(conversation.call))
       const page = pageOf(listing.tools, cursor)
       if (page === undefined)
         return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')
@@ -150,13 +161,30 @@ export class Dispatcher {
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
     if (!isObject(args)) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
+    const selection = selectionOf(conversation.call)
+    const isSearch = isSearchCall(name, selection, conversation.snapshot)
+    if (isSearch && name !== CALL_TOOL) {
+      const { id } = request
+      const search = readSearch(
+        { id, name, arguments: args, selection, version: conversation.version },
+        this.#indexes,
+      )
+      if (typeof search === 'string') return invalidSearch(id, conversation.version, writer, search)
+      return this.#run(id, conversation, writer, { action: 'tools.list' }, ({ exchange }) =>
+        search(exchange, writer),
+      )
+    }
+    const target = isSearch ? readCall(args) : { name, arguments: args }
+    if (typeof target === 'string') return invalidSearch(request.id, conversation.version, writer, target)
     const operation: Operation = {
       action: 'tools.call',
-      tool: name,
-      arguments: args,
+      tool: target.name,
+      arguments: target.arguments,
       optimization,
+      selection,
     }
-    return this.#run(request.id, conversation, writer, operation, ({ exchange, final }) => {
+    const sent = isSearch ? withoutMirrors(conversation) : conversation
+    return this.#run(request.id, sent, writer, operation, ({ exchange, final }) => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const { tool } = exchange.tool!
       const bounded = boundedResult(
@@ -255,4 +283,14 @@ export class Dispatcher {
       ),
     }
   }
+}
+
+/** A client mirrors the arguments of the tool that it names, which is not the target of `call_tool`. */
+function withoutMirrors(conversation: Conversation): Conversation {
+  const { mirrored: _, ...transport } = conversation.transport
+  return { ...conversation, transport }
+}
+
+function instructionsAt(call: Call): string | undefined {
+  return selectionOf(call).tools === 'search' ? SEARCH_INSTRUCTIONS : undefined
 }

@@ -14,6 +14,8 @@ import { InquiryStates } from './inquiry-states.ts'
 import { fromAllowedOrigin, localHosts } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
+import { badRequest } from './replies.ts'
+import { selectionFault } from './selection.ts'
 import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
 
@@ -57,7 +59,7 @@ export class McpEndpoint {
   /** A GET at `/mcp` that does not accept event streams gets the server metadata. */
   get(call: Call, snapshot: Snapshot): void {
     const accept = call.request.header('accept')
-    if (!call.request.path.startsWith('/mcp/sse') && !accept.includes('text/event-stream'))
+    if (isMetadataPath(call.request.path) && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
     if (this.#allowed(call)) void this.#get.get(call, snapshot)
   }
@@ -89,7 +91,11 @@ export class McpEndpoint {
   }
 
   #allowed(call: Call): boolean {
-    if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) return true
+    if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) {
+      const fault = selectionFault(call)
+      if (fault !== undefined) badRequest(call, null, fault)
+      return fault === undefined
+    }
     call.respond(403, {
       error: 'forbidden_origin',
       message: 'This Origin or Host may not use the endpoint; see CORS_ORIGINS.',
@@ -97,6 +103,11 @@ export class McpEndpoint {
     })
     return false
   }
+}
+
+/** Elsewhere only event streams are offered. */
+function isMetadataPath(path: string): boolean {
+  return path === '/mcp' || path === '/mcp/'
 }
 
 /** Without the limiter streams live as long as their clients; slow readers are still cut by the listener. */

@@ -10,6 +10,7 @@ import { authenticatedStream, type McpParts } from './parts.ts'
 import { readEventId } from './post-response.ts'
 import { methodNotAllowed, replyNotFound, replyRefused, sessionIdOfQuery } from './replies.ts'
 import { resume } from './resume.ts'
+import { endpointAddress, selectionOf } from './selection.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
 import type { StreamRefusal } from './stream-limiter.ts'
 import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
@@ -80,7 +81,7 @@ export class McpGet {
         createdAtMs: call.receivedAtMs,
       }))
     const owner = ownerOfStream(call, exchange, session)
-    const first = endpointEvent(`${pathOf(call)}?sessionId=${session.id}`)
+    const first = endpointEvent(endpointAddress(call, session.id))
     return this.#attach(call, session, owner, 'legacy', first, release)
   }
 
@@ -156,10 +157,11 @@ const MESSAGE_OF_LIMIT = {
   rate: 'Too many event streams were opened from this address within a minute.',
 } as const
 
-function pathOf(call: Call): string {
-  return call.request.path.startsWith('/mcp/sse') ? '/mcp/sse' : '/mcp'
-}
-
 function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
-  return { principal: exchange.principal!, tenant: exchange.tenant, version: settledVersion(call, session) }
+  return {
+    principal: exchange.principal!,
+    tenant: exchange.tenant,
+    version: settledVersion(call, session),
+    selection: selectionOf(call),
+  }
 }

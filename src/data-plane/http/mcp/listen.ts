@@ -10,6 +10,7 @@ import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
 import { authenticatedStream, type McpParts } from './parts.ts'
 import { fault } from './result.ts'
+import { selectionOf } from './selection.ts'
 import { messageEvent } from './sse.ts'
 import { OpenStream } from './streams.ts'
 
@@ -45,6 +46,7 @@ export async function subscribe(
     principal: exchange.principal!,
     tenant: exchange.tenant,
     version: envelope.version,
+    selection: selectionOf(call),
   })
 }
 

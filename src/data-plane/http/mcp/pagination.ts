@@ -1,5 +1,4 @@
 /** Pages of a tool list. A cursor names the tool after which the page starts, so it survives a change of the list. Pure. */
-import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 /** Large enough that clients which never ask for a second page see all of an ordinary list. */
 export const PAGE_SIZE = 500
@@ -11,7 +10,10 @@ export interface ToolPage {
 }
 
 /** @returns undefined when the cursor is not one of ours. */
-export function pageOf(tools: readonly CompiledTool[], cursor: string | undefined): ToolPage | undefined {
+export function pageOf(
+  tools: readonly { readonly tool: { readonly name: string } }[],
+  cursor: string | undefined,
+): ToolPage | undefined {
   let from = 0
   if (cursor !== undefined) {
     const after = decodeCursor(cursor)

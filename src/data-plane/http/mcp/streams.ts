@@ -3,6 +3,7 @@ import type { Principal } from '../../../model/principal.ts'
 import { inSlices } from '../../../shared/async/slices.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
+import type { Selection } from '../../pipeline/selection.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { KEEP_ALIVE, retryHint } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
@@ -22,6 +23,8 @@ export interface StreamOwner {
   readonly principal: Principal
   readonly tenant: string | undefined
   readonly version: ProtocolVersion
+  /** Of the address at which the stream was opened. */
+  readonly selection: Selection
 }
 
 export interface StreamLimits {

@@ -14,7 +14,7 @@ export const SUPPORTED_SCOPES: readonly string[] = Object.freeze([
 ])
 
 /** Paths that are separate protected resources: a client derives the document's address from the one it connects to (RFC 9728 §3.1). */
-const RESOURCE_PATHS: ReadonlySet<string> = new Set(['', '/mcp', '/mcp/sse'])
+const RESOURCE_PATH = /^(?:\/mcp(?:\/[A-Za-z0-9._-]{1,128})?)?(?=\/?$)/
 
 /** Public documents may be read by any page: they hold nothing about the caller. */
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', 'cache-control', 'public, max-age=300']
@@ -37,17 +37,17 @@ export const DOCUMENT_PREFLIGHT: OAuthResponse = Object.freeze({
 
 /** Address of the document that describes the resource a request was made to; for challenges. Absolute, as RFC 9728 §5.1 wants. */
 export function resourceMetadataUrl(gatewayUrl: string, path: string): string {
-  const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : path.startsWith('/mcp') ? '/mcp' : ''
+  const resource = RESOURCE_PATH.exec(path)?.[0] ?? (path.startsWith('/mcp') ? '/mcp' : '')
   return `${gatewayUrl}/.well-known/oauth-protected-resource${resource}`
 }
 
 /**
  * `/.well-known/oauth-protected-resource` and its variants (RFC 9728 §3.2).
- * @param path what follows the well-known name: '', '/mcp' or '/mcp/sse'; undefined comes back for any other (404).
+ * @param path what follows the well-known name: '', '/mcp', '/mcp/sse' or '/mcp/{toolset}'; undefined comes back for any other (404).
  */
 export function protectedResource(gatewayUrl: string, path: string): OAuthResponse | undefined {
-  const bare = path.endsWith('/') ? path.slice(0, -1) : path
-  if (!RESOURCE_PATHS.has(bare)) return undefined
+  const bare = RESOURCE_PATH.exec(path)?.[0]
+  if (bare === undefined) return undefined
   return json(
     200,
     {

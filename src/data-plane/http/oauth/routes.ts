@@ -32,19 +32,27 @@ export function oauthRoutes(
   { attempts, registrations }: Pick<GatewayParts, 'attempts' | 'registrations'>,
 ): readonly OAuthRoute[] {
   const onAttempt = (call: Call): void => attempts.count(call)
-  const document = (pattern: string, respond: () => OAuthResponse | Promise<OAuthResponse>): OAuthRoute => ({
+  const document = (
+    pattern: string,
+    respond: (call: Call) => OAuthResponse | Promise<OAuthResponse>,
+  ): OAuthRoute => ({
     method: 'GET',
     pattern,
     async endpoint(call) {
       onAttempt(call)
-      const { status, body, headers } = await respond()
+      const { status, body, headers } = await respond(call)
       call.sendWithOwnCors(status, body, headers)
     },
   })
   // of a public address with a path, clients derive addresses with that path behind the well-known name (RFC 8414 §3.1, RFC 9728 §3.1)
   const documents = [...new Set(['', front.pathPrefix])].flatMap(prefix => [
-    ...['', '/', '/mcp', '/mcp/', '/mcp/sse', '/mcp/sse/'].map(path =>
-      document(`${PROTECTED_RESOURCE}${prefix}${path}`, () => front.protectedResource(path)!),
+    ...['', '/', '/mcp', '/mcp/', '/mcp/{view}', '/mcp/{view}/'].map(pattern =>
+      document(
+        `${PROTECTED_RESOURCE}${prefix}${pattern}`,
+        ({ request }) =>
+          front.protectedResource(request.path.slice(PROTECTED_RESOURCE.length + prefix.length)) ??
+          oauthError(404, 'invalid_request', 'There is no such resource.'),
+      ),
     ),
     document(`/.well-known/oauth-authorization-server${prefix}`, () => front.authorizationServer()),
     document(`/.well-known/openid-configuration${prefix}`, () => front.openidConfiguration()),

@@ -1,6 +1,7 @@
 /** Refuses a call whose tool its tenant does not have, with names like it. It counts nothing: `take-quota` has. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { EVERYTHING, isOffered } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 import { nearNames } from './near-names.ts'
@@ -16,19 +17,19 @@ export function refuseUnknownTool(): Stage {
       if (operation.action !== 'tools.call' || tool !== undefined) return undefined
       const unknown = operation.tool.slice(0, SHOWN_NAME_CHARACTERS)
       return refuse('tool_not_found', {
-        message: `Tool not found: ${unknown}${suggestion(exchange, operation.tool)}`,
+        message: `Tool not found: ${unknown}${suggestion(exchange, operation.tool, operation.selection)}`,
       })
     },
   }
 }
 
 /** Names near the unknown one, of the tools that this class of callers has listed: no others may be revealed. */
-function suggestion(exchange: Exchange, unknown: string): string {
+function suggestion(exchange: Exchange, unknown: string, selection = EVERYTHING): string {
   if (exchange.principal === undefined) return ''
   const listed = exchange.snapshot.listings.get(subjectKeyOf(exchange))?.tools ?? []
   const near = nearNames(
     unknown,
-    listed.map(({ tool }) => tool.name),
+    listed.filter(({ tool }) => isOffered(tool, selection)).map(({ tool }) => tool.name),
   )
   return near.length === 0 ? '' : `. Similar names: ${near.join(', ')}.`
 }

@@ -8,7 +8,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
-import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
+import type { CompiledApi, CompiledTool, Entitlement } from '../../snapshot/snapshot.ts'
 import { apiOf, entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 
@@ -17,7 +17,7 @@ function consumes(exchange: Exchange): boolean {
   return exchange.operation.action === 'tools.call' || exchange.operation.action === 'proxy'
 }
 
-/** One counter per tenant and consumer, and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
+/** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
 function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
   return subscriptionId === undefined
     ? `${tenant ?? ''}/${consumer}`
@@ -34,12 +34,14 @@ export function takeQuota(quota: Quota): Stage {
     rateLimit: { requestsPerMinute: requestsPerHour / 60, burst: requestsPerHour },
   }))
 
-  function consumerKey(principal: Principal, subscriptionId: string | undefined): QuotaKey {
+  function consumerKey(principal: Principal, { subscriptionId, per }: Entitlement): QuotaKey {
     const keys = keysOf(principal)
-    const known = keys.get(subscriptionId ?? '')
+    const name = per ?? subscriptionId ?? ''
+    const known = keys.get(name)
     if (known !== undefined) return known
-    const key = quota.key(quotaKey(principal.tenant, principal.consumer, subscriptionId))
-    keys.set(subscriptionId ?? '', key)
+    const consumer = per === 'user' ? `user:${principal.subject.replaceAll('/', '%2F')}` : principal.consumer
+    const key = quota.key(quotaKey(principal.tenant, consumer, subscriptionId))
+    keys.set(name, key)
     return key
   }
 
@@ -75,8 +77,9 @@ export function takeQuota(quota: Quota): Stage {
           tool,
         }
       } else {
-        const { limits, subscriptionId } = entitlementOf(exchange, principal)
-        const key = consumerKey(principal, subscriptionId)
+        const entitlement = entitlementOf(exchange, principal)
+        const { limits } = entitlement
+        const key = consumerKey(principal, entitlement)
         request = tool === undefined ? { key, limits, nowMs } : { key, limits, nowMs, tool }
       }
       return andThen(quota.take(request), taken => accept(exchange, taken))

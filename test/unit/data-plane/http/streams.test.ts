@@ -1,7 +1,9 @@
 /** Open event streams on real listeners and sockets, with a clock that the test moves: heartbeats, idle time-out, longest life. */
+
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
 import { OpenStream, type StreamEnd, Streams } from '../../../../src/data-plane/http/mcp/streams.ts'
+import { EVERYTHING } from '../../../../src/data-plane/pipeline/selection.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { ResponseStream } from '../../../../src/shared/server/listener.ts'
@@ -19,6 +21,7 @@ const OWNER = {
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   }),
   tenant: 'acme',
+  selection: EVERYTHING,
   version: '2025-06-18',
 } as const
 /** As specified. */

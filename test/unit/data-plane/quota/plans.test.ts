@@ -76,6 +76,15 @@ describe('what it says', () => {
   })
 })
 
+test('rules are kept in their order', () => {
+  const rules = [
+    { plan: 'gold', role: 'analyst', per: 'user' },
+    { plan: 'silver', tenant: 'acme' },
+    { plan: 'gold', user: 'u-1' },
+  ]
+  expect(parsePlans(JSON.stringify({ rules })).planRules).toEqual(rules)
+})
+
 describe('faults', () => {
   test('all are reported together, each with its field, the reason and the fix', () => {
     const text = [
@@ -87,6 +96,9 @@ describe('faults', () => {
       '  x: nowhere',
       '  y: [gold]',
       'extra: 1',
+      'rules:',
+      '  - { plan: nowhere, role: 5, per: day, group: x }',
+      '  - gold',
     ].join('\n')
     let message = ''
     try {
@@ -106,7 +118,12 @@ describe('faults', () => {
       'plans.b: 12 is not a mapping',
       'consumers.x: "nowhere" is not a plan; name one of community, silver, gold, enterprise, a, b',
       'consumers.y: ["gold"] is not a plan',
-      'extra: no such field; the fields are plans, consumers',
+      'extra: no such field; the fields are plans, consumers, rules',
+      'rules[0].plan: "nowhere" is not a plan; name one of',
+      'rules[0].role: 5 is not a name',
+      'rules[0].per: "day" is not known; write "user"',
+      'rules[0].group: no such field',
+      'rules[1]: "gold" is not a mapping',
     ])
       expect(message).toContain(part)
   })

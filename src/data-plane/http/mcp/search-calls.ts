@@ -1,0 +1,105 @@
+/** Calls of the search tools: find and describe read the list of the caller, call becomes the call of its target. It runs no stage. */
+import { writeJson } from '../../../model/exact-number.ts'
+import { beginInSlices } from '../../../shared/async/slices.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Selection } from '../../pipeline/selection.ts'
+import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
+import type { ToolIndexes } from '../../tool-search/tool-indexes.ts'
+import { type OfferedTools, offeredTools } from '../offered-tools.ts'
+import { FIND_TOOLS, isSearchTool, readDescribe, readFind } from '../search-tools.ts'
+import { toolView } from '../tool-view.ts'
+import type { RequestId } from './message.ts'
+import { fault, type ResultWriter, type RpcReply } from './result.ts'
+import type { ProtocolVersion } from './versions.ts'
+
+/** Of a tool that was found. */
+const MAX_SUMMARY = 200
+
+/** Whether the name means a search tool at this address, and no tool of the catalog. */
+export function isSearchCall(name: string, { tools }: Selection, snapshot: Snapshot): boolean {
+  return isSearchTool(name) && (tools === 'search' || (tools === undefined && snapshot.hasSearchedTools))
+}
+
+export interface SearchCall {
+  readonly id: RequestId
+  readonly name: string
+  readonly arguments: { readonly [name: string]: unknown }
+  readonly selection: Selection
+  readonly version: ProtocolVersion
+}
+
+/** What a call of find or describe asks for, or the reply to arguments that are not valid. */
+export type SearchRequest = (exchange: Exchange, writer: ResultWriter) => MaybePromise<RpcReply>
+
+export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchRequest | string {
+  const { id, selection, version } = call
+  if (call.name === FIND_TOOLS) {
+    const find = readFind(call.arguments)
+    if (typeof find === 'string') return find
+    return (exchange, writer) => {
+      const offered = offeredTools(exchange.listing!, selection)
+      const found = findTools(indexes, exchange, offered, find)
+      return andThen(found, tools => textReply(id, writer, foundText(tools)))
+    }
+  }
+  const names = readDescribe(call.arguments)
+  if (typeof names === 'string') return names
+  return (exchange, writer) => {
+    const { byName } = offeredTools(exchange.listing!, selection)
+    const unknown = names.find(name => !byName.has(name))
+    if (unknown !== undefined) {
+      const message = `Tool not found: ${unknown.slice(0, 64)}. Find tools with ${FIND_TOOLS}.`
+      return fault(id, INVALID_PARAMS, message)
+    }
+    const views = names.map(name => toolView(byName.get(name)!.tool, version))
+    return textReply(id, writer, writeJson(views))
+  }
+}
+
+/** Invalid arguments: a result from 2025-11-25 on, so that the model reads it. */
+export function invalidSearch(
+  id: RequestId,
+  version: ProtocolVersion,
+  writer: ResultWriter,
+  message: string,
+) {
+  return version >= '2025-11-25' ? writer.toolError(id, message, []) : fault(id, INVALID_PARAMS, message)
+}
+
+function findTools(
+  indexes: ToolIndexes,
+  { snapshot, tenant }: Exchange,
+  { byName }: OfferedTools,
+  { query, limit }: { readonly query: string; readonly limit: number },
+): MaybePromise<readonly CompiledTool[]> {
+  const isVisible = (entry: CompiledTool): boolean => byName.get(entry.tool.name) === entry
+  return andThen(indexes.of(snapshot, tenant), index =>
+    beginInSlices(index.searching(query, isVisible, limit)),
+  )
+}
+
+function foundText(tools: readonly CompiledTool[]): string {
+  if (tools.length === 0) return 'No tool matches. Use other words, or fewer of them.'
+  return writeJson(
+    tools.map(({ tool }) => {
+      const { properties = {}, required = [] } = tool.inputSchema
+      const optional = Object.keys(properties).filter(name => !required.includes(name))
+      return { name: tool.name, description: summaryOf(tool.description), required, optional }
+    }),
+  )
+}
+
+/** The first line, ended after a sentence or a word. */
+function summaryOf(description: string): string {
+  const line = description.split('\n', 1)[0]!
+  if (line.length <= MAX_SUMMARY) return line
+  const start = line.slice(0, MAX_SUMMARY)
+  const end = start.lastIndexOf('. ')
+  return end > 0 ? start.slice(0, end + 1) : `${start.slice(0, start.lastIndexOf(' '))}…`
+}
+
+function textReply(id: RequestId, writer: ResultWriter, text: string): RpcReply {
+  return writer.complete(id, writeJson({ content: [{ type: 'text', text }], isError: false }))
+}

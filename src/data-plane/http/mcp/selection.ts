@@ -1,0 +1,55 @@
+/** Reads from the address of a request which tools it offers: `/mcp/{toolset}`, `?tags=`, `?tools=`. It knows no tool. */
+import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
+import type { Call } from '../call.ts'
+
+const MAX_TAGS = 20
+const MAX_NAME = 128
+const ENDPOINT = '/mcp'
+/** The same endpoint as `/mcp`. */
+const SSE = 'sse'
+
+/** The selection of a request whose address was checked (`selectionFault`). */
+export function selectionOf(call: Call): Selection {
+  const selection = readSelection(call)
+  return typeof selection === 'string' ? EVERYTHING : selection
+}
+
+/** What is wrong with the address; undefined: nothing. */
+export function selectionFault(call: Call): string | undefined {
+  const selection = readSelection(call)
+  return typeof selection === 'string' ? selection : undefined
+}
+
+function readSelection({ request: { path, query } }: Call): Selection | string {
+  const toolSet = toolSetOf(path)
+  if (toolSet === undefined && query === '') return EVERYTHING
+  const parameters = new URLSearchParams(query)
+  const tools = parameters.get('tools') ?? undefined
+  if (tools !== undefined && tools !== 'search' && tools !== 'list')
+    return '?tools= must be "search" or "list".'
+  const tags = [...new Set((parameters.get('tags') ?? '').split(',').map(tag => tag.trim()))].filter(Boolean)
+  if (tags.length > MAX_TAGS || tags.some(tag => tag.length > MAX_NAME))
+    return `?tags= must name 1 to ${MAX_TAGS} tags of up to ${MAX_NAME} characters, separated by commas.`
+  if (toolSet === undefined && tools === undefined && tags.length === 0) return EVERYTHING
+  tags.sort()
+  return { toolSet, tags, tools, key: JSON.stringify([toolSet ?? null, tags, tools ?? null]) }
+}
+
+/** The address to which a client of an HTTP+SSE stream posts: that of the stream, with its selection. */
+export function endpointAddress({ request: { path, query } }: Call, sessionId: string): string {
+  const parameters = new URLSearchParams(query)
+  parameters.delete('sessionId')
+  const rest = parameters.size === 0 ? '' : `&${parameters}`
+  return `${endpointPath(path)}?sessionId=${sessionId}${rest}`
+}
+
+/** The path of the endpoint without a slash at its end. */
+function endpointPath(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path
+}
+
+/** The segment after `/mcp/`, decoded. */
+function toolSetOf(path: string): string | undefined {
+  const name = endpointPath(path).slice(ENDPOINT.length + 1)
+  return name === '' || name === SSE ? undefined : name
+}

@@ -1,0 +1,25 @@
+/** The tools that the address of a request offers, and how it lists them. It is a choice of the client: it grants nothing. */
+import type { Tool } from '../../model/tool.ts'
+
+export interface Selection {
+  /** Name of the one tool set that is offered. */
+  readonly toolSet: string | undefined
+  /** Offered tools have one of them; empty: all tools. */
+  readonly tags: readonly string[]
+  /** `search`: no tool is listed, all are found; `list`: all are listed. undefined: as each tool set says. */
+  readonly tools: 'search' | 'list' | undefined
+  /** Equal for equal selections; '' for the address without one. */
+  readonly key: string
+}
+
+export const EVERYTHING: Selection = Object.freeze({
+  toolSet: undefined,
+  tags: Object.freeze([]),
+  tools: undefined,
+  key: '',
+})
+
+export function isOffered(tool: Tool, { toolSet, tags }: Selection): boolean {
+  if (toolSet !== undefined && tool.toolSet !== toolSet) return false
+  return tags.length === 0 || tags.some(tag => tool.tags.includes(tag))
+}

@@ -1,0 +1,54 @@
+/** Text in any language → the words that are indexed and searched for. It knows no tool. */
+
+/** Longer texts are not read further. */
+const MAX_CHARS = 4_000
+const MAX_WORD = 40
+/** Chinese, Japanese and Thai write no spaces: each pair of characters counts as a word. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
+const PIECE = /[\p{L}\p{M}\p{N}]+/gu
+
+/** Lower case without accents, in order, with repetitions; identifiers are split into their words. */
+export function wordsOf(text: string): string[] {
+  const words: string[] = []
+  for (const [piece] of splitCase(text.slice(0, MAX_CHARS)).matchAll(PIECE)) {
+    const word = piece.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().slice(0, MAX_WORD)
+    if (word === '') continue
+    if (UNSPACED.test(word)) pairs(word, words)
+    else words.push(stem(word))
+    // `unfollow` is found by "stop following"
+    if (/^un.{4}/.test(word)) words.push(stem(word.slice(2)))
+  }
+  return words
+}
+
+/** `listPullRequests` → `list Pull Requests`, `HTTPServer` → `HTTP Server`. */
+function splitCase(text: string): string {
+  return text
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(/['’]s\b/g, '')
+}
+
+function pairs(text: string, words: string[]): void {
+  const characters = [...text]
+  if (characters.length === 1) words.push(text)
+  for (let at = 0; at + 1 < characters.length; at++) words.push(characters[at]! + characters[at + 1]!)
+}
+
+/** Without English endings; other languages lose the same letters in documents and queries alike. */
+function stem(word: string): string {
+  if (word.length < 4 || /\d/.test(word)) return word
+  let out = word
+  if (out.endsWith('ies') && out.length > 4) out = `${out.slice(0, -3)}y`
+  else if (/(?:ss|sh|ch|x|z)es$/.test(out)) out = out.slice(0, -2)
+  else if (out.endsWith('s') && !/(?:ss|us|is)$/.test(out)) out = out.slice(0, -1)
+  if (out.length > 5 && out.endsWith('ing')) out = undoubled(out.slice(0, -3))
+  else if (out.length > 4 && out.endsWith('ed') && !out.endsWith('eed')) out = undoubled(out.slice(0, -2))
+  return out.length > 3 && out.endsWith('e') ? out.slice(0, -1) : out
+}
+
+/** `stopp` → `stop`. */
+function undoubled(word: string): string {
+  const last = word.at(-1)!
+  return last === word.at(-2) && !'lsz'.includes(last) ? word.slice(0, -1) : word
+}
