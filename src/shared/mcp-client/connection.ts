@@ -5,7 +5,6 @@ import { notificationText, requestText, responseText } from './messages.ts'
 import {
   type ClientInfo,
   type Dict,
-  failure,
   MODERN_VERSION,
   type OnProgress,
   type RequestOptions,
@@ -167,10 +166,4 @@ function modernHeaders(method: string, { name, uri }: Dict): readonly string[] {
 export function headerValue(text: string): string {
   const isPlain = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?base64?')
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
-}
-
-/** Why a result cannot be used as a final one; undefined when it can. */
-export function incompleteness(result: Dict): RpcOutcome | undefined {
-  if (result.resultType !== 'input_required') return undefined
-  return failure('not_mcp', 'the server asks for input of the user, which the gateway does not pass on', true)
 }

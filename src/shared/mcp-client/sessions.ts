@@ -35,6 +35,8 @@ interface McpSessionsOptions {
 }
 
 interface Session {
+  /** Of the map; another one once the server is known to keep nothing. */
+  key: string
   readonly opening: Promise<Connected | RpcFailure>
   connected: Connected | undefined
   inFlight: number
@@ -134,13 +136,13 @@ export class McpSessions {
     try {
       const connected = session.connected ?? (await this.#opened(session, options, untilMs))
       if (connected.kind === 'failure') {
-        if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(key, session)
+        if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(session)
         return connected
       }
       const { connection } = connected
       const timeoutMs = Math.max(1, untilMs - performance.now())
       const outcome = await connection.request(method, params, { ...options, timeoutMs })
-      if (connection.lost) this.#drop(key, session)
+      if (connection.lost) this.#drop(session)
       return outcome
     } finally {
       session.inFlight--
@@ -157,7 +159,7 @@ export class McpSessions {
   #sessionFor(key: string, scope: SessionScope, untilMs: number): Session {
     let session = this.#sessions.get(key)
     if (session?.connected?.connection.lost === true) {
-      this.#drop(key, session)
+      this.#drop(session)
       session = undefined
     }
     session ??= this.#newSession(key, scope, untilMs)
@@ -169,17 +171,31 @@ export class McpSessions {
   #newSession(key: string, scope: SessionScope, untilMs: number): Session {
     this.#makeSpace()
     const session: Session = {
+      key,
       opening: this.#connect(scope, untilMs),
       connected: undefined,
       inFlight: 0,
       usedAtMs: Date.now(),
       dropped: false,
-      unlisten: scope.onEnd?.(() => this.#drop(key, session)),
+      unlisten: scope.onEnd?.(() => this.#drop(session)),
     }
     void session.opening.then(opened => {
-      if (opened.kind === 'connected') session.connected = opened
+      if (opened.kind !== 'connected') return
+      session.connected = opened
+      if (!opened.hasSession) this.#share(session, scope)
     })
     return session
+  }
+
+  /** The connection that one caller has opened serves all of them. */
+  #share(session: Session, scope: SessionScope): void {
+    const key = this.#keyOf(scope)
+    if (session.dropped || this.#sessions.has(key)) return
+    session.unlisten?.()
+    session.unlisten = undefined
+    this.#sessions.delete(session.key)
+    session.key = key
+    this.#sessions.set(key, session)
   }
 
   async #connect({ address, key }: SessionScope, untilMs: number): Promise<Connected | RpcFailure> {
@@ -216,27 +232,27 @@ export class McpSessions {
     })
   }
 
-  #drop(key: string, session: Session): void {
+  #drop(session: Session): void {
     if (session.dropped) return
     session.dropped = true
     session.unlisten?.()
-    if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+    if (this.#sessions.get(session.key) === session) this.#sessions.delete(session.key)
     if (session.inFlight === 0) void closed(session)
   }
 
   #makeSpace(): void {
     const { maxSessions = MAX_SESSIONS } = this.#options
     if (this.#sessions.size < maxSessions) return
-    for (const [key, session] of this.#sessions) {
+    for (const session of this.#sessions.values()) {
       if (session.inFlight > 0) continue
-      return this.#drop(key, session)
+      return this.#drop(session)
     }
   }
 
   #sweep(): void {
     const beforeMs = Date.now() - (this.#options.idleMs ?? IDLE_MS)
-    for (const [key, session] of this.#sessions)
-      if (session.inFlight === 0 && session.usedAtMs < beforeMs) this.#drop(key, session)
+    for (const session of this.#sessions.values())
+      if (session.inFlight === 0 && session.usedAtMs < beforeMs) this.#drop(session)
   }
 }
 
