@@ -93,7 +93,9 @@ function tagsOf(tool: Dict): string[] {
 function hintsOf(tool: Dict): Dict {
   const given = own(tool, 'annotations')
   const defaults = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
-  return { ...defaults, ...(isObject(given) ? given : undefined) }
+  const hints = { ...defaults, ...(isObject(given) ? given : undefined) }
+  // the two others say how a tool writes (MCP, ToolAnnotations)
+  return hints.readOnlyHint === true ? { ...hints, destructiveHint: false, idempotentHint: true } : hints
 }
 
 function hasHints({ tool }: Listed, wanted: Dict = {}): boolean {
@@ -161,13 +163,13 @@ function annotationsOf(tool: Dict, title: string): { annotations: ToolAnnotation
   const hints = hintsOf(tool)
   const readOnlyHint = hints.readOnlyHint === true
   const isSaid = isObject(given) && typeof own(given, 'destructiveHint') === 'boolean'
-  const destructive = !readOnlyHint && hints.destructiveHint !== false
+  const destructive = hints.destructiveHint !== false
   return {
     annotations: {
       ...(title === '' ? {} : { title }),
       readOnlyHint,
       ...(readOnlyHint || isSaid ? { destructiveHint: destructive } : {}),
-      idempotentHint: readOnlyHint || hints.idempotentHint === true,
+      idempotentHint: hints.idempotentHint === true,
       openWorldHint: hints.openWorldHint !== false,
     },
     destructive,
