@@ -45,6 +45,8 @@ export function callMcpServer(
     if (outcome.kind === 'error') return rpcError(outcome)
     if (outcome.kind === 'circuit_open') return circuitOpen(outcome)
     if (outcome.kind === 'failure') return failed(outcome, timeoutMs, maxResponseBytes)
+    if (outcome.result.resultType === 'input_required')
+      return failedCall(NEEDS_INPUT, { failure: 'input_required' })
     const result = mcpResult(outcome.result)
     if (result === undefined) return failed(NO_RESULT, timeoutMs, maxResponseBytes)
     return result.isError
@@ -67,6 +69,8 @@ function progressOf(exchange: Exchange): OnProgress | undefined {
   }
 }
 
+const NEEDS_INPUT =
+  'The MCP server asks for input of the user before it executes the tool, which the gateway does not pass on.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 
 function rpcError({ code, message }: RpcError): Outcome {
