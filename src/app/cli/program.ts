@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'
 import { addBench } from './bench.ts'
+import { addBridge } from './bridge.ts'
 import { type CommandContext, CommandFailure, EXIT } from './command.ts'
 import { addDb } from './db.ts'
 import { addDemo } from './demo.ts'
@@ -49,8 +50,18 @@ function createProgram(context: CommandContext): Command {
       'after',
       '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',
     )
-  for (const add of [addServe, addDemo, addDoctor, addToolset, addDb, addMetering, addPolicy, addBench])
-    add(program, context)
+  const commands = [
+    addServe,
+    addDemo,
+    addDoctor,
+    addToolset,
+    addBridge,
+    addDb,
+    addMetering,
+    addPolicy,
+    addBench,
+  ]
+  for (const add of commands) add(program, context)
   return program
 }
 

@@ -7,7 +7,7 @@ import type { Dict, RpcError, RpcResult } from './protocol.ts'
 /** `id` of a response is one of ours; that of a request is returned as it came. */
 export type ServerMessage =
   | { readonly kind: 'response'; readonly id: unknown; readonly outcome: RpcResult | RpcError }
-  | { readonly kind: 'request'; readonly id: unknown; readonly method: string }
+  | { readonly kind: 'request'; readonly id: unknown; readonly method: string; readonly params: Dict }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Dict }
 
 /** The text is not MCP, or reading it would block the thread. The message is for operators. */
@@ -45,9 +45,10 @@ function messageOf(value: unknown): ServerMessage {
   if (!isObject(value) || value.jsonrpc !== '2.0') throw new MessageError('a text that is not JSON-RPC 2.0')
   const { id, method, params, result, error } = value
   if (typeof method === 'string') {
+    const named = isObject(params) ? params : {}
     return id === undefined
-      ? { kind: 'notification', method, params: isObject(params) ? params : {} }
-      : { kind: 'request', id, method }
+      ? { kind: 'notification', method, params: named }
+      : { kind: 'request', id, method, params: named }
   }
   if (isObject(result)) return { kind: 'response', id, outcome: { kind: 'result', result } }
   if (isObject(error)) return { kind: 'response', id, outcome: errorOf(error) }

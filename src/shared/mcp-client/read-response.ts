@@ -72,7 +72,11 @@ export async function readError(
 ): Promise<RpcOutcome> {
   const { status } = response
   const error = errorIn(await readErrorText(response, request))
-  return error ?? failure('status', `${label} responded with status ${status}`, true, status)
+  // before anything that reads messages: a proxy, the check of a credential, an overloaded server
+  const isOutside = status === 401 || status === 403 || status === 429 || status >= 500
+  if (error !== undefined && !isOutside) return error
+  const said = error === undefined || error.message === '' ? '' : `: ${error.message.slice(0, 200)}`
+  return failure('status', `${label} responded with status ${status}${said}`, true, status)
 }
 
 /** Resolves with the response as soon as it arrives. */

@@ -1,4 +1,5 @@
 /** The MCP client against servers that respond wrongly, late or not at all: each failure has its reason, and no call runs twice. */
+import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { McpSessions } from '../../../src/shared/mcp-client/sessions.ts'
@@ -38,6 +39,14 @@ const call = (sessions: McpSessions, url: string, options: object = {}) =>
     { timeoutMs: 3_000, maxResponseBytes: 300_000, ...options },
   )
 
+const ended = (response: ServerResponse, status: number): true => {
+  response.writeHead(status).end()
+  return true
+}
+const closed = (response: ServerResponse): true => {
+  response.destroy()
+  return true
+}
 const callsOf = ({ seen }: ScriptedServer): number => seen.filter(method => method === 'tools/call').length
 const isCall = ({ method }: RpcCall): boolean => method === 'tools/call'
 
@@ -142,7 +151,7 @@ it('resumes the stream of a call that was interrupted, and the call runs once', 
     }
     if (method !== 'GET') return undefined
     resumed.push(request.headers['last-event-id'])
-    if (resumed.length === 1) return void response.destroy() ?? true
+    if (resumed.length === 1) return closed(response)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.end(
       `id: 2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: Number(server.seen.at(-3)), result: text('late') })}\n\n`,
@@ -166,7 +175,7 @@ it('does not call a server that failed five times in a row, and says when it wil
 
 it('does not send a credential to an endpoint of another origin', async () => {
   const server = await scripted(({ request }, response) => {
-    if (request.method !== 'GET') return void response.writeHead(405).end() ?? true
+    if (request.method !== 'GET') return ended(response, 405)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('event: endpoint\ndata: http://other.example/messages\n\n')
     return true
@@ -175,7 +184,7 @@ it('does not send a credential to an endpoint of another origin', async () => {
 })
 
 it('names a refused credential', async () => {
-  const server = await scripted((_, response) => void response.writeHead(401).end() ?? true)
+  const server = await scripted((_, response) => ended(response, 401))
   expect(await call(opened(), server.url)).toMatchObject({ reason: 'status', status: 401, sent: false })
   expect(server.seen).toEqual(['server/discover'])
 })
