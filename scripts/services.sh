@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis corpus kubernetes helm policy-tools
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
 # The first eight come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
@@ -26,6 +26,8 @@ FASTMCP=4.1.2
 LANGCHAIN_MCP=0.3.2
 MCP_REMOTE=0.15.1
 AI_SDK_MCP=2.0.99
+# the reference servers behind the gateway
+MCP_SERVERS=2026.8.31
 SCHEMATHESIS=4.32.5
 
 packages=()
@@ -156,6 +158,13 @@ want_node_clients() {
   steps+=(fetch_node_clients)
 }
 
+want_mcp_servers() {
+  local installed=.tools/mcp-servers/node_modules/@modelcontextprotocol
+  grep -qs "\"version\": \"$MCP_SERVERS\"" "$installed/server-everything/package.json" &&
+    grep -qs "\"version\": \"$MCP_SERVERS\"" "$installed/server-memory/package.json" && return
+  steps+=(fetch_mcp_servers)
+}
+
 # its own environment: its libraries and those of the MCP client need not agree
 want_schemathesis() {
   .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
@@ -264,6 +273,13 @@ fetch_node_clients() {
     "mcp-remote@$MCP_REMOTE" "@ai-sdk/mcp@$AI_SDK_MCP" zod@4
 }
 
+fetch_mcp_servers() {
+  mkdir -p .tools/mcp-servers
+  local server servers=()
+  for server in everything filesystem memory; do servers+=("@modelcontextprotocol/server-$server@$MCP_SERVERS"); done
+  npm install --prefix .tools/mcp-servers --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error "${servers[@]}"
+}
+
 # The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
   if [[ $(id -u) != 0 ]]; then
@@ -282,7 +298,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis corpus kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

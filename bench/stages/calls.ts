@@ -23,6 +23,7 @@ import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
 import { Metrics } from '../../src/shared/telemetry/metrics.ts'
 import { compile } from '../../test/fixtures/compile.ts'
 import { aTool } from '../../test/fixtures/exchange.ts'
+import { mcpSessions } from '../../test/fixtures/mcp-sessions.ts'
 import { createMemoryQuota } from '../../test/fixtures/memory-quota.ts'
 import { freshStrings } from './token/signed-tokens.ts'
 
@@ -60,16 +61,18 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     plans: [{ slug: 'open', name: 'Open', perSecond: 2e9, perMinute: 2e9, perDay: 2e9, perMonth: 2e9 }],
     consumers: Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`client-${at}`, 'open'])),
   }
+  const egress = options.egress ?? {
+    request: async () => RESPONSE,
+    stream: () => Promise.reject(new Error('not used')),
+    close: async () => {},
+  }
   const parts = stages({
     admission: admitWithinBounds(Number.MAX_SAFE_INTEGER),
     tokens,
     apiKeys: undefined,
     quota: createMemoryQuota(),
-    egress: options.egress ?? {
-      request: async () => RESPONSE,
-      stream: () => Promise.reject(new Error('not used')),
-      close: async () => {},
-    },
+    egress,
+    mcpSessions: mcpSessions(egress),
     maxResponseBytes: 1_000_000,
     results: new ResultCache(),
     largeTexts: new LargeTexts(),

@@ -14,6 +14,21 @@ export type OpenApiSource =
   | { readonly kind: 'secret'; readonly ref: KeyReference }
   | { readonly kind: 'inline'; readonly text: string }
 
+/** An MCP server whose tools are served. */
+export interface McpSource {
+  readonly kind: 'mcp'
+  readonly url: string
+  /** `auto` tries them in turn; `sse` is that of MCP 2024-11-05. */
+  readonly transport: 'auto' | 'streamable' | 'sse'
+  /** Sent with every request, beside the credential. */
+  readonly headers: { readonly [name: string]: string }
+  /** Header of the credential of type `apiKey`. */
+  readonly keyHeader?: string
+  /** `per-caller`: a session of the server is used for one caller only. */
+  readonly session: 'per-caller' | 'shared'
+  readonly refreshIntervalMs: number
+}
+
 /** Which operations become tools; every field given must agree. */
 export interface OperationSelector {
   /** At least one of these tags. */
@@ -24,7 +39,10 @@ export interface OperationSelector {
   readonly methods?: readonly string[]
   /** Compared with the path as the document writes it. */
   readonly pathPrefix?: string
+  /** Of an MCP server: names of tools. */
   readonly operationIds?: readonly string[]
+  /** Of an MCP server: hints that the tools must have. */
+  readonly annotations?: { readonly [hint: string]: boolean }
 }
 
 export interface ToolDefaults {
@@ -91,7 +109,7 @@ export interface ToolSet {
   readonly namespace: string
   readonly displayName: string
   readonly description?: string
-  readonly source?: OpenApiSource
+  readonly source?: OpenApiSource | McpSource
   /** Absolute http(s) URL; wins over the servers of the document. */
   readonly baseURL?: string
   readonly selector: OperationSelector
@@ -143,6 +161,8 @@ export function tenantOfNamespace(namespace: string): string | null | undefined 
 
 export const DEFAULT_TIMEOUT_MS = 30_000
 export const DEFAULT_REFRESH_INTERVAL_MS = 3_600_000
+/** A list of tools is small, and not every server reports its changes. */
+export const DEFAULT_MCP_REFRESH_MS = 300_000
 /** What `spec.toolDefaults`, `spec.naming` and `spec.selector` mean when they are left out. */
 export const DEFAULT_TOOL_DEFAULTS: ToolDefaults = Object.freeze({
   tags: Object.freeze([]),

@@ -76,6 +76,20 @@ export interface RequestTemplate {
   readonly accept: string
 }
 
+/** The MCP server that executes a tool. Requests are POSTs of JSON-RPC messages; the template of the tool only holds fixed arguments. */
+export interface McpBinding {
+  readonly url: string
+  readonly transport: 'auto' | 'streamable' | 'sse'
+  /** Name of the tool on the server. */
+  readonly tool: string
+  /** Flat: name, value, name, value …; without the credential. */
+  readonly headers: readonly string[]
+  /** `per-caller`: a session of the server is used for one caller only. */
+  readonly session: 'per-caller' | 'shared'
+  /** Arguments that are also sent in a header `Mcp-Param-{header}` (MCP 2026-07-28). */
+  readonly mirrored?: readonly { readonly path: readonly string[]; readonly header: string }[]
+}
+
 /** Authentication of the gateway towards the backend (never the caller's token). */
 export interface BackendAuthentication {
   readonly type: 'none' | 'bearer' | 'basic' | 'apiKey'
@@ -102,7 +116,7 @@ export interface Tool {
   readonly tenant: string | null
   /** Name of the ToolSet it came from. */
   readonly toolSet: string
-  /** operationId or `{method} {path}` of the document, for reports. */
+  /** operationId or `{method} {path}` of the document, or the name of the tool on its MCP server, for reports. */
   readonly operation: string
   readonly title?: string
   /** Never empty. */
@@ -116,6 +130,8 @@ export interface Tool {
   readonly destructive?: boolean
   readonly tags: readonly string[]
   readonly request: RequestTemplate
+  /** Present when an MCP server executes it. */
+  readonly mcp?: McpBinding
   readonly authentication: BackendAuthentication
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit

@@ -5,15 +5,17 @@ import { catchStopSignals } from './signals.ts'
 /** They create files in DATA_DIR or the embedded database, which only this user may read. */
 const WRITES_DATA = new Set(['serve', 'db', 'metering'])
 
-// the other commands end at a signal by default
-if (process.argv[2] === 'serve') catchStopSignals()
+/** The other commands end at a signal by default. */
+const RUNS_UNTIL_STOPPED = new Set(['serve', 'bridge'])
+
+if (RUNS_UNTIL_STOPPED.has(process.argv[2] ?? '')) catchStopSignals()
 // loading the commands takes a while: the signals have to be caught before
 const { runCommand } = await import('./program.ts')
 process.exitCode = await runCommand(process.argv.slice(2), process.env, {
   beforeAction(name) {
     // before any worker thread starts: threads inherit the umask and cannot set one
     if (WRITES_DATA.has(name)) process.umask(0o077)
-    if (name !== 'serve') exitOnClosedPipe()
+    if (!RUNS_UNTIL_STOPPED.has(name)) exitOnClosedPipe()
   },
 })
 

@@ -3,6 +3,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'
 import { addBench } from './bench.ts'
+import { addBridge } from './bridge.ts'
 import { type CommandContext, CommandFailure, EXIT } from './command.ts'
 import { addConfig } from './config.ts'
 import { addDb } from './db.ts'
@@ -50,18 +51,19 @@ function createProgram(context: CommandContext): Command {
       'after',
       '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',
     )
-  for (const add of [
+  const commands = [
     addServe,
     addDemo,
     addDoctor,
     addToolset,
+    addBridge,
     addConfig,
     addDb,
     addMetering,
     addPolicy,
     addBench,
-  ])
-    add(program, context)
+  ]
+  for (const add of commands) add(program, context)
   return program
 }
 

@@ -1,8 +1,6 @@
 /** Compiles one operation of an OpenAPI document into one tool, or throws SkippedOperation with the reason. It reads no file. */
-import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
-import { countValues } from '../../shared/json-schema/cost.ts'
 import { annotationsOf, isDestructive } from './annotations.ts'
 import { assembleArguments } from './arguments.ts'
 import { compileBody } from './body.ts'
@@ -13,6 +11,7 @@ import { readParameters } from './parameters.ts'
 import { requestTemplate } from './request-template.ts'
 import { readResponses } from './responses.ts'
 import { SchemaConverter, type SchemaDirection } from './schema.ts'
+import { boundedSchema } from './schema-bounds.ts'
 import type { Draft } from './schema-keywords.ts'
 import { authenticationOf } from './security.ts'
 import { chooseServer } from './servers.ts'
@@ -55,24 +54,6 @@ export function schemas(
   return { converter, bundler: new Bundler(converter, notice) }
 }
 
-/** A validator of a larger schema takes seconds to make, and each gateway that receives the schema is busy for milliseconds. */
-const MAX_SCHEMA_VALUES = 10_000
-const MAX_SCHEMA_CHARS = 300_000
-
-function bounded(schema: Draft): ObjectSchema {
-  const values = countValues(schema)
-  if (values > MAX_SCHEMA_VALUES)
-    throw new SkippedOperation(
-      `its input schema has ${values} keywords and values, and ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
-    )
-  const chars = JSON.stringify(schema).length
-  if (chars > MAX_SCHEMA_CHARS)
-    throw new SkippedOperation(
-      `its input schema has ${chars} characters, and at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
-    )
-  return schema as ObjectSchema
-}
-
 /** @throws SkippedOperation */
 export function compileOperation(raw: RawOperation, name: string, parts: OperationParts): Tool {
   const { document, toolSet } = parts
@@ -99,7 +80,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     operation: text(own(operation, 'operationId')) ?? `${raw.method} ${raw.path}`,
     ...(title === '' ? {} : { title: firstLine(title) }),
     description: descriptionOf(operation, raw, document),
-    inputSchema: bounded(parts.request.bundler.bundle(args.input)),
+    inputSchema: boundedSchema(parts.request.bundler.bundle(args.input)),
     ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(raw.method, firstLine(title)),
     destructive: isDestructive(raw.method),

@@ -61,6 +61,15 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     const fix = 'set spec.toolDefaults.authentication'
     findings.push({ rule: 'missing-credential', subject: '', message, fix })
   }
+  const unhinted = result.tools.filter(
+    ({ mcp, annotations, destructive }) =>
+      mcp !== undefined && destructive === true && annotations.destructiveHint === undefined,
+  )
+  if (unhinted.length > 0) {
+    const message = `${unhinted.length} tools count as destructive, because the MCP server does not say that they only read`
+    const fix = 'have the server send annotations, or write a Tool resource with annotations'
+    findings.push({ rule: 'missing-annotations', subject: '', message, fix })
+  }
   if (result.tools.length > MANY_TOOLS) {
     const message = `${result.tools.length} tools are too many for agents to choose from reliably`
     findings.push({

@@ -4,10 +4,11 @@ import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import type { ToolAnnotations } from '../../model/tool.ts'
 import type { ToolDefaults } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
+import { readAuthentication } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { readAuthentication, readCache, readMaxResult, readRateLimit } from './tool-set-resource.ts'
+import { readCache, readMaxResult, readRateLimit } from './tool-set-resource.ts'
 
 /** Fields of a Tool resource; absent fields are as generated. */
 export interface ToolResource {

@@ -11,13 +11,16 @@ import {
 } from '../../model/tool-set.ts'
 import { MAX_NAME_LENGTH, MIN_NAME_LENGTH } from '../compile/names.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
+import { readAuthentication } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
 import { readReference } from './key-reference.ts'
+import { readMcpSource } from './mcp-source.ts'
 import { readOverlays } from './overlays.ts'
 import { readOverrides } from './overrides.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 const NAME_PART = {
   max: 40,
   pattern: /^[A-Za-z0-9_.-]*$/,
@@ -32,7 +35,8 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
   const displayName = spec.string('displayName', { max: 64 })
   if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
   const description = spec.string('description', { max: 4096 })
-  const source = readSource(spec.object('openAPISpec'))
+  const server = readMcpSource(spec, readUrl)
+  const source = server?.source ?? readSource(spec.object('openAPISpec'))
   const baseURL = readUrl(spec, 'baseURL')
   const toolSet: ToolSet = {
     name: meta.name,
@@ -42,7 +46,10 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     ...(source === undefined ? {} : { source }),
     ...(baseURL === undefined ? {} : { baseURL }),
     selector: readSelector(spec.object('selector')),
-    toolDefaults: readToolDefaults(spec.object('toolDefaults')),
+    toolDefaults: {
+      ...readToolDefaults(spec.object('toolDefaults')),
+      ...(server === undefined ? {} : { authentication: server.authentication }),
+    },
     naming: readNaming(spec.object('naming')),
     ...readOverlays(spec),
     ...readOverrides(spec),
@@ -50,6 +57,18 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     enabled: spec.boolean('enabled') ?? true,
     ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
   }
+  if (server === undefined && toolSet.selector.annotations !== undefined)
+    spec.fault(
+      'selector.annotations',
+      'is given for an OpenAPI document',
+      'remove it: select by tags or methods',
+    )
+  if (server?.source.session === 'per-caller' && toolSet.toolDefaults.cache !== undefined)
+    spec.fault(
+      'toolDefaults.cache',
+      'is given although sessions are kept apart by caller',
+      'set spec.source.mcp.session: shared, or remove it: callers share cached results',
+    )
   spec.close()
   return toolSet
 }
@@ -109,9 +128,19 @@ function readSelector(fields: ResourceFields | undefined): OperationSelector {
       fields.fault('methods', `holds "${method.slice(0, 20)}"`, `use ${METHODS.join(', ')}`)
   }
   const pathPrefix = fields.string('pathPrefix', { max: 1024, pattern: /^\//, fix: 'begin it with "/"' })
+  const annotations = readHints(fields)
   fields.close()
-  const given = Object.entries(lists).filter(([, value]) => value !== undefined)
-  return { ...Object.fromEntries(given), ...(pathPrefix === undefined ? {} : { pathPrefix }) }
+  const given = Object.entries({ ...lists, pathPrefix, annotations })
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+}
+
+/** Hints that tools of an MCP server must have. */
+function readHints(parent: ResourceFields): OperationSelector['annotations'] {
+  const fields = parent.object('annotations')
+  if (fields === undefined) return undefined
+  const hints = HINTS.map(hint => [hint, fields.boolean(hint)] as const)
+  fields.close()
+  return Object.fromEntries(hints.filter((entry): entry is [string, boolean] => entry[1] !== undefined))
 }
 
 function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
@@ -157,18 +186,6 @@ export function readRateLimit(parent: ResourceFields): ToolDefaults['rateLimit']
   fields.close()
   if (requestsPerMinute === undefined) return undefined
   return { requestsPerMinute, burst: burst ?? Math.max(1, Math.ceil(requestsPerMinute / 60)) }
-}
-
-export function readAuthentication(parent: ResourceFields): ToolDefaults['authentication'] | undefined {
-  const fields = parent.object('authentication')
-  if (fields === undefined) return undefined
-  const type = fields.oneOf('type', ['none', 'bearer', 'basic', 'apiKey'] as const) ?? 'none'
-  const secretRef = readReference(fields, 'secretRef')
-  if (type !== 'none' && !fields.has('secretRef')) {
-    fields.fault('secretRef', `is missing for type ${type}`, 'name the secret that holds the credential')
-  }
-  fields.close()
-  return { type, ...(secretRef === undefined ? {} : { secretRef }) }
 }
 
 function readNaming(fields: ResourceFields | undefined): ToolNaming {

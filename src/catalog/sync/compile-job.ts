@@ -6,6 +6,8 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
 import { compileLinked, type GivenFiles, type Incomplete, textOf } from '../document/compile-linked.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
+import { specHash } from '../document/spec-hash.ts'
+import { compileListing, isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
 import { type Definitions, definitionOf } from './definitions.ts'
 
 export interface CompileJob {
@@ -47,11 +49,24 @@ export interface ToolSetCompiler {
   close(): Promise<void>
 }
 
+/** @throws DocumentError */
+function compileServer(document: unknown, toolSet: McpToolSet, job: CompileJob): CompileOutcomeOfList {
+  const hash = specHash(document)
+  if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
+  return { kind: 'compiled', specHash: hash, result: compileListing(document, toolSet, job.credential) }
+}
+
+type CompileOutcomeOfList = Exclude<ReturnType<typeof compileLinked>, Incomplete>
+
 export function runCompileJob(job: CompileJob): CompileOutcome {
   try {
-    const linked = compileLinked({ ...job, document: parseDocumentText(textOf(job.document)) })
+    const { toolSet } = job
+    const document = parseDocumentText(textOf(job.document))
+    const linked = isMcpToolSet(toolSet)
+      ? compileServer(document, toolSet, job)
+      : compileLinked({ ...job, document })
     if (linked.kind !== 'compiled') return linked
-    const { specHash } = linked
+    const { specHash: hash } = linked
     const result = { ...linked.result, tools: linked.result.tools.map(asPlainTool) }
     if (result.tools.length === 0 && result.skipped.length > 0) {
       const { operation, reason } = result.skipped[0]!
@@ -61,7 +76,7 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
     const toolsHash = createHash('sha256')
     for (const tool of result.tools) toolsHash.update(JSON.stringify(tool))
     const definitions = Object.fromEntries(result.tools.map(tool => [tool.name, definitionOf(tool)]))
-    return { kind: 'compiled', specHash, toolsHash: toolsHash.digest('hex'), result, definitions }
+    return { kind: 'compiled', specHash: hash, toolsHash: toolsHash.digest('hex'), result, definitions }
   } catch (error) {
     if (error instanceof DocumentError) return { kind: 'fault', message: error.message }
     if (error instanceof RangeError) return { kind: 'fault', message: 'the document is nested too deeply' }

@@ -5,6 +5,8 @@ import { writeJson } from '../../model/exact-number.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import { backoffMs } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import { isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
+import { ServerListing } from '../mcp/server-listing.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
@@ -70,6 +72,8 @@ export class ToolSetSync {
   #running: Promise<void> | undefined
   #again = false
   #closed = false
+  /** Of an MCP server. */
+  #listing: ServerListing | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
   /** A referenced file could not be read. */
@@ -121,6 +125,7 @@ export class ToolSetSync {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
+    await this.#listing?.close()
     await this.#running
   }
 
@@ -140,6 +145,10 @@ export class ToolSetSync {
 
   async #once(): Promise<SyncOutcome> {
     const { toolSet } = this
+    if (!toolSet.enabled || !isMcpToolSet(toolSet)) {
+      await this.#listing?.close()
+      this.#listing = undefined
+    }
     if (!toolSet.enabled) {
       this.#known = undefined
       return { kind: 'disabled' }
@@ -150,6 +159,7 @@ export class ToolSetSync {
       const loader = new FileLoader(this.#localReader())
       this.#incomplete = false
       this.#lastLocal = localFingerprint(local, loader)
+      if (isMcpToolSet(toolSet)) return await this.#fromServer(toolSet, local)
       if (toolSet.source.kind === 'url') return await this.#fromUrl(toolSet, toolSet.source.url, local)
       const document = toolSet.source.kind === 'inline' ? toolSet.source.text : (local.document ?? '')
       const outcome = await this.#compile(document, loader, local)
@@ -210,6 +220,26 @@ export class ToolSetSync {
     return outcome
   }
 
+  /** As for a document with an address: the stored list serves while the server is unavailable. */
+  async #fromServer(toolSet: McpToolSet, local: LocalInputs): Promise<SyncOutcome> {
+    const { documents, egress } = this.#parts
+    const { namespace, name, source } = toolSet
+    this.#listing ??= new ServerListing(egress, () => void this.sync())
+    const stored = await documents.read(namespace, name, source.url)
+    let outcome: SyncOutcome
+    try {
+      const bytes = await this.#listing.read(toolSet, local.credential)
+      const copy = Uint8Array.from(bytes)
+      outcome = await this.#compile(bytes, new FileLoader(noFiles('a list of tools')), local)
+      const document = { url: source.url, etag: undefined, bytes: copy, files: new Map() }
+      if (outcome.kind !== 'fault' && (stored === undefined || !isSame(stored, document)))
+        await documents.write(namespace, name, document)
+    } catch (error) {
+      outcome = { kind: 'fault', message: messageOf(error) }
+    }
+    return outcome.kind === 'fault' ? this.#fallback(outcome, stored, local) : outcome
+  }
+
   /** The outcome of the stored document, when there is one. */
   async #fallback(
     fault: { readonly kind: 'fault'; readonly message: string },
@@ -229,8 +259,9 @@ export class ToolSetSync {
     local: LocalInputs,
     documentUrl?: string,
   ): Promise<Linked> {
-    // The source of the document does not affect the tools, and an inline document is large.
-    const { source: _, ...toolSet } = this.toolSet
+    // The source of a document does not affect the tools, and an inline document is large.
+    const { source, ...rest } = this.toolSet
+    const toolSet = source?.kind === 'mcp' ? { ...rest, source } : rest
     const { credential, overlayTexts } = local
     const inputs = fingerprint(toolSet, documentUrl, local)
     const known = this.#known?.inputs === inputs ? this.#known.specHash : undefined
@@ -254,8 +285,9 @@ export class ToolSetSync {
   #schedule(): void {
     const { source, enabled } = this.toolSet
     if (this.#closed || !enabled || source === undefined) return
-    const refreshMs = source.kind === 'url' ? source.refreshIntervalMs : BACKOFF.maxMs
-    if (source.kind !== 'url' && this.#failures === 0) return
+    const isRemote = source.kind === 'url' || source.kind === 'mcp'
+    const refreshMs = isRemote ? source.refreshIntervalMs : BACKOFF.maxMs
+    if (!isRemote && this.#failures === 0) return
     const retryMs = backoffMs(BACKOFF, this.#failures - 1)
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(retryMs, refreshMs)
     const jittered = delayMs * (0.9 + 0.2 * this.#parts.random())

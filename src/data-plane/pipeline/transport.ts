@@ -7,6 +7,14 @@ import type { Final } from './outcome.ts'
 export interface Transport<Call> {
   /** Binds the session of the request to the principal; false when the session belongs to another. */
   readonly claimSession?: (principal: Principal) => boolean | Promise<boolean>
+  /** The MCP session of the request, where it has one. */
+  readonly session?:
+    | {
+        readonly id: string
+        /** Calls the listener once, when the session ends. @returns stops listening */
+        readonly onEnd: (listener: () => void) => () => void
+      }
+    | undefined
   /** Proxied calls: sends the request on and the response back, both as streams; resolves when the response has ended. */
   readonly forward?: (call: Call) => Promise<Final>
   /** The client, where it can be asked before the call. */

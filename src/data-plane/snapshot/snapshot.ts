@@ -6,6 +6,7 @@ import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
+import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 
 /** A tool made ready by the snapshot compiler. */
@@ -19,6 +20,23 @@ export interface CompiledTool {
   readonly validateOutput?: ((value: unknown) => MaybePromise<CheckOutcome>) | undefined
   /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
+  /** Present when an MCP server executes the tool: then nothing else is sent. */
+  readonly mcp?: McpTarget | undefined
+}
+
+/** The server that executes a tool, and what a call sends to it. */
+export interface McpTarget {
+  readonly address: ServerAddress
+  /** The same for tools that may share sessions with the server. */
+  readonly key: string
+  /** False: a session is used for one caller only. */
+  readonly isShared: boolean
+  /** Arguments (validated before) → params of `tools/call`, and headers. */
+  readonly request: (args: { readonly [name: string]: unknown }) => {
+    readonly params: { readonly [name: string]: unknown }
+    /** Flat. */
+    readonly headers: readonly string[]
+  }
 }
 
 /** One HTTP request to a backend, ready to send. */

@@ -5,7 +5,7 @@ import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from './snapshot.ts'
 
 /** A validator and a builder of requests; made from the tool alone. */
-export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest'>
+export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'>
 
 interface ToolIndex {
   readonly count: number

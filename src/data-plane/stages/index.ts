@@ -2,6 +2,7 @@
 
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
+import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { DecisionObserver } from '../../shared/policy/engine.ts'
 import type { Meter } from '../metering/meter.ts'
 import type { Stage } from '../pipeline/stage.ts'
@@ -37,6 +38,7 @@ interface StageParts {
   /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
   readonly egress: Egress
+  readonly mcpSessions: McpSessions
   readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache
@@ -76,7 +78,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     confirmCall(), // after validation and all limits: the user confirms exactly what will run
     // 5 invoke: each handles one kind of operation
     listTools(),
-    invokeTool(parts.egress, parts.maxResponseBytes, parts.results, parts.largeTexts),
+    invokeTool(parts.egress, parts.mcpSessions, parts.maxResponseBytes, parts.results, parts.largeTexts),
     invokeProxy(),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot

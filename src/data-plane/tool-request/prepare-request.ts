@@ -1,6 +1,7 @@
 /** RequestTemplate → a function from arguments to the exact HTTP request, backend credential included. Pure; it sends nothing and never throws. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
+import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'
 import type { BackendRequest } from '../snapshot/snapshot.ts'
 import { prepareBody } from './body.ts'
 import { encode, encodeHeader, encodeReserved, wireText } from './encode.ts'
@@ -28,28 +29,6 @@ export function prepareRequest(
     lines.push('content-type', built.contentType)
     return { method, url, headers: lines, body: built.body }
   }
-}
-
-interface Credential {
-  readonly place: 'header' | 'query' | 'cookie'
-  readonly name: string
-  readonly value: string
-}
-
-/** RFC 6750 §2.1, RFC 7617 §2, OpenAPI 3.1 §4.8.27. undefined when there is nothing to show. */
-function credentialOf(authentication: BackendAuthentication): Credential | undefined {
-  const { type, credential } = authentication
-  if (credential === undefined || credential === '') return undefined
-  if (type === 'bearer') return { place: 'header', name: 'authorization', value: `Bearer ${credential}` }
-  if (type === 'basic') {
-    return {
-      place: 'header',
-      name: 'authorization',
-      value: `Basic ${Buffer.from(credential).toString('base64')}`,
-    }
-  }
-  if (type !== 'apiKey') return undefined
-  return { place: authentication.in ?? 'header', name: authentication.name ?? 'X-API-Key', value: credential }
 }
 
 function prepareQuery(template: RequestTemplate, credential: Credential | undefined): (args: Args) => string {

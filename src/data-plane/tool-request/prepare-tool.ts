@@ -6,15 +6,16 @@ import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts
 import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { climbs } from './path.ts'
+import { prepareMcp } from './prepare-mcp.ts'
 import { prepareRequest } from './prepare-request.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-/** Both halves of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
+/** The parts of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
 export function prepareTool(
   tool: Tool,
   checker: Pick<ArgumentChecker, 'prepare'>,
-): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest'> {
+): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'> {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
   const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
@@ -31,6 +32,7 @@ export function prepareTool(
     },
     validateOutput: tool.outputSchema === undefined ? undefined : checker.prepare(tool.outputSchema, owner),
     buildRequest: fixed === undefined ? build : args => build(whole(args)),
+    mcp: prepareMcp(tool),
   }
 }
 

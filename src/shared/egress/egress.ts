@@ -53,10 +53,11 @@ export interface EgressFailure {
   readonly saturated?: true
 }
 
-/** A request whose two bodies flow through (proxied APIs); nothing is collected. */
+/** A request whose response flows through; its body may do so too (proxied APIs). Nothing is collected. */
 export interface EgressStreamRequest
   extends Omit<EgressRequest, 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
-  readonly body?: AsyncIterable<Uint8Array>
+  /** A body at hand is sent with its length. */
+  readonly body?: AsyncIterable<Uint8Array> | string | Uint8Array
 }
 
 export interface EgressStreamResponse {

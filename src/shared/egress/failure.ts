@@ -5,6 +5,16 @@ export function failure(reason: EgressFailure['reason'], message: string, sent: 
   return { kind: 'failure', reason, message, sent }
 }
 
+/** The error of a body that is read while it arrives. */
+export class StreamFailure extends Error {
+  readonly reason: EgressFailure['reason']
+
+  constructor({ message, reason }: EgressFailure) {
+    super(message)
+    this.reason = reason
+  }
+}
+
 /** How far an exchange had come when it failed. */
 export interface Progress {
   /** The request was handed to a socket. */

@@ -6,6 +6,10 @@ export interface ServerEvent {
   readonly name: string
   /** Lines joined; '' for an event that only carries an id, as MCP servers begin a stream. */
   readonly data: string
+  /** Set by this event; undefined when it has none. */
+  readonly id?: string | undefined
+  /** Pause before the next connection that the server asks for, ms. */
+  readonly retryMs?: number | undefined
 }
 
 export interface ServerEventOptions {
@@ -26,6 +30,8 @@ export async function* serverEvents(
   let heldCharacters = 0
   let name = ''
   let data: string[] = []
+  let id: string | undefined
+  let retryMs: number | undefined
   for await (const chunk of body) {
     onBytes?.()
     let text = decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
@@ -45,15 +51,19 @@ export async function* serverEvents(
       const line = pieces.join('')
       pieces = []
       if (line === '') {
-        if (data.length > 0) yield { name, data: data.join('\n') }
+        if (data.length > 0) yield { name, data: data.join('\n'), id, retryMs }
         name = ''
         data = []
+        id = undefined
+        retryMs = undefined
         heldCharacters = 0
         continue
       }
       const [field, value] = fieldOf(line)
       if (field === 'event') name = value
       else if (field === 'data') data.push(value)
+      else if (field === 'id') id = value
+      else if (field === 'retry' && /^\d{1,9}$/.test(value)) retryMs = Number(value)
     }
   }
 }

@@ -2,7 +2,7 @@
 import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'
-import { failure } from './failure.ts'
+import { failure, StreamFailure } from './failure.ts'
 import { received } from './headers.ts'
 
 export class StreamingCall extends Call<EgressStreamResponse> {
@@ -35,6 +35,6 @@ export class StreamingCall extends Call<EgressStreamResponse> {
   }
 
   protected override onFailed(why: EgressFailure): void {
-    this.#body?.fail(new Error(why.message))
+    this.#body?.fail(new StreamFailure(why))
   }
 }

@@ -149,10 +149,11 @@ function prepareCheck(
   }
 }
 
-/** Throws when the schema is not a valid JSON Schema 2020-12; used where people write schemas by hand. */
+const asserting = new SchemaCompiler({ validateSchema: true })
+
+/** Throws when the schema is not a valid JSON Schema 2020-12; used where schemas come from people and MCP servers. */
 export function assertSchema(schema: JsonSchema): void {
-  const ajv = ajvWith({ validateSchema: true })
-  ajv.compile(withDoubles(schema) as JsonSchema)
+  asserting.compile(withDoubles(schema) as JsonSchema, undefined)
 }
 
 const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])

@@ -26,6 +26,8 @@ export interface PolicyInput {
       /** True: it belongs to the caller's own application (a subscription, a key). */
       readonly own?: boolean
       readonly toolSet?: string
+      /** Who executes the tool: the HTTP API of a document, or an MCP server. */
+      readonly source?: 'openapi' | 'mcp'
       readonly tags?: readonly string[]
       readonly annotations?: { readonly [hint: string]: unknown }
     }

@@ -108,6 +108,23 @@ export const METRICS = {
     ),
   }),
 
+  ...heldBy('shared/mcp-client', {
+    platform_mcp_server_sessions: gauge('sessions', 'Open sessions with MCP servers.'),
+    platform_mcp_server_circuits_open: gauge(
+      'servers',
+      'MCP servers that are not called because they failed several times in a row.',
+    ),
+    platform_mcp_server_connects_total: counter('attempts', 'Attempts to open a session with an MCP server.'),
+    platform_mcp_server_retries_total: counter(
+      'calls',
+      'Calls of MCP servers that were repeated because the server had not executed them.',
+    ),
+    platform_mcp_server_refused_total: counter(
+      'calls',
+      'Calls refused because the circuit of the MCP server is open.',
+    ),
+  }),
+
   ...heldBy('data-plane/sessions', {
     platform_sessions: {
       ...gauge('sessions', 'Live MCP sessions; with REDIS_URL, those of all instances.'),

@@ -7,6 +7,7 @@ import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts
 import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../data-plane/stages/index.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
 import type { GatewayPolicy } from '../policy.ts'
 import type { Traces } from '../traces.ts'
@@ -35,6 +36,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
+  const mcpSessions = openMcpSessions(context)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const builtIn = stages({
@@ -43,6 +45,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     apiKeys,
     quota,
     egress,
+    mcpSessions,
     maxResponseBytes: settings.backendResponseMaxBytes,
     results,
     largeTexts,

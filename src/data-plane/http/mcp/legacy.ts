@@ -80,7 +80,8 @@ export class LegacyCalls {
 
   /** For the items of a batch: they share one response and cannot send messages before it. */
   batchTransport(session: Session | undefined): Transport<Exchange> {
-    return session === undefined ? {} : { claimSession: claimOf(this.#parts.gateway, session) }
+    if (session === undefined) return {}
+    return { claimSession: claimOf(this.#parts.gateway, session), session: this.#sessionOf(session) }
   }
 
   /** `notifications/cancelled`, or the client's response to a request of the server. */
@@ -176,13 +177,21 @@ export class LegacyCalls {
     const onProgress = progressSink(request, send)
     if (session === undefined) return { onProgress }
     const claimSession = claimOf(this.#parts.gateway, session)
-    if (send === undefined || !session.elicitation || version < ELICITATION_SINCE)
-      return { onProgress, claimSession }
+    const common = { onProgress, claimSession, session: this.#sessionOf(session) }
+    if (send === undefined || !session.elicitation || version < ELICITATION_SINCE) return common
     return {
-      onProgress,
-      claimSession,
+      ...common,
       client: new LegacyClient(this.#parts.inFlight, session, send, cancellation),
     }
+  }
+
+  #sessionOf({ id }: Session): Transport<Exchange>['session'] {
+    const { sessions } = this.#parts.gateway
+    const onEnd = (listener: () => void) =>
+      sessions.listen(id, signal => {
+        if (signal.kind === 'end') listener()
+      })
+    return { id, onEnd }
   }
 }
 

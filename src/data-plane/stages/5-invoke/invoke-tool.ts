@@ -3,13 +3,16 @@
 import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import { newSpanId } from '../../../shared/call/random-ids.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
+import { backendFailure } from './backend-failure.ts'
+import { backendHeaders } from './backend-headers.ts'
+import { callMcpServer } from './call-mcp-server.ts'
 import type { LargeTexts } from './large-texts.ts'
 import { checkedOutput } from './output-check.ts'
 import { ProgressLines } from './progress-lines.ts'
@@ -21,6 +24,7 @@ const LARGE_BYTES = 1024 * 1024
 
 export function invokeTool(
   egress: Egress,
+  mcpSessions: McpSessions,
   maxResponseBytes: number,
   cache: ResultCache,
   largeTexts: LargeTexts,
@@ -34,7 +38,7 @@ export function invokeTool(
     const response = await egress.request({
       method: request.method,
       url: request.url,
-      headers: headersOf(request.headers, exchange),
+      headers: backendHeaders(request.headers, exchange),
       body: request.body,
       timeoutMs: tool!.tool.timeoutMs,
       maxResponseBytes,
@@ -44,14 +48,21 @@ export function invokeTool(
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
     exchange.backendMs = performance.now() - startedAt
-    if (response.kind !== 'response') return failed(response, tool!.tool.timeoutMs, maxResponseBytes)
+    if (response.kind !== 'response')
+      return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
     if (response.body.byteLength > LARGE_BYTES) await nextTurn()
-    const reply = responded(exchange, response)
-    const { validateOutput } = tool!
-    return validateOutput === undefined
-      ? reply
-      : andThen(reply, value => checkedOutput(value, validateOutput))
+    return responded(exchange, response)
+  }
+
+  const callServer = callMcpServer(mcpSessions, maxResponseBytes)
+
+  /** With the check of structured content, for every kind of backend. */
+  async function checkedCall(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+    const { mcp, validateOutput } = exchange.tool!
+    const outcome = await (mcp === undefined ? call : callServer)(exchange, cancellation)
+    if (validateOutput === undefined || outcome?.kind !== 'reply') return outcome
+    return checkedOutput(outcome, validateOutput, mcp === undefined ? undefined : 'has no structured content')
   }
 
   return {
@@ -60,7 +71,7 @@ export function invokeTool(
     run(exchange) {
       if (exchange.operation.action !== 'tools.call') return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
-      const response = cache.respond(exchange, call)
+      const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)
       const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet
       const visible =
@@ -89,19 +100,6 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
   )
 }
 
-function headersOf(own: readonly string[], exchange: Exchange): readonly string[] {
-  const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
-  const propagation = exchange.propagation?.traceHeaders
-  if (propagation !== undefined && propagation.length > 0) headers.push(...propagation)
-  return headers
-}
-
-/** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */
-function traceparent(exchange: Exchange): string {
-  exchange.backendSpanId = newSpanId()
-  return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
-}
-
 function responded(exchange: Exchange, response: EgressResponse): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
   const ok = response.status >= 200 && response.status < 300
@@ -111,41 +109,4 @@ function responded(exchange: Exchange, response: EgressResponse): MaybePromise<R
       ? { kind: 'reply', result, backendStatus: response.status }
       : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' },
   )
-}
-
-const TEXT_OF_FAILURE: Readonly<
-  Record<Exclude<EgressFailure['reason'], 'cancelled' | 'timeout' | 'too_large'>, string>
-> = {
-  unreachable: 'The backend cannot be reached.',
-  reset:
-    'The backend closed the connection without a response. Whether it did what was requested is unknown.',
-  truncated:
-    'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
-  blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
-  protocol: 'The response of the backend is not valid HTTP.',
-}
-
-function failed(response: EgressFailure, timeoutMs: number, maxBytes: number): Outcome {
-  if (response.reason === 'cancelled') return refuse('cancelled')
-  const timedOut = response.reason === 'timeout'
-  const text =
-    response.reason === 'timeout'
-      ? `The backend did not respond within ${timeoutMs} ms.`
-      : response.reason === 'too_large'
-        ? `The response of the backend is larger than ${maxBytes} bytes, the limit of the gateway. Request fewer items; the setting BACKEND_RESPONSE_MAX changes the limit.`
-        : TEXT_OF_FAILURE[response.reason]
-  return {
-    kind: 'reply',
-    result: {
-      content: [{ type: 'text', text }],
-      isError: true,
-      _meta: {
-        'toolgate.dev/backend': {
-          failure: response.reason === 'blocked_address' ? 'unreachable' : response.reason,
-        },
-      },
-    },
-    failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
-    backendStatus: 0,
-  }
 }

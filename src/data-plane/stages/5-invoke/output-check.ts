@@ -5,14 +5,18 @@ import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 const MAX_FAULTS = 5
 
-/** @returns the same reply, or an error of the tool that keeps the text: clients check no structured content of an error */
+/**
+ * @param missing says what is wrong with a response that has none
+ * @returns the same reply, or an error of the tool that keeps the text: clients check no structured content of an error
+ */
 export function checkedOutput(
   reply: Reply,
   validate: NonNullable<CompiledTool['validateOutput']>,
+  missing = 'is not JSON',
 ): MaybePromise<Reply> {
   const { isError, structuredContent } = reply.result
   if (isError) return reply
-  if (structuredContent === undefined) return withoutStructure(reply, 'is not JSON')
+  if (structuredContent === undefined) return withoutStructure(reply, missing)
   return andThen(validate(structuredContent), outcome => {
     if (typeof outcome === 'string') return withoutStructure(reply, 'could not be checked in time')
     if (outcome.length === 0) return reply

@@ -1,11 +1,9 @@
 /** Turns a streaming backend response into progress: one step per line, event or chunk. It keeps no text beyond the current line. */
 
+import { NotificationLimit } from './notification-limit.ts'
+
 /** How much of a piece is shown as the progress message. */
 const MESSAGE_CHARACTERS = 200
-
-/** Notifications of one call: a backend that sends a million short lines must not occupy the thread with them. Further steps are counted only. */
-const MAX_NOTIFICATIONS = 100
-const PER_MS = 100
 
 type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
@@ -16,8 +14,8 @@ export class ProgressLines {
   #mode: 'off' | 'chunks' | 'lines' | 'events' = 'off'
   #rest = ''
   #step = 0
-  #sinceMs = 0
-  #notified = 0
+  /** Further steps are counted only. */
+  readonly #limit = new NotificationLimit()
 
   constructor(onProgress: OnProgress) {
     this.#onProgress = onProgress
@@ -55,18 +53,9 @@ export class ProgressLines {
     const shown = text.trim().slice(0, MESSAGE_CHARACTERS)
     if (shown === '') return
     this.#step++
-    if (!this.#mayNotify()) return
+    if (!this.#limit.admit()) return
     const { total, message } = parseStep(shown)
     this.#onProgress(this.#step, total, message ?? shown)
-  }
-
-  #mayNotify(): boolean {
-    const nowMs = performance.now()
-    if (nowMs - this.#sinceMs >= PER_MS) {
-      this.#sinceMs = nowMs
-      this.#notified = 0
-    }
-    return ++this.#notified <= MAX_NOTIFICATIONS
   }
 }
 

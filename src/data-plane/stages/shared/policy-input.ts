@@ -51,6 +51,7 @@ const toolResource = oncePer(({ tool }: CompiledTool) =>
     properties: Object.freeze({
       tenant: tool.tenant,
       toolSet: tool.toolSet,
+      source: tool.mcp === undefined ? 'openapi' : 'mcp',
       tags: tool.tags,
       annotations: Object.freeze({
         ...tool.annotations,

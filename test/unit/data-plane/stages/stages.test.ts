@@ -18,6 +18,7 @@ import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/
 import type { Principal } from '../../../../src/model/principal.ts'
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../../src/shared/call/refusal.ts'
+import { createEgress } from '../../../../src/shared/egress/client.ts'
 import type {
   Egress,
   EgressFailure,
@@ -26,7 +27,9 @@ import type {
 } from '../../../../src/shared/egress/egress.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 
+const NO_SERVERS = mcpSessions(createEgress({ allow: [], allowLoopback: true }))
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
 
 function tokens(reply: Principal | Refusal): TokenVerifier {
@@ -355,9 +358,9 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(reply, seen), 1000, new ResultCache(), new LargeTexts()).run(x)) as
-      | Reply
-      | Refusal
+    return (await invokeTool(backend(reply, seen), NO_SERVERS, 1000, new ResultCache(), new LargeTexts()).run(
+      x,
+    )) as Reply | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
@@ -432,6 +435,7 @@ describe('invoke-tool', () => {
     expect(
       await invokeTool(
         backend(response(200, 'text/plain', ''), seen),
+        NO_SERVERS,
         1000,
         new ResultCache(),
         new LargeTexts(),

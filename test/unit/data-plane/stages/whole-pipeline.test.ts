@@ -18,6 +18,7 @@ import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
 import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
 import { compileNow } from '../../../fixtures/compile.ts'
 import { aPolicy, aTool, exchange } from '../../../fixtures/exchange.ts'
+import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 import { aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
 import { preparedTool } from '../../../fixtures/prepared-tool.ts'
@@ -95,6 +96,7 @@ beforeEach(() => {
       apiKeys: createApiKeyVerifier({ lookup: keyLookup(() => snapshot) }),
       quota,
       egress,
+      mcpSessions: mcpSessions(egress),
       admission: admitWithinBounds(10),
       maxResponseBytes: 1000,
       results: new ResultCache(),

@@ -33,8 +33,8 @@ const LINES = [
   'data: cut off',
 ]
 const EVENTS = [
-  { name: '', data: '' },
-  { name: 'message', data: '{"a":\n "ü→𝄞"}' },
+  { name: '', data: '', id: '1' },
+  { name: 'message', data: '{"a":\n "ü→𝄞"}', retryMs: 5 },
   { name: '', data: '\nx' },
 ]
 

@@ -1,0 +1,125 @@
+/** `toolgate bridge`: serves an MCP server of the stdio transport over HTTP on loopback, in a process apart from the gateway. */
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { BridgeOptions } from '../../bridge/bridge.ts'
+import { parseDurationMs } from '../../model/duration.ts'
+import {
+  type CommandContext,
+  CommandFailure,
+  EXIT,
+  footer,
+  integerBetween,
+  print,
+  printProgress,
+} from './command.ts'
+import { onStopSignal } from './signals.ts'
+
+interface Options {
+  readonly host: string
+  readonly port: number
+  readonly maxSessions: number
+  readonly idle: number
+  readonly cwd: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly tokenFile?: string
+}
+
+/** What a command needs to run at all; everything else is passed on by name. */
+const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ']
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
+
+export function addBridge(program: Command, context: CommandContext): void {
+  program
+    .command('bridge')
+    .summary('serve an MCP server of the stdio transport over HTTP, for a ToolSet with spec.source.mcp')
+    .description(
+      `Starts COMMAND once for each MCP session and serves it over Streamable HTTP at /mcp. It is ready when it prints a line on stdout \
+that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error output of COMMAND goes to stderr.`,
+    )
+    .argument('<command...>', 'the command and its arguments, after --')
+    .option('--host <address>', 'address to listen on; another than loopback needs --token-file', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0 takes a free one', integerBetween(0, 65_535), 0)
+    .option('--max-sessions <number>', 'processes at once', integerBetween(1, 1_000), 16)
+    .option('--idle <duration>', 'a session without requests ends after this time', durationOption, 1_800_000)
+    .option('--cwd <folder>', 'working directory of the command', process.cwd())
+    .option('--env <NAME[=VALUE]>', 'passes a variable on to the command; repeatable', variable)
+    .option('--token-file <file>', 'callers must send the token in this file (Authorization: Bearer …)')
+    .addHelpText(
+      'after',
+      footer(
+        [
+          'toolgate bridge --port 9100 -- npx -y @modelcontextprotocol/server-filesystem /srv/files',
+          'toolgate bridge --port 9101 --env API_KEY --max-sessions 4 -- python server.py',
+        ],
+        '0 stopped by a signal, 1 cannot listen',
+      ),
+    )
+    .action(async (command: readonly string[], options: Options) => {
+      context.exitCode = await serve(context, command, options)
+    })
+}
+
+async function serve({ env }: CommandContext, command: readonly string[], options: Options): Promise<number> {
+  const { host, port, maxSessions, idle: idleMs, cwd } = options
+  const token = options.tokenFile === undefined ? undefined : readToken(options.tokenFile)
+  if (token === undefined && !LOOPBACK.test(host))
+    throw new CommandFailure(
+      `--host ${host} is not loopback: give --token-file, so that not every caller may use it`,
+      EXIT.usage,
+    )
+  const stopped = new Promise<void>(resolve => onStopSignal(resolve))
+  const { Bridge } = await import('../../bridge/bridge.ts')
+  const bridge = new Bridge({
+    command: { command: command[0]!, args: command.slice(1), cwd, env: environment(env, options.env ?? {}) },
+    ...{ host, port, maxSessions, idleMs, token, log: (line: string) => printProgress(`bridge: ${line}`) },
+  } satisfies BridgeOptions)
+  const url = await bridge.listen().catch((error: Error) => {
+    throw new CommandFailure(error.message)
+  })
+  print(`${JSON.stringify({ ready: true, url })}\n`)
+  await stopped
+  await bridge.close()
+  return process.exit(EXIT.ok)
+}
+
+/** @throws CommandFailure */
+function readToken(file: string): string {
+  let token: string
+  try {
+    token = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new CommandFailure(
+      `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      EXIT.config,
+    )
+  }
+  if (token.length < 16)
+    throw new CommandFailure(`--token-file ${file}: write a token of at least 16 characters`, EXIT.config)
+  return token
+}
+
+function environment(
+  env: CommandContext['env'],
+  named: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> {
+  const given = PASSED_ON.map(name => [name, env[name]] as const)
+  const added = Object.entries(named).map(([name, value]) => [name, value ?? env[name]] as const)
+  return Object.fromEntries(
+    [...given, ...added].filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+}
+
+function variable(
+  text: string,
+  previous: Readonly<Record<string, string | undefined>> = {},
+): Readonly<Record<string, string | undefined>> {
+  const [name = '', ...rest] = text.split('=')
+  if (name === '') throw new InvalidArgumentError('Write it as NAME or NAME=VALUE.')
+  return { ...previous, [name]: rest.length === 0 ? undefined : rest.join('=') }
+}
+
+function durationOption(text: string): number {
+  const ms = parseDurationMs(text)
+  if (ms !== undefined && ms >= 1_000 && ms <= 86_400_000) return ms
+  throw new InvalidArgumentError('Use a duration from 1s to 24h, such as 30m.')
+}

@@ -1,0 +1,19 @@
+/** Opens the sessions with MCP servers for the calls of one thread, and registers their metrics. It connects to none. */
+import { McpSessions } from '../../shared/mcp-client/sessions.ts'
+import { VERSION } from '../../shared/version.ts'
+import type { AppContext } from './app-context.ts'
+
+export function openMcpSessions({ egress, metrics, settings, closers }: AppContext): McpSessions {
+  const sessions = new McpSessions({
+    egress,
+    client: { name: 'toolgate', version: VERSION },
+    maxEventCharacters: settings.backendResponseMaxBytes,
+  })
+  closers.add('sessions with MCP servers', () => sessions.close())
+  metrics.read('platform_mcp_server_sessions', () => sessions.open)
+  metrics.read('platform_mcp_server_circuits_open', () => sessions.openCircuits)
+  metrics.read('platform_mcp_server_connects_total', () => sessions.counts.connects)
+  metrics.read('platform_mcp_server_retries_total', () => sessions.counts.retries)
+  metrics.read('platform_mcp_server_refused_total', () => sessions.counts.refused)
+  return sessions
+}

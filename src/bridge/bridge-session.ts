@@ -1,0 +1,139 @@
+/** One MCP session of the bridge: its process, the requests in flight, and the stream of the client. It reads no HTTP request. */
+import { readJson, writeJson } from '../model/exact-number.ts'
+import { isObject } from '../model/is-object.ts'
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../shared/call/rpc-errors.ts'
+import { readMessages, responseText, type ServerMessage } from '../shared/mcp-client/messages.ts'
+import type { ResponseStream } from '../shared/server/listener.ts'
+import { eventOf, type Reply } from './reply.ts'
+import { type StdioCommand, StdioProcess } from './stdio-process.ts'
+
+export type ClientRequest = Extract<ServerMessage, { kind: 'request' }>
+
+interface Pending {
+  readonly id: unknown
+  readonly reply: Reply
+  /** JSON of the token; undefined when the client did not ask for progress. */
+  readonly progressToken: string | undefined
+}
+
+const MAX_PENDING = 256
+/** Messages that wait for the stream of the client. */
+const MAX_WAITING = 100
+
+export class BridgeSession {
+  readonly id: string
+  readonly startedAtMs = Date.now()
+  usedAtMs = Date.now()
+  readonly #process: StdioProcess
+  readonly #pending = new Map<string, Pending>()
+  readonly #waiting: string[] = []
+  readonly #log: (line: string) => void
+  #stream: ResponseStream | undefined
+
+  /** @param onEnd called once, when the process has ended */
+  constructor(
+    id: string,
+    command: StdioCommand,
+    log: (line: string) => void,
+    onEnd: (reason: string) => void,
+  ) {
+    this.id = id
+    this.#log = log
+    this.#process = new StdioProcess(command, {
+      onLine: line => this.#receive(line),
+      onEnd: reason => {
+        const error = { code: INTERNAL_ERROR, message: `${reason} before it responded` }
+        for (const { id: own, reply } of this.#pending.values()) reply.end(responseText(own, { error }))
+        this.#pending.clear()
+        this.#stream?.end()
+        onEnd(reason)
+      },
+    })
+  }
+
+  get inFlight(): number {
+    return this.#pending.size
+  }
+
+  /** @returns why the request cannot be sent; undefined when it was */
+  request({ id, params }: ClientRequest, text: string, reply: Reply): string | undefined {
+    this.usedAtMs = Date.now()
+    const key = writeJson(id)
+    if (this.#pending.has(key)) return `a request with the id ${key.slice(0, 100)} is in flight`
+    if (this.#pending.size >= MAX_PENDING) return `${MAX_PENDING} requests are in flight`
+    const token = isObject(params._meta) ? params._meta.progressToken : undefined
+    this.#pending.set(key, { id, reply, progressToken: token === undefined ? undefined : writeJson(token) })
+    if (this.#process.send(text)) return undefined
+    this.#pending.delete(key)
+    return 'the command does not read its input'
+  }
+
+  /** A notification, or the response to a request of the server. */
+  forward(text: string): void {
+    this.usedAtMs = Date.now()
+    this.#process.send(text)
+  }
+
+  get hasStream(): boolean {
+    return this.#stream !== undefined
+  }
+
+  /** Sends what belongs to no request. */
+  openStream(stream: ResponseStream): void {
+    this.#stream = stream
+    stream.write(': open\n\n')
+    for (const json of this.#waiting.splice(0)) stream.write(eventOf(json))
+  }
+
+  streamClosed(stream: ResponseStream): void {
+    if (this.#stream === stream) this.#stream = undefined
+  }
+
+  stop(): Promise<void> {
+    return this.#process.stop()
+  }
+
+  #receive(line: string): void {
+    let messages: readonly ServerMessage[]
+    try {
+      messages = readMessages(line, Number.POSITIVE_INFINITY)
+    } catch (error) {
+      // programs print such lines by mistake
+      return this.#log(`ignored ${(error as Error).message}: ${line.slice(0, 200)}`)
+    }
+    const [message] = messages
+    if (!line.startsWith('[')) return this.#route(message!, line)
+    // clients that do not expect a batch (MCP 2025-03-26) receive its messages one by one
+    for (const one of readJson(line) as unknown[]) this.#receive(writeJson(one))
+  }
+
+  #route(message: ServerMessage, json: string): void {
+    if (message.kind === 'response') {
+      const key = writeJson(message.id)
+      const pending = this.#pending.get(key)
+      this.#pending.delete(key)
+      return pending?.reply.end(json)
+    }
+    if (this.#deliver(message, json)) return
+    if (message.kind === 'request') {
+      const error = { code: METHOD_NOT_FOUND, message: 'the client has no open stream to receive requests' }
+      this.#process.send(responseText(message.id, { error }))
+    } else {
+      this.#waiting.push(json)
+      if (this.#waiting.length > MAX_WAITING) this.#waiting.shift()
+    }
+  }
+
+  #deliver(message: Exclude<ServerMessage, { kind: 'response' }>, json: string): boolean {
+    const { progressToken } = message.params
+    const token = progressToken === undefined ? undefined : writeJson(progressToken)
+    const all = [...this.#pending.values()]
+    const own = token === undefined ? undefined : all.find(pending => pending.progressToken === token)
+    if (own !== undefined) return own.reply.notify(json) || true
+    if (this.#stream !== undefined) {
+      this.#stream.write(eventOf(json))
+      return true
+    }
+    return all.some(({ reply }) => reply.notify(json))
+  }
+}

@@ -1,0 +1,107 @@
+/** One process of an MCP server that reads and writes lines of JSON (MCP, transports, "stdio"). It routes no message and starts no second process. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface StdioCommand {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface StdioEvents {
+  /** A line of its output. */
+  readonly onLine: (line: string) => void
+  /** Called once, when the process has ended or could not be started. @param reason for operators */
+  readonly onEnd: (reason: string) => void
+}
+
+/** Of one line; a longer one ends the process. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024
+/** Of what the process has not read yet. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024
+/** After the end of its input, and after SIGTERM. */
+const END_MS = 1_000
+const TERM_MS = 2_000
+const NEWLINE = 0x0a
+
+export class StdioProcess {
+  readonly #child: ChildProcess
+  readonly #events: StdioEvents
+  readonly #ended: Promise<void>
+  #chunks: Buffer[] = []
+  #heldBytes = 0
+  #reason: string | undefined
+  #isOver = false
+
+  /** Its error output goes to that of this process. */
+  constructor({ command, args, cwd, env }: StdioCommand, events: StdioEvents) {
+    this.#events = events
+    // a group, so that what the command starts ends with it
+    this.#child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+    this.#ended = new Promise(resolve => {
+      const over = (reason: string): void => {
+        if (this.#isOver) return
+        this.#isOver = true
+        // a process that it has started may still hold the group
+        this.#signal('SIGKILL')
+        events.onEnd(this.#reason ?? reason)
+        resolve()
+      }
+      this.#child.once('error', error => over(`${command} cannot be started: ${error.message}`))
+      this.#child.once('close', (code, signal) =>
+        over(`${command} ended with ${signal === null ? `exit code ${code}` : `signal ${signal}`}`),
+      )
+    })
+    this.#child.stdout!.on('data', (chunk: Buffer) => this.#read(chunk))
+    // the end of the process is reported once, above
+    this.#child.stdin!.on('error', () => {})
+    this.#child.stdout!.on('error', () => {})
+  }
+
+  /** False when the process does not read: the message was not sent. */
+  send(line: string): boolean {
+    const { stdin } = this.#child
+    if (this.#isOver || stdin!.destroyed || stdin!.writableLength > MAX_UNREAD_BYTES) return false
+    stdin!.write(`${line}\n`)
+    return true
+  }
+
+  /** Ends its input, then asks it to end, then kills it. Never rejects. */
+  async stop(): Promise<void> {
+    this.#child.stdin!.end()
+    await Promise.race([this.#ended, sleep(END_MS, undefined, { ref: false })])
+    this.#signal('SIGTERM')
+    await Promise.race([this.#ended, sleep(TERM_MS, undefined, { ref: false })])
+    this.#signal('SIGKILL')
+    await this.#ended
+  }
+
+  #read(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      const line = Buffer.concat([...this.#chunks, chunk.subarray(from, at)])
+      this.#chunks = []
+      this.#heldBytes = 0
+      from = at + 1
+      const text = line.toString('utf8').trim()
+      if (text !== '') this.#events.onLine(text)
+    }
+    this.#chunks.push(chunk.subarray(from))
+    this.#heldBytes += chunk.length - from
+    if (this.#heldBytes <= MAX_LINE_BYTES) return
+    this.#chunks = []
+    this.#reason = `it wrote a line of more than ${MAX_LINE_BYTES} bytes`
+    this.#signal('SIGKILL')
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#child
+    if (pid === undefined) return
+    try {
+      process.kill(-pid, signal)
+    } catch {
+      // the group has ended
+    }
+  }
+}

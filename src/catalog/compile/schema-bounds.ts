@@ -1,0 +1,24 @@
+/** Bounds of the input schema of a tool. It changes no schema. */
+import type { ObjectSchema } from '../../model/json-schema.ts'
+import { countValues } from '../../shared/json-schema/cost.ts'
+import type { Draft } from './schema-keywords.ts'
+import { SkippedOperation } from './skipped.ts'
+
+/** A validator of a larger schema takes seconds to make, and each gateway that receives the schema is busy for milliseconds. */
+const MAX_SCHEMA_VALUES = 10_000
+const MAX_SCHEMA_CHARS = 300_000
+
+/** @throws SkippedOperation */
+export function boundedSchema(schema: Draft): ObjectSchema {
+  const values = countValues(schema)
+  if (values > MAX_SCHEMA_VALUES)
+    throw new SkippedOperation(
+      `its input schema has ${values} keywords and values, and ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
+    )
+  const chars = JSON.stringify(schema).length
+  if (chars > MAX_SCHEMA_CHARS)
+    throw new SkippedOperation(
+      `its input schema has ${chars} characters, and at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
+    )
+  return schema as ObjectSchema
+}

@@ -1,0 +1,203 @@
+/** Compiles the tool list of an MCP server with a ToolSet into tools; an invalid tool does not affect the others. Pure. */
+import { isObject } from '../../model/is-object.ts'
+import type { JsonSchema } from '../../model/json-schema.ts'
+import type { BackendAuthentication, McpBinding, Tool, ToolAnnotations } from '../../model/tool.ts'
+import { type McpSource, type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
+import { assertSchema } from '../../shared/json-schema/validate.ts'
+import type { CompileResult } from '../compile/compile-tool-set.ts'
+import { type Dict, own, strings, text } from '../compile/dict.ts'
+import { DocumentError } from '../compile/document.ts'
+import { toolName, uniqueNames } from '../compile/names.ts'
+import { applyOverride, overrideOf } from '../compile/overrides.ts'
+import { boundedSchema } from '../compile/schema-bounds.ts'
+import { isSelected, type Selectable, unmatchedEntries } from '../compile/select.ts'
+import { SkippedOperation } from '../compile/skipped.ts'
+import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
+import { mirroredHeaderFault } from '../resource/mirrored-headers.ts'
+import { cleanSchema, mirroredArguments } from './server-schema.ts'
+
+export type McpToolSet = ToolSet & { readonly source: McpSource }
+
+export function isMcpToolSet(toolSet: ToolSet): toolSet is McpToolSet {
+  return toolSet.source?.kind === 'mcp'
+}
+
+interface Listed extends Selectable {
+  readonly name: string
+  readonly operationId: string
+  readonly override: ToolOverride | undefined
+  readonly tool: Dict
+}
+
+const ACCEPT = 'application/json, text/event-stream'
+
+/**
+ * @param document `{ tools: […] }`, as the server lists them
+ * @throws DocumentError when it is not a list of tools
+ */
+export function compileListing(
+  document: unknown,
+  toolSet: McpToolSet,
+  credential: string | undefined,
+): CompileResult {
+  const given = isObject(document) ? own(document, 'tools') : undefined
+  if (!Array.isArray(given)) throw new DocumentError('the server responded without a list of tools')
+  const skipped: { operation: string; reason: string }[] = []
+  const all = given.flatMap((tool: unknown, at): Listed[] => {
+    const name = isObject(tool) ? text(own(tool, 'name')) : undefined
+    if (name !== undefined) return [listed(name, tool as Dict, toolSet)]
+    skipped.push({ operation: `tools[${at}]`, reason: 'it has no name' })
+    return []
+  })
+  const { selector, overrides = [] } = toolSet
+  const chosen = all.filter(entry => isSelected(entry, selector) && hasHints(entry, selector.annotations))
+  const visible = chosen.filter(({ override }) => override?.hidden !== true)
+  const names = uniqueNames(visible, toolSet.naming.maxLength)
+  const tools: Tool[] = []
+  for (const [at, entry] of visible.entries()) {
+    try {
+      const tool = compileTool(entry, names[at]!, toolSet, credential)
+      tools.push(entry.override === undefined ? tool : applyOverride(tool, entry.override))
+    } catch (error) {
+      skipped.push({ operation: entry.operationId.slice(0, 128), reason: reasonOf(error) })
+    }
+  }
+  const used = new Set(all.map(({ override }) => override))
+  const unused = overrides.filter(override => !used.has(override))
+  return {
+    ...{ tools, skipped, notices: [], unresolved: [], moreUnresolved: 0, withoutCredential: [], overlaid: 0 },
+    unmatched: [
+      ...unmatchedEntries(all, selector).map(entry => `selector.${entry}`),
+      ...unused.map(({ operation }) => `overrides: ${operation}`),
+    ],
+    selected: visible.length,
+  }
+}
+
+function listed(name: string, tool: Dict, toolSet: McpToolSet): Listed {
+  const operation = { method: '', path: name, operationId: name, tags: tagsOf(tool) }
+  const override = overrideOf(toolSet.overrides, operation)
+  const naming = { ...toolSet.naming, useOperationId: true }
+  return { ...operation, tool, override, name: override?.name ?? toolName(operation, naming) }
+}
+
+/** Not part of MCP: FastMCP writes them into `_meta`. */
+function tagsOf(tool: Dict): string[] {
+  const meta = own(tool, '_meta')
+  if (!isObject(meta)) return []
+  const groups = [own(meta, 'fastmcp'), own(meta, '_fastmcp'), meta].filter(isObject)
+  return [...new Set(groups.flatMap(group => strings(own(group, 'tags'))))]
+}
+
+/** Absent hints have the defaults of MCP ("ToolAnnotations"). */
+function hintsOf(tool: Dict): Dict {
+  const given = own(tool, 'annotations')
+  const defaults = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
+  const hints = { ...defaults, ...(isObject(given) ? given : undefined) }
+  // the two others say how a tool writes (MCP, ToolAnnotations)
+  return hints.readOnlyHint === true ? { ...hints, destructiveHint: false, idempotentHint: true } : hints
+}
+
+function hasHints({ tool }: Listed, wanted: Dict = {}): boolean {
+  const hints = hintsOf(tool)
+  return Object.entries(wanted).every(([hint, value]) => hints[hint] === value)
+}
+
+/** @throws SkippedOperation */
+function compileTool(entry: Listed, name: string, toolSet: McpToolSet, credential: string | undefined): Tool {
+  const { tool, operationId } = entry
+  const { source, toolDefaults: defaults } = toolSet
+  const execution = own(tool, 'execution')
+  if (isObject(execution) && own(execution, 'taskSupport') === 'required')
+    throw new SkippedOperation('it can be called only as a task')
+  const title = cleanText(own(tool, 'title') ?? titleIn(own(tool, 'annotations')), MAX_TITLE)
+  const description = cleanText(own(tool, 'description'), MAX_TOOL_DESCRIPTION)
+  const inputSchema = own(tool, 'inputSchema')
+  const outputSchema = own(tool, 'outputSchema')
+  const url = new URL(source.url)
+  return {
+    name,
+    namespace: toolSet.namespace,
+    tenant: tenantOfNamespace(toolSet.namespace) ?? null,
+    toolSet: toolSet.name,
+    operation: operationId,
+    ...(title === '' ? {} : { title }),
+    description:
+      description || title || `Tool ${cleanText(operationId, MAX_TITLE)} of ${toolSet.displayName}`,
+    inputSchema: boundedSchema({ ...checkedSchema(inputSchema, 'input'), type: 'object' }),
+    ...(outputSchema === undefined ? {} : { outputSchema: checkedSchema(outputSchema, 'output') }),
+    ...annotationsOf(tool, title),
+    tags: [...new Set([...entry.tags, ...defaults.tags])],
+    request: { method: 'POST', baseUrl: url.origin, path: url.pathname, parameters: [], accept: ACCEPT },
+    mcp: bindingOf(source, operationId, inputSchema),
+    authentication: authenticationOf(toolSet, credential),
+    timeoutMs: defaults.timeoutMs,
+    ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
+    ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
+    ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
+    ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
+  }
+}
+
+function titleIn(annotations: unknown): unknown {
+  return isObject(annotations) ? own(annotations, 'title') : undefined
+}
+
+function checkedSchema(schema: unknown, which: string): JsonSchema {
+  if (!isObject(schema)) throw new SkippedOperation(`its ${which} schema is not an object`)
+  if (which === 'input' && schema.type !== undefined && schema.type !== 'object')
+    throw new SkippedOperation('its input schema does not have the type object')
+  const clean = cleanSchema(schema)
+  boundedSchema(clean)
+  try {
+    assertSchema(clean)
+  } catch (error) {
+    const why = (error as Error).message.slice(0, 200)
+    throw new SkippedOperation(`its ${which} schema is not a valid JSON Schema (${why})`)
+  }
+  return clean
+}
+
+function annotationsOf(tool: Dict, title: string): { annotations: ToolAnnotations; destructive: boolean } {
+  const given = own(tool, 'annotations')
+  const hints = hintsOf(tool)
+  const readOnlyHint = hints.readOnlyHint === true
+  const isSaid = isObject(given) && typeof own(given, 'destructiveHint') === 'boolean'
+  const destructive = hints.destructiveHint !== false
+  return {
+    annotations: {
+      ...(title === '' ? {} : { title }),
+      readOnlyHint,
+      ...(readOnlyHint || isSaid ? { destructiveHint: destructive } : {}),
+      idempotentHint: hints.idempotentHint === true,
+      openWorldHint: hints.openWorldHint !== false,
+    },
+    destructive,
+  }
+}
+
+function bindingOf(source: McpSource, tool: string, inputSchema: unknown): McpBinding {
+  const { url, transport, session, headers } = source
+  const isUsable = isObject(inputSchema) && mirroredHeaderFault(inputSchema) === undefined
+  const mirrored = isUsable ? mirroredArguments(inputSchema) : []
+  return {
+    ...{ url, transport, tool, session, headers: Object.entries(headers).flat() },
+    ...(mirrored.length === 0 ? {} : { mirrored }),
+  }
+}
+
+export function authenticationOf(
+  { source, toolDefaults: { authentication } }: McpToolSet,
+  credential: string | undefined,
+): BackendAuthentication {
+  const { type } = authentication
+  if (type === 'none') return { type }
+  const place = type === 'apiKey' ? { in: 'header' as const, name: source.keyHeader ?? 'X-API-Key' } : {}
+  return { type, ...place, ...(credential === undefined ? {} : { credential }) }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof SkippedOperation) return error.message
+  if (error instanceof RangeError) return 'its schemas are nested too deeply'
+  return `it could not be read: ${error instanceof Error ? error.message : String(error)}`
+}

@@ -1,0 +1,119 @@
+/** Lists the tools of one MCP server, and reports when the server says that they have changed. It holds one connection, and compiles nothing. */
+import { writeJson } from '../../model/exact-number.ts'
+import { isObject } from '../../model/is-object.ts'
+import { Backoff } from '../../shared/async/backoff.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
+import { serverAddress } from '../../shared/mcp-client/address.ts'
+import { type Connected, connect } from '../../shared/mcp-client/connect.ts'
+import { listTools } from '../../shared/mcp-client/list-tools.ts'
+import type { RpcError, RpcFailure } from '../../shared/mcp-client/protocol.ts'
+import { VERSION } from '../../shared/version.ts'
+import { DocumentError } from '../compile/document.ts'
+import { authenticationOf, type McpToolSet } from './compile-listing.ts'
+
+const TIMEOUT_MS = 15_000
+const MAX_LIST_BYTES = 8 * 1024 * 1024
+/** Nanoseconds: a list is read seldom. */
+const MAX_PARSE_NS = 200_000_000
+/** Changes that follow each other are read together. */
+const SETTLE_MS = 200
+/** A stream that was open for so long did not fail. */
+const STABLE_MS = 60_000
+const BACKOFF = { firstMs: 1_000, maxMs: 60_000, jitter: 0.2 }
+
+export class ServerListing {
+  readonly #egress: Egress
+  readonly #onChanged: () => void
+  readonly #backoff = new Backoff(BACKOFF)
+  /** With the address that it was made for. */
+  #current: { readonly key: string; readonly connected: Connected } | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  /** @param onChanged called when the tools may have changed, not more often than every 200 ms */
+  constructor(egress: Egress, onChanged: () => void) {
+    this.#egress = egress
+    this.#onChanged = onChanged
+  }
+
+  /**
+   * @returns `{"tools":[…]}`, the tools in the order of their names
+   * @throws DocumentError with the reason
+   */
+  async read(toolSet: McpToolSet, credential: string | undefined): Promise<Uint8Array> {
+    const { source } = toolSet
+    const headers = Object.entries(source.headers).flat()
+    const address = serverAddress({ ...source, headers }, authenticationOf(toolSet, credential))
+    const key = JSON.stringify(address)
+    if (this.#current?.key !== key || this.#current.connected.connection.lost) await this.#disconnect()
+    const options = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_LIST_BYTES, maxParseNs: MAX_PARSE_NS }
+    let tools: Awaited<ReturnType<typeof listTools>> | undefined
+    if (this.#current !== undefined) {
+      tools = await listTools(this.#current.connected.connection, options)
+      if ('kind' in tools && tools.kind === 'failure') await this.#disconnect()
+    }
+    if (this.#current === undefined) {
+      const connected = await connect(address, {
+        egress: this.#egress,
+        client: { name: 'toolgate', version: VERSION },
+        timeoutMs: TIMEOUT_MS,
+        maxEventCharacters: MAX_LIST_BYTES,
+        onNotification: method => {
+          if (method === 'notifications/tools/list_changed') this.#changeLater(SETTLE_MS)
+        },
+      })
+      if (connected.kind === 'failure') throw new DocumentError(reasonOf(connected))
+      this.#current = { key, connected }
+      tools = await listTools(connected.connection, options)
+      await this.#keep(connected)
+    }
+    if (tools === undefined || 'kind' in tools) throw new DocumentError(reasonOf(tools!))
+    return Buffer.from(writeJson({ tools: [...tools].sort(byName) }))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#disconnect()
+  }
+
+  /** A connection of a server that reports changes is kept for its notifications; another one is closed. */
+  async #keep({ connection }: Connected): Promise<void> {
+    const { tools } = connection.server.capabilities
+    if (this.#closed || !isObject(tools) || tools.listChanged !== true) return this.#disconnect()
+    const sinceMs = performance.now()
+    void connection.listen().then(why => {
+      if (this.#current?.connected.connection !== connection || why === 'unsupported') return
+      void this.#disconnect()
+      if (performance.now() - sinceMs > STABLE_MS) this.#backoff.reset()
+      // what changed without a stream was not reported
+      this.#changeLater(this.#backoff.nextMs())
+    })
+  }
+
+  #changeLater(ms: number): void {
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(this.#onChanged, ms).unref()
+  }
+
+  async #disconnect(): Promise<void> {
+    const { connected } = this.#current ?? {}
+    this.#current = undefined
+    await connected?.connection.close()
+  }
+}
+
+function reasonOf(outcome: RpcFailure | RpcError): string {
+  if (outcome.kind === 'error')
+    return `the MCP server refused the request: ${outcome.message.slice(0, 200)} (${outcome.code})`
+  const { status, message } = outcome
+  const isRefused = status === 401 || status === 403
+  return isRefused ? `${message}: set spec.source.mcp.authentication` : message
+}
+
+/** Servers may list their tools in any order. */
+function byName(a: unknown, b: unknown): number {
+  const [x, y] = [a, b].map(tool => (isObject(tool) ? String(tool.name) : ''))
+  return x! < y! ? -1 : x! > y! ? 1 : 0
+}

@@ -1,0 +1,41 @@
+/** The outcome of a call whose backend did not respond as it should, in words that reveal no address. It decides on no retry. */
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { EgressFailure } from '../../../shared/egress/egress.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+
+type Reason = EgressFailure['reason']
+
+const TEXT_OF_FAILURE: Readonly<Record<Exclude<Reason, 'cancelled' | 'timeout' | 'too_large'>, string>> = {
+  unreachable: 'The backend cannot be reached.',
+  reset:
+    'The backend closed the connection without a response. Whether it did what was requested is unknown.',
+  truncated:
+    'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
+  blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
+  protocol: 'The response of the backend is not valid HTTP.',
+}
+
+export function backendFailure(reason: Reason, timeoutMs: number, maxBytes: number): Outcome {
+  if (reason === 'cancelled') return refuse('cancelled')
+  const text =
+    reason === 'timeout'
+      ? `The backend did not respond within ${timeoutMs} ms.`
+      : reason === 'too_large'
+        ? `The response of the backend is larger than ${maxBytes} bytes, the limit of the gateway. Request fewer items; the setting BACKEND_RESPONSE_MAX changes the limit.`
+        : TEXT_OF_FAILURE[reason]
+  return failedCall(
+    text,
+    { failure: reason === 'blocked_address' ? 'unreachable' : reason },
+    reason === 'timeout',
+  )
+}
+
+/** @param backend what programs read about the failure */
+export function failedCall(text: string, backend: object, timedOut = false): Outcome {
+  return {
+    kind: 'reply',
+    result: { content: [{ type: 'text', text }], isError: true, _meta: { 'toolgate.dev/backend': backend } },
+    failure: timedOut ? 'backend_timeout' : 'backend_unreachable',
+    backendStatus: 0,
+  }
+}

@@ -1,0 +1,16 @@
+/** Headers that every call of a backend carries: request id and trace context. None of them identifies the caller. */
+import { newSpanId } from '../../../shared/call/random-ids.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+
+export function backendHeaders(own: readonly string[], exchange: Exchange): readonly string[] {
+  const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
+  const propagation = exchange.propagation?.traceHeaders
+  if (propagation !== undefined && propagation.length > 0) headers.push(...propagation)
+  return headers
+}
+
+/** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */
+function traceparent(exchange: Exchange): string {
+  exchange.backendSpanId = newSpanId()
+  return `00-${exchange.traceId}-${exchange.backendSpanId}-${exchange.traceFlags}`
+}

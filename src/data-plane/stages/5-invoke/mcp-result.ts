@@ -1,0 +1,55 @@
+/** Turns the result of a tool of an MCP server into a tool result. It sees neither request nor caller. */
+import { isObject } from '../../../model/is-object.ts'
+import type { Content, ToolResult } from '../../../model/tool.ts'
+
+type Dict = { readonly [name: string]: unknown }
+
+/** A result with more parts ends with their number. */
+const MAX_PARTS = 1_000
+/** Prefixes of keys by which the gateway and MCP itself say something. */
+const RESERVED_META = /^(?:toolgate\.dev|io\.modelcontextprotocol)\//
+
+/** @returns undefined when the server did not send a tool result */
+export function mcpResult(result: Dict): ToolResult | undefined {
+  const { content, isError, structuredContent, _meta } = result
+  if (!Array.isArray(content) && structuredContent === undefined) return undefined
+  const given: readonly unknown[] = Array.isArray(content) ? content : []
+  const parts = given.slice(0, MAX_PARTS).map(contentOf)
+  const more = given.length - parts.length
+  if (more > 0) parts.push({ type: 'text', text: `[Left out: ${more} more parts.]` })
+  const meta = isObject(_meta) ? Object.entries(_meta).filter(([key]) => !RESERVED_META.test(key)) : []
+  return {
+    content: parts,
+    isError: isError === true,
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(meta.length === 0 ? {} : { _meta: Object.fromEntries(meta) }),
+  }
+}
+
+/** The part as it is, with its annotations; a part that no client could read is named. */
+function contentOf(part: unknown): Content {
+  const { type } = isObject(part) ? part : {}
+  if (isObject(part) && isKnown(part)) return part as unknown as Content
+  const name = typeof type === 'string' ? type.slice(0, 40) : 'unknown'
+  return { type: 'text', text: `[Left out: content of the type ${name}, which is not valid.]` }
+}
+
+function isKnown({ type, text, data, mimeType, uri, name, resource }: Dict): boolean {
+  switch (type) {
+    case 'text':
+      return typeof text === 'string'
+    case 'image':
+    case 'audio':
+      return typeof data === 'string' && typeof mimeType === 'string'
+    case 'resource_link':
+      return typeof uri === 'string' && typeof name === 'string'
+    case 'resource':
+      return (
+        isObject(resource) &&
+        typeof resource.uri === 'string' &&
+        (typeof resource.text === 'string' || typeof resource.blob === 'string')
+      )
+    default:
+      return false
+  }
+}

@@ -1,0 +1,13 @@
+/** The address of an MCP server as requests need it, from the binding of a tool and the credential of the gateway. It sends nothing. */
+import type { BackendAuthentication, McpBinding } from '../../model/tool.ts'
+import { credentialOf } from '../egress/backend-credential.ts'
+import type { ServerAddress } from './protocol.ts'
+
+export function serverAddress(
+  { url, transport, headers }: Pick<McpBinding, 'url' | 'transport' | 'headers'>,
+  authentication: BackendAuthentication,
+): ServerAddress {
+  const credential = credentialOf(authentication)
+  const own = credential === undefined ? [] : [credential.name.toLowerCase(), credential.value]
+  return { url, transport, headers: [...headers, ...own] }
+}

@@ -1,0 +1,169 @@
+/** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
+import { isObject } from '../../model/is-object.ts'
+import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
+import { notificationText, requestText, responseText } from './messages.ts'
+import {
+  type ClientInfo,
+  type Dict,
+  MODERN_VERSION,
+  type OnProgress,
+  type RequestOptions,
+  type RpcOutcome,
+} from './protocol.ts'
+import type { OnMessage, Wire } from './wire.ts'
+
+/** What the server said in the handshake. */
+export interface ServerSide {
+  readonly version: string
+  readonly capabilities: Dict
+}
+
+const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
+const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const META_INFO = 'io.modelcontextprotocol/clientInfo'
+/** Of a listening request, which ends with the connection. */
+const FOREVER_MS = 2 ** 31 - 1
+/** Of all its notifications; then it ends, and another one has to be opened. */
+const MAX_LISTENED_BYTES = 16 * 1024 * 1024
+
+export class McpConnection {
+  /** Requests in flight. */
+  inFlight = 0
+  readonly #client: ClientInfo
+  #wire: Wire | undefined
+  #server: ServerSide | undefined
+  #lastId = 0
+  readonly #progress = new Map<number, OnProgress>()
+  readonly #onNotification: (method: string) => void
+
+  /** @param onNotification receives the methods of notifications that belong to no request */
+  constructor(client: ClientInfo, onNotification: (method: string) => void = () => {}) {
+    this.#client = client
+    this.#onNotification = onNotification
+  }
+
+  /** The receiver of a wire that is made for this connection. */
+  readonly onMessage: OnMessage = message => {
+    if (message.kind === 'request') return void this.#respond(message.id, message.method)
+    if (message.method !== 'notifications/progress') return this.#onNotification(message.method)
+    const { progressToken, progress, total, message: text } = message.params
+    if (typeof progress === 'number')
+      this.#progress.get(progressToken as number)?.(
+        progress,
+        typeof total === 'number' ? total : undefined,
+        typeof text === 'string' ? text : undefined,
+      )
+  }
+
+  /** Called once, before the first request. */
+  attach(wire: Wire): void {
+    this.#wire = wire
+  }
+
+  /** Called once, with the result of the handshake. */
+  settle(server: ServerSide): void {
+    this.#server = server
+  }
+
+  get server(): ServerSide {
+    return this.#server!
+  }
+
+  get isModern(): boolean {
+    return this.#server?.version === MODERN_VERSION
+  }
+
+  /** True once another connection has to be made. */
+  get lost(): boolean {
+    return this.#wire?.lost === true
+  }
+
+  /** @param modern sends the request in the form of 2026-07-28 before the handshake has settled the version */
+  async request(
+    method: string,
+    params: Dict,
+    options: RequestOptions,
+    modern = this.isModern,
+  ): Promise<RpcOutcome> {
+    const id = ++this.#lastId
+    const { timeoutMs, onProgress, headers = [], ...rest } = options
+    const meta = {
+      ...(isObject(params._meta) ? params._meta : undefined),
+      ...(onProgress === undefined ? undefined : { progressToken: id }),
+      ...(modern ? this.#envelope() : undefined),
+    }
+    const whole = Object.keys(meta).length === 0 ? params : { ...params, _meta: meta }
+    if (onProgress !== undefined) this.#progress.set(id, onProgress)
+    this.inFlight++
+    try {
+      const outcome = await this.#wire!.request({
+        ...rest,
+        id,
+        text: requestText(id, method, whole),
+        headers: modern ? [...headers, ...modernHeaders(method, params)] : headers,
+        deadlineMs: performance.now() + timeoutMs,
+      })
+      if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
+        this.#cancel(id, outcome.reason)
+      return outcome
+    } finally {
+      this.inFlight--
+      this.#progress.delete(id)
+    }
+  }
+
+  notify(method: string): Promise<void> {
+    return this.#wire!.send(notificationText(method), [])
+  }
+
+  /** Receives notifications until the stream ends, where the server offers one. Never rejects. */
+  async listen(): Promise<'ended' | 'unsupported'> {
+    if (!this.isModern) return this.#wire!.listen()
+    const outcome = await this.request(
+      'subscriptions/listen',
+      { notifications: { toolsListChanged: true } },
+      { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES },
+    )
+    return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
+  }
+
+  async close(): Promise<void> {
+    await this.#wire?.close()
+  }
+
+  /** A disconnect does not cancel a request of a legacy session. */
+  #cancel(requestId: number, reason: string): void {
+    if (reason !== 'cancelled' && reason !== 'timeout') return
+    const said = reason === 'timeout' ? 'the time for the call has passed' : 'the caller cancelled the call'
+    const text = notificationText('notifications/cancelled', { requestId, reason: said })
+    void this.#wire!.send(text, [])
+  }
+
+  /** No capability is declared, so that a server has nothing to ask but whether the connection is alive. */
+  async #respond(id: unknown, method: string): Promise<void> {
+    const response =
+      method === 'ping'
+        ? { result: {} }
+        : { error: { code: METHOD_NOT_FOUND, message: `${method.slice(0, 100)} is not supported` } }
+    await this.#wire?.send(responseText(id, response), [])
+  }
+
+  #envelope(): Dict {
+    return { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: {}, [META_INFO]: this.#client }
+  }
+}
+
+/** MCP 2026-07-28, "Request headers". */
+function modernHeaders(method: string, { name, uri }: Dict): readonly string[] {
+  const target = typeof name === 'string' ? name : typeof uri === 'string' ? uri : undefined
+  return [
+    ...['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method],
+    ...(target === undefined ? [] : ['mcp-name', headerValue(target)]),
+  ]
+}
+
+/** As it is where a header can carry it, else `=?base64?…?=` (MCP 2026-07-28, "Encoding of header values"). */
+export function headerValue(text: string): string {
+  const isPlain = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?base64?')
+  return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
+}

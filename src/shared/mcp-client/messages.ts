@@ -1,0 +1,91 @@
+/** JSON-RPC messages of a server: reads them within a bound of cost, and writes those of a client. It sends nothing. */
+import { EXACT_COST_FACTOR, mayHoldExact, readJson, writeJson } from '../../model/exact-number.ts'
+import { isObject } from '../../model/is-object.ts'
+import { parseCost } from '../call/parse-cost.ts'
+import type { Dict, RpcError, RpcResult } from './protocol.ts'
+
+/** `id` of a response is one of ours; that of a request is returned as it came. */
+export type ServerMessage =
+  | { readonly kind: 'response'; readonly id: unknown; readonly outcome: RpcResult | RpcError }
+  | { readonly kind: 'request'; readonly id: unknown; readonly method: string; readonly params: Dict }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: Dict }
+
+/** The text is not MCP, or reading it would block the thread. The message is for operators. */
+export class MessageError extends Error {}
+
+/** Nanoseconds that parsing one message may take in a thread that serves calls. */
+const MAX_PARSE_NS = 10_000_000
+/** Shorter texts cannot reach the bound. */
+const CHECKED_FROM_CHARS = 8_192
+/** Of a batch (2025-03-26). */
+const MAX_BATCH = 100
+
+/** The messages of one text: one, or those of a batch. @throws MessageError */
+export function readMessages(text: string, maxParseNs = MAX_PARSE_NS): readonly ServerMessage[] {
+  const value = parsed(text, maxParseNs)
+  if (!Array.isArray(value)) return [messageOf(value)]
+  if (value.length > MAX_BATCH) throw new MessageError(`a batch of ${value.length} messages`)
+  return value.map(messageOf)
+}
+
+function parsed(text: string, maxParseNs: number): unknown {
+  if (text.length > CHECKED_FROM_CHARS) {
+    const costNs = parseCost(Buffer.from(text), maxParseNs)
+    if (costNs * (mayHoldExact(text) ? EXACT_COST_FACTOR : 1) > maxParseNs)
+      throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
+  }
+  try {
+    return readJson(text)
+  } catch {
+    throw new MessageError('a text that is not JSON')
+  }
+}
+
+function messageOf(value: unknown): ServerMessage {
+  if (!isObject(value) || value.jsonrpc !== '2.0') throw new MessageError('a text that is not JSON-RPC 2.0')
+  const { id, method, params, result, error } = value
+  if (typeof method === 'string') {
+    const named = isObject(params) ? params : {}
+    return id === undefined
+      ? { kind: 'notification', method, params: named }
+      : { kind: 'request', id, method, params: named }
+  }
+  if (isObject(result)) return { kind: 'response', id, outcome: { kind: 'result', result } }
+  if (isObject(error)) return { kind: 'response', id, outcome: errorOf(error) }
+  throw new MessageError('a message that is neither a request nor a response')
+}
+
+function errorOf({ code, message, data }: Dict): RpcError {
+  return {
+    kind: 'error',
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' ? message : '',
+    ...(data === undefined ? {} : { data }),
+  }
+}
+
+/** The error in the body of a refused request; undefined when it holds none. */
+export function errorIn(text: string): RpcError | undefined {
+  try {
+    for (const message of readMessages(text))
+      if (message.kind === 'response' && message.outcome.kind === 'error') return message.outcome
+  } catch {
+    // a page of a proxy
+  }
+  return undefined
+}
+
+export function requestText(id: number, method: string, params: Dict): string {
+  return writeJson({ jsonrpc: '2.0', id, method, params })
+}
+
+export function notificationText(method: string, params?: Dict): string {
+  return writeJson({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) })
+}
+
+export function responseText(
+  id: unknown,
+  response: { readonly result: Dict } | { readonly error: Dict },
+): string {
+  return writeJson({ jsonrpc: '2.0', id, ...response })
+}

@@ -1,0 +1,82 @@
+/** Versions, addresses and outcomes of MCP as a client uses them. It sends nothing. */
+import type { Cancellation } from '../call/cancellation.ts'
+import type { EgressFailure } from '../egress/egress.ts'
+
+/** With a handshake and, where the server wants one, a session. Newest first. */
+export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+/** Without either: each request stands alone. */
+export const MODERN_VERSION = '2026-07-28'
+
+export type Dict = { readonly [name: string]: unknown }
+
+export interface ServerAddress {
+  readonly url: string
+  /** `auto`: every transport in turn; `sse` is that of 2024-11-05. */
+  readonly transport: 'auto' | 'streamable' | 'sse'
+  /** Flat, the credential included. */
+  readonly headers: readonly string[]
+}
+
+/** Name and version of the gateway, as servers read it. */
+export interface ClientInfo {
+  readonly name: string
+  readonly version: string
+}
+
+export interface RpcResult {
+  readonly kind: 'result'
+  readonly result: Dict
+}
+
+/** A JSON-RPC error of the server. */
+export interface RpcError {
+  readonly kind: 'error'
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** No response of the server to the request itself. */
+export interface RpcFailure {
+  readonly kind: 'failure'
+  /** `status`: an HTTP status without a JSON-RPC message. `not_mcp`: a response that is not valid MCP. */
+  readonly reason: EgressFailure['reason'] | 'status' | 'session_lost' | 'not_mcp'
+  /** For logs and operators; holds no credential. */
+  readonly message: string
+  /** False: the server did not execute the request, so that repeating it is safe. */
+  readonly sent: boolean
+  readonly status?: number
+}
+
+export type RpcOutcome = RpcResult | RpcError | RpcFailure
+
+export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
+
+export interface RequestOptions {
+  /** From the start to the response. */
+  readonly timeoutMs: number
+  /** Of everything that is received for this request. */
+  readonly maxResponseBytes: number
+  /** Of parsing one message, nanoseconds; 10 ms. */
+  readonly maxParseNs?: number | undefined
+  readonly cancellation?: Cancellation | undefined
+  /** Flat; sent beside those of the address. */
+  readonly headers?: readonly string[]
+  readonly onProgress?: OnProgress | undefined
+  /** Counts what is received for the request. */
+  readonly onBytes?: ((bytes: number) => void) | undefined
+}
+
+export function failure(
+  reason: RpcFailure['reason'],
+  message: string,
+  sent: boolean,
+  status?: number,
+): RpcFailure {
+  return { kind: 'failure', reason, message, sent, ...(status === undefined ? {} : { status }) }
+}
+
+/** Without the query, which may hold a credential. */
+export function shownAddress(url: string): string {
+  return url.split('?', 1)[0]!.slice(0, 200)
+}

@@ -1,0 +1,180 @@
+/** Reads the response to one POST: JSON, an event stream, or a refusal. It follows a stream to the response, and sends nothing. */
+import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
+import { StreamFailure } from '../egress/failure.ts'
+import { serverEvents } from '../egress/server-events.ts'
+import { errorIn, MessageError, readMessages } from './messages.ts'
+import { failure, type RpcFailure, type RpcOutcome } from './protocol.ts'
+import type { OnMessage, WireRequest } from './wire.ts'
+
+/** Of a response that is not a result. */
+const MAX_ERROR_BYTES = 64 * 1024
+/** A stream whose response has arrived is read to its end, so that its connection can be used again, for no longer than this. */
+const DRAIN_MS = 1_000
+
+export interface Resumption {
+  /** Of the last event; '' when events have no ids. */
+  eventId: string
+  /** Pause before the next connection, ms; undefined when the server names none. */
+  retryMs: number | undefined
+}
+
+/** `ended`: the stream ended before the response. */
+export type Followed = RpcOutcome | 'ended'
+
+export function fromEgress({ reason, message, sent }: EgressFailure): RpcFailure {
+  return failure(reason, message, sent)
+}
+
+export function contentTypeOf({ headers }: EgressStreamResponse): string {
+  return headers.get('content-type').split(';', 1)[0]!.trim().toLowerCase()
+}
+
+/** @param label names the server in messages */
+export async function readJsonResponse(
+  response: EgressStreamResponse,
+  request: WireRequest,
+  label: string,
+  onMessage: OnMessage,
+): Promise<RpcOutcome> {
+  const text = await textOf(response, request, request.maxResponseBytes)
+  if (typeof text !== 'string') return text
+  try {
+    let found: RpcOutcome | undefined
+    for (const message of readMessages(text, request.maxParseNs)) {
+      if (message.kind !== 'response') onMessage(message)
+      else if (message.id === request.id) found = message.outcome
+    }
+    return found ?? failure('not_mcp', `${label} responded without the response to the request`, true)
+  } catch (error) {
+    return unreadable(error, label)
+  }
+}
+
+/** Reads a body that is not needed to its end, so that its connection can be used again; a long one is closed. Never rejects. */
+export async function discard({ body }: EgressStreamResponse): Promise<void> {
+  try {
+    for await (const _ of bounded(body, MAX_ERROR_BYTES));
+  } catch {
+    body.destroy()
+  }
+}
+
+/** The body of a refused request: its JSON-RPC error, if it holds one. */
+export async function readErrorText(response: EgressStreamResponse, request: WireRequest): Promise<string> {
+  const text = await textOf(response, request, MAX_ERROR_BYTES)
+  return typeof text === 'string' ? text : ''
+}
+
+export async function readError(
+  response: EgressStreamResponse,
+  request: WireRequest,
+  label: string,
+): Promise<RpcOutcome> {
+  const { status } = response
+  const error = errorIn(await readErrorText(response, request))
+  // before anything that reads messages: a proxy, the check of a credential, an overloaded server
+  const isOutside = status === 401 || status === 403 || status === 429 || status >= 500
+  if (error !== undefined && !isOutside) return error
+  const said = error === undefined || error.message === '' ? '' : `: ${error.message.slice(0, 200)}`
+  return failure('status', `${label} responded with status ${status}${said}`, true, status)
+}
+
+/** Resolves with the response as soon as it arrives. */
+export function followStream(
+  { body }: EgressStreamResponse,
+  request: WireRequest,
+  label: string,
+  resumption: Resumption,
+  onMessage: OnMessage,
+): Promise<Followed> {
+  return new Promise(resolve => {
+    let isOpen = true
+    let draining: NodeJS.Timeout | undefined
+    const settle = (followed: Followed): void => {
+      isOpen = false
+      resolve(followed)
+    }
+    const follow = async (): Promise<void> => {
+      const events = serverEvents(bounded(body, request.maxResponseBytes, request.onBytes), {
+        maxEventCharacters: request.maxResponseBytes,
+      })
+      for await (const { data, id, retryMs } of events) {
+        if (!isOpen) continue
+        if (id !== undefined) resumption.eventId = id
+        if (retryMs !== undefined) resumption.retryMs = retryMs
+        for (const message of data === '' ? [] : readMessages(data, request.maxParseNs)) {
+          if (message.kind !== 'response') onMessage(message)
+          else if (message.id === request.id) {
+            settle(message.outcome)
+            draining = setTimeout(() => body.destroy(), DRAIN_MS).unref()
+          }
+        }
+      }
+    }
+    const done = (followed: Followed): void => {
+      clearTimeout(draining)
+      settle(followed)
+    }
+    follow().then(
+      () => done('ended'),
+      error => {
+        body.destroy()
+        done(error instanceof MessageError ? unreadable(error, label) : interrupted(error, label))
+      },
+    )
+  })
+}
+
+/** A stream that broke can be resumed unless the call itself has ended. */
+function interrupted(error: unknown, label: string): RpcFailure | 'ended' {
+  const reason = error instanceof StreamFailure ? error.reason : undefined
+  if (reason === 'cancelled') return failure('cancelled', 'the call was cancelled', true)
+  return reason === 'timeout' ? timedOut(label) : 'ended'
+}
+
+export function timedOut(label: string): RpcFailure {
+  return failure('timeout', `${label} did not respond in time`, true)
+}
+
+function unreadable(error: unknown, label: string): RpcFailure {
+  if (error instanceof TooLarge) return failure('too_large', error.message, true)
+  return failure('not_mcp', `${label} sent ${(error as Error).message}`, true)
+}
+
+class TooLarge extends MessageError {}
+
+async function* bounded(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  onBytes?: WireRequest['onBytes'],
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.byteLength
+    onBytes?.(chunk.byteLength)
+    if (bytes > maxBytes) throw new TooLarge(`the response is larger than ${maxBytes} bytes`)
+    yield chunk
+  }
+}
+
+async function textOf(
+  { body, headers }: EgressStreamResponse,
+  request: WireRequest,
+  maxBytes: number,
+): Promise<string | RpcFailure> {
+  const encoding = headers.get('content-encoding')
+  if (encoding !== '' && encoding !== 'identity') {
+    body.destroy()
+    return failure('not_mcp', `the response has the content encoding ${encoding.slice(0, 40)}`, true)
+  }
+  const chunks: Uint8Array[] = []
+  try {
+    for await (const chunk of bounded(body, maxBytes, request.onBytes)) chunks.push(chunk)
+  } catch (error) {
+    body.destroy()
+    if (error instanceof TooLarge) return failure('too_large', error.message, true)
+    const why = interrupted(error, 'the server')
+    return why === 'ended' ? failure('truncated', 'the response ended early', true) : why
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

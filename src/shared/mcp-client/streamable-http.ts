@@ -1,0 +1,205 @@
+/** Streamable HTTP (MCP 2025-03-26 and newer): one POST for each message, a session where the server wants one, streams that are resumed. It knows no method. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cancellation } from '../call/cancellation.ts'
+import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
+import { serverEvents } from '../egress/server-events.ts'
+import { errorIn, readMessages } from './messages.ts'
+import { failure, type RpcOutcome, type ServerAddress, shownAddress } from './protocol.ts'
+import {
+  contentTypeOf,
+  discard,
+  followStream,
+  fromEgress,
+  type Resumption,
+  readError,
+  readErrorText,
+  readJsonResponse,
+  timedOut,
+} from './read-response.ts'
+import type { OnMessage, Wire, WireRequest } from './wire.ts'
+
+const JSON_OR_STREAM = 'application/json, text/event-stream'
+/** Of notifications, and of the end of a session. */
+const SEND_TIMEOUT_MS = 5_000
+/** Of a stream that is open as long as the connection. */
+const FOREVER_MS = 2 ** 31 - 1
+/** Of one message that belongs to no request. */
+const MAX_EVENT_CHARACTERS = 1024 * 1024
+const MAX_RESUMPTIONS = 20
+const RESUME_AFTER_MS = 500
+const MAX_RESUME_PAUSE_MS = 10_000
+/** The code by which the official servers refuse a request before they look at it, with status 400. */
+const REFUSED_UNREAD = -32000
+
+export class StreamableHttp implements Wire {
+  /** Sent with every request once the handshake has named it. */
+  version = ''
+  lost = false
+  /** False from 2026-07-28 on: there are no sessions. */
+  takesSession = true
+  readonly #egress: Egress
+  readonly #address: ServerAddress
+  readonly #onMessage: OnMessage
+  readonly #label: string
+  #sessionId = ''
+  #listening: EgressStreamResponse | undefined
+
+  constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage) {
+    this.#egress = egress
+    this.#address = address
+    this.#onMessage = onMessage
+    this.#label = shownAddress(address.url)
+  }
+
+  /** False where requests need no session, or none was opened. */
+  get hasSession(): boolean {
+    return this.#sessionId !== ''
+  }
+
+  async request(request: WireRequest): Promise<RpcOutcome> {
+    const response = await this.#post(request.text, request.headers, request.deadlineMs, request.cancellation)
+    if (response.kind === 'failure') return fromEgress(response)
+    const { status, headers } = response
+    if (status === 404 && this.hasSession) {
+      await discard(response)
+      return this.#sessionLost()
+    }
+    if (status === 400 && this.hasSession) {
+      const error = errorIn(await readErrorText(response, request))
+      if (error?.code === REFUSED_UNREAD) return this.#sessionLost()
+      return error ?? failure('status', `${this.#label} responded with status 400`, true, status)
+    }
+    if (status < 200 || status > 299) return readError(response, request, this.#label)
+    if (this.takesSession) this.#sessionId ||= sessionIn(headers.get('mcp-session-id'))
+    const type = contentTypeOf(response)
+    if (type === 'text/event-stream') return this.#follow(response, request)
+    if (type === 'application/json') return readJsonResponse(response, request, this.#label, this.#onMessage)
+    response.body.destroy()
+    const said = type === '' ? 'without a content type' : `with ${type.slice(0, 80)}`
+    return failure(
+      'not_mcp',
+      `${this.#label} responded ${said}, which is neither JSON nor an event stream`,
+      true,
+    )
+  }
+
+  /** To the response, across interruptions where the events have ids. */
+  async #follow(first: EgressStreamResponse, request: WireRequest): Promise<RpcOutcome> {
+    const resumption: Resumption = { eventId: '', retryMs: undefined }
+    let response = first
+    for (let resumed = 0; ; resumed++) {
+      const followed = await followStream(response, request, this.#label, resumption, this.#onMessage)
+      if (followed !== 'ended') return followed
+      const pauseMs = Math.min(resumption.retryMs ?? RESUME_AFTER_MS, MAX_RESUME_PAUSE_MS)
+      if (resumption.eventId === '' || resumed >= MAX_RESUMPTIONS)
+        return failure('truncated', `${this.#label} ended the stream before the response`, true)
+      if (performance.now() + pauseMs >= request.deadlineMs) return timedOut(this.#label)
+      await sleep(pauseMs, undefined, { signal: request.cancellation?.signal }).catch(() => {})
+      const next = await this.#get(request.deadlineMs, request.cancellation, resumption.eventId)
+      if (next.kind === 'failure') {
+        if (next.reason === 'cancelled' || next.reason === 'timeout')
+          return fromEgress({ ...next, sent: true })
+        // the server may be starting again: the next attempt asks for the same events
+        response = EMPTY
+        continue
+      }
+      if (next.status !== 200 || contentTypeOf(next) !== 'text/event-stream') {
+        next.body.destroy()
+        return failure('truncated', `${this.#label} does not resume the stream of a call`, true)
+      }
+      response = next
+    }
+  }
+
+  async send(text: string, headers: readonly string[]): Promise<void> {
+    const response = await this.#post(text, headers, performance.now() + SEND_TIMEOUT_MS, undefined)
+    if (response.kind === 'response') await discard(response)
+  }
+
+  async listen(): Promise<'ended' | 'unsupported'> {
+    const response = await this.#get(FOREVER_MS, undefined, '')
+    if (response.kind === 'failure') return 'ended'
+    if (response.status === 404) this.lost = true
+    if (response.status !== 200 || contentTypeOf(response) !== 'text/event-stream') {
+      response.body.destroy()
+      return response.status === 405 ? 'unsupported' : 'ended'
+    }
+    this.#listening = response
+    try {
+      for await (const { data } of serverEvents(response.body, { maxEventCharacters: MAX_EVENT_CHARACTERS }))
+        for (const message of data === '' ? [] : readMessages(data))
+          if (message.kind !== 'response') this.#onMessage(message)
+    } catch {
+      response.body.destroy()
+    }
+    return 'ended'
+  }
+
+  async close(): Promise<void> {
+    this.#listening?.body.destroy()
+    if (!this.hasSession || this.lost) return
+    this.lost = true
+    const { url } = this.#address
+    const response = await this.#egress.stream({
+      ...{ method: 'DELETE', url, headers: this.#headers([]), timeoutMs: SEND_TIMEOUT_MS },
+    })
+    if (response.kind === 'response') await discard(response)
+  }
+
+  #sessionLost(): RpcOutcome {
+    this.lost = true
+    return failure('session_lost', `${this.#label} has ended the session`, false)
+  }
+
+  #post(
+    body: string,
+    own: readonly string[],
+    deadlineMs: number,
+    cancellation: Cancellation | undefined,
+  ): Promise<EgressStreamResponse | EgressFailure> {
+    const headers = this.#headers(['content-type', 'application/json', 'accept', JSON_OR_STREAM, ...own])
+    const timeoutMs = Math.max(1, deadlineMs - performance.now())
+    return this.#egress.stream({
+      method: 'POST',
+      url: this.#address.url,
+      headers,
+      body,
+      timeoutMs,
+      cancellation,
+    })
+  }
+
+  #get(
+    deadlineMs: number,
+    cancellation: Cancellation | undefined,
+    eventId: string,
+  ): Promise<EgressStreamResponse | EgressFailure> {
+    const resume = eventId === '' ? [] : ['last-event-id', eventId]
+    const headers = this.#headers(['accept', 'text/event-stream', ...resume])
+    const timeoutMs = Math.max(1, deadlineMs - performance.now())
+    return this.#egress.stream({ method: 'GET', url: this.#address.url, headers, timeoutMs, cancellation })
+  }
+
+  #headers(own: readonly string[]): readonly string[] {
+    const headers = [...own, 'accept-encoding', 'identity', ...this.#address.headers]
+    if (this.#sessionId !== '') headers.push('mcp-session-id', this.#sessionId)
+    if (this.version !== '') headers.push('mcp-protocol-version', this.version)
+    return headers
+  }
+}
+
+/** Visible ASCII (MCP 2025-03-26, transports, "Session Management"); another one is not sent back. */
+function sessionIn(header: string): string {
+  return /^[\x21-\x7e]{1,1024}$/.test(header) ? header : ''
+}
+
+/** A stream that ends at once. */
+const EMPTY: EgressStreamResponse = {
+  kind: 'response',
+  status: 200,
+  headers: { get: () => '', raw: [] },
+  body: {
+    destroy() {},
+    async *[Symbol.asyncIterator]() {},
+  },
+}

@@ -1,0 +1,28 @@
+/** What carries the messages of one connection; implemented by the two transports of MCP. It contains no logic. */
+import type { ServerMessage } from './messages.ts'
+import type { RequestOptions, RpcOutcome } from './protocol.ts'
+
+export interface WireRequest extends Omit<RequestOptions, 'timeoutMs' | 'onProgress'> {
+  readonly id: number
+  /** The JSON-RPC message. */
+  readonly text: string
+  /** Flat; those of the request and of its era. */
+  readonly headers: readonly string[]
+  /** In the clock of `performance.now`. */
+  readonly deadlineMs: number
+}
+
+/** Receives everything that is not the response to a request of ours. */
+export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>) => void
+
+export interface Wire {
+  /** True once its session has ended: another connection has to be made. */
+  readonly lost: boolean
+  request(request: WireRequest): Promise<RpcOutcome>
+  /** Sends a notification or a response. Never rejects. */
+  send(text: string, headers: readonly string[]): Promise<void>
+  /** Receives messages that belong to no request; resolves when it can receive no more, 'unsupported' when the server offers none. */
+  listen(): Promise<'ended' | 'unsupported'>
+  /** Ends the session, at the server too. Requests in flight fail. */
+  close(): Promise<void>
+}

@@ -1,0 +1,168 @@
+/** Tools of an MCP server through the gateway: list, call, policy, quarantine, changes, sessions of callers. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ToolListChangedNotificationSchema as ListChanged } from '@modelcontextprotocol/sdk/types.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { type ServedMcp, startMcpServer } from '../fixtures/mcp-server.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'mcp-servers-'))
+const toolsets = join(folder, 'toolsets')
+const dataDir = join(folder, 'data')
+const VERSION = { 'mcp-protocol-version': '2025-11-25' }
+let server: ServedMcp
+let gateway: Deployment
+let agent: string
+let admin: string
+
+const toolSet = (name: string, source: object, rest: object = {}): string =>
+  JSON.stringify({
+    apiVersion: 'toolgate.dev/v1alpha1',
+    kind: 'ToolSet',
+    metadata: { name, namespace: 'platform' },
+    spec: { displayName: name, source: { mcp: source }, ...rest },
+  })
+
+beforeAll(async () => {
+  server = await startMcpServer()
+  mkdirSync(join(toolsets, 'secrets', 'server'), { recursive: true })
+  writeFileSync(join(toolsets, 'secrets', 'server', 'token'), 'the-gateways-own-token\n')
+  const authentication = { type: 'bearer', secretRef: { name: 'server', key: 'token' } }
+  const source = { url: server.url, headers: { 'X-Team': 'tools' }, authentication }
+  writeFileSync(
+    join(toolsets, 'test.json'),
+    toolSet('test', source, {
+      naming: { prefix: 'test_' },
+      overrides: [{ operation: 'echo', arguments: { text: { description: 'What to repeat.' } } }],
+    }),
+  )
+  gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir, SSE_LIMITER_ENABLED: 'false' })
+  agent = await gateway.token('demo-agent')
+  admin = await gateway.token('demo-admin')
+})
+afterAll(async () => {
+  await gateway?.stop()
+  await server?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function client(token: string): Promise<Client> {
+  const made = new Client({ name: 'test', version: '1' })
+  const requestInit = { headers: { authorization: `Bearer ${token}` } }
+  await made.connect(
+    new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never,
+  )
+  return made
+}
+
+const call = async (name: string, args: object = {}, token = admin) =>
+  (await gateway.post('/mcp', rpc('tools/call', { name, arguments: args }), token, VERSION)).json
+
+const list = async (token = admin) =>
+  (await gateway.post('/mcp', rpc('tools/list'), token, VERSION)).json.result.tools
+
+it('lists the tools under the names of the tool set', async () => {
+  const tools = await list()
+  expect(tools.map((tool: { name: string }) => tool.name)).toEqual(
+    ['add', 'count', 'echo', 'erase', 'fail', 'slow'].map(name => `test_${name}`),
+  )
+  expect(tools.find((tool: { name: string }) => tool.name === 'test_echo')).toMatchObject({
+    title: 'Echo',
+    description: 'Repeats a text.',
+    inputSchema: {
+      type: 'object',
+      properties: { text: { description: 'What to repeat.' } },
+      required: ['text'],
+    },
+    annotations: { readOnlyHint: true },
+  })
+  expect(tools.find((tool: { name: string }) => tool.name === 'test_add').outputSchema).toMatchObject({
+    properties: { sum: { type: 'number' } },
+  })
+})
+
+it('calls them with the credential of the gateway, never with that of the caller', async () => {
+  expect((await call('test_echo', { text: 'hello' })).result).toMatchObject({
+    content: [{ type: 'text', text: 'hello' }],
+    isError: false,
+  })
+  expect((await call('test_add', { a: 1, b: 2 })).result.structuredContent).toEqual({ sum: 3 })
+  expect((await call('test_fail')).result).toMatchObject({ content: [{ text: 'it failed' }], isError: true })
+  const rest = await gateway.post(
+    '/mcp/tools/call',
+    { name: 'test_echo', arguments: { text: 'rest' } },
+    admin,
+  )
+  expect([rest.status, rest.json.content[0].text]).toEqual([200, 'rest'])
+  for (const headers of server.requests) {
+    expect(headers.authorization).toBe('Bearer the-gateways-own-token')
+    expect(headers['x-team']).toBe('tools')
+  }
+  expect(JSON.stringify(server.requests)).not.toContain(admin.slice(-40))
+})
+
+it('checks arguments before the server sees them', async () => {
+  const before = server.calls.length
+  const { result } = await call('test_echo', { text: 7 })
+  expect(result).toMatchObject({ isError: true })
+  expect(result.content[0].text).toMatch(/text/)
+  expect(server.calls.length).toBe(before)
+})
+
+it('asks the policy: a tool without hints is destructive, as MCP says', async () => {
+  const names = (await list(agent)).map((tool: { name: string }) => tool.name)
+  expect(names).toContain('test_echo')
+  expect(names).not.toContain('test_erase')
+})
+
+describe('sessions', () => {
+  it('belong to one session of a caller, and end with it', async () => {
+    const before = new Set(server.sessions)
+    const [a, b] = [await client(admin), await client(admin)]
+    const count = async (by: Client) =>
+      ((await by.callTool({ name: 'test_count' })).content as { text: string }[])[0]!.text
+    expect([await count(a), await count(a), await count(b)]).toEqual(['1', '2', '1'])
+    const open = (): number => [...server.sessions].filter(id => !before.has(id)).length
+    expect(open()).toBe(2)
+    await (a.transport as StreamableHTTPClientTransport).terminateSession()
+    await expect.poll(open).toBe(1)
+    await Promise.all([a.close(), b.close()])
+  })
+
+  it('pass progress on', async () => {
+    const progress: unknown[] = []
+    const by = await client(admin)
+    await by.callTool({ name: 'test_slow', arguments: { steps: 3 } }, undefined, {
+      onprogress: step => progress.push(step),
+    })
+    expect(progress).toEqual([1, 2, 3].map(step => ({ progress: step, total: 3, message: `step ${step}` })))
+    await by.close()
+  })
+})
+
+it('serves a changed list, and reports it to clients', async () => {
+  const by = await client(admin)
+  const changed = new Promise(resolve => by.setNotificationHandler(ListChanged, resolve))
+  // the stream of the client is open once a change would reach it
+  await new Promise(resolve => setTimeout(resolve, 300))
+  server.addTool('later')
+  await changed
+  expect((await call('test_later')).result.content[0].text).toBe('later')
+  await by.close()
+})
+
+it('serves the last list while the server is unavailable, and names the reason in the status', async () => {
+  const port = Number(new URL(server.url).port)
+  await server.close()
+  const failed = await call('test_echo', { text: 'x' })
+  expect(failed.result).toMatchObject({ isError: true })
+  expect((await list()).length).toBe(7)
+  server = await startMcpServer({ port })
+  await expect
+    .poll(async () => (await call('test_echo', { text: 'back' })).result.content[0].text, { timeout: 10_000 })
+    .toBe('back')
+  expect(readFileSync(join(dataDir, 'status', 'platform', 'test.yaml'), 'utf8')).toMatch(/phase: /)
+})

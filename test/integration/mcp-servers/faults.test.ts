@@ -1,0 +1,234 @@
+/** The MCP client against servers that respond wrongly, late or not at all: each failure has its reason, and no call runs twice. */
+import type { ServerResponse } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { McpSessions } from '../../../src/shared/mcp-client/sessions.ts'
+import { mcpSessions } from '../../fixtures/mcp-sessions.ts'
+import {
+  error,
+  type RpcCall,
+  result,
+  type ScriptedServer,
+  startScriptedServer,
+  text,
+} from '../../fixtures/scripted-mcp-server.ts'
+
+const egress = createEgress({ allow: [], allowLoopback: true })
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function scripted(script: Parameters<typeof startScriptedServer>[0]): Promise<ScriptedServer> {
+  const server = await startScriptedServer(script)
+  closing.push(() => server.close())
+  return server
+}
+
+function opened(): McpSessions {
+  const sessions = mcpSessions(egress)
+  closing.push(() => sessions.close())
+  return sessions
+}
+
+const call = (sessions: McpSessions, url: string, options: object = {}) =>
+  sessions.request(
+    { address: { url, transport: 'auto', headers: [] }, key: url, caller: 'a' },
+    'tools/call',
+    { name: 'x', arguments: {} },
+    { timeoutMs: 3_000, maxResponseBytes: 300_000, ...options },
+  )
+
+const ended = (response: ServerResponse, status: number): true => {
+  response.writeHead(status).end()
+  return true
+}
+const closed = (response: ServerResponse): true => {
+  response.destroy()
+  return true
+}
+const callsOf = ({ seen }: ScriptedServer): number => seen.filter(method => method === 'tools/call').length
+const isCall = ({ method }: RpcCall): boolean => method === 'tools/call'
+
+describe('a call fails, and is not repeated, when the server', () => {
+  it.each([
+    ['closes the connection', 'reset', (_, response) => void response.destroy()],
+    ['does not respond', 'timeout', () => {}],
+    [
+      'sends a page',
+      'not_mcp',
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
+    ],
+    [
+      'sends text that is not JSON',
+      'not_mcp',
+      (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"a'),
+    ],
+    [
+      'sends JSON that is not JSON-RPC',
+      'not_mcp',
+      (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[1]'),
+    ],
+    ['responds to another id', 'not_mcp', (_, response) => void result(response, 4711, {})],
+    [
+      'sends more than is allowed',
+      'too_large',
+      ({ id }, response) => void result(response, id, text('x'.repeat(400_000))),
+    ],
+    [
+      'sends more values than can be read in time',
+      'not_mcp',
+      ({ id }, response) =>
+        void result(response, id, { a: Array.from({ length: 18_000 }, (_, n) => ({ [`n${n}`]: 0 })) }),
+    ],
+    ['accepts it and sends nothing', 'not_mcp', (_, response) => void response.writeHead(202).end()],
+    ['fails', 'status', (_, response) => void response.writeHead(500).end('oops')],
+    [
+      'ends the stream',
+      'truncated',
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': hello\n\n'),
+    ],
+  ] as [
+    string,
+    string,
+    (call: RpcCall, response: Parameters<Parameters<typeof startScriptedServer>[0]>[1]) => void,
+  ][])('%s', async (_, reason, respond) => {
+    const server = await scripted((message, response) => {
+      if (!isCall(message)) return undefined
+      respond(message, response)
+      return true
+    })
+    const outcome = await call(opened(), server.url, { timeoutMs: reason === 'timeout' ? 500 : 3_000 })
+    expect(outcome).toMatchObject({ kind: 'failure', reason, sent: true })
+    expect(callsOf(server)).toBe(1)
+  })
+})
+
+it.each([
+  ['404', (response: Parameters<typeof error>[0]) => void response.writeHead(404).end()],
+  [
+    '400 and the code of the official servers',
+    (response: Parameters<typeof error>[0]) =>
+      void error(response, null, -32000, 'Bad Request: No valid session ID provided', 400),
+  ],
+])('a session that the server refuses with %s is opened again, and the call runs once', async (_, refuse) => {
+  let sessions = 0
+  let executed = 0
+  const server = await scripted(({ method, id, request }, response) => {
+    if (method === 'initialize') {
+      const value = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        serverInfo: { name: 's', version: '1' },
+      }
+      return result(response, id, value, { 'mcp-session-id': `s${++sessions}` })
+    }
+    if (method !== 'tools/call') return undefined
+    if (request.headers['mcp-session-id'] === 's1' && executed > 0) {
+      refuse(response)
+      return true
+    }
+    expect(request.headers['mcp-protocol-version']).toBe('2025-06-18')
+    executed++
+    return result(response, id, text('ok'))
+  })
+  const client = opened()
+  expect(await call(client, server.url)).toMatchObject({ kind: 'result' })
+  expect(await call(client, server.url)).toMatchObject({ kind: 'result' })
+  expect([sessions, executed]).toEqual([2, 2])
+})
+
+it('resumes the stream of a call that was interrupted, and the call runs once', async () => {
+  const resumed: unknown[] = []
+  const server = await scripted(({ method, id, request }, response) => {
+    if (method === 'tools/call') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('id: 1\nretry: 50\ndata: \n\n')
+      setTimeout(() => response.destroy(), 50)
+      server.seen.push(String(id))
+      return true
+    }
+    if (method !== 'GET') return undefined
+    resumed.push(request.headers['last-event-id'])
+    if (resumed.length === 1) return closed(response)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(
+      `id: 2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: Number(server.seen.at(-3)), result: text('late') })}\n\n`,
+    )
+    return true
+  })
+  expect(await call(opened(), server.url)).toMatchObject({ kind: 'result', result: text('late') })
+  expect(resumed).toEqual(['1', '1'])
+  expect(callsOf(server)).toBe(1)
+})
+
+it('does not call a server that failed five times in a row, and says when it will', async () => {
+  const server = await scripted(() => undefined)
+  await server.close()
+  const sessions = opened()
+  const outcomes = []
+  for (let n = 0; n < 6; n++) outcomes.push(await call(sessions, server.url))
+  expect(outcomes.slice(0, 5).every(outcome => outcome.kind === 'failure' && !outcome.sent)).toBe(true)
+  expect(outcomes[5]).toEqual({ kind: 'circuit_open', retryAfterSecs: 1 })
+})
+
+it('does not send a credential to an endpoint of another origin', async () => {
+  const server = await scripted(({ request }, response) => {
+    if (request.method !== 'GET') return ended(response, 405)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('event: endpoint\ndata: http://other.example/messages\n\n')
+    return true
+  })
+  expect(await call(opened(), server.url)).toMatchObject({ kind: 'failure', reason: 'not_mcp', sent: false })
+})
+
+it('names a refused credential', async () => {
+  const server = await scripted((_, response) => ended(response, 401))
+  expect(await call(opened(), server.url)).toMatchObject({ reason: 'status', status: 401, sent: false })
+  expect(server.seen).toEqual(['server/discover'])
+})
+
+describe('a server of 2026-07-28', () => {
+  const discovered = {
+    resultType: 'complete',
+    supportedVersions: ['2026-07-28'],
+    capabilities: { tools: {} },
+    ttlMs: 0,
+    cacheScope: 'public',
+  }
+
+  it('is called without handshake and session, with the headers it compares', async () => {
+    const headers: unknown[] = []
+    const server = await scripted(({ method, id, params, request }, response) => {
+      if (method === 'server/discover') return result(response, id, discovered)
+      headers.push([
+        request.headers['mcp-protocol-version'],
+        request.headers['mcp-method'],
+        request.headers['mcp-name'],
+        request.headers['mcp-session-id'],
+        params._meta['io.modelcontextprotocol/protocolVersion'],
+        params._meta['io.modelcontextprotocol/clientCapabilities'],
+      ])
+      return result(response, id, { resultType: 'complete', ...text('ok') }, { 'mcp-session-id': 'ignored' })
+    })
+    const sessions = opened()
+    for (let n = 0; n < 2; n++) expect(await call(sessions, server.url)).toMatchObject({ kind: 'result' })
+    expect(headers).toEqual(Array(2).fill(['2026-07-28', 'tools/call', 'x', undefined, '2026-07-28', {}]))
+    expect(server.seen).toEqual(['server/discover', 'tools/call', 'tools/call'])
+  })
+
+  it('of which only later versions exist is refused with its versions', async () => {
+    const server = await scripted(({ method, id }, response) => {
+      if (method !== 'server/discover') return undefined
+      response.writeHead(400, { 'content-type': 'application/json' })
+      const data = { supported: ['2031-01-01'], requested: '2026-07-28' }
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32022, message: 'no', data } }))
+      return true
+    })
+    expect(await call(opened(), server.url)).toMatchObject({
+      reason: 'not_mcp',
+      message: expect.stringContaining('2031-01-01'),
+    })
+  })
+})
