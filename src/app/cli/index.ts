@@ -3,7 +3,7 @@
 import { catchStopSignals } from './signals.ts'
 
 /** They create files in DATA_DIR or the embedded database, which only this user may read. */
-const WRITES_DATA = new Set(['serve', 'db', 'metering'])
+const WRITES_DATA = new Set(['serve', 'db', 'audit', 'metering'])
 
 /** The other commands end at a signal by default. */
 const RUNS_UNTIL_STOPPED = new Set(['serve', 'bridge'])

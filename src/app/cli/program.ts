@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'
+import { addAudit } from './audit.ts'
 import { addBench } from './bench.ts'
 import { addBridge } from './bridge.ts'
 import { type CommandContext, CommandFailure, EXIT } from './command.ts'
@@ -59,6 +60,7 @@ function createProgram(context: CommandContext): Command {
     addBridge,
     addConfig,
     addDb,
+    addAudit,
     addMetering,
     addPolicy,
     addBench,

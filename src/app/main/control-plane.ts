@@ -143,6 +143,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       maxBulkBodyBytes: MAX_CONFIGURATION_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       verifiesGateways: settings.api.tls?.clientCa !== undefined,
+      auditRetentionMs: settings.auditRetentionMs,
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       specFault,

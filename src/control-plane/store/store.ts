@@ -1,4 +1,6 @@
 /** The interface of the database: transactions within the scope of a tenant. Queries are in `sql/`; `pglite/` and `postgres/` are its adapters. */
+
+import type { AuditRepository } from './audit-repository.ts'
 import type { ConfigurationRepository } from './configuration-repository.ts'
 import type {
   ApiKeyRepository,
@@ -46,6 +48,7 @@ export interface Transaction {
   readonly configuration: ConfigurationRepository
   /** The same transaction with the repositories of one tenant; the scope must include it. */
   within(tenantId: string): Transaction
+  readonly audit: AuditRepository
 }
 
 /** A message between instances, delivered at least once at commit while connected; readers also poll. */

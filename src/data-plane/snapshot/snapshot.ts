@@ -130,6 +130,8 @@ export interface Snapshot {
   readonly toolCount: number
   /** Some tools are not listed over MCP, but searched for. */
   readonly hasSearchedTools: boolean
+  /** Of every tenant, in the order of their index. */
+  readonly tools: readonly CompiledTool[]
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>
   /** The limits of a consumer and their origin; the same object for the same result. */

@@ -8,7 +8,7 @@ import type { CompiledTool } from './snapshot.ts'
 export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'>
 
 interface ToolIndex {
-  readonly count: number
+  readonly tools: readonly CompiledTool[]
   /** Some of the tools are not listed, but searched for. */
   readonly hasSearched: boolean
   /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
@@ -43,7 +43,7 @@ export class ToolIndexer {
         yield
       }
     const hasSearched = tools.some(({ tool }) => tool.listing === 'search')
-    const index = { count: tools.length, hasSearched, byTenant: yield* indexByTenant(tools) }
+    const index = { tools, hasSearched, byTenant: yield* indexByTenant(tools) }
     this.#lists = lists
     this.#index = index
     return index

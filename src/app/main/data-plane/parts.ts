@@ -1,4 +1,5 @@
 /** What a data plane is started with: its context, listener, addresses and the adapters chosen for it. Types only. */
+import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { Meter } from '../../../data-plane/metering/meter.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
@@ -6,6 +7,7 @@ import type { KeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import type { SessionStore } from '../../../data-plane/sessions/session-store.ts'
 import type { AppContext, OpenListener } from '../app-context.ts'
 import type { PolicyOwner } from '../policy-served.ts'
+import type { Siblings } from './signals.ts'
 
 /** The keys also sign request states. */
 export interface OpenSessions {
@@ -29,4 +31,10 @@ export interface DataPlaneParts {
   readonly policyOwner?: PolicyOwner
   /** Of this thread. */
   readonly meter: Meter
+  /** Records the actions of administrators, for the audit. */
+  readonly recordAction: RecordAdminAction
+  /** From 1; absent: the only one. */
+  readonly thread?: number
+  /** Absent: this thread is the only one. */
+  readonly siblings?: Siblings
 }

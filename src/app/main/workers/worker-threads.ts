@@ -5,6 +5,7 @@
 
 import { join } from 'node:path'
 import { MessageChannel, type Worker } from 'node:worker_threads'
+import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
@@ -12,6 +13,7 @@ import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread
 import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { type SnapshotChange, wholeChange } from '../../../link/change.ts'
 import type { SnapshotDocument } from '../../../link/document.ts'
+import type { AdminAction } from '../../../link/report.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
@@ -23,6 +25,7 @@ import type { AppContext } from '../app-context.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { JoinableQuota } from '../open-quota.ts'
 import type { OpenPolicyOwner } from '../policy-served.ts'
+import { toolSetStatuses } from '../tool-set-statuses.ts'
 import { servePolicy } from './policy-in-main-thread.ts'
 import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
@@ -53,6 +56,8 @@ export interface WorkerThreadsOptions {
   /** undefined where no bundles are served. */
   readonly policy: OpenPolicyOwner | undefined
   readonly count: number
+  /** For the audit. */
+  readonly recordAction: RecordAdminAction
 }
 
 export interface WorkerThreads extends DataPlane, ThreadReady {}
@@ -95,7 +100,7 @@ class Threads implements WorkerThreads {
       for (const { line } of this.#threads.values()) line.notify('condition', part, fault)
     })
     closers.add('threads', () => this.#end(Date.now() + settings.drainTimeoutMs))
-    metrics.gather(() => this.#metrics())
+    metrics.gather(() => this.#askAll<MetricJson>('metrics'))
     metrics.read('platform_workers', () => this.#threads.size)
   }
 
@@ -227,7 +232,7 @@ class Threads implements WorkerThreads {
   }
 
   async #open(number: number): Promise<Thread> {
-    const { context, issuer, quota, policy, count } = this.#options
+    const { context, issuer, quota, policy, count, recordAction } = this.#options
     const { settings, conditions, log } = context
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
@@ -259,6 +264,9 @@ class Threads implements WorkerThreads {
           this.#usage.add(usage)
           thread.status = status
         },
+        'signals.every': (name: string, args: readonly unknown[]) => this.#askAll('signals', name, args),
+        audit: (action: AdminAction) => recordAction(action),
+        toolsets: () => toolSetStatuses(context),
       })
       void ended.then(() => reject(new Error('the thread ended before it was ready')))
     })
@@ -271,9 +279,10 @@ class Threads implements WorkerThreads {
     return thread
   }
 
-  async #metrics(): Promise<readonly MetricJson[]> {
+  /** The responses of those that work. */
+  async #askAll<T>(of: string, ...args: readonly unknown[]): Promise<readonly T[]> {
     const responses = await Promise.allSettled(
-      [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
+      [...this.#threads.values()].map(({ line }) => line.ask<T>(of, ...args)),
     )
     return responses.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }

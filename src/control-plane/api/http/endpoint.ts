@@ -31,6 +31,8 @@ export interface EndpointCall<Query, Body> {
 /** The status is the one that the endpoint declares. */
 export interface EndpointResult {
   readonly body?: unknown
+  /** NDJSON instead of a body. */
+  readonly lines?: string
   /** Revision of the resource; becomes the ETag. */
   readonly revision?: number | string
   /** Path below `/v1` of the created resource. */
@@ -40,6 +42,9 @@ export interface EndpointResult {
   /** The transaction is rolled back after the work is done. */
   readonly dryRun?: boolean
 }
+
+/** Media type of `lines`. */
+export const NDJSON = 'application/x-ndjson'
 
 export type SuccessStatus = 200 | 201 | 202 | 204
 
@@ -85,6 +90,8 @@ interface EndpointDeclaration<Query, Body> {
     readonly status?: SuccessStatus
     readonly description: string
     readonly schema?: z.ZodType
+    /** Absent: JSON. */
+    readonly mediaType?: typeof NDJSON
   }
   /** The call concerns many resources: its body may be larger and its transaction longer. */
   readonly bulk?: boolean
@@ -92,6 +99,8 @@ interface EndpointDeclaration<Query, Body> {
   readonly idempotencyKey?: boolean
   /** The resource has an ETag, and the endpoint evaluates `If-Match`. */
   readonly preconditions?: boolean
+  /** False: its changes are those of a machine, such as a report, and are not recorded for the audit. */
+  readonly audited?: false
   /** A list that is limited to the caller's application when the policy does not allow all of it. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>

@@ -13,6 +13,7 @@ import {
 } from '../store.ts'
 import { apiKeyRepository } from './api-keys.ts'
 import { apiRepository } from './apis.ts'
+import { auditRepository, flushAudit } from './audit.ts'
 import { configurationRepository } from './configuration.ts'
 import { consumerRepository } from './consumers.ts'
 import { deliveryRepository } from './deliveries.ts'
@@ -63,9 +64,17 @@ export function sqlStore(parts: SqlStoreParts): Store {
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
     await enter(trx, scope, asAppRole ?? false, parts.settings ?? {})
-    const session: SqlSession = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
+    const session: SqlSession = {
+      db: trx,
+      scope,
+      now: new Date(now()),
+      sealer,
+      pendingEvents: [],
+      pendingAudit: [],
+    }
     const result = await work(transaction(session))
     await flushEvents(session)
+    await flushAudit(session)
     return result
   }
 
@@ -142,6 +151,7 @@ function transaction(session: SqlSession): Transaction {
         throw new Error('the scope of a transaction can only become narrower')
       return transaction({ ...session, scope: tenantId })
     },
+    audit: auditRepository(session),
   }
 }
 
