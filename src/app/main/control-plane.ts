@@ -10,6 +10,7 @@ import { Backoff } from '../../shared/async/backoff.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES, type OpenListener, openListener } from './app-context.ts'
+import { withConsole } from './console.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -41,6 +42,8 @@ export interface ControlPlaneParts extends Pick<OpenApi, 'serve' | 'readiness' |
   readonly context: AppContext
   /** Public address of the gateways, without trailing slash. */
   readonly gatewayUrl: string
+  /** The gateway of this process, as this process reaches it. */
+  readonly gatewayAddress?: string
   readonly issuer: string
 }
 
@@ -142,7 +145,14 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     readiness,
   )
   closers.add('control plane', () => controlPlane.close())
-  plane.serve(request => controlPlane.fetch(request))
+  const consoleParts = {
+    verifier: tokens,
+    gatewayUrl,
+    gatewayAddress: plane.gatewayAddress,
+    publicUrl: settings.api.url,
+    controlPlane,
+  }
+  plane.serve(withConsole(context, consoleParts, request => controlPlane.fetch(request)))
   return controlPlane
 }
 

@@ -19,6 +19,8 @@ export interface Gateway {
   /** Serves nothing until it has both the tools and the share of the control plane. */
   readonly configuration: Configuration
   readonly gatewayUrl: string
+  /** The same, as this process reaches it. */
+  readonly gatewayAddress: string
   readonly issuer: string
   /** @returns the address of the example backend, where it was started */
   startTools(): Promise<string | undefined>
@@ -42,9 +44,16 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     httpServer,
     configuration,
     gatewayUrl,
+    gatewayAddress: addressOf(settings.gateway.host, port),
     issuer,
     startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),
   }
+}
+
+/** Of a listener of this process. */
+function addressOf(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 interface OpenPlane {

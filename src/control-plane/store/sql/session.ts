@@ -1,7 +1,7 @@
 /** The session of one transaction: its scope, its database role, its clock of messages. It contains no query on a table of the model. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewEvent } from '../../../model/event.ts'
-import type { Sealer } from '../sealer.ts'
+import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 

@@ -1,0 +1,206 @@
+/** The console in a real browser, on a whole deployment: login, pages with real data, changes that reach the gateway, and what others may not see. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { BROWSER } from '../fixtures/browser-page.ts'
+import { type ConsoleBrowser, type ConsolePage, openConsoleBrowser } from '../fixtures/console-browser.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+
+const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
+
+describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chromium)' : ''}`, () => {
+  let deployment: Deployment
+  let browser: ConsoleBrowser
+  let backend: Server
+  let origin: string
+  let adminToken: string
+  let opened: ConsolePage[] = []
+
+  const open = async (options?: object): Promise<ConsolePage> => {
+    const page = await browser.newPage(origin, options)
+    opened.push(page)
+    return page
+  }
+  const asAdmin = async (path: string, options?: object): Promise<ConsolePage> => {
+    const page = await open(options)
+    await page.signIn('demo-admin')
+    await page.open(path)
+    return page
+  }
+  const manage = async (path: string, body: object) => {
+    const response = await fetch(`${origin}/v1/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(201)
+    return (await response.json()) as { id: string }
+  }
+  const register = (name: string) =>
+    manage('tenants/acme/apis', {
+      name,
+      path: `/${name}`,
+      version: '1.0.0',
+      upstream_url: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+      auth_required: true,
+    })
+
+  beforeAll(async () => {
+    backend = createServer((_, response) => response.end('{"served":true}'))
+    await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
+    ;[deployment, browser] = await Promise.all([deploy(), openConsoleBrowser()])
+    origin = deployment.running.addresses.api_url!
+    adminToken = await deployment.token('demo-admin')
+    const limits = { rate_limit_per_second: 0, rate_limit_per_minute: 100, daily_request_limit: 0 }
+    const more = { monthly_request_limit: 1000, burst_limit: 0, requires_approval: true }
+    await manage('plans', { slug: 'reviewed', name: 'Reviewed', ...limits, ...more })
+  })
+  afterEach(async () => {
+    const faults = opened.flatMap(page => page.faults)
+    for (const page of opened) await page.close()
+    opened = []
+    expect(faults).toEqual([])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await deployment?.stop()
+    backend?.close()
+  })
+
+  it('signs in through the OAuth of the gateway with PKCE, returns to the page, and keeps the token from scripts', async () => {
+    const { page, open: show } = await open()
+    await show('catalogue/plans?tenant=acme')
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Ada Admin' }).click()
+    await page.getByRole('cell', { name: 'Reviewed reviewed, global' }).waitFor()
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe(
+      '/console/catalogue/plans?tenant=acme',
+    )
+    expect(
+      await page.evaluate('document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)'),
+    ).not.toMatch(/eyJ/)
+    const cookies = await page.context().cookies(origin)
+    const [session] = cookies.filter(({ name }) => name.startsWith('toolgate-session'))
+    expect(session).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+    expect(session!.value).not.toMatch(/eyJ/)
+    await page.reload()
+    await page.getByRole('cell', { name: 'Reviewed reviewed, global' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Toolgate console' }).waitFor()
+    expect(
+      (await page.context().cookies(origin)).filter(({ name }) => name.startsWith('toolgate-session')),
+    ).toEqual([])
+  })
+
+  it('approves a subscription, shows its key once, and the key opens the API', async () => {
+    const api = await register('orders')
+    await manage('tenants/acme/subscriptions', {
+      api_id: api.id,
+      application: 'storefront',
+      plan: 'reviewed',
+    })
+    const { page } = await asAdmin(`catalogue/subscriptions?api=${api.id}`)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    const key = (await page.locator('.secret code').textContent())!
+    expect(key).toMatch(/^tgk_/)
+    await page.getByRole('cell', { name: 'approved', exact: true }).waitFor()
+    await expect
+      .poll(
+        async () =>
+          (await fetch(`${deployment.url}/t/acme/orders/x`, { headers: { 'x-api-key': key } })).status,
+      )
+      .toBe(200)
+    await page.reload()
+    await page.getByRole('cell', { name: 'approved', exact: true }).waitFor()
+    expect(await page.content()).not.toContain(key)
+  })
+
+  it('keeps the filter from page to page, and in the address', async () => {
+    const { page } = await asAdmin('catalogue/apis')
+    await page.getByLabel('Tenant').selectOption('acme')
+    await page.getByRole('link', { name: 'Subscriptions' }).first().click()
+    await page.getByLabel('Application').fill('storefront')
+    await expect.poll(() => new URL(page.url()).search).toBe('?tenant=acme&consumer=storefront')
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByText('Webhooks of acme').waitFor()
+    expect(new URL(page.url()).search).toBe('?tenant=acme&consumer=storefront')
+    await page.goBack()
+    expect(await page.getByLabel('Application').inputValue()).toBe('storefront')
+  })
+
+  it('is used with the keyboard alone', async () => {
+    const api = await register('keyboard')
+    await manage('tenants/acme/subscriptions', { api_id: api.id, application: 'typist', plan: 'reviewed' })
+    const { page, open: show } = await open()
+    await show('')
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    const pressUntil = async (name: string) => {
+      for (let presses = 0; presses < 60; presses++) {
+        await page.keyboard.press('Tab')
+        const focused: string = await page.evaluate(
+          `document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent`,
+        )
+        if (focused.trim().startsWith(name)) return
+      }
+      throw new Error(`Tab does not reach ${name}`)
+    }
+    await pressUntil('Continue as demo-admin')
+    await page.keyboard.press('Enter')
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('a')
+    await pressUntil('Subscriptions')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Application').waitFor()
+    await page.locator('body').press('/')
+    await page.keyboard.type('typist')
+    await page.getByRole('row').nth(1).getByText('typist').waitFor()
+    await pressUntil('Reject')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('First field of the page').waitFor()
+  })
+
+  it('shows a viewer no button that the policy refuses', async () => {
+    const api = await register('viewed')
+    await manage('tenants/acme/subscriptions', { api_id: api.id, application: 'other', plan: 'reviewed' })
+    const { page, signIn, open: show } = await open()
+    await signIn('demo-viewer')
+    await show(`catalogue/subscriptions?api=${api.id}`)
+    await page.getByRole('cell', { name: 'other' }).waitFor()
+    await page.getByRole('button', { name: 'Request subscription' }).waitFor({ state: 'detached' })
+    for (const name of ['Approve', 'Reject', 'Revoke', 'Keys'])
+      expect(await page.getByRole('cell').getByRole('button', { name }).count()).toBe(0)
+    expect(await page.getByLabel('Tenant').count()).toBe(0)
+  })
+
+  it('refuses requests of other pages, and without the token of the page', async () => {
+    const { page, signIn } = await open()
+    await signIn('demo-admin')
+    const cookie = (await page.context().cookies(origin))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join('; ')
+    const send = (path: string, headers: Record<string, string>, method = 'POST') =>
+      fetch(`${origin}/console/${path}`, {
+        method,
+        headers: { cookie, ...headers },
+        body: method === 'GET' ? null : '{}',
+      })
+    const csrf = ((await (await send('session', {}, 'GET')).json()) as { csrf: string }).csrf
+    const statuses = [
+      await send('api/control/v1/plans', {}),
+      await send('api/control/v1/plans', { 'x-csrf-token': `${csrf}x` }),
+      await send('api/control/v1/plans', { 'x-csrf-token': csrf, origin: 'http://evil.example' }),
+      await send('api/control/v1/plans', { 'x-csrf-token': csrf, 'sec-fetch-site': 'same-site' }),
+      await send('login/demo', { origin: 'http://evil.example' }),
+      await send('logout', { 'sec-fetch-site': 'cross-site' }),
+      await send('api/control/v1/plans', { 'x-csrf-token': csrf, 'content-type': 'application/json' }),
+      await send('api/control/v1/plans', { cookie: '' }, 'GET'),
+      await send('api/control/v1/plans', { cookie: cookie.replace(/.$/, 'A') }, 'GET'),
+    ].map(({ status }) => status)
+    expect(statuses).toEqual([403, 403, 403, 403, 403, 403, 400, 401, 401])
+  })
+})
