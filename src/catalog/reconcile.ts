@@ -3,6 +3,7 @@ import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
+import type { ReportedStatus } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
 import type { ManualTool } from './sync/manual-tool.ts'
@@ -98,6 +99,10 @@ export class Reconciler {
       if (served === undefined && !idle) return []
       return { namespace, name, tools: served?.tools ?? [], enabled: sync?.toolSet.enabled !== false }
     })
+  }
+
+  statuses(): readonly ReportedStatus[] {
+    return [...this.#entries.values()].map(({ namespace, name, status }) => ({ namespace, name, status }))
   }
 
   /** Writes every status again, for a writer that could not write before. */

@@ -1,5 +1,7 @@
 /** The interface of a source of tools, implemented in `directory/` and `kubernetes/`; both use `reconcile.ts`. It contains no logic. */
 import type { Tool } from '../model/tool.ts'
+import type { ToolSetStatus } from '../model/tool-set.ts'
+import type { ResourceName } from './sync/resource-key.ts'
 
 export interface ToolSource {
   /**
@@ -7,5 +9,11 @@ export interface ToolSource {
    * Resolves after the first synchronization of every tool-set (Ready, Error or Disabled).
    */
   start(publish: (tools: readonly Tool[]) => void): Promise<void>
+  /** Of every tool-set, as last reported. */
+  statuses(): readonly ReportedStatus[]
   close(): Promise<void>
+}
+
+export interface ReportedStatus extends ResourceName {
+  readonly status: ToolSetStatus
 }

@@ -2,6 +2,7 @@
  * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as changes and usage leaves as
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
+import type { ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -25,6 +26,7 @@ import { openAttemptLimits, openHttp } from './data-plane/http.ts'
 import { registerMetrics } from './data-plane/metrics.ts'
 import type { DataPlaneParts } from './data-plane/parts.ts'
 import { openPipeline } from './data-plane/pipeline.ts'
+import { onlyThread, openRecordedCalls, threadSignals } from './data-plane/signals.ts'
 import { openVerifier } from './identity.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { showSessions } from './session-gauges.ts'
@@ -42,6 +44,8 @@ export interface DataPlane {
   listen(): Promise<void>
   /** Readiness off, for `SHUTDOWN_DELAY`: calls are still accepted and served. */
   announceDrain(): void
+  /** Calls and state of this thread. */
+  readonly signals?: ThreadSignals
   /** The counts since the previous call. */
   takeUsage(): UsageDelta
   /** Readiness off, no new connection, streams ended, calls in flight completed until `untilMs` (Unix ms). Never rejects. */
@@ -66,8 +70,9 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   policy.onSwap(next => snapshot.adopt(next))
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
-  const identified = { ...plane, tokens, apiKeys, policy, traces, ownStages }
-  const { pipeline, admission, results, usage } = openPipeline(identified)
+  const calls = openRecordedCalls(context, plane.thread ?? 1)
+  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages }
+  const { pipeline, admission, results, usage, phaseOf } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
@@ -99,7 +104,27 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     results: () => results.clear(),
     quota_statistics: () => 0,
   }
-  const { router, mcp } = openHttp({ plane, gateway, policy, caches, kernel })
+  const status = (): 'online' | 'degraded' | 'draining' =>
+    drain.announced ? 'draining' : fault() === undefined ? 'online' : 'degraded'
+  const signals = threadSignals(calls, context.clock.now, () => ({
+    status: status(),
+    reason: fault() ?? null,
+    snapshot: snapshot.current?.version ?? null,
+    policy_revision: policy.current().revision,
+    tools: snapshot.current?.toolCount ?? 0,
+    in_flight: admission.inFlight(),
+    streams: mcp.openStreams,
+  }))
+  const everyThread = plane.siblings?.every ?? onlyThread(signals)
+  const { router, mcp, callStreams } = openHttp({
+    plane,
+    gateway,
+    policy,
+    caches,
+    kernel,
+    everyThread,
+    phaseOf,
+  })
   const changes = listingChanges(listTools())
   snapshot.onSwap((next, previous) => {
     // a key that was revoked, or whose subscription was, must not stay in the cache
@@ -114,7 +139,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   return {
     workers: 1,
     apply: document => snapshot.publish(document),
-    status: () => (drain.announced ? 'draining' : fault() === undefined ? 'online' : 'degraded'),
+    status,
+    signals,
     waitingFor: () => waitingFor(gateway),
     listen: () => server.listen(),
     announceDrain() {
@@ -123,6 +149,6 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       server.listener.closeAfterResponses()
     },
     takeUsage: () => usage.take(),
-    drain: untilMs => drain.run({ ...plane, admission, mcp }, untilMs),
+    drain: untilMs => drain.run({ ...plane, admission, mcp, callStreams }, untilMs),
   }
 }

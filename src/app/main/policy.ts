@@ -6,10 +6,12 @@ import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import { withDoubles } from '../../model/exact-number.ts'
 import type { DecisionObserver, PolicyInput } from '../../shared/policy/engine.ts'
 import { PolicyFollower } from '../../shared/policy/live/follower.ts'
+import type { KeepArguments } from '../../shared/policy/log/entry.ts'
 import { recordedPolicy } from '../../shared/policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../../shared/policy/log/recorder.ts'
 import { createDecisionLog } from '../../shared/policy/log/writer.ts'
 import { SILENT } from '../../shared/telemetry/log.ts'
+import type { Settings } from '../settings.ts'
 import type { AppContext } from './app-context.ts'
 import { policyOperations } from './policy-operations.ts'
 import {
@@ -111,7 +113,7 @@ function openRecorder(
   { settings, log, closers, metrics }: AppContext,
   also: NonNullable<RecorderOptions['also']> = () => {},
 ): DecisionRecorder {
-  const { keep, allowed, sampleAllowed } = settings.policy.decisionLog
+  const { keep, sampleAllowed } = settings.policy.decisionLog
   const dir = join(settings.dataDir, 'decisions')
   const file = keep === 'off' ? undefined : createDecisionLog({ dir, thread: threadId, log })
   if (file !== undefined) closers.add('decision log', () => file.close())
@@ -120,9 +122,15 @@ function openRecorder(
     log: file,
     dir,
     sampleAllowed: keep === 'off' ? 0 : sampleAllowed,
-    keepArguments: keep === 'off' ? 'masked' : keep === 'allowed' ? new Set(allowed) : keep,
+    keepArguments: keptArgumentsOf(settings),
     also,
   })
+}
+
+/** What becomes of arguments wherever they are kept. */
+export function keptArgumentsOf({ policy }: Pick<Settings, 'policy'>): KeepArguments {
+  const { keep, allowed } = policy.decisionLog
+  return keep === 'off' ? 'masked' : keep === 'allowed' ? new Set(allowed) : keep
 }
 
 function inputsOf(recorder: DecisionRecorder): readonly PolicyInput[] {

@@ -5,6 +5,7 @@ import type { ToolSource } from '../../catalog/source.ts'
 import { startShop } from '../../example/shop/shop.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { AppContext } from './app-context.ts'
+import { reportStatusesOf } from './tool-set-statuses.ts'
 
 /**
  * Resolves when every ToolSet has been compiled or has failed once.
@@ -26,6 +27,7 @@ export async function startTools(
     ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
   })
   closers.add('tool-sets', () => source.close())
+  reportStatusesOf(context, source)
   await source.start(publish)
   return shop?.url
 }

@@ -7,7 +7,7 @@ import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
-import type { ToolSource } from '../source.ts'
+import type { ReportedStatus, ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
@@ -82,6 +82,10 @@ class DirectorySource implements ToolSource {
       log: options.log,
     })
     await this.#read()
+  }
+
+  statuses(): readonly ReportedStatus[] {
+    return this.#reconciler?.statuses() ?? []
   }
 
   async close(): Promise<void> {

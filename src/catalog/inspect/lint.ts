@@ -82,7 +82,8 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
   }
 }
 
-function* lintTool(tool: Tool): Generator<LintFinding> {
+/** What agents may misread of one tool. */
+export function* lintTool(tool: Tool): Generator<LintFinding> {
   const subject = tool.name
   const { description, request, inputSchema } = tool
   if (description === `${request.method} ${tool.operation}` || isGenerated(tool)) {

@@ -6,7 +6,7 @@ import type { Egress } from '../../shared/egress/egress.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { type Desired, Reconciler } from '../reconcile.ts'
-import type { ToolSource } from '../source.ts'
+import type { ReportedStatus, ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
@@ -110,6 +110,10 @@ class KubernetesSource implements ToolSource {
     if (this.#closed) return
     this.#resync = setInterval(() => void this.#refresh(), this.#options.resyncMs ?? RESYNC_MS)
     this.#resync.unref()
+  }
+
+  statuses(): readonly ReportedStatus[] {
+    return this.#reconciler?.statuses() ?? []
   }
 
   async close(): Promise<void> {

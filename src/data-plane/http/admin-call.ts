@@ -5,12 +5,13 @@ import { refuse } from '../../shared/call/refusal.ts'
 import type { Operation } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
+import { ParameterFault } from './call-parameters.ts'
 import { type GatewayParts, runCall } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
 export type AdminResource = Extract<Operation, { action: 'admin' }>['resource']
 
-/** @param respond runs only when the policy allows the caller to use the resource; an error it throws becomes `internal_error` */
+/** @param respond runs only when the policy allows the caller to use the resource; a ParameterFault that it throws becomes 400, another error `internal_error` */
 export async function serveAdmin(
   gateway: GatewayParts,
   rest: RestTools,
@@ -24,8 +25,12 @@ export async function serveAdmin(
   if (final?.kind === 'refusal') return rest.refuse(call, final)
   try {
     await respond(exchange.principal!)
-  } catch {
-    rest.refuse(call, refuse('internal_error'))
+  } catch (error) {
+    const isFault = error instanceof ParameterFault
+    rest.refuse(
+      call,
+      isFault ? refuse('invalid_request', { message: error.message }) : refuse('internal_error'),
+    )
   }
 }
 

@@ -4,6 +4,8 @@ import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
 import type { Admin } from './admin.ts'
+import type { CallsAdmin } from './admin-calls.ts'
+import type { OverviewAdmin } from './admin-overview.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
@@ -49,6 +51,8 @@ interface RouterParts {
   readonly rest: RestTools
   readonly mcp: McpEndpoint
   readonly admin: Admin
+  readonly calls: CallsAdmin
+  readonly overview: OverviewAdmin
   readonly policy: PolicyAdmin
   readonly oauth: OAuthFront
   readonly proxy: ApiProxy
@@ -140,7 +144,15 @@ function decoded(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment
 }
 
-function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): readonly Route[] {
+function routeTable({
+  gateway: parts,
+  rest,
+  mcp,
+  admin,
+  calls,
+  overview,
+  policy,
+}: RouterParts): readonly Route[] {
   const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
     const snapshot = parts.snapshot()
     if (snapshot === undefined) rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
@@ -162,6 +174,15 @@ function routeTable({ gateway: parts, rest, mcp, admin, policy }: RouterParts): 
     route('POST', '/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
       admin.reset(call, snapshot, decoded(table.param(0))),
     ),
+    route('GET', '/admin/calls', (call, snapshot) => calls.list(call, snapshot)),
+    route('GET', '/admin/calls/stream', (call, snapshot) => calls.stream(call, snapshot)),
+    route('GET', '/admin/calls/{id}', (call, snapshot, table) =>
+      calls.one(call, snapshot, decoded(table.param(0))),
+    ),
+    route('GET', '/admin/overview', (call, snapshot) => overview.overview(call, snapshot)),
+    route('GET', '/admin/tools', (call, snapshot) => overview.tools(call, snapshot)),
+    route('GET', '/admin/toolsets', (call, snapshot) => overview.toolSets(call, snapshot)),
+    route('GET', '/admin/workers', (call, snapshot) => overview.workers(call, snapshot)),
     route('GET', '/admin/policy', (call, snapshot) => policy.status(call, snapshot)),
     route('GET', '/admin/policy/decisions/{id}', (call, snapshot, table) =>
       policy.decision(call, snapshot, decoded(table.param(0))),

@@ -41,6 +41,11 @@ function toolView(tool: Tool, view: View): object {
   }
 }
 
+/** Bytes of the definition of a tool as current clients list it. */
+export function definitionBytes(tool: Tool): number {
+  return Buffer.byteLength(writeJson(toolView(tool, '2025-11-25')))
+}
+
 /** Hints that differ from the default of MCP, and `destructiveHint`, which clients ask about before they call. No title that is listed elsewhere. */
 function annotationsOf({ title: listed, description, annotations }: Tool, showTitle: boolean) {
   const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations

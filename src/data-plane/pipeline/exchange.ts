@@ -60,6 +60,8 @@ export class Exchange {
   quota: QuotaGrant | undefined = undefined
   /** Written by `authorize`. */
   decision: Decision | undefined = undefined
+  /** Under which the decision is kept in the decision log; undefined when it is not. Written by `authorize`. */
+  decisionId: string | undefined = undefined
   /** The client's answers to the policy's questions (`context.answers` of the policy input). Written by `ask-client`. */
   answers: ClientAnswers | undefined = undefined
   /** Written by `list-tools`. */

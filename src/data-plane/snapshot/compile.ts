@@ -28,7 +28,7 @@ export class SnapshotCompiler {
    * @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see)
    */
   *compiling(document: SnapshotDocument): Generator<void, (policy: PreparedPolicy) => Snapshot> {
-    const { count, byTenant } = yield* this.#tools.indexing([
+    const { tools, byTenant } = yield* this.#tools.indexing([
       document.tools,
       ...controlToolLists(document.control),
     ])
@@ -41,7 +41,8 @@ export class SnapshotCompiler {
       Object.freeze({
         version: document.version,
         policy,
-        toolCount: count,
+        toolCount: tools.length,
+        tools,
         listings: new Map(),
         toolsOf: (tenant: string | undefined) =>
           tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),

@@ -107,6 +107,8 @@ export interface Snapshot {
   /** The tools a tenant's callers can see (own and `platform`), in name order. */
   toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
   readonly toolCount: number
+  /** Of every tenant, in the order of their index. */
+  readonly tools: readonly CompiledTool[]
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>
   /** The limits of a consumer and their origin; the same object for the same result. */

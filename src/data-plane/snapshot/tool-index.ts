@@ -8,7 +8,7 @@ import type { CompiledTool } from './snapshot.ts'
 export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest'>
 
 interface ToolIndex {
-  readonly count: number
+  readonly tools: readonly CompiledTool[]
   /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
   readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>
 }
@@ -40,7 +40,7 @@ export class ToolIndexer {
         tools.push({ index: tools.length, ...this.#prepared(tool) })
         yield
       }
-    const index = { count: tools.length, byTenant: yield* indexByTenant(tools) }
+    const index = { tools, byTenant: yield* indexByTenant(tools) }
     this.#lists = lists
     this.#index = index
     return index

@@ -27,6 +27,7 @@ import type { ResultCache } from './5-invoke/result-cache.ts'
 import { type AccessLog, logAccess } from './6-settle/log-access.ts'
 import { meterCalls } from './6-settle/meter-call.ts'
 import { optimizeResult } from './6-settle/optimize-result.ts'
+import { type CallRecorder, recordCall } from './6-settle/record-call.ts'
 import { type CallMetrics, recordMetrics } from './6-settle/record-metrics.ts'
 import { releaseQuota } from './6-settle/release-quota.ts'
 
@@ -45,6 +46,8 @@ interface StageParts {
   readonly usage: Stage
   readonly meter: Meter
   readonly metrics: CallMetrics
+  /** Keeps the latest calls for the admin API; optional. */
+  readonly calls?: CallRecorder
   readonly accessLog: AccessLog
   /** Share of the successful calls that are logged; all of them when absent. */
   readonly accessLogSample?: number
@@ -85,6 +88,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     optimizeResult(), // before the meter, which records the bytes saved
     metering.settle, // METERING_DURABILITY=sync: the response waits here for the disk
     recordMetrics(parts.metrics),
+    ...(parts.calls === undefined ? [] : [recordCall(parts.calls)]),
     ...(parts.traces === undefined ? [] : [parts.traces]),
     logAccess(parts.accessLog, parts.accessLogSample), // last: its record includes the findings of all stages
   ]

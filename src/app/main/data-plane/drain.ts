@@ -1,5 +1,6 @@
 /** The end of one data plane: readiness off, no new connection, streams ended, calls in flight completed. It closes no adapter. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
@@ -10,6 +11,7 @@ export interface DrainedParts
   extends Pick<OpenPipeline, 'admission'>,
     Pick<DataPlaneParts, 'context' | 'server'> {
   readonly mcp: McpEndpoint
+  readonly callStreams: CallStreams
 }
 
 export class Drain {
@@ -25,11 +27,12 @@ export class Drain {
   }
 
   /** Resolves when no call is in flight, or at `untilMs` (Unix ms). */
-  async run({ context, server, admission, mcp }: DrainedParts, untilMs: number): Promise<void> {
+  async run({ context, server, admission, mcp, callStreams }: DrainedParts, untilMs: number): Promise<void> {
     this.#announced = true
     context.log.info({ in_flight: admission.inFlight(), streams: mcp.openStreams }, 'draining')
     server.listener.stopAccepting()
     mcp.close()
+    callStreams.close()
     await untilIdle(admission.inFlight, untilMs)
   }
 }

@@ -1,7 +1,11 @@
 /** The HTTP routes of one data plane: MCP, REST, administration, OAuth and proxied APIs. It opens no port. */
+import { type EveryThread, ProcessCalls } from '../../../data-plane/calls/process-calls.ts'
 import { Admin, type AdminParts } from '../../../data-plane/http/admin.ts'
+import { CallsAdmin } from '../../../data-plane/http/admin-calls.ts'
+import { OverviewAdmin, type OverviewParts } from '../../../data-plane/http/admin-overview.ts'
 import { PolicyAdmin } from '../../../data-plane/http/admin-policy.ts'
 import { AttemptLimit, OF_REGISTRATIONS } from '../../../data-plane/http/attempt-limit.ts'
+import { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import { clientAddresses, trustOf } from '../../../data-plane/http/client-address.ts'
 import { Cors } from '../../../data-plane/http/cors.ts'
 import type { GatewayParts } from '../../../data-plane/http/gateway.ts'
@@ -16,8 +20,11 @@ import { CallReader } from '../../../data-plane/kernel/envelope.ts'
 import type { Kernel } from '../../../data-plane/kernel/kernel.ts'
 import type { AppContext } from '../app-context.ts'
 import type { GatewayPolicy } from '../policy.ts'
+import { toolSetStatuses } from '../tool-set-statuses.ts'
 import { openUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
+import type { OpenPipeline } from './pipeline.ts'
+import { processState, TOOL_REVIEW } from './signals.ts'
 
 const HEARTBEAT_MS = 15_000
 
@@ -28,31 +35,49 @@ export interface HttpParts {
   readonly caches: AdminParts['caches']
   /** Of this thread. */
   readonly kernel: Kernel
+  readonly everyThread: EveryThread
+  readonly phaseOf: OpenPipeline['phaseOf']
 }
 
 export interface OpenHttp {
   readonly router: Router
   readonly mcp: McpEndpoint
+  readonly callStreams: CallStreams
 }
 
-export function openHttp({ plane, gateway, policy, caches, kernel }: HttpParts): OpenHttp {
+export function openHttp(parts: HttpParts): OpenHttp {
+  const { plane, gateway, policy, caches, kernel } = parts
   const { context, gatewayUrl, quota } = plane
   const { settings, clock } = context
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
   const mcp = openMcp(plane, gateway, cors, new CallReader(kernel.envelope))
   const rest = new RestTools(gateway)
+  const calls = new ProcessCalls(parts.everyThread)
+  const callStreams = new CallStreams({ calls, snapshot: gateway.snapshot, nowMs: clock.now })
   const router = createRouter({
     gateway,
     cors,
     rest,
     mcp,
     admin: new Admin(gateway, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    calls: new CallsAdmin(gateway, { calls, streams: callStreams, phaseOf: parts.phaseOf }, rest),
+    overview: new OverviewAdmin(gateway, overviewParts(plane, calls), rest),
     policy: new PolicyAdmin(gateway, policy.operations, rest),
     oauth: openOAuth(plane),
     proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
     matcher: kernelRoutes(kernel, clock.now),
   })
-  return { router, mcp }
+  return { router, mcp, callStreams }
+}
+
+function overviewParts({ context, server, siblings }: DataPlaneParts, calls: ProcessCalls): OverviewParts {
+  return {
+    calls,
+    review: TOOL_REVIEW,
+    toolSets: () => siblings?.toolSets() ?? Promise.resolve(toolSetStatuses(context)),
+    faults: () => context.conditions.all,
+    processState: () => processState(context, server),
+  }
 }
 
 /** Count failed attempts and registrations per client address in the kernel of this thread. */

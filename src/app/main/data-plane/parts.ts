@@ -6,6 +6,7 @@ import type { KeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import type { SessionStore } from '../../../data-plane/sessions/session-store.ts'
 import type { AppContext, OpenListener } from '../app-context.ts'
 import type { PolicyOwner } from '../policy-served.ts'
+import type { Siblings } from './signals.ts'
 
 /** The keys also sign request states. */
 export interface OpenSessions {
@@ -29,4 +30,8 @@ export interface DataPlaneParts {
   readonly policyOwner?: PolicyOwner
   /** Of this thread. */
   readonly meter: Meter
+  /** From 1; absent: the only one. */
+  readonly thread?: number
+  /** Absent: this thread is the only one. */
+  readonly siblings?: Siblings
 }

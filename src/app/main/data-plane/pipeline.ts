@@ -1,6 +1,8 @@
 /** The pipeline of one data plane: the stages with the adapters of this deployment. It runs no call. */
+import type { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
 import { addStages, type DeploymentStage } from '../../../data-plane/pipeline/deployment-stage.ts'
+import type { Phase } from '../../../data-plane/pipeline/stage.ts'
 import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
 import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
@@ -17,6 +19,7 @@ export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' 
   readonly apiKeys: ApiKeyVerifier
   readonly policy: GatewayPolicy
   readonly traces: Traces
+  readonly calls: RecordedCalls
   /** Of the deployment's own module. */
   readonly ownStages: readonly DeploymentStage[]
 }
@@ -27,10 +30,11 @@ export interface OpenPipeline {
   readonly admission: Admission
   readonly results: ResultCache
   readonly usage: UsageCounter
+  readonly phaseOf: (stage: string) => Phase | undefined
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
-  const { context, tokens, apiKeys, quota, meter, policy, traces, ownStages } = parts
+  const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages } = parts
   const { settings, log, metrics, egress } = context
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
@@ -50,27 +54,30 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     meter,
     decisions: policy.decisions,
     metrics,
+    calls,
     accessLog: { wanted: log.isLevelEnabled('info'), write: record => log.info(record, 'call') },
     accessLogSample: settings.telemetry.accessLogSample,
     ...(traces.stage === undefined ? {} : { traces: traces.stage }),
   })
   const overruns = new Map<string, number>()
+  const list = addStages(builtIn, ownStages, ({ id, budgetMs }, ms) => {
+    const count = (overruns.get(id) ?? 0) + 1
+    overruns.set(id, count)
+    // 1, 2, 4, 8, …: a stage that is always late does not fill the log
+    if ((count & (count - 1)) === 0)
+      log.warn(
+        { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
+        'a stage of STAGES blocked its thread longer than its budget',
+      )
+  })
   const pipeline = compose(
-    addStages(builtIn, ownStages, ({ id, budgetMs }, ms) => {
-      const count = (overruns.get(id) ?? 0) + 1
-      overruns.set(id, count)
-      // 1, 2, 4, 8, …: a stage that is always late does not fill the log
-      if ((count & (count - 1)) === 0)
-        log.warn(
-          { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
-          'a stage of STAGES blocked its thread longer than its budget',
-        )
-    }),
+    list,
     (error, stage, exchange) => {
       metrics.bug(stage.id)
       log.error({ stage: stage.id, request_id: exchange.requestId, err: error }, 'a stage threw')
     },
-    traces.measured,
+    exchange => traces.measured(exchange) || calls.details.wanted(exchange.receivedAtMs),
   )
-  return { pipeline, admission, results, usage }
+  const phases = new Map(list.map(({ id, phase }) => [id, phase]))
+  return { pipeline, admission, results, usage, phaseOf: stage => phases.get(stage) }
 }

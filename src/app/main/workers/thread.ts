@@ -1,5 +1,6 @@
 /** The entry point of a worker thread: a data plane that shares counters, sessions and configuration with the main thread. */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
@@ -14,6 +15,7 @@ import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type AppContext, createContext, prepareListener } from '../app-context.ts'
 import type { OpenSessions } from '../data-plane/parts.ts'
+import { respond as respondTo } from '../data-plane/signals.ts'
 import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
 import { policyInMainThread } from './policy-in-main-thread.ts'
@@ -54,6 +56,11 @@ async function serve(): Promise<void> {
       meter: openMeter(context),
       sessions: await joinSessions(context),
       places: slotsInMainThread(),
+      thread: data.thread,
+      siblings: {
+        every: (name, ...args) => line.ask('signals.every', name, args),
+        toolSets: () => line.ask('toolsets'),
+      },
       ...(data.policyEpoch === undefined ? {} : { policyOwner: policyInMainThread(line, data.policyEpoch) }),
     })
     respond(context, plane)
@@ -142,6 +149,7 @@ function respond(context: AppContext, plane: DataPlane): void {
       return fault
     },
     metrics: () => metrics.json(),
+    signals: (name: keyof ThreadSignals, args: never[]) => respondTo(plane.signals!, name, args as never),
     condition: (part: string, fault: string | undefined) => conditions.set(part, fault),
     advance: (ms: number) => clock.advance(ms),
     waiting: () => plane.waitingFor(),

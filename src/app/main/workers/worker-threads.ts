@@ -23,6 +23,7 @@ import type { AppContext } from '../app-context.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { JoinableQuota } from '../open-quota.ts'
 import type { OpenPolicyOwner } from '../policy-served.ts'
+import { toolSetStatuses } from '../tool-set-statuses.ts'
 import { servePolicy } from './policy-in-main-thread.ts'
 import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
@@ -95,7 +96,7 @@ class Threads implements WorkerThreads {
       for (const { line } of this.#threads.values()) line.notify('condition', part, fault)
     })
     closers.add('threads', () => this.#end(Date.now() + settings.drainTimeoutMs))
-    metrics.gather(() => this.#metrics())
+    metrics.gather(() => this.#askAll<MetricJson>('metrics'))
     metrics.read('platform_workers', () => this.#threads.size)
   }
 
@@ -259,6 +260,8 @@ class Threads implements WorkerThreads {
           this.#usage.add(usage)
           thread.status = status
         },
+        'signals.every': (name: string, args: readonly unknown[]) => this.#askAll('signals', name, args),
+        toolsets: () => toolSetStatuses(context),
       })
       void ended.then(() => reject(new Error('the thread ended before it was ready')))
     })
@@ -271,9 +274,10 @@ class Threads implements WorkerThreads {
     return thread
   }
 
-  async #metrics(): Promise<readonly MetricJson[]> {
+  /** The responses of those that work. */
+  async #askAll<T>(of: string, ...args: readonly unknown[]): Promise<readonly T[]> {
     const responses = await Promise.allSettled(
-      [...this.#threads.values()].map(({ line }) => line.ask<MetricJson>('metrics')),
+      [...this.#threads.values()].map(({ line }) => line.ask<T>(of, ...args)),
     )
     return responses.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }

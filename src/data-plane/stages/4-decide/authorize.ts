@@ -17,6 +17,7 @@ export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
   function accept(exchange: Exchange, input: PolicyInput, decision: Decision): Outcome {
     exchange.decision = decision
     const id = observer.decided(input, decision, exchange.receivedAtMs, exchange.tool?.tool.inputSchema)
+    exchange.decisionId = id
     if (!decision.allow) return denial(decision, exchange.principal!, id)
     return decision.obligations === undefined ? undefined : unmet(exchange, decision, id)
   }

@@ -4,6 +4,7 @@ import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { ADMIN_RESOURCES } from '../../pipeline/operation.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from './entitlement.ts'
 
@@ -14,9 +15,13 @@ const KEY_OF_ACTION = {
   'prompts.list': -3,
   session: -5,
 } as const
-const KEY_OF_ADMIN = { sessions: -6, quotas: -7, cache: -8, policy: -9 } as const
 /** Of `timingInput`. */
-export const TIMING_KEY = -10
+export const TIMING_KEY = -6
+/** Those of the admin API count down from here. */
+const FIRST_ADMIN = -16
+const KEY_OF_ADMIN = Object.fromEntries(
+  Object.keys(ADMIN_RESOURCES).map((resource, at) => [resource, FIRST_ADMIN - at]),
+) as Readonly<Record<keyof typeof ADMIN_RESOURCES, number>>
 /** APIs count down from here. */
 const FIRST_API = -64
 
@@ -76,9 +81,9 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   return { type: 'tools', id: '*', properties: { tenant: exchange.tenant ?? null } }
 }
 
-/** Quotas are kept per tenant, so those of the caller's tenant are a resource of that tenant; the rest concerns every tenant. */
+/** The part of a caller of one tenant is a resource of that tenant; the rest concerns every tenant. */
 function adminTenantOf({ operation, tenant, principal }: Exchange): string | null {
-  const within = operation.action === 'admin' && operation.resource === 'quotas'
+  const within = operation.action === 'admin' && ADMIN_RESOURCES[operation.resource]
   return within && !reachesEveryTenant(principal!) ? (tenant ?? null) : null
 }
 

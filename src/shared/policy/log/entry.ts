@@ -30,17 +30,8 @@ export function entryOf(
 ): DecisionEntry {
   // answers are what a person typed: they are kept only where everything is
   const { arguments: given, answers, ...context } = input.context
-  let masked = answers !== undefined && keep !== 'all'
-  let kept = given
-  if (given !== undefined && keep === 'none') {
-    kept = undefined
-    masked = true
-  } else if (given !== undefined && keep !== 'all') {
-    const allowed = typeof keep === 'object' ? keep : undefined
-    const outcome = maskArguments(given, { allowed, sensitive: sensitiveNames(schema) })
-    kept = outcome.value as typeof given
-    masked ||= outcome.masked
-  }
+  const { kept, isMasked } = keptArguments(given, keep, schema)
+  const masked = isMasked || (answers !== undefined && keep !== 'all')
   return {
     id,
     at,
@@ -58,4 +49,19 @@ export function entryOf(
     ...(decision.unavailable === true ? { unavailable: true } : undefined),
     ...(masked ? { masked: true } : undefined),
   }
+}
+
+type Arguments = PolicyInput['context']['arguments']
+
+/** What is kept of the arguments of a call, and whether any of them was masked or left out. */
+export function keptArguments(
+  given: Arguments,
+  keep: KeepArguments,
+  schema: object | undefined,
+): { readonly kept: Arguments; readonly isMasked: boolean } {
+  if (given === undefined || keep === 'all') return { kept: given, isMasked: false }
+  if (keep === 'none') return { kept: undefined, isMasked: true }
+  const allowed = typeof keep === 'object' ? keep : undefined
+  const { value, masked } = maskArguments(given, { allowed, sensitive: sensitiveNames(schema) })
+  return { kept: value as Arguments, isMasked: masked }
 }

@@ -40,6 +40,11 @@ export function maskArguments(value: unknown, masking: Masking): Masked {
   return { value: mask(value, state, 0), masked: state.masked }
 }
 
+/** A text of a caller that is shown: masked if it looks like a secret. */
+export function maskText(text: string): string {
+  return isSecret(text) ? MASK : text
+}
+
 interface State extends Masking {
   masked: boolean
   fields: number

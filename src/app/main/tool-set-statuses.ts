@@ -1,0 +1,15 @@
+/** The status of the tool sets of a process, for its admin API. It synchronizes none. */
+import type { ToolSource } from '../../catalog/source.ts'
+import type { ReportedToolSet } from '../../data-plane/http/admin-overview.ts'
+import type { AppContext } from './app-context.ts'
+
+const sources = new WeakMap<AppContext, ToolSource>()
+
+export function reportStatusesOf(context: AppContext, source: ToolSource): void {
+  sources.set(context, source)
+}
+
+/** Empty before the source has been started. */
+export function toolSetStatuses(context: AppContext): readonly ReportedToolSet[] {
+  return sources.get(context)?.statuses() ?? []
+}

@@ -1,0 +1,111 @@
+/** Stages, masked arguments and decision of a few of the latest calls, bounded in number, size and rate. It evaluates nothing. */
+
+import { writeJson } from '../../model/exact-number.ts'
+import type { Decision } from '../../shared/policy/engine.ts'
+import { type KeepArguments, keptArguments } from '../../shared/policy/log/entry.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { StageTiming } from '../pipeline/exchange-parts.ts'
+
+export type ArgumentsState = 'recorded' | 'masked' | 'too_large' | 'not_recorded'
+
+export interface CallDetail {
+  /** Unix ms with fractions, of the first stage; 0 when the stages were not timed. */
+  readonly startedAt: number
+  readonly timings: readonly StageTiming[] | undefined
+  /** JSON. */
+  readonly arguments: string | undefined
+  readonly argumentsState: ArgumentsState
+  readonly decision: Pick<Decision, 'allow' | 'revision' | 'obligations'> | undefined
+  readonly decisionId: string | undefined
+  readonly clientAddress: string
+}
+
+const CAPACITY = 512
+const PER_SECOND = 100
+const MAX_ARGUMENT_CHARS = 4096
+/** Of a request: more would take too long to write. */
+const MAX_REQUEST_BYTES = 64 * 1024
+/** After the last look at the calls. */
+const WATCHED_MS = 15_000
+
+export class CallDetails {
+  readonly #keep: KeepArguments
+  readonly #numbers = new Float64Array(CAPACITY).fill(-1)
+  readonly #details: (CallDetail | undefined)[] = new Array<undefined>(CAPACITY).fill(undefined)
+  #next = 0
+  #second = 0
+  #inSecond = 0
+  #watchedUntilMs = 0
+
+  constructor(keep: KeepArguments) {
+    this.#keep = keep
+  }
+
+  /** An operator looks at the calls: for a while the stages of more calls are timed. */
+  watch(nowMs: number): void {
+    this.#watchedUntilMs = nowMs + WATCHED_MS
+  }
+
+  /** Whether the stages of a call that begins now should be timed for its detail. */
+  wanted(nowMs: number): boolean {
+    return nowMs < this.#watchedUntilMs && this.#hasCapacity(nowMs)
+  }
+
+  /** Whether the detail of a call is kept; then `keep` follows. */
+  takes({ timings, receivedAtMs }: Exchange, isSuccess: boolean): boolean {
+    if (isSuccess && timings === undefined) return false
+    if (!this.#hasCapacity(receivedAtMs)) return false
+    this.#inSecond++
+    return true
+  }
+
+  keep(number: number, exchange: Exchange): void {
+    const at = this.#next
+    this.#next = (at + 1) % CAPACITY
+    this.#numbers[at] = number
+    this.#details[at] = this.#detailOf(exchange)
+  }
+
+  find(number: number): CallDetail | undefined {
+    const at = this.#numbers.indexOf(number)
+    return at < 0 ? undefined : this.#details[at]
+  }
+
+  #hasCapacity(nowMs: number): boolean {
+    const second = Math.floor(nowMs / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#inSecond = 0
+    }
+    return this.#inSecond < PER_SECOND
+  }
+
+  #detailOf(exchange: Exchange): CallDetail {
+    const { timings, decision, startedAt, decisionId, peer } = exchange
+    return {
+      startedAt,
+      timings,
+      ...this.#argumentsOf(exchange),
+      decision,
+      decisionId,
+      clientAddress: peer.peerAddress,
+    }
+  }
+
+  #argumentsOf({
+    operation,
+    requestBytes,
+    tool,
+  }: Exchange): Pick<CallDetail, 'arguments' | 'argumentsState'> {
+    if (operation.action !== 'tools.call') return NOT_RECORDED
+    if (requestBytes > MAX_REQUEST_BYTES) return TOO_LARGE
+    const { kept, isMasked } = keptArguments(operation.arguments, this.#keep, tool?.tool.inputSchema)
+    if (kept === undefined) return NOT_RECORDED
+    const json = writeJson(kept)
+    if (json.length > MAX_ARGUMENT_CHARS) return TOO_LARGE
+    return { arguments: json, argumentsState: isMasked ? 'masked' : 'recorded' }
+  }
+}
+
+const NOT_RECORDED = { arguments: undefined, argumentsState: 'not_recorded' } as const
+const TOO_LARGE = { arguments: undefined, argumentsState: 'too_large' } as const

@@ -1,0 +1,158 @@
+/** The recorded calls of one thread and what is counted from them, for requests of any thread of the process. It merges nothing. */
+import { getOrSet } from '../../model/once-per.ts'
+import type { Principal } from '../../model/principal.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { CallDetails } from './call-details.ts'
+import type { CallPage, CallQuery, CallRow, CallWindow } from './call-query.ts'
+import { kindOf } from './call-query.ts'
+import type { CallRing, VisitedCall } from './call-ring.ts'
+import { addCall, type Figures, type Groups, noFigures, SEPARATOR } from './figures.ts'
+
+/** A call with everything that was kept of it: plain data. */
+export interface FoundCall {
+  readonly row: CallRow
+  readonly principal: Pick<Principal, 'kind' | 'subject' | 'roles' | 'scopes'> | undefined
+  readonly refusal: object | undefined
+  readonly detail: ReturnType<CallDetails['find']>
+}
+
+/** Figures of the calls of a while. */
+export interface Summary {
+  readonly total: Figures
+  /** Since when all calls are covered, Unix ms. */
+  readonly coveredFromMs: number
+  /** toolset, tool */
+  readonly tools: Groups
+  /** tenant, consumer */
+  readonly consumers: Groups
+  /** reason, tenant, consumer; of refused calls */
+  readonly refusals: Groups
+  /** reason, tool; of failed calls */
+  readonly failures: Groups
+  /** Equal parts of the time asked for, the oldest first. */
+  readonly series: readonly Figures[]
+  readonly window: CallWindow
+}
+
+export interface SummaryQuery extends CallQuery {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly parts: number
+}
+
+/** Positions in the rings of the threads. undefined: at the newest calls. */
+export type Positions = { readonly [ring: string]: number } | undefined
+
+const SUMMARIES = 64
+
+export class RecordedCalls {
+  readonly ring: CallRing
+  readonly details: CallDetails
+  /** The latest summaries: consoles that look at the same ask the same. */
+  readonly #summaries = new Map<string, Summary>()
+
+  constructor(ring: CallRing, details: CallDetails) {
+    this.ring = ring
+    this.details = details
+  }
+
+  record(exchange: Exchange, outcome: string, status: number): void {
+    const isDetailed = this.details.takes(exchange, outcome === 'success')
+    const number = this.ring.record(exchange, outcome, status, isDetailed)
+    if (isDetailed) this.details.keep(number, exchange)
+  }
+
+  before(query: CallQuery, positions: Positions, limit: number, nowMs: number): CallPage {
+    this.details.watch(nowMs)
+    // the calls of a thread that started later are newer than the page
+    return this.ring.before(
+      query,
+      positions === undefined ? undefined : (positions[this.ring.name] ?? 0),
+      limit,
+    )
+  }
+
+  after(query: CallQuery, positions: Positions, limit: number, nowMs: number): CallPage {
+    this.details.watch(nowMs)
+    const from = positions === undefined ? this.ring.recorded : (positions[this.ring.name] ?? 0)
+    return this.ring.after(query, from, limit)
+  }
+
+  find(ring: string, number: number): FoundCall | undefined {
+    const row = ring === this.ring.name ? this.ring.row(number) : undefined
+    if (row === undefined) return undefined
+    const { principal, refusal } = this.ring.partiesOf(number)
+    return {
+      row,
+      principal: principal && {
+        kind: principal.kind,
+        subject: principal.subject,
+        roles: principal.roles,
+        scopes: principal.scopes,
+      },
+      refusal: refusal && {
+        reason: refusal.reason,
+        status: refusal.row.status,
+        message: refusal.message,
+        retry_after_secs: refusal.retryAfterSecs ?? null,
+        reasons: refusal.reasons ?? [],
+      },
+      detail: row.detailed ? this.details.find(number) : undefined,
+    }
+  }
+
+  /** Caller of the newest call of a consumer. */
+  callerOf(query: CallQuery): { readonly atMs: number; readonly principal: Principal } | undefined {
+    let found: { readonly atMs: number; readonly principal: Principal } | undefined
+    this.ring.visit(query, ({ atMs, principal }) => {
+      if (principal !== undefined) found = { atMs, principal }
+      return found === undefined
+    })
+    return found
+  }
+
+  summary(query: SummaryQuery): Summary {
+    const key = JSON.stringify(query)
+    return getOrSet(this.#summaries, key, () => {
+      // their times differ: an entry is seldom used again
+      if (this.#summaries.size >= SUMMARIES) this.#summaries.clear()
+      return this.#summarize(query)
+    })
+  }
+
+  #summarize({ fromMs, toMs, parts, ...query }: SummaryQuery): Summary {
+    const window = this.ring.window
+    const isFull = window.calls === window.capacity
+    const summary: Summary = {
+      total: noFigures(),
+      coveredFromMs: isFull ? Math.max(fromMs, window.sinceMs!) : fromMs,
+      tools: new Map(),
+      consumers: new Map(),
+      refusals: new Map(),
+      failures: new Map(),
+      series: Array.from({ length: parts }, noFigures),
+      window,
+    }
+    const partMs = (toMs - fromMs) / parts
+    this.ring.visit(query, call => {
+      if (call.atMs < fromMs || call.atMs >= toMs) return true
+      const part = Math.floor((call.atMs - fromMs) / partMs)
+      addCall(summary.total, call)
+      if (parts > 0) addCall(summary.series[part]!, call)
+      for (const [groups, name] of groupsOf(summary, call)) addCall(getOrSet(groups, name, noFigures), call)
+      return true
+    })
+    return summary
+  }
+}
+
+function* groupsOf(
+  { tools, consumers, refusals, failures }: Summary,
+  { tool, toolset = '', tenant = '', consumer = '', outcome }: VisitedCall,
+): Generator<readonly [Groups, string]> {
+  if (tool !== undefined) yield [tools, toolset + SEPARATOR + tool]
+  if (consumer !== '') yield [consumers, tenant + SEPARATOR + consumer]
+  const kind = kindOf(outcome)
+  if (kind === 'refused') yield [refusals, outcome + SEPARATOR + tenant + SEPARATOR + consumer]
+  else if (kind === 'failed') yield [failures, outcome + SEPARATOR + (tool ?? '')]
+}

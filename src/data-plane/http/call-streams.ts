@@ -1,0 +1,150 @@
+/** Event streams of recorded calls: one poll of the threads serves every stream with the same filter. It decides no access. */
+import type { Principal } from '../../model/principal.ts'
+import type { ResponseStream } from '../../shared/server/listener.ts'
+import type { CallQuery } from '../calls/call-query.ts'
+import { cursorOf, type MergedPage, type ProcessCalls } from '../calls/process-calls.ts'
+import type { Positions } from '../calls/recorded-calls.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { Call } from './call.ts'
+
+const MAX_STREAMS = 100
+const POLL_MS = 250
+const MAX_ROWS = 50
+const HEARTBEAT_MS = 15_000
+/** After it a client connects again, and the policy decides again. */
+const MAX_AGE_MS = 600_000
+/** A reader with more unread bytes misses events. */
+const MAX_UNREAD_BYTES = 64 * 1024
+
+interface Reader {
+  readonly stream: ResponseStream
+  readonly tenant: string | undefined
+  readonly endsAtMs: number
+  /** Calls that it missed because it did not read. */
+  missed: number
+}
+
+/** The streams with one filter. */
+interface Channel {
+  readonly query: CallQuery
+  readonly readers: Set<Reader>
+  positions: Positions
+  writtenAtMs: number
+  isPolling: boolean
+}
+
+export interface CallStreamParts {
+  readonly calls: ProcessCalls
+  readonly snapshot: () => Pick<Snapshot, 'isSuspended'> | undefined
+  /** Unix ms. */
+  readonly nowMs: () => number
+}
+
+export class CallStreams {
+  readonly #parts: CallStreamParts
+  readonly #channels = new Map<string, Channel>()
+  #count = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: CallStreamParts) {
+    this.#parts = parts
+  }
+
+  /** @param last position after which the stream resumes @returns false when too many are open */
+  open(call: Call, { tenant, expiresAtMs }: Principal, query: CallQuery, last: Positions): boolean {
+    if (this.#count >= MAX_STREAMS) return false
+    const nowMs = this.#parts.nowMs()
+    const key = JSON.stringify([query, last ?? null])
+    const channel: Channel = this.#channels.get(key) ?? {
+      query,
+      readers: new Set(),
+      positions: last,
+      writtenAtMs: 0,
+      isPolling: false,
+    }
+    this.#channels.set(key, channel)
+    const reader: Reader = {
+      stream: call.eventStream(),
+      tenant,
+      endsAtMs: Math.min(expiresAtMs, nowMs + MAX_AGE_MS),
+      missed: 0,
+    }
+    channel.readers.add(reader)
+    this.#count++
+    call.response.onAbort(() => this.#remove(key, channel, reader))
+    reader.stream.write('retry: 1000\n\n')
+    // the first event names the position, so that a client that is disconnected at once misses nothing
+    channel.writtenAtMs = 0
+    this.#timer ??= setInterval(() => this.#pollAll(), POLL_MS)
+    void this.#poll(key, channel)
+    return true
+  }
+
+  /** Ends every stream. */
+  close(): void {
+    for (const [key, channel] of this.#channels)
+      for (const reader of [...channel.readers]) this.#end(key, channel, reader)
+  }
+
+  #pollAll(): void {
+    for (const [key, channel] of this.#channels) void this.#poll(key, channel)
+  }
+
+  async #poll(key: string, channel: Channel): Promise<void> {
+    if (channel.isPolling) return
+    channel.isPolling = true
+    try {
+      this.#endOld(key, channel)
+      const page = await this.#parts.calls.after(channel.query, channel.positions, MAX_ROWS)
+      channel.positions = page.positions
+      this.#write(channel, page)
+    } catch {
+      // a thread is being replaced: the next poll continues at the same position
+    } finally {
+      channel.isPolling = false
+    }
+  }
+
+  #write(channel: Channel, page: MergedPage): void {
+    const nowMs = this.#parts.nowMs()
+    const isDue = nowMs - channel.writtenAtMs >= HEARTBEAT_MS
+    if (page.rows.length === 0 && page.missed === 0 && !isDue) return
+    channel.writtenAtMs = nowMs
+    const rows = JSON.stringify(page.rows)
+    const event = eventOf(page, rows, page.missed)
+    for (const reader of channel.readers) {
+      if (reader.stream.bufferedBytes > MAX_UNREAD_BYTES) {
+        reader.missed += page.rows.length + page.missed
+        continue
+      }
+      reader.stream.write(reader.missed === 0 ? event : eventOf(page, rows, page.missed + reader.missed))
+      reader.missed = 0
+    }
+  }
+
+  #endOld(key: string, channel: Channel): void {
+    const nowMs = this.#parts.nowMs()
+    const snapshot = this.#parts.snapshot()
+    for (const reader of [...channel.readers])
+      if (nowMs >= reader.endsAtMs || snapshot?.isSuspended(reader.tenant) === true)
+        this.#end(key, channel, reader)
+  }
+
+  #end(key: string, channel: Channel, reader: Reader): void {
+    reader.stream.end()
+    this.#remove(key, channel, reader)
+  }
+
+  #remove(key: string, channel: Channel, reader: Reader): void {
+    if (!channel.readers.delete(reader)) return
+    this.#count--
+    if (channel.readers.size === 0) this.#channels.delete(key)
+    if (this.#count > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+function eventOf({ positions }: MergedPage, rows: string, missed: number): string {
+  return `id: ${cursorOf(positions)}\nevent: calls\ndata: {"calls":${rows},"missed":${missed}}\n\n`
+}

@@ -1,0 +1,69 @@
+/** What operators read of a tool: its definition, what it costs a model, and its figures. It reads no recorded call. */
+import { oncePer } from '../../model/once-per.ts'
+import type { Tool } from '../../model/tool.ts'
+import { type Figures, quantileMs } from '../calls/figures.ts'
+import type { CompiledTool } from '../snapshot/snapshot.ts'
+import { definitionBytes } from './tool-view.ts'
+
+/** Of JSON with English text; models differ by a fifth or so. */
+const BYTES_PER_TOKEN = 4
+
+/** Findings about a tool that need knowledge from outside the data plane. */
+export interface ToolReview {
+  /** What agents may misread. */
+  lint(tool: Tool): readonly { readonly rule: string; readonly message: string; readonly fix: string }[]
+  /** Clients that do not accept the name. */
+  nameLimits(
+    name: string,
+  ): readonly { readonly client: string; readonly length: number; readonly limit: number }[]
+}
+
+/** Estimate of the tokens that the listed definition costs a model. */
+export const tokensOf = oncePer(({ tool }: CompiledTool) =>
+  Math.ceil(definitionBytes(tool) / BYTES_PER_TOKEN),
+)
+
+export function toolReport(entry: CompiledTool, figures: Figures, review: ToolReview): object {
+  const { tool } = entry
+  return {
+    name: tool.name,
+    title: tool.title ?? null,
+    description: tool.description,
+    toolset: tool.toolSet,
+    namespace: tool.namespace,
+    tenant: tool.tenant,
+    api_id: tool.apiId ?? null,
+    operation: tool.operation,
+    method: tool.request.method,
+    backend: originOf(tool.request.baseUrl),
+    annotations: tool.annotations,
+    tags: tool.tags,
+    input_schema: tool.inputSchema,
+    timeout_ms: tool.timeoutMs,
+    cache_ttl_ms: tool.cache?.ttlMs ?? null,
+    rate_limit: tool.rateLimit ?? null,
+    ...shownFigures(figures),
+    tokens: tokensOf(entry),
+    name_length: tool.name.length,
+    name_limits: review.nameLimits(tool.name),
+    lint: review.lint(tool),
+  }
+}
+
+/** Counts and latencies on the wire. */
+export function shownFigures({ calls, refused, failed, latency, backend, lastAtMs }: Figures) {
+  return {
+    calls,
+    refused,
+    errors: failed,
+    p50_ms: quantileMs(latency, 0.5),
+    p99_ms: quantileMs(latency, 0.99),
+    backend_p50_ms: quantileMs(backend, 0.5),
+    last_call_at: lastAtMs === 0 ? null : new Date(lastAtMs).toISOString(),
+  }
+}
+
+/** Without path: it may hold what only the backend should see. */
+function originOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).origin : null
+}

@@ -1,0 +1,23 @@
+/** Records each call in the memory of its thread, for the admin API. It keeps no result and, unless they are masked, no argument. */
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import { outcomeOf, statusOf } from './record-metrics.ts'
+
+export interface CallRecorder {
+  record(exchange: Exchange, outcome: string, status: number): void
+}
+
+export function recordCall(recorder: CallRecorder): Stage {
+  return {
+    id: 'record-call',
+    phase: 'settle',
+    run(exchange) {
+      const { action } = exchange.operation
+      const outcome = outcomeOf(exchange)
+      // consoles poll, and streams are kept open: they would displace the calls they show
+      if (outcome === 'success' && (action === 'admin' || action === 'session')) return undefined
+      recorder.record(exchange, outcome, statusOf(exchange))
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/** The ring of calls: what it keeps, overwrites and finds, and how the rings of several threads are read as one. */
+import { describe, expect, it } from 'vitest'
+import { CallDetails } from '../../../../src/data-plane/calls/call-details.ts'
+import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'
+import { type EveryThread, ProcessCalls, readCursor } from '../../../../src/data-plane/calls/process-calls.ts'
+import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.ts'
+import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+
+const OPERATION = { action: 'tools.call', tool: 'get_order', arguments: {} } as const
+const NOW_MS = Date.parse('2026-11-22T20:00:00Z')
+
+function ended(fields: object = {}, init: object = {}) {
+  const one = exchange({ operation: OPERATION, receivedAtMs: NOW_MS, ...init })
+  Object.assign(one, { principal: aPrincipal(), tenant: 'acme', tool: compiled(aTool()), ...fields })
+  return one
+}
+
+const numbersOf = (rows: readonly { readonly request_bytes: number }[]) => rows.map(row => row.request_bytes)
+
+function filled(count: number, capacity: number): CallRing {
+  const ring = new CallRing(1, name => `<${name}>`, capacity)
+  for (let at = 0; at < count; at++) ring.record(ended({ requestBytes: at }), 'success', 200, false)
+  return ring
+}
+
+describe('a ring', () => {
+  it('keeps the latest calls and pages through them', () => {
+    const ring = filled(25, 10)
+    const first = ring.before({}, undefined, 6)
+    expect(numbersOf(first.rows)).toEqual([24, 23, 22, 21, 20, 19])
+    expect(numbersOf(ring.before({}, first.next, 6).rows)).toEqual([18, 17, 16, 15])
+    expect(ring.window).toEqual({ calls: 10, capacity: 10, sinceMs: NOW_MS })
+    expect([ring.row(14), ring.row(25)]).toEqual([undefined, undefined])
+    expect(ring.row(15)?.request_bytes).toBe(15)
+  })
+
+  it('returns what came since a position, and counts what it had to leave out', () => {
+    const ring = filled(25, 10)
+    expect(ring.after({}, 20, 100)).toMatchObject({ next: 25, missed: 0 })
+    const late = ring.after({}, 3, 4)
+    expect(numbersOf(late.rows)).toEqual([21, 22, 23, 24])
+    expect(late.missed).toBe(12 + 6)
+  })
+
+  it('shows the name of an unknown tool through the given function, and keeps no long one', () => {
+    const ring = new CallRing(1, name => `<${name}>`, 4)
+    const unknown = (tool: string) => ended({ tool: undefined }, { operation: { ...OPERATION, tool } })
+    ring.record(unknown('ghost'), 'tool_not_found', 404, false)
+    ring.record(unknown('x'.repeat(5000)), 'tool_not_found', 404, false)
+    const [long, short] = ring.before({}, undefined, 2).rows
+    expect(short).toMatchObject({ tool: null, requested_tool: '<ghost>', kind: 'refused' })
+    expect(long?.requested_tool?.length).toBeLessThan(64)
+  })
+})
+
+describe('details', () => {
+  it('are kept of a bounded number of calls a second', () => {
+    const details = new CallDetails('masked')
+    const timed = ended({ timings: [] })
+    expect(Array.from({ length: 250 }, () => details.takes(timed, true)).filter(Boolean)).toHaveLength(100)
+    expect(details.takes(ended({ timings: [] }, { receivedAtMs: NOW_MS + 1000 }), true)).toBe(true)
+    expect(details.takes(ended(), true)).toBe(false)
+  })
+
+  it('are wanted for a while after a look', () => {
+    const details = new CallDetails('none')
+    expect(details.wanted(NOW_MS)).toBe(false)
+    details.watch(NOW_MS)
+    expect([details.wanted(NOW_MS + 14_000), details.wanted(NOW_MS + 16_000)]).toEqual([true, false])
+  })
+})
+
+describe('the rings of several threads', () => {
+  const threads = [1, 2].map(
+    worker => new RecordedCalls(new CallRing(worker, name => name, 100), new CallDetails('masked')),
+  )
+  const every = (async (name: 'before' | 'after', query: object, positions: undefined, limit: number) =>
+    threads.map(one => one[name](query, positions, limit, NOW_MS))) as unknown as EveryThread
+  const calls = new ProcessCalls(every)
+
+  it('are paged as one, each call once, also where the order of ends is not that of the starts', async () => {
+    const total = 40
+    for (let at = 0; at < total; at++) {
+      const receivedAtMs = NOW_MS + ((at * 7) % 20)
+      threads[at % 3 === 0 ? 0 : 1]!.record(ended({ requestBytes: at }, { receivedAtMs }), 'success', 200)
+    }
+    const seen: number[] = []
+    let positions: Parameters<typeof calls.before>[1]
+    for (let page = 0; page < 20; page++) {
+      const next = await calls.before({}, positions, 7)
+      seen.push(...numbersOf(next.rows))
+      positions = next.positions
+      if (!next.more) break
+    }
+    expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, at) => at))
+  })
+
+  it('continue after a position, with those of a thread that has started since', async () => {
+    const { positions } = await calls.after({}, undefined, 10)
+    threads.push(new RecordedCalls(new CallRing(3, name => name, 100), new CallDetails('masked')))
+    threads[2]!.record(ended({ requestBytes: 100 }), 'success', 200)
+    threads[0]!.record(ended({ requestBytes: 101 }), 'success', 200)
+    const next = await calls.after({}, positions, 10)
+    expect(numbersOf(next.rows).sort()).toEqual([100, 101])
+    expect(Object.keys(next.positions)).toHaveLength(3)
+  })
+
+  it.each(['', 'x', '0000000g:1', '00000000:-1', `${'00000000:1,'.repeat(70)}00000000:1`])(
+    'have no position %j',
+    text => expect(readCursor(text)).toBeUndefined(),
+  )
+})
