@@ -7,17 +7,18 @@ import { ApiError } from '../api/client.ts'
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
+  readonly wide?: boolean
   readonly children: ComponentChildren
 }
 
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, wide, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
   useEffect(() => {
     element.current?.showModal()
   }, [])
   return (
-    <dialog ref={element} aria-labelledby={heading} onClose={onClose}>
+    <dialog ref={element} aria-labelledby={heading} onClose={onClose} class={wide === true ? 'broad' : ''}>
       <header class="dialog-head">
         <h2 id={heading}>{title}</h2>
         <button type="button" class="button small" onClick={() => element.current?.close()}>
