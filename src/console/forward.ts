@@ -89,11 +89,16 @@ export async function forwardToGateway(
   token: string,
 ): Promise<Response> {
   const isStream = request.headers.get('accept')?.includes('text/event-stream') === true
+  // with a declared length: some listeners refuse chunked requests; the mount has bounded the body
+  const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer())
   const response = await egress.stream({
     method: request.method,
     url,
-    headers: [...forwardedHeaders(request, token)].flat(),
-    ...(request.body === null ? {} : { body: request.body as AsyncIterable<Uint8Array> }),
+    headers: [
+      ...[...forwardedHeaders(request, token)].flat(),
+      ...(body === undefined ? [] : ['content-length', String(body.byteLength)]),
+    ],
+    ...(body === undefined ? {} : { body: piecesOf(body) }),
     timeoutMs: isStream ? STREAM_TIMEOUT_MS : TIMEOUT_MS,
   })
   if (response.kind === 'failure')
@@ -101,9 +106,13 @@ export async function forwardToGateway(
       'unavailable',
       `The gateway cannot be reached (${response.reason}). Retry, or check that it runs.`,
     )
-  const { body, headers, status } = response
-  request.signal.addEventListener('abort', () => body.destroy(), { once: true })
-  return returned(status, name => headers.get(name), streamOf(body))
+  const { body: pieces, headers, status } = response
+  request.signal.addEventListener('abort', () => pieces.destroy(), { once: true })
+  return returned(status, name => headers.get(name), streamOf(pieces))
+}
+
+async function* piecesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
+  yield body
 }
 
 /** Pulls one piece at a time, so that a page that does not read holds the gateway back. */

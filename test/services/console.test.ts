@@ -1,10 +1,29 @@
 /** The console in a real browser, on a whole deployment: login, pages with real data, changes that reach the gateway, and what others may not see. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BROWSER } from '../fixtures/browser-page.ts'
 import { type ConsoleBrowser, type ConsolePage, openConsoleBrowser } from '../fixtures/console-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+
+/** Each page, and a text that it shows once its data is there. */
+const PAGES = [
+  ['now', 'Slowest tools'],
+  ['calls', 'rows'],
+  ['tools', 'shop_getProduct'],
+  ['tools/shop_getProduct', 'Timeout'],
+  ['tools/by/set', 'ready'],
+  ['playground?tool=shop_getProduct', 'productId (required)'],
+  ['policy', 'Cached decisions'],
+  ['limits', 'demo-agent'],
+  ['catalogue/apis', 'in all'],
+  ['catalogue/subscriptions', 'in all'],
+  ['catalogue/webhooks', 'No webhook'],
+  ['catalogue/plans', 'Reviewed'],
+  ['fleet', 'Active sessions'],
+  ['connect', 'MCP endpoint'],
+] as const
 
 const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
 
@@ -128,6 +147,90 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     expect(await page.getByLabel('Application').inputValue()).toBe('storefront')
   })
 
+  it('shows a call in the live table within a second, with its reason, and explains the decision', async () => {
+    const { page } = await asAdmin('calls?consumer=demo-viewer')
+    await page.getByText('live', { exact: true }).waitFor()
+    const rows = page.locator('section.live tbody tr:not(.space)')
+    const before = await rows.count()
+    const viewer = await deployment.token('demo-viewer')
+    await deployment.post(
+      '/mcp/tools/call',
+      { name: 'shop_getProduct', arguments: { productId: 'P-1001' } },
+      viewer,
+    )
+    const calledAtMs = Date.now()
+    await rows.nth(before).waitFor()
+    expect(Date.now() - calledAtMs).toBeLessThan(1_000)
+    await rows.first().getByRole('button').press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('This needs the scope execute.').first().waitFor()
+    await dialog.getByText('"productId": "P-1001"').waitFor()
+    await dialog.getByRole('link', { name: 'Explain the decision' }).click()
+    await page
+      .getByText(/scope\.rego:\d+/)
+      .first()
+      .waitFor()
+    await page.getByText('Scopes that would be enough').waitFor()
+  })
+
+  it.each(['REST', 'MCP'])('calls a tool in the playground over %s', async protocol => {
+    const { page } = await asAdmin('playground?tool=shop_getProduct')
+    await page.getByLabel('productId (required)').fill('P-1001')
+    await page.getByLabel('Protocol').selectOption(protocol)
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await page.getByText(/^200 in /).waitFor()
+    expect(await page.getByLabel('Body').textContent()).toContain('P-1001')
+  })
+
+  it('counts a consumer and resets its counters', async () => {
+    const agent = await deployment.token('demo-agent')
+    await deployment.post(
+      '/mcp/tools/call',
+      { name: 'shop_getProduct', arguments: { productId: 'P-1001' } },
+      agent,
+    )
+    const { page } = await asAdmin('limits?consumer=demo-agent')
+    await page.getByRole('meter', { name: 'Today, demo-agent' }).waitFor()
+    expect(Number(await page.getByRole('meter').first().getAttribute('aria-valuenow'))).toBeGreaterThan(0)
+    await page.getByRole('button', { name: 'Reset' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Reset' }).click()
+    await page.getByText('0 of 10,000', { exact: true }).waitFor()
+  })
+
+  it.each(['light', 'dark'] as const)(
+    'has pages without serious findings of axe and without overflow, %s',
+    async colorScheme => {
+      const console = await asAdmin('now', { colorScheme })
+      const { page, open: show, accessibilityFaults } = console
+      for (const [path, text] of PAGES) {
+        await show(path)
+        await page.getByText(text).first().waitFor()
+        expect([path, await accessibilityFaults()]).toEqual([path, []])
+        await page.setViewportSize({ width: 375, height: 700 })
+        expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 375])
+        await page.setViewportSize({ width: 1280, height: 800 })
+      }
+    },
+  )
+
+  it('loads at most 100 KB for its first page', async () => {
+    const { page, open: show } = await open()
+    const sizes: Promise<number>[] = []
+    page.on(
+      'response',
+      response =>
+        void sizes.push(
+          response.body().then(
+            body => gzipSync(body).byteLength,
+            () => 0,
+          ),
+        ),
+    )
+    await show('')
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    expect((await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)).toBeLessThan(100_000)
+  })
+
   it('is used with the keyboard alone', async () => {
     const api = await register('keyboard')
     await manage('tenants/acme/subscriptions', { api_id: api.id, application: 'typist', plan: 'reviewed' })
@@ -172,6 +275,13 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await show(`catalogue/subscriptions?api=${api.id}`)
     await page.getByRole('cell', { name: 'other' }).waitFor()
     await page.getByRole('button', { name: 'Request subscription' }).waitFor({ state: 'detached' })
+    // the policy gives viewers no administration
+    await show('now')
+    await page.getByText('The policy does not allow this').waitFor()
+    await show('tools')
+    await page.getByText('No tool is visible').waitFor()
+    await show(`catalogue/subscriptions?api=${api.id}`)
+    await page.getByRole('cell', { name: 'other' }).waitFor()
     for (const name of ['Approve', 'Reject', 'Revoke', 'Keys'])
       expect(await page.getByRole('cell').getByRole('button', { name }).count()).toBe(0)
     expect(await page.getByLabel('Tenant').count()).toBe(0)

@@ -28,6 +28,8 @@ export interface RequestOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** True: an error of the plane is returned, not thrown. */
+  readonly anyStatus?: boolean
 }
 
 /** @param path below `api/`. @throws ApiError for a status from 400 */
@@ -44,7 +46,7 @@ export async function request(path: string, options: RequestOptions = {}): Promi
     ...(signal === undefined ? {} : { signal }),
   }
   const response = await fetch(new URL(`api/${path}`, document.baseURI), init)
-  if (response.ok) return response
+  if (response.ok || (options.anyStatus === true && response.status !== 401)) return response
   const failure = new ApiError(response.status, await response.json().catch(() => undefined))
   if (failure.code === 'signed_out') page.onSignedOut(failure.message)
   throw failure

@@ -2,7 +2,13 @@
 import type { ComponentType } from 'preact'
 import { Calls } from './calls/calls.tsx'
 import { Catalogue } from './catalogue/catalogue.tsx'
+import { Connect } from './connect.tsx'
+import { Fleet } from './fleet.tsx'
+import { Limits } from './limits.tsx'
 import { Now } from './now.tsx'
+import { Playground } from './playground/playground.tsx'
+import { Policy } from './policy.tsx'
+import { Tools } from './tools/tools.tsx'
 
 export interface PageEntry {
   /** First segment of its addresses. */
@@ -17,5 +23,11 @@ export interface PageEntry {
 export const PAGES: readonly PageEntry[] = [
   { path: 'now', title: 'Now', key: 'n', component: Now },
   { path: 'calls', title: 'Calls', key: 'c', component: Calls },
+  { path: 'tools', title: 'Tools', key: 't', component: Tools },
+  { path: 'playground', title: 'Playground', key: 'y', component: Playground },
+  { path: 'policy', title: 'Policy', key: 'p', component: Policy },
+  { path: 'limits', title: 'Limits', key: 'l', component: Limits },
   { path: 'catalogue', title: 'Catalogue', key: 'a', needsControlPlane: true, component: Catalogue },
+  { path: 'fleet', title: 'Fleet', key: 'f', component: Fleet },
+  { path: 'connect', title: 'Connect', key: 'o', component: Connect },
 ]
