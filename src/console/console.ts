@@ -80,7 +80,8 @@ export function createConsole(options: ConsoleOptions): Console {
     if (!isRead) return problem('method_not_allowed', 'Pages and files are read with GET.')
     const asset = files.asset(path, request)
     if (asset !== undefined) return asset
-    if (!PAGE.test(path)) return problem('not_found', 'The console has no such page.')
+    if (!PAGE.test(path) || path.startsWith('assets/'))
+      return problem('not_found', 'The console has no such page.')
     return files.page(path.split('/').length, request)
   }
 

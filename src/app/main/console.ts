@@ -1,14 +1,15 @@
 /** Opens the server side of the console: key of its sessions, client for the gateway, development logins. It opens no port. */
 import { join } from 'node:path'
-import { type ConsoleControlPlane, createConsole } from '../../console/console.ts'
+import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { keptKey } from '../../shared/secrets/key-file.ts'
 import { createSealer } from '../../shared/secrets/sealer.ts'
-import type { WebHandler } from '../../shared/server/web.ts'
+import type { HttpHandler } from '../../shared/server/listener.ts'
+import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import type { AppContext } from './app-context.ts'
+import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 
 export interface ConsoleParts {
   readonly verifier: TokenVerifier
@@ -22,8 +23,31 @@ export interface ConsoleParts {
 
 /** Serves `/console` before the handler. @throws Error if the key in `DATA_DIR` cannot be read or created */
 export function withConsole(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
+  const served = openConsole(context, parts)
+  if (served === undefined) return handler
+  return request => (served.serves(new URL(request.url).pathname) ? served.fetch(request) : handler(request))
+}
+
+/** The same for a handler of the listener, in each thread: the sessions are in cookies. */
+export function withGatewayConsole(
+  context: AppContext,
+  parts: ConsoleParts,
+  handler: HttpHandler,
+): HttpHandler {
+  const served = openConsole(context, parts)
+  if (served === undefined) return handler
+  const web = mountWeb(request => served.fetch(request), {
+    maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+    scheme: 'http',
+    onError: error => context.log.error({ err: error }, 'a request to the console failed'),
+  })
+  return (request, response) =>
+    served.serves(request.path) ? web(request, response) : handler(request, response)
+}
+
+function openConsole(context: AppContext, parts: ConsoleParts): Console | undefined {
   const { settings, closers, clock } = context
-  if (!settings.console.enabled) return handler
+  if (!settings.console.enabled) return undefined
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   // the operator configured the address: it may be private
   const egress = createEgress({
@@ -31,7 +55,7 @@ export function withConsole(context: AppContext, parts: ConsoleParts, handler: W
     allowLoopback: true,
   })
   closers.add('connections of the console', () => egress.close())
-  const served = createConsole({
+  return createConsole({
     ...parts,
     gatewayAddress,
     egress,
@@ -45,6 +69,4 @@ export function withConsole(context: AppContext, parts: ConsoleParts, handler: W
     version: VERSION,
     now: clock.now,
   })
-  return request =>
-    served.serves(new URL(request.url).pathname) ? served.fetch(request) : handler(request)
 }

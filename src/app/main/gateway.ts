@@ -6,6 +6,7 @@ import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { type AppContext, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
+import { addressOf } from './local-address.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
 import { policyOwner } from './policy-served.ts'
@@ -48,12 +49,6 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     issuer,
     startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),
   }
-}
-
-/** Of a listener of this process. */
-function addressOf(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 interface OpenPlane {
