@@ -122,6 +122,8 @@ function readAll(read: Reader) {
     egressAllow: read.list('EGRESS_ALLOW', ''),
     /** Names of settings whose insecure values production accepts; see `guardProduction`. */
     allowInsecure: read.list('ALLOW_INSECURE', ''),
+    /** 0: kept without end. */
+    auditRetentionMs: read.durationMs('AUDIT_RETENTION', '365d'),
     quotaStatsTtlMs: read.durationMs('QUOTA_STATS_TTL', '5s'),
     /** Whether a Redis without data is taken for a new one. */
     quotaEmptyStore: read.oneOf('QUOTA_EMPTY_STORE', ['trust', 'wait'], isProduction ? 'wait' : 'trust'),

@@ -1,11 +1,14 @@
 /** Periodic work: expires subscriptions, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
 
+import { systemOrigin } from '../model/audit.ts'
 import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publisher.ts'
+import { recordAction } from './store/audited.ts'
 import { EVERY_TENANT, type Store } from './store/store.ts'
 
 const EXPIRE_AT_ONCE = 200
+const SWEEP_AT_ONCE = 5_000
 const NUDGE_MS = 20
 const DROP_EVERY_MS = 3_600_000
 /** The event log; by then, deliveries of webhooks have succeeded or failed. */
@@ -21,6 +24,8 @@ interface MaintenanceOptions {
   readonly fleet: Fleet
   readonly now: () => number
   readonly intervalMs: number
+  /** Of audit records; 0: they are kept. */
+  readonly auditRetentionMs: number
   readonly onFault: (message: string, error: unknown) => void
 }
 
@@ -70,6 +75,21 @@ export class Maintenance {
     await this.#running
   }
 
+  /** The chain then begins behind the last record that was deleted, which a record at its end names. */
+  async #sweepAudit(): Promise<void> {
+    const { store, now, auditRetentionMs } = this.#options
+    if (auditRetentionMs === 0) return
+    const sweep = (): Promise<boolean> =>
+      store.write(EVERY_TENANT, async tx => {
+        const anchor = await tx.audit.sweep(new Date(now() - auditRetentionMs), SWEEP_AT_ONCE)
+        if (anchor === undefined) return false
+        const resource = { type: 'audit record', id: String(anchor.seq), tenantId: null }
+        recordAction(tx, systemOrigin('system.audit.sweep'), resource, anchor)
+        return true
+      })
+    while (!this.#stopped && (await sweep())) {}
+  }
+
   async #round(): Promise<void> {
     const { store, publisher, fleet, now, onFault } = this.#options
     try {
@@ -86,6 +106,7 @@ export class Maintenance {
           marksBefore: new Date(now() - KEEP_METERING_MARKS_MS),
         })
       })
+      await this.#sweepAudit()
       this.#droppedAtMs = now()
     } catch (error) {
       onFault('a round of maintenance failed; the next round retries', error)

@@ -1,5 +1,6 @@
 /** What a gateway instance sends to the control plane: introduction and reports, and the wire form of a report. It sends nothing. */
 
+import type { AuditActor } from '../model/audit.ts'
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
 import type { UsageCount } from './usage-count.ts'
 
@@ -25,6 +26,22 @@ export interface CountRows {
   }[]
 }
 
+/** An action of an administrator at a gateway, for the audit of the control plane. */
+export interface AdminAction {
+  /** Unique: a repeated report adds no second record. */
+  readonly id: string
+  readonly at: Date
+  readonly actor: AuditActor
+  /** `admin.<resource>.<verb>`. */
+  readonly action: string
+  /** Name of the tenant that the resource belongs to; null: none. */
+  readonly tenant: string | null
+  readonly resource: { readonly type: string; readonly id: string }
+  readonly requestId: string
+  /** State before the action; null: it has none. */
+  readonly before: object | null
+}
+
 /** Status of the instance, and its counts. */
 export interface GatewayState extends CountRows {
   readonly status: ReportedStatus
@@ -41,6 +58,8 @@ export interface Report extends GatewayState {
   readonly resync: string | null
   /** Continues from the last report taken; a number that was taken before adds no usage. */
   readonly sequence: number
+  /** Not confirmed yet; repeated until a report was taken. */
+  readonly adminActions: readonly AdminAction[]
 }
 
 /** Body of `POST /v1/gateways/{gateway_id}/reports`. */
@@ -65,5 +84,14 @@ export function wireReport(report: Report): object {
       subject: row.subject,
       at: row.at,
     })),
+    // an older control plane refuses fields that it does not know
+    ...(report.adminActions.length === 0
+      ? undefined
+      : {
+          admin_actions: report.adminActions.map(({ requestId, ...action }) => ({
+            ...action,
+            request_id: requestId,
+          })),
+        }),
   }
 }

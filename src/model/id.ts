@@ -12,6 +12,7 @@ export const ID_PREFIXES = {
   event: 'evt',
   webhook: 'whk',
   delivery: 'dlv',
+  audit: 'aud',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIXES

@@ -234,6 +234,34 @@ describe('an administrator of one tenant', () => {
   })
 })
 
+describe('the actions of an administrator', () => {
+  it('are in the audit of the control plane with actor, request and the state before', async () => {
+    const post = (path: string, id: string) =>
+      fresh(gateway.url + path, { method: 'POST', token: admin, headers: { 'x-request-id': id } })
+    expect((await post('/admin/quotas/busy-agent/reset', 'audited-reset')).status).toBe(200)
+    expect((await post('/admin/cache/clear', 'audited-clear')).status).toBe(200)
+    expect((await post('/admin/policy/promote', 'audited-promote')).status).toBe(409)
+    const audit = async () => {
+      const { api_url } = gateway.running.addresses
+      const { json } = await fresh(`${api_url}/v1/audit?limit=100`, { token: admin })
+      return json.items.filter((row: { action: string }) => row.action.startsWith('admin.'))
+    }
+    await expect.poll(async () => (await audit()).length, SOON).toBe(3)
+    expect(await audit()).toMatchObject([
+      { action: 'admin.policy.promote', before: { revision: expect.any(String) } },
+      { action: 'admin.cache.clear', request_id: 'audited-clear' },
+      {
+        action: 'admin.quotas.reset',
+        actor: { kind: 'token', consumer: 'demo-admin', tenant: 'acme' },
+        resource: { type: 'quota', id: 'busy-agent' },
+        request_id: 'audited-reset',
+        gateway: 'gateway',
+        before: { daily_count: expect.any(Number) },
+      },
+    ])
+  })
+})
+
 describe('figures', () => {
   it('shows tools with calls, latencies, tokens, limits of names and findings', async () => {
     const { json } = await get('/admin/tools?q=getproduct')

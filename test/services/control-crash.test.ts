@@ -10,8 +10,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyAudit } from '../../src/control-plane/store/audit-chain.ts'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
-import { EVERY_TENANT, type Store } from '../../src/control-plane/store/store.ts'
+import { EVERY_TENANT, type Store, type Transaction } from '../../src/control-plane/store/store.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,
@@ -113,11 +114,38 @@ async function inspect(store: Store, reported: Acknowledged): Promise<{ events: 
     expect(new Set(rows.subscriptions.map(subscription => subscription.id))).toEqual(live)
     expect(new Set(rows.keys.map(key => key.subscriptionId))).toEqual(live)
     for (const id of reported.approved.keys()) expect(live.has(id), id).toBe(true)
+    await expectAudited(store, tx, events)
     const apis = of('api.created')
     for (const id of of('api.deleted')) apis.delete(id)
     expect(new Set(rows.apis.map(api => api.id))).toEqual(apis)
     return { events: events.length }
   })
+}
+
+/** Each change has one audit record, and the chain has no gap. */
+async function expectAudited(
+  store: Store,
+  tx: Transaction,
+  events: readonly { readonly kind: string; readonly resourceId: string }[],
+): Promise<void> {
+  const chain = await verifyAudit(store)
+  expect(chain.fault).toBeUndefined()
+  const records = await tx.audit.list({}, { after: 0 }, 100_000)
+  expect(records).toHaveLength(chain.records)
+  const created = (type: string) =>
+    records.filter(({ resourceType, before }) => resourceType === type && before === null)
+  const changed = (action: string, type: string) =>
+    records.filter(record => record.action === action && record.resourceType === type)
+  const ids = (of: readonly { readonly resourceId: string }[]) =>
+    of.map(({ resourceId }) => resourceId).sort()
+  const of = (kind: string) => events.filter(event => event.kind === kind)
+  expect(ids(created('tenant'))).toEqual(ids(of('tenant.created')))
+  expect(ids(created('api'))).toEqual(ids(of('api.created')))
+  expect(ids(changed('control.subscriptions.approve', 'subscription'))).toEqual(
+    ids(of('subscription.approved')),
+  )
+  expect(ids(changed('control.apis.delete', 'api'))).toEqual(ids(of('api.deleted')))
+  expect(ids(changed('control.apis.delete', 'subscription'))).toEqual(ids(of('subscription.revoked')))
 }
 
 describe.each([

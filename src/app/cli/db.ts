@@ -95,7 +95,8 @@ function keyPlace(env: CommandContext['env']): KeyPlace {
   return place
 }
 
-async function withStore(
+/** @param env of it DATABASE_URL and DATA_DIR */
+export async function withStore(
   env: CommandContext['env'],
   use: (opened: OpenedStore) => Promise<number>,
 ): Promise<number> {

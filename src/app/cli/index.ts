@@ -3,7 +3,7 @@
 import { catchStopSignals } from './signals.ts'
 
 /** They create files in DATA_DIR or the embedded database, which only this user may read. */
-const WRITES_DATA = new Set(['serve', 'db', 'metering'])
+const WRITES_DATA = new Set(['serve', 'db', 'audit', 'metering'])
 
 // the other commands end at a signal by default
 if (process.argv[2] === 'serve') catchStopSignals()

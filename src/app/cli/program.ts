@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'
+import { addAudit } from './audit.ts'
 import { addBench } from './bench.ts'
 import { type CommandContext, CommandFailure, EXIT } from './command.ts'
 import { addDb } from './db.ts'
@@ -49,7 +50,17 @@ function createProgram(context: CommandContext): Command {
       'after',
       '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',
     )
-  for (const add of [addServe, addDemo, addDoctor, addToolset, addDb, addMetering, addPolicy, addBench])
+  for (const add of [
+    addServe,
+    addDemo,
+    addDoctor,
+    addToolset,
+    addDb,
+    addAudit,
+    addMetering,
+    addPolicy,
+    addBench,
+  ])
     add(program, context)
   return program
 }

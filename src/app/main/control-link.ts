@@ -56,6 +56,7 @@ async function follow(
       transport: options.transport,
       bookPath: options.dataDir && join(options.dataDir, 'control-report.ndjson'),
       onDamage: reportDamage,
+      adminActions: gateway.adminActions,
       workers: hello.workers,
       takeState: () => takeState(gateway),
       log,

@@ -136,6 +136,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
+      auditRetentionMs: settings.auditRetentionMs,
       cors: settings.cors,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       specFault,

@@ -1,4 +1,7 @@
 /** A gateway in this process: listener, data plane and configuration. It connects to no control plane. */
+import { join } from 'node:path'
+import { AdminActions } from '../../data-plane/follower/admin-actions.ts'
+import type { RecordAdminAction } from '../../data-plane/http/admin-audit.ts'
 import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
 import { Configuration } from '../../data-plane/snapshot/configuration.ts'
@@ -22,6 +25,7 @@ export interface Gateway {
   readonly gatewayUrl: string
   /** The same, as this process reaches it. */
   readonly gatewayAddress: string
+  readonly adminActions: AdminActions
   readonly issuer: string
   /** @returns the address of the example backend, where it was started */
   startTools(): Promise<string | undefined>
@@ -30,7 +34,10 @@ export interface Gateway {
 export async function openGateway(context: AppContext, issuer: string): Promise<Gateway> {
   const { settings, log } = context
   adoptSpool(context)
-  const { plane, port, httpServer } = await (threadsOf(context) > 1 ? openThreads : openHere)(context, issuer)
+  const adminActions = new AdminActions(join(settings.dataDir, 'admin-actions.ndjson'), context.reportDamage)
+  await adminActions.load()
+  const open = threadsOf(context) > 1 ? openThreads : openHere
+  const { plane, port, httpServer } = await open(context, issuer, action => adminActions.add(action))
   await sendEvents(context)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${port}`
   const configuration = new Configuration({
@@ -46,6 +53,7 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     configuration,
     gatewayUrl,
     gatewayAddress: addressOf(settings.gateway.host, port),
+    adminActions,
     issuer,
     startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),
   }
@@ -58,7 +66,11 @@ interface OpenPlane {
 }
 
 /** In this thread. */
-async function openHere(context: AppContext, issuer: string): Promise<OpenPlane> {
+async function openHere(
+  context: AppContext,
+  issuer: string,
+  recordAction: RecordAdminAction,
+): Promise<OpenPlane> {
   const { settings, log, clock } = context
   const server = await prepareListener(context, settings.gateway)
   const gatewayUrl = settings.gateway.url ?? `http://localhost:${server.port}`
@@ -71,16 +83,22 @@ async function openHere(context: AppContext, issuer: string): Promise<OpenPlane>
     now: clock.now,
   })
   const meter = openMeter(context)
-  const plane = await startDataPlane({ context, server, gatewayUrl, issuer, quota, meter, sessions })
+  const plane = await startDataPlane({
+    ...{ context, server, gatewayUrl, issuer, quota, meter, sessions, recordAction },
+  })
   return { plane, port: server.port, httpServer: server.listener.kind }
 }
 
 /** In worker threads; the main thread keeps everything else. */
-async function openThreads(context: AppContext, issuer: string): Promise<OpenPlane> {
+async function openThreads(
+  context: AppContext,
+  issuer: string,
+  recordAction: RecordAdminAction,
+): Promise<OpenPlane> {
   const count = threadsOf(context)
   const quota = await openQuota(context, count)
   const policy = context.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(context)
-  const threads = await startWorkerThreads({ context, issuer, quota, policy, count })
+  const threads = await startWorkerThreads({ context, issuer, quota, policy, count, recordAction })
   return { plane: threads, port: threads.port, httpServer: threads.httpServer }
 }
 

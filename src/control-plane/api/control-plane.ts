@@ -51,6 +51,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     fleet,
     now,
     intervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_MS,
+    auditRetentionMs: options.auditRetentionMs ?? 0,
     onFault,
   })
   const requestStore = withDeadline(store)

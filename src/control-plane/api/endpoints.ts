@@ -5,6 +5,7 @@ import { openApiDocument } from './http/openapi.ts'
 import { snapshotStream } from './http/snapshot-stream.ts'
 import { apiKeyEndpoints } from './routes/api-keys.ts'
 import { apiEndpoints } from './routes/apis.ts'
+import { auditEndpoints } from './routes/audit.ts'
 import { consumerEndpoints } from './routes/consumers.ts'
 import { deploymentEndpoints } from './routes/deployments.ts'
 import { gatewayEndpoints } from './routes/gateways.ts'
@@ -27,6 +28,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...gatewayEndpoints,
   ...deploymentEndpoints,
   ...portalEndpoints,
+  ...auditEndpoints,
 ]
 
 /** The OpenAPI 3.1 document at `/openapi.json`. */

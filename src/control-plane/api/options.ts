@@ -50,6 +50,8 @@ export interface ControlPlaneOptions {
   readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<CompiledApi>
   /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */
   readonly onFault: (message: string, error: unknown) => void
+  /** Of audit records; 0 or absent: they are kept. */
+  readonly auditRetentionMs?: number
   /** Interval for expiring subscriptions, deleting old rows and tenants, and polling for changes; at most 5,000. */
   readonly sweepIntervalMs?: number
 }

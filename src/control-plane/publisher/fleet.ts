@@ -1,11 +1,13 @@
 /** The control plane's side of the link: instances connect, poll and report, and tenants follow what the instances acknowledge. It knows no transport. */
 import type { ShareUpdate } from '../../link/control-share.ts'
-import type { Hello, Report } from '../../link/report.ts'
+import type { AdminAction, Hello, Report } from '../../link/report.ts'
 import type { StreamEvent } from '../../link/update-events.ts'
+import { systemOrigin } from '../../model/audit.ts'
 import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
+import { audited } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { withDeadline } from '../store/with-deadline.ts'
 import { type FeedOptions, feed } from './feed.ts'
@@ -71,6 +73,7 @@ export class Fleet {
       await tx.keys.touch(report.keysUsed)
       await tx.consumers.touch(report.consumersSeen)
     }
+    await recordAdminActions(tx, gateway.name, report.adminActions)
     const isServed = report.error === null && report.snapshotVersion !== null
     const resynced = report.resync !== null && report.resync === gateway.resyncRequestedAt?.toISOString()
     const isNewAck = isServed && (resynced || report.snapshotVersion !== gateway.snapshotVersion)
@@ -103,12 +106,38 @@ export class Fleet {
     const current = live.filter(gateway => gateway.snapshotVersion === share.version)
     if (current.length > 0) {
       for (const id of provisioning) {
-        if (share.tenants.has(id)) await this.#store.write(id, tx => activateTenant(tx, id))
+        if (share.tenants.has(id))
+          await this.#store.write(id, tx =>
+            activateTenant(audited(tx, systemOrigin('system.tenants.activate')), id),
+          )
       }
     }
     if (current.length < live.length) return
     for (const id of deleting) {
-      if (!share.tenants.has(id)) await this.#store.write(EVERY_TENANT, tx => purgeTenant(tx, id))
+      if (!share.tenants.has(id))
+        await this.#store.write(EVERY_TENANT, tx =>
+          purgeTenant(audited(tx, systemOrigin('system.tenants.purge')), id),
+        )
     }
+  }
+}
+
+/** The gateway repeats actions until a report was taken: those that are known are left out. */
+async function recordAdminActions(
+  tx: Transaction,
+  gateway: string,
+  actions: readonly AdminAction[],
+): Promise<void> {
+  const known = await tx.audit.known(actions.map(({ id }) => id))
+  for (const { id, at, actor, action, tenant, resource, requestId, before } of actions) {
+    if (known.has(id)) continue
+    tx.audit.append({
+      ...{ id, at, actor, action, requestId, gateway },
+      tenantId: tenant === null ? null : ((await tx.tenants.resolve(tenant))?.id ?? null),
+      resourceType: resource.type,
+      resourceId: resource.id,
+      before: before === null ? null : JSON.stringify(before),
+      after: null,
+    })
   }
 }

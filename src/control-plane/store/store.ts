@@ -1,4 +1,5 @@
 /** The interface of the database: transactions within the scope of a tenant. Queries are in `sql/`; `pglite/` and `postgres/` are its adapters. */
+import type { AuditRepository } from './audit-repository.ts'
 import type {
   ApiKeyRepository,
   ApiRepository,
@@ -42,6 +43,7 @@ export interface Transaction {
   readonly share: ShareRepository
   readonly webhooks: WebhookRepository
   readonly deliveries: DeliveryRepository
+  readonly audit: AuditRepository
 }
 
 /** A message between instances, delivered at least once at commit while connected; readers also poll. */

@@ -24,10 +24,12 @@ const TRANSFERRED_TABLES = [
   'metering_hours',
   'metering_latencies',
   'metering_marks',
+  'audit',
+  'audit_chain',
 ] as const
 
 /** Migrations put rows into these. */
-const SEEDED: readonly string[] = ['plans', 'change_clock']
+const SEEDED: readonly string[] = ['plans', 'change_clock', 'audit_chain']
 const BATCH_ROWS = 100
 
 export interface TableRows {

@@ -4,9 +4,12 @@ import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
+import type { AdminActions } from './admin-actions.ts'
 import { ReportBook } from './report-book.ts'
 
 const REPORT_EVERY_MS = 5_000
+/** Of administrators, in one report. */
+const MAX_ACTIONS = 200
 
 interface ReporterOptions {
   readonly transport: ControlPlaneTransport
@@ -14,6 +17,7 @@ interface ReporterOptions {
   readonly bookPath: string | undefined
   readonly onDamage: OnDamage
   readonly workers: number
+  readonly adminActions: Pick<AdminActions, 'pending' | 'confirm' | 'onAdded'>
   /** The counts since the previous call; none is returned twice. */
   readonly takeState: () => GatewayState
   readonly log: Log
@@ -39,6 +43,7 @@ export class Reporter {
   /** @throws Error of the file system */
   async start(): Promise<void> {
     await this.#book.load()
+    this.#options.adminActions.onAdded(() => void this.report())
     this.#timer = setInterval(() => void this.report(), REPORT_EVERY_MS)
     this.#timer.unref()
   }
@@ -91,7 +96,7 @@ export class Reporter {
   }
 
   async #send(): Promise<void> {
-    const { transport, takeState, workers } = this.#options
+    const { transport, takeState, workers, adminActions } = this.#options
     const { status, ...rows } = takeState()
     this.#book.add(rows)
     if (this.#gatewayId === undefined) return this.#book.save()
@@ -105,6 +110,7 @@ export class Reporter {
       workers,
       resync,
       sequence: this.#book.sequence,
+      adminActions: adminActions.pending(MAX_ACTIONS),
     }
     if (!(await transport.report(this.#gatewayId, report))) {
       // a control plane with another database: the next stream registers the instance there
@@ -112,7 +118,8 @@ export class Reporter {
       return
     }
     this.#book.confirm()
+    await adminActions.confirm(report.adminActions)
     if (this.#resync === resync) this.#resync = null
-    if (this.#book.hasMore) this.#again = true
+    if (this.#book.hasMore || adminActions.pending(1).length > 0) this.#again = true
   }
 }

@@ -1,5 +1,7 @@
 /** Policy endpoints for operators: status, explanation of a decision, promotion of the candidate. Access is decided by the pipeline. */
+import type { Principal } from '../../model/principal.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
@@ -20,9 +22,16 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export class PolicyAdmin {
   readonly #gateway: GatewayParts
   readonly #operations: PolicyOperations
+  readonly #recordAction: RecordAdminAction
   readonly #rest: RestTools
 
-  constructor(gateway: GatewayParts, operations: PolicyOperations, rest: RestTools) {
+  constructor(
+    gateway: GatewayParts,
+    operations: PolicyOperations,
+    recordAction: RecordAdminAction,
+    rest: RestTools,
+  ) {
+    this.#recordAction = recordAction
     this.#gateway = gateway
     this.#operations = operations
     this.#rest = rest
@@ -47,14 +56,17 @@ export class PolicyAdmin {
   /** POST /admin/policy/promote */
   promote(call: Call, snapshot: Snapshot): void {
     ignoreBody(this.#gateway, call)
-    this.#serve(call, snapshot, async () => {
+    this.#serve(call, snapshot, async caller => {
+      const resource = { type: 'policy', id: '*' }
+      const before = { revision: snapshot.policy.revision }
+      await this.#recordAction(adminAction(call, caller, 'admin.policy.promote', resource, before))
       const reason = await this.#operations.promote()
       if (reason === undefined) call.respond(200, await this.#operations.status())
       else call.respond(409, { error: 'not_promoted', message: reason, request_id: call.requestId })
     })
   }
 
-  #serve(call: Call, snapshot: Snapshot, respond: () => Promise<void>): void {
+  #serve(call: Call, snapshot: Snapshot, respond: (caller: Principal) => Promise<void>): void {
     void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'policy', respond)
   }
 }

@@ -2,6 +2,7 @@
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
@@ -17,6 +18,7 @@ export interface AdminParts {
     readonly results: () => number
     readonly quota_statistics: () => number
   }
+  readonly recordAction: RecordAdminAction
   /** How old the counts of `/admin/quotas` may be. */
   readonly statisticsTtlMs: number
 }
@@ -83,10 +85,14 @@ export class Admin {
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
     ignoreBody(this.#gateway, call)
     this.#serve(call, snapshot, 'quotas', async caller => {
-      const keys = visibleTo(caller, await this.#parts.quota.statistics())
-        .map(row => row.key)
-        .filter(key => consumerOf(key) === consumerId)
-      if (keys.length === 0) return this.#unknown(call, consumerId)
+      const rows = visibleTo(caller, await this.#parts.quota.statistics()).filter(
+        ({ key }) => consumerOf(key) === consumerId,
+      )
+      if (rows.length === 0) return this.#unknown(call, consumerId)
+      const keys = rows.map(row => row.key)
+      const [before = null] = byConsumer(rows)
+      const resource = { type: 'quota', id: consumerId }
+      await this.#parts.recordAction(adminAction(call, caller, 'admin.quotas.reset', resource, before))
       for (const key of keys) await this.#parts.quota.reset(key)
       this.#cached = undefined
       call.respond(
@@ -101,7 +107,9 @@ export class Admin {
   /** POST /admin/cache/clear */
   clearCache(call: Call, snapshot: Snapshot): void {
     ignoreBody(this.#gateway, call)
-    this.#serve(call, snapshot, 'cache', async () => {
+    this.#serve(call, snapshot, 'cache', async caller => {
+      const resource = { type: 'cache', id: '*' }
+      await this.#parts.recordAction(adminAction(call, caller, 'admin.cache.clear', resource, null))
       const cleared = this.#clear()
       await this.#parts.quota.clearElsewhere()
       call.respond(200, { status: 'ok', cleared })

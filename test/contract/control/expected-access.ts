@@ -56,6 +56,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.deliveries.retry': WRITE,
   'control.metrics.read': READ_OR_AUDIT,
   'control.consumers.list': READ,
+  'control.audit.read': ['platform', 'auditor', 'scoped'],
   'control.portal.list': CATALOG,
   'control.portal.read': CATALOG,
   'control.gateways.list': READ_OR_AUDIT,

@@ -3,6 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { AdminActions } from '../../../src/data-plane/follower/admin-actions.ts'
 import { Follower } from '../../../src/data-plane/follower/follower.ts'
 import { HttpTransport } from '../../../src/data-plane/follower/http-transport.ts'
 import { ReportBook } from '../../../src/data-plane/follower/report-book.ts'
@@ -84,6 +85,7 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
     transport,
     bookPath: dataDir && join(dataDir, 'report'),
     onDamage: noDamage,
+    adminActions: new AdminActions(join(dataDir ?? tmpdir(), `actions-${name}`), noDamage),
     workers: 1,
     takeState: () => {
       const taken = rows

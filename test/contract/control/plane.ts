@@ -157,7 +157,7 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
       })
       const response = await control.fetch(request)
       const text = await response.text()
-      const json = response.headers.get('content-type')?.includes('json') === true
+      const json = response.headers.get('content-type')?.startsWith('application/json') === true
       return {
         status: response.status,
         headers: response.headers,

@@ -118,6 +118,9 @@ async function aFailedDelivery(plane: Plane, world: World) {
 type Maker = (plane: Plane, world: World) => Recipe | Promise<Recipe>
 
 export const RECIPES: { readonly [operationId: string]: Maker } = {
+  listAuditRecords: () => ({ repeated: 200 }),
+  exportAuditRecords: () => ({ repeated: 200 }),
+
   createTenant: () => ({
     body: { name: fresh('tenant'), tier: 'starter', admin_email: 'a@example.com', region: 'eu' },
     repeated: 409,

@@ -47,7 +47,7 @@ export interface OpenHttp {
 
 export function openHttp(parts: HttpParts): OpenHttp {
   const { plane, gateway, policy, caches, kernel } = parts
-  const { context, gatewayUrl, quota } = plane
+  const { context, gatewayUrl, quota, recordAction } = plane
   const { settings, clock } = context
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
   const mcp = openMcp(plane, gateway, cors, new CallReader(kernel.envelope))
@@ -59,10 +59,14 @@ export function openHttp(parts: HttpParts): OpenHttp {
     cors,
     rest,
     mcp,
-    admin: new Admin(gateway, { quota, caches, statisticsTtlMs: settings.quotaStatsTtlMs }, rest),
+    admin: new Admin(
+      gateway,
+      { quota, caches, recordAction, statisticsTtlMs: settings.quotaStatsTtlMs },
+      rest,
+    ),
     calls: new CallsAdmin(gateway, { calls, streams: callStreams, phaseOf: parts.phaseOf }, rest),
     overview: new OverviewAdmin(gateway, overviewParts(plane, calls), rest),
-    policy: new PolicyAdmin(gateway, policy.operations, rest),
+    policy: new PolicyAdmin(gateway, policy.operations, recordAction, rest),
     oauth: openOAuth(plane),
     proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
     matcher: kernelRoutes(kernel, clock.now),

@@ -1,4 +1,5 @@
 /** What a data plane is started with: its context, listener, addresses and the adapters chosen for it. Types only. */
+import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { Meter } from '../../../data-plane/metering/meter.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
@@ -30,6 +31,8 @@ export interface DataPlaneParts {
   readonly policyOwner?: PolicyOwner
   /** Of this thread. */
   readonly meter: Meter
+  /** Records the actions of administrators, for the audit. */
+  readonly recordAction: RecordAdminAction
   /** From 1; absent: the only one. */
   readonly thread?: number
   /** Absent: this thread is the only one. */

@@ -56,6 +56,7 @@ async function serve(): Promise<void> {
       meter: openMeter(context),
       sessions: await joinSessions(context),
       places: slotsInMainThread(),
+      recordAction: action => line.ask('audit', action),
       thread: data.thread,
       siblings: {
         every: (name, ...args) => line.ask('signals.every', name, args),

@@ -5,6 +5,7 @@
 
 import { join } from 'node:path'
 import { MessageChannel, type Worker } from 'node:worker_threads'
+import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
@@ -12,6 +13,7 @@ import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread
 import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { type SnapshotChange, wholeChange } from '../../../link/change.ts'
 import type { SnapshotDocument } from '../../../link/document.ts'
+import type { AdminAction } from '../../../link/report.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
@@ -54,6 +56,8 @@ export interface WorkerThreadsOptions {
   /** undefined where no bundles are served. */
   readonly policy: OpenPolicyOwner | undefined
   readonly count: number
+  /** For the audit. */
+  readonly recordAction: RecordAdminAction
 }
 
 export interface WorkerThreads extends DataPlane, ThreadReady {}
@@ -228,7 +232,7 @@ class Threads implements WorkerThreads {
   }
 
   async #open(number: number): Promise<Thread> {
-    const { context, issuer, quota, policy, count } = this.#options
+    const { context, issuer, quota, policy, count, recordAction } = this.#options
     const { settings, conditions, log } = context
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
@@ -261,6 +265,7 @@ class Threads implements WorkerThreads {
           thread.status = status
         },
         'signals.every': (name: string, args: readonly unknown[]) => this.#askAll('signals', name, args),
+        audit: (action: AdminAction) => recordAction(action),
         toolsets: () => toolSetStatuses(context),
       })
       void ended.then(() => reject(new Error('the thread ended before it was ready')))

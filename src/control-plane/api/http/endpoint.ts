@@ -25,6 +25,8 @@ export interface EndpointCall<Query, Body> {
 /** The status is the one that the endpoint declares. */
 export interface EndpointResult {
   readonly body?: unknown
+  /** NDJSON instead of a body. */
+  readonly lines?: string
   /** Revision of the resource; becomes the ETag. */
   readonly revision?: number
   /** Path below `/v1` of the created resource. */
@@ -32,6 +34,9 @@ export interface EndpointResult {
   /** The body contains a key: it is encrypted before it is stored for `Idempotency-Key`. */
   readonly secret?: boolean
 }
+
+/** Media type of `lines`. */
+export const NDJSON = 'application/x-ndjson'
 
 export type SuccessStatus = 200 | 201 | 202 | 204
 
@@ -77,11 +82,15 @@ interface EndpointDeclaration<Query, Body> {
     readonly status?: SuccessStatus
     readonly description: string
     readonly schema?: z.ZodType
+    /** Absent: JSON. */
+    readonly mediaType?: typeof NDJSON
   }
   /** POST only: false where repeating a call is harmless or pointless. */
   readonly idempotencyKey?: boolean
   /** The resource has an ETag, and the endpoint evaluates `If-Match`. */
   readonly preconditions?: boolean
+  /** False: its changes are those of a machine, such as a report, and are not recorded for the audit. */
+  readonly audited?: false
   /** A list that is limited to the caller's application when the policy does not allow all of it. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>

@@ -1,16 +1,33 @@
 /** Headers of every response: request id, trace id and `nosniff`. It sets no others. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
 /** W3C Trace Context §3.2.2 */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
 
+/** Request and trace of each request; a response may be made before its headers are. */
+const known = new WeakMap<Request, RequestIds>()
+
+export interface RequestIds {
+  readonly requestId: string
+  readonly traceId: string
+}
+
+export function idsOf(context: Context): RequestIds {
+  return known.get(context.req.raw)!
+}
+
 export const commonHeaders: MiddlewareHandler = async (context, next) => {
   const given = context.req.header('x-request-id') ?? ''
   const trace = TRACEPARENT.exec(context.req.header('traceparent') ?? '')?.[1]
-  context.header('x-request-id', REQUEST_ID.test(given) ? given : randomUUID())
-  context.header('x-trace-id', trace ?? randomBytes(16).toString('hex'))
+  const ids = {
+    requestId: REQUEST_ID.test(given) ? given : randomUUID(),
+    traceId: trace ?? randomBytes(16).toString('hex'),
+  }
+  known.set(context.req.raw, ids)
+  context.header('x-request-id', ids.requestId)
+  context.header('x-trace-id', ids.traceId)
   context.header('x-content-type-options', 'nosniff')
   await next()
 }

@@ -1,7 +1,9 @@
 /** The steps of every call: authenticate, limit, authorize, validate, run in one transaction, respond. It knows no endpoint by name. */
 import type { Context, Hono } from 'hono'
+import type { AuditOrigin } from '../../../model/audit.ts'
 import { writeJson } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
+import { audited, recordAction } from '../../store/audited.ts'
 import {
   EVERY_TENANT,
   type Scope,
@@ -20,8 +22,9 @@ import {
   locate,
   type Standing,
 } from './access.ts'
-import type { Endpoint, EndpointCall, EndpointResult } from './endpoint.ts'
+import { type Endpoint, type EndpointCall, type EndpointResult, NDJSON } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
+import { idsOf } from './headers.ts'
 import { onlyOnce } from './idempotency.ts'
 import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
 import { type JsonBody, readJsonBody } from './read-body.ts'
@@ -86,13 +89,19 @@ async function serve(
   const request = context.req.raw
   const body = await readJsonBody(request, options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
-  const work = async (tx: Transaction): Promise<EndpointResult> => {
+  const work = async (plain: Transaction): Promise<EndpointResult> => {
+    const isAudited = method !== 'get' && endpoint.audited !== false
+    const origin = originOf(context, endpoint, standing)
+    const tx = isAudited ? audited(plain, origin) : plain
     const call = await prepare(context, endpoint, parts, standing, tx, body)
     const run = async () => {
       // A tenant that is being deleted can only lose resources.
       if (endpoint.reach === 'path' && (method === 'post' || method === 'patch'))
         requireWritable(call.tenant!)
-      return (await endpoint.run(call)) ?? {}
+      const result = (await endpoint.run(call)) ?? {}
+      // a repetition, or an action such as a delivery that is sent again
+      if (isAudited && tx.audit.appended === 0) recordAction(tx, origin, targetOf(endpoint, call))
+      return result
     }
     const key = request.headers.get('idempotency-key')
     if (key === null || method !== 'post' || endpoint.idempotencyKey === false) return run()
@@ -109,6 +118,21 @@ async function serve(
   } catch (error) {
     throw error instanceof StoreConflict ? conflictOf(error) : error
   }
+}
+
+function originOf(context: Context, { action }: Endpoint, { principal }: Standing): AuditOrigin {
+  const { kind, subject, consumer, tenant = null } = principal
+  return {
+    actor: { kind, subject, consumer, tenant },
+    action,
+    requestId: idsOf(context).requestId,
+    gateway: null,
+  }
+}
+
+function targetOf({ tag }: Endpoint, { params, tenant, tx }: EndpointCall<unknown, unknown>) {
+  const tenantId = tenant?.id ?? (tx.scope === EVERY_TENANT ? null : tx.scope)
+  return { type: tag, id: lastParam(params), tenantId }
 }
 
 /** The rows that the transaction may see. @throws Problem forbidden for a caller without a tenant that exists */
@@ -234,6 +258,7 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
   if (result.revision !== undefined) context.header('etag', entityTag(result.revision))
   if (result.location !== undefined) context.header('location', BASE + result.location)
   if (result.secret === true) context.header('cache-control', 'no-store')
+  if (result.lines !== undefined) return context.body(result.lines, 200, { 'content-type': NDJSON })
   return result.body === undefined
     ? context.body(null, 204)
     : context.body(writeJson(result.body), endpoint.status as 200, { 'content-type': 'application/json' })

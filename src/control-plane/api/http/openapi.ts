@@ -109,7 +109,7 @@ function routeOf(endpoint: Endpoint): RouteConfig {
         headers,
         ...(success.schema === undefined
           ? {}
-          : { content: { 'application/json': { schema: success.schema } } }),
+          : { content: { [success.mediaType ?? 'application/json']: { schema: success.schema } } }),
       },
       ...problems(problemStatuses),
     },

@@ -22,6 +22,7 @@ const READ: Requirement = { all: ['read'] }
 const WRITE: Requirement = { all: ['write'] }
 const DEPLOY: Requirement = { all: ['deploy'] }
 const READ_OR_AUDIT: Requirement = { any: ['read', 'audit'] }
+const AUDIT: Requirement = { any: ['audit', 'admin'] }
 const DECIDE: Requirement = { all: ['write'], roles: ['tenant-admin', 'cpi-admin'] }
 const OWN: Requirement = { ...DECIDE, own: true }
 const TENANTS: Requirement = { all: ['admin'], every_tenant: true }
@@ -35,6 +36,7 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^subscriptions\.approve$/, DECIDE],
   [/^subscriptions\.(create|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
+  [/^audit\.read$/, AUDIT],
   [/^(metrics|deliveries|gateways|deployments)\.(list|read)$/, READ_OR_AUDIT],
   [/\.(list|read)$/, READ],
 ]

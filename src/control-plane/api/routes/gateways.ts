@@ -106,6 +106,27 @@ const report = z
       .array(z.strictObject({ key_id: textField(100), at: moment() }))
       .max(MAX_ROWS)
       .default([]),
+    admin_actions: z
+      .array(
+        z.strictObject({
+          id: textField(64),
+          at: moment(),
+          actor: z.strictObject({
+            kind: z.enum(['token', 'api_key', 'anonymous', 'system']),
+            subject: z.string().max(1024),
+            consumer: z.string().max(1024),
+            tenant: z.string().max(1024).nullable(),
+          }),
+          action: textField(100),
+          tenant: textField(100).nullable(),
+          resource: z.strictObject({ type: textField(100), id: textField(1024) }),
+          request_id: textField(128),
+          before: z.record(z.string(), z.unknown()).nullable(),
+        }),
+      )
+      .max(MAX_ROWS)
+      .default([])
+      .openapi({ description: 'For the audit; an id that is known adds no record.' }),
     consumers_seen: z
       .array(z.strictObject({ tenant_id: textField(100), subject: textField(255), at: moment() }))
       .max(MAX_ROWS)
@@ -163,6 +184,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     body: report,
     idempotencyKey: false,
+    audited: false,
     success: { status: 204, description: 'The report is stored' },
     subject: everyTenant,
     async run({ tx, params, body, services }) {
@@ -170,6 +192,11 @@ export const gatewayEndpoints: readonly Endpoint[] = [
         ...camelCased(body),
         usage: body.usage.map(row => ({ ...camelCased(row), lastRequestAt: new Date(row.last_request_at) })),
         keysUsed: body.keys_used.map(row => ({ id: row.key_id, at: new Date(row.at) })),
+        adminActions: body.admin_actions.map(({ request_id, ...action }) => ({
+          ...action,
+          at: new Date(action.at),
+          requestId: request_id,
+        })),
         consumersSeen: body.consumers_seen.map(row => ({ ...camelCased(row), at: new Date(row.at) })),
       })
     },

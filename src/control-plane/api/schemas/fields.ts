@@ -68,21 +68,24 @@ export function life() {
 }
 
 /** Integers in a query: digits only, without sign, exponent or spaces. */
-function queryNumber(min: number, max: number, preset: number) {
+export function queryNumber(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}.`
   return z
     .string()
     .regex(/^[0-9]{1,9}$/, message)
     .transform(Number)
     .refine(value => value >= min && value <= max, message)
-    .default(preset)
-    .openapi({ type: 'integer', minimum: min, maximum: max, default: preset })
+    .openapi({ type: 'integer', minimum: min, maximum: max })
+}
+
+export function presetNumber(min: number, max: number, preset: number) {
+  return queryNumber(min, max).default(preset).openapi({ default: preset })
 }
 
 /** The highest page number keeps the offset within a bigint. */
 export const pageQuery = {
-  page: queryNumber(1, 1_000_000, 1),
-  limit: queryNumber(1, 100, 20),
+  page: presetNumber(1, 1_000_000, 1),
+  limit: presetNumber(1, 100, 20),
 }
 
 /** Search text; `%` and `_` are literal. */

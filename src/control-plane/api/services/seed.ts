@@ -1,5 +1,7 @@
 /** Creates missing tenants and consumers, for development and for first starts. It changes no existing row. */
+import { systemOrigin } from '../../../model/audit.ts'
 import type { Tier } from '../../../model/tenant.ts'
+import { audited } from '../../store/audited.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 import { assignPlan, ensureConsumer } from './consumers.ts'
 import { createTenant } from './tenants.ts'
@@ -11,6 +13,8 @@ export interface SeededTenant {
   readonly consumers: { readonly [subject: string]: string }
 }
 
+const SEED = systemOrigin('system.tenants.seed')
+
 /** Idempotent; a consumer whose plan was changed keeps the changed plan. */
 export async function seedTenants(store: Store, tenants: readonly SeededTenant[]): Promise<void> {
   for (const { name, tier, consumers } of tenants) {
@@ -18,9 +22,10 @@ export async function seedTenants(store: Store, tenants: readonly SeededTenant[]
       EVERY_TENANT,
       async tx =>
         (await tx.tenants.resolve(name)) ??
-        createTenant(tx, { name, tier, adminEmail: null, region: 'default' }),
+        createTenant(audited(tx, SEED), { name, tier, adminEmail: null, region: 'default' }),
     )
-    await store.write(tenant.id, async tx => {
+    await store.write(tenant.id, async plain => {
+      const tx = audited(plain, SEED)
       for (const [subject, plan] of Object.entries(consumers)) {
         if ((await tx.consumers.bySubject(subject)) !== undefined) continue
         await assignPlan(tx, await ensureConsumer(tx, tenant.id, subject), plan)

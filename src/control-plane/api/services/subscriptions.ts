@@ -1,6 +1,8 @@
 /** Requests, approves, revokes and expires subscriptions, each change with its event. It handles no HTTP except the problems it throws. */
 import type { Api } from '../../../model/api.ts'
+import { systemOrigin } from '../../../model/audit.ts'
 import { type Approval, approve, expire, revoke, type Subscription } from '../../../model/subscription.ts'
+import { audited } from '../../store/audited.ts'
 import type { Locking } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { conflict, type FieldFault, found, invalid } from '../http/problem.ts'
@@ -102,7 +104,8 @@ export async function expireDue(store: Store, limit: number): Promise<number> {
   const due = await store.write(EVERY_TENANT, tx => tx.subscriptions.due(limit))
   let expired = 0
   for (const { id, tenantId } of due) {
-    expired += await store.write(tenantId, async tx => {
+    expired += await store.write(tenantId, async plain => {
+      const tx = audited(plain, systemOrigin('system.subscriptions.expire'))
       const current = await tx.subscriptions.find(id, 'lock')
       if (current === undefined) return 0
       const move = expire(current, tx.now)

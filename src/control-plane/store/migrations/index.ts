@@ -6,6 +6,7 @@ import { statements as webhooks } from './0004-webhooks.ts'
 import { statements as metering } from './0005-metering.ts'
 import { statements as webhookHeaders } from './0006-webhook-headers.ts'
 import { statements as apiPassthrough } from './0007-api-passthrough.ts'
+import { statements as audit } from './0008-audit.ts'
 
 export interface Migration {
   readonly name: string
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0005-metering', statements: metering },
   { name: '0006-webhook-headers', statements: webhookHeaders },
   { name: '0007-api-passthrough', statements: apiPassthrough },
+  { name: '0008-audit', statements: audit },
 ]

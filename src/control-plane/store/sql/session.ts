@@ -1,5 +1,6 @@
 /** The session of one transaction: its scope, its database role, its clock of messages. It contains no query on a table of the model. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
+import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
 import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import type { Scope } from '../store.ts'
@@ -12,6 +13,7 @@ export interface SqlSession {
   readonly now: Date
   readonly sealer: Sealer
   readonly pendingEvents: NewEvent[]
+  readonly pendingAudit: NewAuditRecord[]
 }
 
 /** Channel of LISTEN/NOTIFY; the payload is '' for a change, or `resync:<gateway id>`. */

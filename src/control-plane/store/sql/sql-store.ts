@@ -12,6 +12,7 @@ import {
 } from '../store.ts'
 import { apiKeyRepository } from './api-keys.ts'
 import { apiRepository } from './apis.ts'
+import { auditRepository, flushAudit } from './audit.ts'
 import { consumerRepository } from './consumers.ts'
 import { deliveryRepository } from './deliveries.ts'
 import { eventRepository } from './events.ts'
@@ -61,9 +62,17 @@ export function sqlStore(parts: SqlStoreParts): Store {
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
     await enter(trx, scope, asAppRole ?? false, parts.settings ?? {})
-    const session: SqlSession = { db: trx, scope, now: new Date(now()), sealer, pendingEvents: [] }
+    const session: SqlSession = {
+      db: trx,
+      scope,
+      now: new Date(now()),
+      sealer,
+      pendingEvents: [],
+      pendingAudit: [],
+    }
     const result = await work(transaction(session))
     await flushEvents(session)
+    await flushAudit(session)
     return result
   }
 
@@ -134,6 +143,7 @@ function transaction(session: SqlSession): Transaction {
     share: shareRepository(session),
     webhooks: webhookRepository(session),
     deliveries: deliveryRepository(session),
+    audit: auditRepository(session),
   }
 }
 

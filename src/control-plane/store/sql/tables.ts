@@ -69,5 +69,24 @@ export interface Tables {
   meteringHours: { tenantId: string; apiId: string; hour: Date; requests: number; errors: number }
   meteringLatencies: { tenantId: string; apiId: string; hour: Date; bucket: number; requests: number }
   meteringMarks: { writer: string; source: string; lastEventId: string; events: number; updatedAt: Date }
+  audit: {
+    seq: number
+    id: string
+    at: Date
+    tenantId: string | null
+    actorKind: string
+    actorSubject: string
+    actorConsumer: string
+    actorTenant: string | null
+    action: string
+    requestId: string
+    gateway: string | null
+    resourceType: string
+    resourceId: string
+    before: string | null
+    after: string | null
+    hash: string
+  }
+  auditChain: { id: number; seq: number; hash: string; anchorSeq: number; anchorHash: string }
   schemaMigrations: { name: string; checksum: string; appliedAt: Date }
 }

@@ -1,0 +1,57 @@
+/** `toolgate audit verify`: checks the chain of audit records. It changes none. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { type CommandContext, EXIT, footer, print } from './command.ts'
+import { withStore } from './db.ts'
+
+interface Known {
+  readonly seq: number
+  readonly hash: string
+}
+
+export function addAudit(program: Command, context: CommandContext): void {
+  const audit = program
+    .command('audit')
+    .summary('verify the audit records of the control plane')
+    .description('Works on the audit records in the database of the control plane.')
+  audit
+    .command('verify')
+    .summary('check that no audit record was altered, added or removed')
+    .description(
+      `Computes the chain of hashes again and compares numbers, hashes and both ends. Keep the printed seq:hash elsewhere and pass it \
+as --known later: a chain that was computed again is then detected too. Reads DATABASE_URL or DATABASE_URL_FILE and DATA_DIR.`,
+    )
+    .option('--known <seq:hash>', 'a record that the chain must still contain', readKnown)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      footer(
+        ['toolgate audit verify', 'toolgate audit verify --known 1841:9f86d0… --json'],
+        '0 verified, 1 a record is altered or missing, 78 no database',
+      ),
+    )
+    .action(async ({ known, json = false }: { known?: Known; json?: boolean }) => {
+      const { verifyAudit } = await import('../../control-plane/store/audit-chain.ts')
+      context.exitCode = await withStore(context.env, async ({ store }) => {
+        const { fault, records, seq, hash, anchorSeq } = await verifyAudit(store, known)
+        const report = {
+          verified: fault === undefined,
+          records,
+          seq,
+          hash,
+          anchor_seq: anchorSeq,
+          fault: fault ?? null,
+        }
+        if (json) print(`${JSON.stringify(report)}\n`)
+        else if (fault !== undefined) print(`NOT VERIFIED: ${fault}\n`)
+        else print(`${records} records verified, the last one is ${seq}:${hash}\n`)
+        return fault === undefined ? EXIT.ok : EXIT.failed
+      })
+    })
+}
+
+function readKnown(text: string): Known {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? []
+  if (seq === undefined)
+    throw new InvalidArgumentError('It must have the form seq:hash, as verify prints it.')
+  return { seq: Number(seq), hash: hash! }
+}

@@ -1,0 +1,133 @@
+/** Routes and schemas of the audit: who changed what, as a list and as NDJSON. It records nothing. */
+import type { AuditRecord } from '../../../model/audit.ts'
+import type { AuditFilter } from '../../store/audit-repository.ts'
+import type { Transaction } from '../../store/store.ts'
+import { type Endpoint, NDJSON, tagged } from '../http/endpoint.ts'
+import { moment, presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
+import { z } from '../schemas/zod.ts'
+
+const endpoint = tagged('audit record')
+const MAX_EXPORTED = 10_000
+/** Below the largest exact integer. */
+const MAX_SEQ = 999_999_999
+
+const shownRecord = z
+  .object({
+    id: shownId('aud'),
+    seq: z.int().openapi({ description: 'Position in the chain; without gaps.' }),
+    at: shownMoment,
+    actor: z.object({
+      kind: z.enum(['token', 'api_key', 'anonymous', 'system']),
+      subject: z.string(),
+      consumer: z.string(),
+      tenant: z.string().nullable(),
+    }),
+    action: z.string().openapi({ example: 'control.plans.update' }),
+    tenant_id: z.string().nullable(),
+    resource: z.object({ type: z.string(), id: z.string() }),
+    request_id: z.string(),
+    gateway: z.string().nullable().openapi({ description: 'Name of the gateway that reported the action.' }),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
+    hash: z.string().openapi({
+      description: 'SHA-256 over the hash of the record before and the content of this one.',
+    }),
+  })
+  .openapi('AuditRecord')
+
+const filters = {
+  tenant_id: textField(100).optional(),
+  actor: textField(255).optional().openapi({ description: 'Subject or consumer.' }),
+  action: textField(100).optional(),
+  resource_type: textField(100).optional(),
+  resource_id: textField(255).optional(),
+  request_id: textField(128).optional(),
+  since: moment().optional(),
+  until: moment().optional(),
+}
+type Filters = { readonly [Name in keyof typeof filters]?: string | undefined }
+
+export const auditEndpoints: readonly Endpoint[] = [
+  endpoint('listAuditRecords', 'get', '/audit', {
+    summary: 'List who changed what, the newest first',
+    action: 'control.audit.read',
+    reach: 'caller',
+    query: z.object({
+      ...filters,
+      limit: presetNumber(1, 100, 20),
+      cursor: seqQuery('`next_cursor` of the page before.'),
+    }),
+    success: {
+      description: 'A page of records',
+      schema: z
+        .object({ items: z.array(shownRecord), next_cursor: z.string().nullable() })
+        .openapi('AuditRecordList'),
+    },
+    async run({ tx, query: { limit, cursor, ...query } }) {
+      const rows = await tx.audit.list(await filterOf(tx, query), { before: cursor }, limit + 1)
+      const items = rows.slice(0, limit)
+      const next = rows.length > limit ? String(items.at(-1)!.seq) : null
+      return { body: { items: items.map(show), next_cursor: next } }
+    },
+  }),
+  endpoint('exportAuditRecords', 'get', '/audit/export', {
+    summary: `Export audit records as NDJSON, the oldest first, at most ${MAX_EXPORTED}`,
+    action: 'control.audit.read',
+    reach: 'caller',
+    query: z.object({
+      ...filters,
+      limit: presetNumber(1, MAX_EXPORTED, MAX_EXPORTED),
+      after: seqQuery('`seq` of the last record of the export before.'),
+    }),
+    success: {
+      description: 'One record on each line; none when there are no more',
+      schema: z.string(),
+      mediaType: NDJSON,
+    },
+    async run({ tx, query: { limit, after = 0, ...query } }) {
+      const rows = await tx.audit.list(await filterOf(tx, query), { after }, limit)
+      return { lines: rows.map(row => `${JSON.stringify(show(row))}\n`).join('') }
+    },
+  }),
+]
+
+function seqQuery(description: string) {
+  return queryNumber(0, MAX_SEQ).optional().openapi({ description })
+}
+
+/** @param query its tenant by id or name */
+async function filterOf(
+  tx: Transaction,
+  { tenant_id, actor, action, resource_type, resource_id, request_id, since, until }: Filters,
+): Promise<AuditFilter> {
+  const tenant = tenant_id === undefined ? undefined : await tx.tenants.resolve(tenant_id)
+  return {
+    // records of a tenant that was deleted are found by its id
+    tenantId: tenant?.id ?? tenant_id,
+    actor,
+    action,
+    resourceType: resource_type,
+    resourceId: resource_id,
+    requestId: request_id,
+    since: since === undefined ? undefined : new Date(since),
+    until: until === undefined ? undefined : new Date(until),
+  }
+}
+
+function show(record: AuditRecord) {
+  const { id, seq, at, actor, action, tenantId, resourceType, resourceId, requestId, gateway, hash } = record
+  return {
+    id,
+    seq,
+    at: at.toISOString(),
+    actor,
+    action,
+    tenant_id: tenantId,
+    resource: { type: resourceType, id: resourceId },
+    request_id: requestId,
+    gateway,
+    before: record.before === null ? null : JSON.parse(record.before),
+    after: record.after === null ? null : JSON.parse(record.after),
+    hash,
+  }
+}

@@ -1,0 +1,210 @@
+/** The audit on both databases: who changed what, before and after, who may read it; a chain that shows every alteration, and its retention. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Maintenance } from '../../../src/control-plane/maintenance.ts'
+import { verifyAudit } from '../../../src/control-plane/store/audit-chain.ts'
+import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
+import type { AdminAction } from '../../../src/link/report.ts'
+import type { Cluster } from '../store/postgres-cluster.ts'
+import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
+
+interface Row {
+  readonly seq: number
+  readonly action: string
+  readonly tenant_id: string | null
+  readonly resource: { readonly type: string; readonly id: string }
+  readonly before: Record<string, unknown> | null
+  readonly after: Record<string, unknown> | null
+  readonly hash: string
+}
+
+describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => {
+  describe.skipIf(database.skip)('of a control plane', () => {
+    let plane: Plane
+    let world: World
+    let cluster: Cluster | undefined
+    beforeAll(async () => {
+      cluster = await database.start()
+      plane = await openPlane({ cluster })
+      world = await populate(plane)
+    }, 120_000)
+    afterAll(async () => {
+      expect(plane?.faults).toEqual([])
+      await plane?.close()
+      await cluster?.stop()
+    })
+
+    const rows = async (query = '', caller: 'platform' | 'auditor' | 'globex:auditor' = 'platform') => {
+      const { status, body } = await plane.call(caller, 'GET', `/v1/audit?limit=100${query}`)
+      expect(status).toBe(200)
+      return body.items as readonly Row[]
+    }
+    const base = () => `/v1/tenants/${world.acme}`
+
+    it('has who, what, when, in which request, before and after of a change', async () => {
+      const slug = 'audited'
+      const made = await plane.call(
+        'platform',
+        'POST',
+        '/v1/plans',
+        { slug, name: 'A' },
+        { 'x-request-id': 'r-1' },
+      )
+      await plane.call('platform', 'PATCH', `/v1/plans/${slug}`, { name: 'B' }, { 'x-request-id': 'r-2' })
+      await plane.call('platform', 'DELETE', `/v1/plans/${slug}`, undefined, { 'x-request-id': 'r-3' })
+      const of = await rows(`&resource_id=${made.body.id}`)
+      expect(of.map(row => [row.action, row.before?.name ?? null, row.after?.name ?? null])).toEqual([
+        ['control.plans.delete', 'B', null],
+        ['control.plans.update', 'A', 'B'],
+        ['control.plans.create', null, 'A'],
+      ])
+      expect(of[1]).toMatchObject({
+        id: expect.stringMatching(/^aud_/),
+        actor: { kind: 'token', subject: 'user-platform', consumer: 'platform', tenant: null },
+        resource: { type: 'plan', id: made.body.id },
+        tenant_id: null,
+        request_id: 'r-2',
+        gateway: null,
+        at: '2026-03-01T10:20:00.000Z',
+      })
+      expect(await rows('&request_id=r-2')).toHaveLength(1)
+    })
+
+    it('has one record for each resource that a request changed, and no refused or repeated request', async () => {
+      const api = await plane.call('admin', 'POST', `${base()}/apis`, {
+        ...{ name: 'Gone', upstream_url: 'http://127.0.0.1:9', path: '/gone' },
+      })
+      const subscription = await plane.call('admin', 'POST', `${base()}/subscriptions`, {
+        ...{ api_id: api.body.id, plan: 'silver', application: 'app' },
+      })
+      await plane.call('admin', 'POST', `${base()}/subscriptions/${subscription.body.id}/approve`, {})
+      await plane.call('admin', 'DELETE', `${base()}/apis/${api.body.id}`, undefined, {
+        'x-request-id': 'gone',
+      })
+      const types = (await rows('&request_id=gone')).map(row => row.resource.type).sort()
+      expect(types).toEqual(['api', 'api_key', 'subscription'])
+      await plane.call('viewer', 'DELETE', `${base()}/apis/${world.api}`, undefined, {
+        'x-request-id': 'refused',
+      })
+      expect(await rows('&request_id=refused')).toEqual([])
+      const once = { 'idempotency-key': 'k', 'x-request-id': 'once' }
+      for (const _ of [1, 2])
+        await plane.call('platform', 'POST', '/v1/plans', { slug: 'once', name: 'O' }, once)
+      expect(await rows('&request_id=once')).toHaveLength(1)
+    })
+
+    it('holds no key, digest, secret, value of a header or long text', async () => {
+      const secret = 'a secret of thirty-two characters or more'
+      await plane.call('admin', 'POST', `${base()}/webhooks`, {
+        ...{ url: 'https://hooks.example/x', events: ['subscription.created'], secret },
+        custom_headers: { 'X-Canary': 'canary-value-of-a-header' },
+      })
+      const spec = { openapi: '3.1.0', info: { title: 'x'.repeat(5000), version: '1' }, paths: {} }
+      await plane.call('admin', 'PATCH', `${base()}/apis/${world.api}`, { spec })
+      const rotated = await plane.call('admin', 'POST', `${base()}/apikeys/${world.key}/rotate`, {})
+      const text = (await plane.call('platform', 'GET', '/v1/audit/export')).body as string
+      expect(text).toContain('X-Canary')
+      expect(text).toContain('"sha256"')
+      const stored = await plane.store.read(EVERY_TENANT, tx => tx.keys.find(world.key))
+      for (const hidden of [secret, 'canary-value', 'xxxx', world.secret, rotated.body.key, stored!.hash])
+        expect(text).not.toContain(hidden)
+    })
+
+    it('is read by auditors of a tenant for that tenant only, page by page and as NDJSON', async () => {
+      const own = await rows('', 'auditor')
+      expect(own.length).toBeGreaterThan(5)
+      expect(new Set(own.map(row => row.tenant_id))).toEqual(new Set([world.acme]))
+      const foreign = await rows('', 'globex:auditor')
+      expect(new Set(foreign.map(row => row.tenant_id))).toEqual(new Set([world.globex]))
+      expect((await plane.call('viewer', 'GET', '/v1/audit')).status).toBe(403)
+      const seen: number[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+        const { body } = await plane.call('auditor', 'GET', `/v1/audit?limit=4${query}`)
+        seen.push(...body.items.map((row: Row) => row.seq))
+        cursor = body.next_cursor
+      }
+      expect(seen).toEqual(own.map(row => row.seq))
+      const exported = await plane.call('auditor', 'GET', '/v1/audit/export')
+      expect(exported.headers.get('content-type')).toBe('application/x-ndjson')
+      const lines = (exported.body as string)
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line) as Row)
+      expect(lines.map(row => row.seq)).toEqual(seen.toReversed())
+      const rest = await plane.call('auditor', 'GET', `/v1/audit/export?after=${lines.at(-1)!.seq}`)
+      expect(rest.body).toBe('')
+      expect(await rows(`&tenant_id=globex&actor=platform`)).toHaveLength(foreign.length)
+    })
+
+    it('has what the control plane does by itself, and what gateways report, once', async () => {
+      const hello = { name: 'edge', url: '', version: '0.1.0', workers: 1, authConfig: {} }
+      const { transport } = plane.control
+      const stream = await transport.connect(hello, null)
+      const { value } = (await stream.events[Symbol.asyncIterator]().next()) as {
+        value: { data: { gateway_id: string } }
+      }
+      const id = value.data.gateway_id
+      const action: AdminAction = {
+        ...{ id: 'aud_from_gateway', at: new Date(plane.clock.nowMs), tenant: 'acme', requestId: 'reset-1' },
+        actor: { kind: 'token', subject: 's', consumer: 'c', tenant: 'acme' },
+        action: 'admin.quotas.reset',
+        resource: { type: 'quota', id: 'demo-agent' },
+        before: { daily_count: 5 },
+      }
+      const report = {
+        ...({ usage: [], keysUsed: [], consumersSeen: [], status: 'online', snapshotVersion: null } as const),
+        ...{ error: null, workers: 1, resync: null, sequence: 1, adminActions: [action] },
+      }
+      for (const _ of [1, 2]) expect(await transport.report(id, report)).toBe(true)
+      stream.close()
+      expect(await rows('&action=admin.quotas.reset')).toMatchObject([
+        { gateway: 'edge', tenant_id: world.acme, before: { daily_count: 5 }, request_id: 'reset-1' },
+      ])
+      const short = await plane.call('platform', 'POST', `${base()}/subscriptions`, {
+        ...{ api_id: world.api, plan: 'silver', application: 'short', expires_at: '2026-03-01T10:21:00Z' },
+      })
+      await plane.call('platform', 'POST', `${base()}/subscriptions/${short.body.id}/approve`, {})
+      plane.clock.nowMs += 120_000
+      await plane.control.settle()
+      expect(await rows('&action=system.subscriptions.expire')).toMatchObject([
+        { actor: { kind: 'system' }, resource: { id: short.body.id }, request_id: '' },
+      ])
+    })
+
+    it('is verified while writers compete', async () => {
+      const name = (at: number): object => ({ name: `Plan ${at}` })
+      await plane.call('platform', 'POST', '/v1/plans', { slug: 'busy', name: 'Busy' })
+      const before = await verifyAudit(plane.store)
+      expect(before.fault).toBeUndefined()
+      const replies = await Promise.all(
+        Array.from({ length: 40 }, (_, at) => plane.call('platform', 'PATCH', '/v1/plans/busy', name(at))),
+      )
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+      const after = await verifyAudit(plane.store, before)
+      expect(after).toMatchObject({ fault: undefined, records: before.records + 40 })
+    })
+
+    it('is kept for its retention, and verified after it', async () => {
+      const { records } = await verifyAudit(plane.store)
+      plane.clock.nowMs += 3_600_000
+      await plane.call('platform', 'PATCH', '/v1/plans/busy', { name: 'Late' })
+      const maintenance = new Maintenance({
+        ...{ store: plane.store, publisher: plane.control.publisher, now: () => plane.clock.nowMs },
+        fleet: { settleTenants: async () => {} } as never,
+        ...{
+          intervalMs: 3_600_000,
+          auditRetentionMs: 1_800_000,
+          onFault: (...fault) => plane.faults.push(fault),
+        },
+      })
+      await maintenance.run()
+      await maintenance.stop()
+      const left = await verifyAudit(plane.store)
+      expect(left).toMatchObject({ fault: undefined, records: 2, anchorSeq: records })
+      expect(await rows()).toMatchObject([
+        { action: 'system.audit.sweep', after: { seq: records } },
+        { action: 'control.plans.update' },
+      ])
+    })
+  })
+})

@@ -1,0 +1,85 @@
+/** Every kind of alteration of an audit chain is reported, with the number of the record. */
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { verifyAudit } from '../../../../src/control-plane/store/audit-chain.ts'
+import type { AuditChain } from '../../../../src/control-plane/store/audit-repository.ts'
+import type { Store, Transaction } from '../../../../src/control-plane/store/store.ts'
+import { type AuditRecord, auditContent, systemOrigin } from '../../../../src/model/audit.ts'
+
+const COUNT = 1200
+
+function chained(): AuditRecord[] {
+  const records: AuditRecord[] = []
+  let hash = ''
+  for (let seq = 1; seq <= COUNT; seq++) {
+    const record = {
+      ...systemOrigin('system.test'),
+      ...{ id: `aud_${seq}`, at: new Date(seq), tenantId: null, resourceType: 'test', resourceId: `${seq}` },
+      ...{ before: null, after: `{"at":${seq}}` },
+    }
+    hash = createHash('sha256')
+      .update(hash + auditContent(record))
+      .digest('hex')
+    records.push({ ...record, seq, hash })
+  }
+  return records
+}
+
+const RECORDS = chained()
+const ENDS: AuditChain = { seq: COUNT, hash: RECORDS.at(-1)!.hash, anchorSeq: 0, anchorHash: '' }
+
+/** Reads rows from memory; nothing else is read of a store. */
+function holding(records: readonly AuditRecord[], ends = ENDS): Store {
+  const audit = {
+    chain: async () => ends,
+    list: async (_: object, { after = 0 }: { after?: number }, limit: number) =>
+      records.filter(({ seq }) => seq > after).slice(0, limit),
+  }
+  return {
+    read: (_: string, work: (tx: Transaction) => unknown) => work({ audit } as unknown as Transaction),
+  } as unknown as Store
+}
+
+const altered = (seq: number, change: Partial<AuditRecord>) =>
+  RECORDS.map(record => (record.seq === seq ? { ...record, ...change } : record))
+
+describe('a chain', () => {
+  it('is verified from its beginning, and from the anchor behind deleted records', async () => {
+    expect(await verifyAudit(holding(RECORDS))).toMatchObject({ fault: undefined, records: COUNT })
+    const anchor = { anchorSeq: 700, anchorHash: RECORDS[699]!.hash }
+    const rest = holding(RECORDS.slice(700), { ...ENDS, ...anchor })
+    expect(await verifyAudit(rest, RECORDS[900])).toMatchObject({ fault: undefined, records: COUNT - 700 })
+  })
+
+  it.each([
+    ['actor', { actor: { ...RECORDS[0]!.actor, consumer: 'other' } }],
+    ['time', { at: new Date(0) }],
+    ['state before', { before: '{}' }],
+    ['state after', { after: null }],
+    ['action', { action: 'control.plans.read' }],
+    ['tenant', { tenantId: 'ten_other' }],
+    ['request', { requestId: 'other' }],
+    ['hash', { hash: '0'.repeat(64) }],
+  ])('shows an altered %s', async (_, change) => {
+    const { fault } = await verifyAudit(holding(altered(600, change)))
+    expect(fault).toMatch(/^record 600 \(/)
+  })
+
+  it('shows removed records, at the beginning, in the middle and at the end', async () => {
+    const fault = async (keep: (record: AuditRecord) => boolean) =>
+      (await verifyAudit(holding(RECORDS.filter(keep)))).fault
+    expect(await fault(({ seq }) => seq > 2)).toBe('record 1 is missing: the next one is 3')
+    expect(await fault(({ seq }) => seq !== 600)).toBe('record 600 is missing: the next one is 601')
+    expect(await fault(({ seq }) => seq < 1190)).toBe(
+      'the records after 1189 are missing: the last one was 1200',
+    )
+  })
+
+  it('shows an altered end, and a chain that was computed again', async () => {
+    const other = holding(RECORDS, { ...ENDS, hash: 'x' })
+    expect((await verifyAudit(other)).fault).toBe('the end of the chain was altered')
+    const known = { seq: 5, hash: '0'.repeat(64) }
+    expect((await verifyAudit(holding(RECORDS), known)).fault).toContain('the chain was replaced')
+    expect((await verifyAudit(holding(RECORDS), { ...known, seq: 5000 })).fault).toContain('is missing')
+  })
+})
