@@ -24,6 +24,7 @@ const PAGES = [
   ['catalogue/webhooks', 'No webhook'],
   ['catalogue/plans', 'Reviewed'],
   ['fleet', 'Active sessions'],
+  ['audit', 'plans.create'],
   ['connect', 'MCP endpoint'],
 ] as const
 
@@ -177,6 +178,21 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       .first()
       .waitFor()
     await page.getByText('Scopes that would be enough').waitFor()
+  })
+
+  it('shows who changed what, with the values before and after', async () => {
+    const api = await register('audited')
+    const { page } = await asAdmin('catalogue/apis?q=audited')
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No API matches').waitFor()
+    await page.goto(`${origin}/console/audit?resource=${api.id}`)
+    await page.getByRole('button', { name: 'apis.delete' }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('row', { name: /upstream_url http/ })
+      .waitFor()
+    await page.getByRole('dialog').getByText('demo-admin of acme').waitFor()
   })
 
   it.each(['REST', 'MCP'])('calls a tool in the playground over %s', async protocol => {

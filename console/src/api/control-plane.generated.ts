@@ -128,6 +128,46 @@ export interface components {
             /** @description Requests per minute. */
             rate_limit?: number;
         };
+        AuditRecord: {
+            /** @example control.plans.update */
+            action: string;
+            actor: {
+                consumer: string;
+                /** @enum {string} */
+                kind: "token" | "api_key" | "anonymous" | "system";
+                subject: string;
+                tenant: string | null;
+            };
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of the gateway that reported the action. */
+            gateway: string | null;
+            /** @description SHA-256 over the hash of the record before and the content of this one. */
+            hash: string;
+            /** @example aud_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            request_id: string;
+            resource: {
+                id: string;
+                type: string;
+            };
+            /** @description Position in the chain; without gaps. */
+            seq: number;
+            tenant_id: string | null;
+        };
+        AuditRecordList: {
+            items: components["schemas"]["AuditRecord"][];
+            next_cursor: string | null;
+        };
         Consumer: {
             /**
              * Format: date-time
@@ -236,6 +276,35 @@ export interface components {
             total_pages: number;
         };
         GatewayReport: {
+            /**
+             * @description For the audit; an id that is known adds no record.
+             * @default []
+             */
+            admin_actions: {
+                action: string;
+                actor: {
+                    consumer: string;
+                    /** @enum {string} */
+                    kind: "token" | "api_key" | "anonymous" | "system";
+                    subject: string;
+                    tenant: string | null;
+                };
+                /**
+                 * Format: date-time
+                 * @example 2027-01-31T12:00:00Z
+                 */
+                at: string;
+                before: {
+                    [key: string]: unknown;
+                } | null;
+                id: string;
+                request_id: string;
+                resource: {
+                    id: string;
+                    type: string;
+                };
+                tenant: string | null;
+            }[];
             /** @default [] */
             consumers_seen: {
                 /**

@@ -5,6 +5,7 @@ type Schemas = components['schemas']
 
 export type Api = Schemas['Api']
 export type ApiKey = Schemas['ApiKey']
+export type AuditEntry = Schemas['AuditRecord']
 export type Consumer = Schemas['Consumer']
 export type Deployment = Schemas['Deployment']
 export type Gateway = Schemas['Gateway']

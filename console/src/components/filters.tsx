@@ -19,7 +19,7 @@ export function TextFilter({
   useEffect(() => () => clearTimeout(timer.current), [])
   const change = (value: string): void => {
     clearTimeout(timer.current)
-    timer.current = window.setTimeout(() => setQuery({ [name]: value, page: '' }), PAUSE_MS)
+    timer.current = window.setTimeout(() => setQuery({ [name]: value, page: '', cursor: '' }), PAUSE_MS)
   }
   return (
     <Field label={label}>
@@ -53,7 +53,7 @@ export function ChoiceFilter({
         <select
           id={id}
           value={query.value.get(name) ?? ''}
-          onChange={event => setQuery({ [name]: event.currentTarget.value, page: '' })}
+          onChange={event => setQuery({ [name]: event.currentTarget.value, page: '', cursor: '' })}
         >
           {options.map(([value, title]) => (
             <option key={value} value={value}>

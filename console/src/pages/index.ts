@@ -1,5 +1,6 @@
 /** The list of pages: address, title, shortcut, and which plane must be there. It draws nothing. */
 import type { ComponentType } from 'preact'
+import { Audit } from './audit.tsx'
 import { Calls } from './calls/calls.tsx'
 import { Catalogue } from './catalogue/catalogue.tsx'
 import { Connect } from './connect.tsx'
@@ -29,5 +30,6 @@ export const PAGES: readonly PageEntry[] = [
   { path: 'limits', title: 'Limits', key: 'l', component: Limits },
   { path: 'catalogue', title: 'Catalogue', key: 'a', needsControlPlane: true, component: Catalogue },
   { path: 'fleet', title: 'Fleet', key: 'f', component: Fleet },
+  { path: 'audit', title: 'Audit', key: 'u', needsControlPlane: true, component: Audit },
   { path: 'connect', title: 'Connect', key: 'o', component: Connect },
 ]
