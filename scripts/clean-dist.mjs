@@ -9,7 +9,8 @@ const OTHERS = new Set(['.tsbuildinfo', 'database-template.gz', 'sbom.cdx.json',
 
 const dist = join(ROOT, 'dist')
 for (const path of existsSync(dist) ? readdirSync(dist, { recursive: true }) : []) {
-  if (OTHERS.has(path)) continue
+  // of Vite, which removes its earlier files itself
+  if (OTHERS.has(path) || path.startsWith('console/static')) continue
   const isBuilt =
     existsSync(join(ROOT, 'src', path)) || existsSync(join(ROOT, 'src', path.replace(/\.(js|d\.ts)$/, '.ts')))
   if (!isBuilt) rmSync(join(dist, path), { recursive: true, force: true })

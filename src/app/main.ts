@@ -132,11 +132,11 @@ async function startBoth(context: AppContext): Promise<Started> {
   const { openApi, startControlPlane } = await import('./main/control-plane.ts')
   const issuer = await openIssuer(context)
   const gateway = await openGateway(context, issuer)
-  const { gatewayUrl, plane, httpServer } = gateway
+  const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
   const api = await openApi(context)
   const connect = async (): Promise<string | undefined> => {
     const exampleUrl = await gateway.startTools()
-    const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, issuer })
+    const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, gatewayAddress, issuer })
     await followInProcess(gateway, controlPlane)
     return exampleUrl
   }

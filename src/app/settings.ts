@@ -91,6 +91,11 @@ function readAll(read: Reader) {
     databaseDirectUrl: read.url('DATABASE_DIRECT_URL', ['postgresql:', 'postgres:']),
     /** Encrypts secrets in the database; undefined: a generated key in `dataDir`. */
     secretsKey: readSecretsKey(read),
+    console: {
+      enabled: read.flag('CONSOLE', true),
+      /** Of a public client at the provider; undefined: the console registers itself. */
+      clientId: read.optional('CONSOLE_CLIENT_ID'),
+    },
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     /** Adds `POST /test/clock` to the API port. */
     testHooks: read.flag('TEST_HOOKS', false),

@@ -12,6 +12,7 @@ import { parseSource, readSources } from './source-files.ts'
 const ROOT = new URL('../../', import.meta.url).pathname
 const src = readSources(`${ROOT}src`)
 const assembly = readSources(`${ROOT}assembly`)
+const page = readSources(`${ROOT}console/src`)
 const others = ['test', 'bench'].flatMap(folder => readSources(ROOT + folder))
 
 describe('src', () => {
@@ -45,9 +46,25 @@ describe('assembly', () => {
   })
 })
 
+describe('console', () => {
+  it('has files, imports nothing outside its folder, and few packages, which the build bundles', () => {
+    expect(page.length).toBeGreaterThan(10)
+    expect(rules.foldersAreNotLeft(page)).toEqual([])
+    const packages = page.flatMap(file => file.imports.filter(specifier => !specifier.startsWith('.')))
+    expect([...new Set(packages)].filter(name => !/^(preact|@preact\/signals)(\/|$)/.test(name))).toEqual([])
+    expect(rules.environmentIsReadInApp(page)).toEqual([])
+  })
+
+  it('is built by a tool that the production install does not have', () => {
+    const { dependencies } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
+    expect(['vite', 'preact', '@preact/signals'].filter(name => dependencies[name] !== undefined)).toEqual([])
+  })
+})
+
 describe.each([
   ['src', src, rules.filesAreShort],
   ['assembly', assembly, rules.filesAreShort],
+  ['console', page, rules.filesAreShort],
   ['test and bench', others, rules.testsAreShort],
 ] as const)('files in %s', (_, files, short) => {
   it.each([

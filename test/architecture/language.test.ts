@@ -6,7 +6,7 @@ import { BANNED, bannedWords, type TextFile } from './language.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 
-const READ = /\.(ts|mjs|py|go|lua|sh|md|rego|proto)$|^\.ci\/run$/
+const READ = /\.(tsx?|css|html|mjs|py|go|lua|sh|md|rego|proto)$|^\.ci\/run$/
 /** Generated files, documents and bundles of others, names of goods in the example shop, and the files that hold the words themselves. */
 const EXEMPT =
   /\.generated\.ts$|^bench\/results\/|^test\/fixtures\/(openapi|policy\/endless|policy\/misbehaving|policy\/costly)\/|^docs\/glossary\.md$|^CONTRIBUTING\.md$|^bench\/RESULTS\.md$|^src\/example\/shop\/seed\.ts$|^test\/unit\/example\/|^test\/architecture\/language/

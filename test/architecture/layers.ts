@@ -3,7 +3,7 @@
 /** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [
   ['app/'],
-  ['data-plane/', 'control-plane/', 'catalog/', 'example/', 'bridge/'],
+  ['data-plane/', 'control-plane/', 'catalog/', 'console/', 'example/', 'bridge/'],
   ['link/'],
   ['shared/'],
   ['model/'],

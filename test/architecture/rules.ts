@@ -45,7 +45,8 @@ interface Edge {
 function* edges(files: readonly SourceFile[]): Generator<Edge> {
   for (const file of files)
     for (const specifier of file.imports)
-      if (specifier.startsWith('.')) yield { from: file.path, to: target(file, specifier) }
+      if (specifier.startsWith('.') && !specifier.endsWith('.css'))
+        yield { from: file.path, to: target(file, specifier) }
 }
 
 /** Imports of a folder or file, for messages. */
@@ -182,6 +183,6 @@ export const namesSayWhatIsInside: Rule = files =>
     .filter(
       file =>
         EMPTY_NAMES.test(file.path) ||
-        !/^([a-z0-9]+([-.][a-z0-9]+)*\/)*[a-z0-9]+([-.][a-z0-9]+)*\.ts$/.test(file.path),
+        !/^([a-z0-9]+([-.][a-z0-9]+)*\/)*[a-z0-9]+([-.][a-z0-9]+)*\.tsx?$/.test(file.path),
     )
     .map(file => `${file.path} is not a kebab-case name that says what the file holds`)

@@ -16,12 +16,13 @@ export interface SourceFile {
 
 export function readSources(folder: string): SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(path => /\.ts$/.test(path) && !/\.d\.ts$|(^|\/)\./.test(path))
+    .filter(path => /\.tsx?$/.test(path) && !/\.d\.ts$|(^|\/)\./.test(path))
     .map(path => parseSource(path.replaceAll('\\', '/'), readFileSync(join(folder, path), 'utf8')))
 }
 
 export function parseSource(path: string, text: string): SourceFile {
-  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, false, ts.ScriptKind.TS)
+  const kind = path.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS
+  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, false, kind)
   const imports: string[] = []
   let readsEnvironment = false
   let writesConsole = false

@@ -158,10 +158,10 @@ function keyNote(id: string, isOwn: boolean, { dataDir, secretsKey }: KeyPlace):
 
 /** undefined without a key; none is created. */
 async function keyIdOf({ dataDir, secretsKey }: KeyPlace): Promise<string | undefined> {
-  const { createSealer } = await import('../../control-plane/store/sealer.ts')
+  const { createSealer } = await import('../../shared/secrets/sealer.ts')
   if (secretsKey !== undefined) return createSealer(secretsKey).keyId
   const path = join(dataDir, 'secrets.key')
   if (!existsSync(path)) return undefined
-  const { keptKey } = await import('../../control-plane/store/key-file.ts')
+  const { keptKey } = await import('../../shared/secrets/key-file.ts')
   return createSealer(keptKey(path).key).keyId
 }

@@ -17,6 +17,7 @@ import {
   type OpenListener,
   openListener,
 } from './app-context.ts'
+import { withConsole } from './console.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -48,6 +49,8 @@ export interface ControlPlaneParts extends Pick<OpenApi, 'serve' | 'readiness' |
   readonly context: AppContext
   /** Public address of the gateways, without trailing slash. */
   readonly gatewayUrl: string
+  /** The gateway of this process, as this process reaches it. */
+  readonly gatewayAddress?: string
   readonly issuer: string
 }
 
@@ -153,7 +156,14 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     readiness,
   )
   closers.add('control plane', () => controlPlane.close())
-  plane.serve((request, peer) => controlPlane.fetch(request, peer))
+  const consoleParts = {
+    verifier: tokens,
+    gatewayUrl,
+    gatewayAddress: plane.gatewayAddress,
+    publicUrl: settings.api.url,
+    controlPlane,
+  }
+  plane.serve(withConsole(context, consoleParts, (request, peer) => controlPlane.fetch(request, peer)))
   return controlPlane
 }
 

@@ -17,7 +17,9 @@ import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { runInSlices } from '../../shared/async/slices.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
+import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
+import type { HttpHandler } from '../../shared/server/listener.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { loadStages } from './data-plane/deployment-stages.ts'
@@ -28,6 +30,7 @@ import type { DataPlaneParts } from './data-plane/parts.ts'
 import { openPipeline } from './data-plane/pipeline.ts'
 import { onlyThread, openRecordedCalls, threadSignals } from './data-plane/signals.ts'
 import { openVerifier } from './identity.ts'
+import { addressOf } from './local-address.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
@@ -50,6 +53,23 @@ export interface DataPlane {
   takeUsage(): UsageDelta
   /** Readiness off, no new connection, streams ended, calls in flight completed until `untilMs` (Unix ms). Never rejects. */
   drain(untilMs: number): Promise<void>
+}
+
+/** A gateway without a control plane in its process serves the console itself. */
+async function handlerOf(
+  { context, server, gatewayUrl }: DataPlaneParts,
+  verifier: TokenVerifier,
+  handler: HttpHandler,
+): Promise<HttpHandler> {
+  const { role, gateway } = context.settings
+  if (role !== 'gateway') return handler
+  const { withGatewayConsole } = await import('./console.ts')
+  const gatewayAddress = addressOf(gateway.host, server.port)
+  return withGatewayConsole(
+    context,
+    { verifier, gatewayUrl, gatewayAddress, publicUrl: gateway.url },
+    handler,
+  )
 }
 
 export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> {
@@ -132,7 +152,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
-  server.handle(router.handler)
+  server.handle(await handlerOf(plane, tokens, router.handler))
   registerMetrics(context, { snapshot, results, policy, mcp, admission, attempts: limits.attempts })
   showSessions(context, sessions)
 

@@ -9,6 +9,7 @@ import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { type AppContext, localUrl, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
+import { addressOf } from './local-address.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
 import { policyOwner } from './policy-served.ts'
@@ -22,6 +23,8 @@ export interface Gateway {
   /** Serves nothing until it has both the tools and the share of the control plane. */
   readonly configuration: Configuration
   readonly gatewayUrl: string
+  /** The same, as this process reaches it. */
+  readonly gatewayAddress: string
   readonly adminActions: AdminActions
   readonly issuer: string
   /** @returns the address of the example backend, where it was started */
@@ -49,6 +52,7 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     httpServer,
     configuration,
     gatewayUrl,
+    gatewayAddress: addressOf(settings.gateway.host, port),
     adminActions,
     issuer,
     startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),

@@ -1,10 +1,10 @@
 /** Starts webhook delivery for the control plane: key, outgoing client, metrics. It schedules no delivery. */
 import { join } from 'node:path'
-import { keptKey } from '../../control-plane/store/key-file.ts'
-import { createSealer, type Sealer } from '../../control-plane/store/sealer.ts'
 import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
 import { createEgress } from '../../shared/egress/client.ts'
+import { keptKey } from '../../shared/secrets/key-file.ts'
+import { createSealer, type Sealer } from '../../shared/secrets/sealer.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 

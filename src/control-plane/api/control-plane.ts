@@ -8,12 +8,13 @@ import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
 import { withDeadline } from '../store/with-deadline.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
-import { authenticateRequest } from './http/access.ts'
+import { authenticateRequest, locate } from './http/access.ts'
 import { corsOf } from './http/cors.ts'
 import { requireGatewayCertificate } from './http/gateway-certificate.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
 import { mountPages } from './http/pages.ts'
+import { permissionsOf } from './http/permissions.ts'
 import { notFound, Problem, problemOf } from './http/problem.ts'
 import { mountStream } from './http/snapshot-stream.ts'
 import { mountTestClock } from './http/test-clock.ts'
@@ -25,6 +26,8 @@ export type { ControlPlaneOptions } from './options.ts'
 
 export interface ControlPlane {
   fetch(request: Request, peer?: WebPeer): Promise<Response>
+  /** What the policy allows the caller of this request, as JSON; an error has the form of every other. */
+  permissions(request: Request): Promise<Response>
   /** Resolves when everything committed so far is published. */
   refresh(): Promise<void>
   /** Runs one round of maintenance now: expires, publishes, activates and removes. */
@@ -100,6 +103,19 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     return context.json(problem.body(), problem.status as 400)
   })
 
+  async function permissions(request: Request): Promise<Response> {
+    try {
+      const principal = await authenticateRequest(options.verifier, request, now())
+      const tenant = request.headers.get('x-tenant-id') ?? ''
+      const standing = await locate(requestStore, principal, undefined, tenant)
+      return Response.json(await permissionsOf(ENDPOINTS, options.policy(), standing, now()))
+    } catch (error) {
+      const problem = problemOf(error)
+      if (problem.status === 500) onFault('the permissions of a caller could not be determined', error)
+      return Response.json(problem.body(), { status: problem.status })
+    }
+  }
+
   const stopListening = store.onSignal(signal => {
     if (signal.kind !== 'resync') void publisher.refresh()
   })
@@ -108,6 +124,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
 
   return {
     fetch: async (request, peer) => app.fetch(request, { peer }),
+    permissions,
     refresh: () => publisher.refresh(),
     settle: () => maintenance.run(),
     publisher,

@@ -1,6 +1,7 @@
 /** Options and result of opening a store, the same for every database. It opens no database. */
+
+import type { Sealer } from '../../shared/secrets/sealer.ts'
 import type { Migrator } from './migrations/run.ts'
-import type { Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
 import type { Transfer } from './transfer.ts'
 

@@ -8,12 +8,12 @@ import {
   createControlPlane,
 } from '../../../src/control-plane/api/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
-import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/shared/call/refusal.ts'
 import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
 import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
+import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
 

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 
-import { createSealer } from '../../../src/control-plane/store/sealer.ts'
+import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, until } from './sending.ts'
 

@@ -3,10 +3,10 @@
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { revokeSubscription } from '../../../src/control-plane/api/services/subscriptions.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
-import { createSealer } from '../../../src/control-plane/store/sealer.ts'
 import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { principal } from '../../../src/model/principal.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
+import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { serve } from '../control/serve.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)

@@ -143,6 +143,15 @@ export async function authorizeList(
   return standing.principal.consumer
 }
 
+/** Whether the policy allows it, for a caller that only asks. @throws Problem unavailable when the policy could not decide */
+export async function isAllowed(
+  policy: PreparedPolicy,
+  standing: Standing,
+  question: AccessQuestion,
+): Promise<boolean> {
+  return (await decide(policy, standing, question)).allow
+}
+
 /** @throws Problem unavailable when the policy could not decide */
 async function decide(
   policy: PreparedPolicy,

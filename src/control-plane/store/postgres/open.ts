@@ -1,9 +1,9 @@
 /** Opens a PostgreSQL database: a bounded pool, and a listening connection that reconnects. It contains no query. */
 import { PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { NO_SEALER } from '../../../shared/secrets/sealer.ts'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../opened-store.ts'
-import { NO_SEALER } from '../sealer.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { StoreUnavailable } from '../store.ts'
 import { createTransfer } from '../transfer.ts'

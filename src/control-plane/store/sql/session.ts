@@ -2,7 +2,7 @@
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
-import type { Sealer } from '../sealer.ts'
+import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 

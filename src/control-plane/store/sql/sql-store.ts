@@ -1,6 +1,6 @@
 /** The Store over any Kysely dialect of PostgreSQL; the two adapters differ in the driver. It opens no connection. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
-import type { Sealer } from '../sealer.ts'
+import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import {
   EVERY_TENANT,
   type Scope,

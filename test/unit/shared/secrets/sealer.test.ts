@@ -1,6 +1,6 @@
 /** Sealed texts: they open where they were sealed, with the key they were sealed with, unchanged; and nowhere else. */
 import { expect, it } from 'vitest'
-import { createSealer, NO_SEALER } from '../../../../src/control-plane/store/sealer.ts'
+import { createSealer, NO_SEALER } from '../../../../src/shared/secrets/sealer.ts'
 
 const sealer = createSealer('a secret of this deployment')
 

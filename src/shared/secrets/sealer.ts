@@ -1,4 +1,4 @@
-/** Encrypts webhook secrets and confidential delivery bodies for storage in the database. It stores nothing. */
+/** Encrypts texts: webhook secrets and confidential bodies in the database, sessions of the console in cookies. It stores nothing. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 /** Encrypts and decrypts with one key. */

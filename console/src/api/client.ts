@@ -1,0 +1,81 @@
+/** Requests to the server side of the console, which adds the token of the session. It knows no endpoint by name. */
+
+/** Set by the session: the token that proves that this page sends a request, and what happens when the session has ended. */
+export const page = { csrf: '', onSignedOut: (_reason: string): void => {} }
+
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** Invalid fields: name and reason. */
+  readonly fields: readonly { readonly field: string; readonly message: string }[]
+  /** Of a denial by the policy, when it was logged. */
+  readonly decisionId: string | undefined
+
+  constructor(status: number, body: unknown) {
+    const { error, message, decision_id } = (body ?? {}) as Record<string, unknown>
+    const problem =
+      typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : undefined
+    super(String(problem?.message ?? message ?? `The server responded with status ${status}.`))
+    this.status = status
+    this.code = String(problem?.code ?? error ?? status)
+    this.fields = Array.isArray(problem?.details) ? (problem.details as ApiError['fields']) : []
+    this.decisionId = typeof decision_id === 'string' ? decision_id : undefined
+  }
+}
+
+export interface RequestOptions {
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  /** True: an error of the plane is returned, not thrown. */
+  readonly anyStatus?: boolean
+}
+
+/** @param path below `api/`. @throws ApiError for a status from 400 */
+export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', body, headers, signal } = options
+  const init: RequestInit = {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(method === 'GET' ? {} : { 'x-csrf-token': page.csrf }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }
+  const response = await fetch(new URL(`api/${path}`, document.baseURI), init)
+  if (response.ok || (options.anyStatus === true && response.status !== 401)) return response
+  const failure = new ApiError(response.status, await response.json().catch(() => undefined))
+  if (failure.code === 'signed_out') page.onSignedOut(failure.message)
+  throw failure
+}
+
+async function json<T>(path: string, options?: RequestOptions): Promise<T> {
+  const response = await request(path, options)
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+/** The control plane, below `/v1`. */
+export function control<T>(path: string, options?: RequestOptions): Promise<T> {
+  return json(`control/v1/${path}`, options)
+}
+
+/** The gateway. */
+export function gateway<T>(path: string, options?: RequestOptions): Promise<T> {
+  return json(`gateway/${path}`, options)
+}
+
+export function permissionsOf<T>(tenant: string | undefined): Promise<T> {
+  return json('permissions', tenant === undefined ? {} : { headers: { 'x-tenant-id': tenant } })
+}
+
+/** A query string with `?`, without absent values. */
+export function queryOf(params: Readonly<Record<string, string | number | undefined | null>>): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(params))
+    if (value !== undefined && value !== null && value !== '') search.set(name, String(value))
+  const text = search.toString()
+  return text === '' ? '' : `?${text}`
+}

@@ -1,0 +1,27 @@
+/** Names for the types of the control plane's resources. It declares none itself. */
+import type { components } from './control-plane.generated.ts'
+
+type Schemas = components['schemas']
+
+export type Api = Schemas['Api']
+export type ApiKey = Schemas['ApiKey']
+export type AuditEntry = Schemas['AuditRecord']
+export type Consumer = Schemas['Consumer']
+export type Deployment = Schemas['Deployment']
+export type Gateway = Schemas['Gateway']
+export type IssuedApiKey = Schemas['IssuedApiKey']
+export type NewApi = Schemas['NewApi']
+export type NewWebhook = Schemas['NewWebhook']
+export type Plan = Schemas['Plan']
+export type Subscription = Schemas['Subscription']
+export type Tenant = Schemas['Tenant']
+export type Webhook = Schemas['Webhook']
+export type WebhookDelivery = Schemas['WebhookDelivery']
+
+/** A page of a list. */
+export interface List<T> {
+  readonly items: readonly T[]
+  readonly total: number
+  readonly page: number
+  readonly total_pages: number
+}

@@ -1,0 +1,71 @@
+/** Keys that work on every page: `g` and a letter opens a page, `/` goes to the first filter, `?` lists the keys. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { PageEntry } from '../pages/index.ts'
+import { navigate } from '../state/router.ts'
+import { nextTheme } from '../state/theme.ts'
+import { Dialog } from './dialog.tsx'
+
+const isHelpOpen = signal(false)
+/** Of `g`: the letter must follow within this time. */
+const PREFIX_MS = 1_500
+
+export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {
+  useEffect(() => {
+    let prefixAtMs = 0
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (document.querySelector('dialog[open]') !== null) return
+      const page = pages.find(({ key }) => key === event.key)
+      if (page !== undefined && performance.now() - prefixAtMs < PREFIX_MS) navigate(page.path)
+      else if (event.key === 'g') {
+        prefixAtMs = performance.now()
+        return
+      } else if (event.key === '/') {
+        const first = document.querySelector<HTMLElement>('main input, main select, main textarea')
+        if (first === null) return
+        first.focus()
+      } else if (event.key === 't') nextTheme()
+      else if (event.key === '?') isHelpOpen.value = true
+      else return
+      prefixAtMs = 0
+      event.preventDefault()
+    }
+    window.addEventListener('keydown', onKey)
+    return () => window.removeEventListener('keydown', onKey)
+  }, [pages])
+  if (!isHelpOpen.value) return null
+  const keys = [
+    ...pages.map(({ key, title }) => [`g ${key}`, title] as const),
+    ['/', 'First field of the page'],
+    ['t', 'Light, dark or as the system'],
+    ['?', 'This list'],
+  ] as const
+  return (
+    <Dialog
+      title="Keys"
+      onClose={() => {
+        isHelpOpen.value = false
+      }}
+    >
+      <dl class="facts">
+        {keys.map(([key, title]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}
+
+export function showShortcuts(): void {
+  isHelpOpen.value = true
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && /^(input|select|textarea)$/i.test(target.tagName)
+}

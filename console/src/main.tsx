@@ -1,0 +1,11 @@
+/** Starts the console: session, links, shortcuts, and the shell. It draws no page itself. */
+import { render } from 'preact'
+import './styles/main.css'
+import { App } from './app.tsx'
+import { followLinks } from './state/router.ts'
+import { loadSession } from './state/session.ts'
+import './state/theme.ts'
+
+followLinks()
+void loadSession()
+render(<App />, document.getElementById('console')!)

@@ -1,0 +1,196 @@
+/** Calls: a live table that stays fast with a hundred thousand rows, because only the visible ones are drawn. It records nothing. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
+import { Empty, Failure, Page } from '../../components/layout.tsx'
+import { duration, number, Status, type Tone } from '../../components/text.tsx'
+import { query, setQuery } from '../../state/router.ts'
+import { chosenTenant } from '../../state/session.ts'
+import { CallDialog } from './call-dialog.tsx'
+import { KIND_TONES, type LiveCalls, type Row, useLiveCalls } from './live-calls.ts'
+
+const ROW_HEIGHT = 36
+/** Rows drawn beyond the visible ones. */
+const OVERSCAN = 12
+
+const KINDS = [
+  ['', 'Any'],
+  ['success', 'Successful'],
+  ['refused', 'Refused'],
+  ['failed', 'Failed'],
+] as const
+
+const SLOW = [
+  ['', 'Any'],
+  ['10', '10 ms and more'],
+  ['100', '100 ms and more'],
+  ['1000', '1 s and more'],
+] as const
+
+export function Calls() {
+  const paused = useSignal(false)
+  const given = (name: string): string | undefined => query.value.get(name) || undefined
+  const filters = {
+    tenant: chosenTenant.value,
+    consumer: given('consumer'),
+    tool: given('tool'),
+    outcome: given('outcome'),
+    min_ms: given('min_ms'),
+  }
+  const live = useLiveCalls(filters, paused.value)
+  const opened = query.value.get('call')
+  const outcome = filters.outcome ?? ''
+  const outcomes = KINDS.some(([value]) => value === outcome)
+    ? KINDS
+    : [...KINDS, [outcome, outcome.replaceAll('_', ' ')] as const]
+  return (
+    <Page
+      title="Calls"
+      lead="Each call as the gateway records it, newest first."
+      actions={
+        <>
+          <Liveness of={live} />
+          <button
+            type="button"
+            class="button"
+            aria-pressed={paused.value}
+            onClick={() => {
+              paused.value = !paused.value
+            }}
+          >
+            {paused.value ? 'Resume' : 'Pause'}
+          </button>
+        </>
+      }
+    >
+      <div class="filters">
+        <TextFilter name="consumer" label="Consumer" />
+        <TextFilter name="tool" label="Tool" />
+        <ChoiceFilter name="outcome" label="Outcome" options={outcomes} />
+        <ChoiceFilter name="min_ms" label="Duration" options={SLOW} />
+      </div>
+      {live.error !== undefined ? (
+        <Failure error={live.error} />
+      ) : live.rows.length === 0 ? (
+        <Empty title={live.state === 'connecting' ? 'Loading…' : 'No call matches'}>
+          A call appears here within a second.
+        </Empty>
+      ) : (
+        <CallTable rows={live.rows} />
+      )}
+      {opened !== null && <CallDialog id={opened} onClose={() => setQuery({ call: '' })} />}
+    </Page>
+  )
+}
+
+function Liveness({ of: { state, rows } }: { readonly of: LiveCalls }) {
+  const tones: Readonly<Record<LiveCalls['state'], Tone>> = {
+    live: 'good',
+    connecting: 'info',
+    paused: 'plain',
+    interrupted: 'warn',
+  }
+  return (
+    <span class="muted">
+      <Status tone={tones[state]}>{state}</Status> · {number(rows.length)} rows
+    </span>
+  )
+}
+
+function CallTable({ rows }: { readonly rows: readonly Row[] }) {
+  const frame = useRef<HTMLElement>(null)
+  const top = useSignal(0)
+  const height = useSignal(600)
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      height.value = entry!.contentRect.height
+    })
+    observer.observe(frame.current!)
+    return () => observer.disconnect()
+  }, [])
+  const first = Math.max(0, Math.floor(top.value / ROW_HEIGHT) - OVERSCAN)
+  const last = Math.min(rows.length, Math.ceil((top.value + height.value) / ROW_HEIGHT) + OVERSCAN)
+  const space = (count: number) =>
+    count > 0 && (
+      <tr class="space">
+        <td colSpan={7} style={{ height: `${count * ROW_HEIGHT}px` }} />
+      </tr>
+    )
+  return (
+    <section
+      class="table-frame live"
+      aria-label="Calls"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard
+      tabIndex={0}
+      ref={frame}
+      onScroll={event => {
+        top.value = event.currentTarget.scrollTop
+      }}
+    >
+      <table aria-rowcount={rows.length + 1}>
+        <caption class="hidden">Calls</caption>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            <th scope="col">Tool</th>
+            <th scope="col" class="wide">
+              Consumer
+            </th>
+            <th scope="col">Outcome</th>
+            <th scope="col" class="num wide">
+              Status
+            </th>
+            <th scope="col" class="num">
+              Duration
+            </th>
+            <th scope="col" class="num wide">
+              Backend
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {space(first)}
+          {rows.slice(first, last).map((row, at) => (
+            <LiveRow key={row.id} row={row} index={first + at + 2} />
+          ))}
+          {space(rows.length - last)}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function timeOf(at: string): string {
+  const date = new Date(at)
+  return `${date.toLocaleTimeString('en-GB')}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}
+
+function LiveRow({ row, index }: { readonly row: Row; readonly index: number }) {
+  if ('missed' in row)
+    return (
+      <tr aria-rowindex={index} class="gap">
+        <td colSpan={7}>{number(row.missed)} calls are not shown: too many at once</td>
+      </tr>
+    )
+  const open = (): void => setQuery({ call: row.id })
+  return (
+    <tr aria-rowindex={index} onClick={open}>
+      <td>
+        <button type="button" class="link" onClick={open} title={row.at}>
+          <time dateTime={row.at}>{timeOf(row.at)}</time>
+        </button>
+      </td>
+      <td class="cut">{row.tool ?? row.requested_tool ?? row.api ?? row.action}</td>
+      <td class="cut wide">
+        {row.consumer ?? <span class="muted">unknown</span>}
+        {row.tenant !== null && <span class="muted"> · {row.tenant}</span>}
+      </td>
+      <td class="cut">
+        <Status tone={KIND_TONES[row.kind]}>{row.outcome.replaceAll('_', ' ')}</Status>
+      </td>
+      <td class="num wide">{row.status}</td>
+      <td class="num">{duration(row.duration_ms)}</td>
+      <td class="num wide">{row.cache_hit ? 'cached' : duration(row.backend_ms)}</td>
+    </tr>
+  )
+}

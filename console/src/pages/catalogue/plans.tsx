@@ -1,0 +1,55 @@
+/** Plans: the limits that subscriptions and consumers have by slug. */
+import { control, queryOf } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import type { List, Plan } from '../../api/types.ts'
+import { Empty, Loaded } from '../../components/layout.tsx'
+import { Pager, pageOf } from '../../components/pager.tsx'
+import { Table } from '../../components/table.tsx'
+import { number } from '../../components/text.tsx'
+import { chosenTenant } from '../../state/session.ts'
+
+const limit = (value: number) => (value === 0 ? <span class="muted">none</span> : number(value))
+
+const COLUMNS = [
+  {
+    title: 'Plan',
+    cell: (plan: Plan) => (
+      <>
+        <b>{plan.name}</b>
+        <span class="sub">
+          {plan.slug}
+          {plan.tenant_id === null ? ', global' : ', of one tenant'}
+        </span>
+      </>
+    ),
+  },
+  { title: 'Per second', numeric: true, cell: (plan: Plan) => limit(plan.rate_limit_per_second) },
+  { title: 'Per minute', numeric: true, cell: (plan: Plan) => limit(plan.rate_limit_per_minute) },
+  { title: 'Per day', numeric: true, cell: (plan: Plan) => limit(plan.daily_request_limit) },
+  { title: 'Per month', numeric: true, cell: (plan: Plan) => limit(plan.monthly_request_limit) },
+  { title: 'Burst', numeric: true, wide: true, cell: (plan: Plan) => limit(plan.burst_limit) },
+  { title: 'Approval', cell: (plan: Plan) => (plan.requires_approval ? 'required' : 'at once') },
+]
+
+export function Plans() {
+  const search = queryOf({ page: pageOf() })
+  const headers = chosenTenant.value === undefined ? {} : { 'x-tenant-id': chosenTenant.value }
+  const list = useResource(
+    signal => control<List<Plan>>(`plans${search}`, { signal, headers }),
+    [search, chosenTenant.value],
+  )
+  return (
+    <Loaded of={list}>
+      {found =>
+        found.items.length === 0 ? (
+          <Empty title="No plan" />
+        ) : (
+          <>
+            <Table caption="Plans" columns={COLUMNS} rows={found.items} keyOf={plan => plan.id} />
+            <Pager of={found} />
+          </>
+        )
+      }
+    </Loaded>
+  )
+}

@@ -1,0 +1,325 @@
+/** Subscriptions and their keys: request, approve, reject, revoke, issue, rotate. A key is shown once, in the response that creates it. */
+import { useSignal } from '@preact/signals'
+import { control, queryOf } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import type { Api, ApiKey, IssuedApiKey, List, Plan, Subscription } from '../../api/types.ts'
+import { ConfirmButton, Dialog, Form, SelectField, TextField } from '../../components/dialog.tsx'
+import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
+import { Empty, Loaded } from '../../components/layout.tsx'
+import { Pager, pageOf } from '../../components/pager.tsx'
+import { Table } from '../../components/table.tsx'
+import { Ago, Copyable, State } from '../../components/text.tsx'
+import { query } from '../../state/router.ts'
+import { may, tenant, user } from '../../state/session.ts'
+import { listPath } from './apis.tsx'
+
+const STATUSES = [
+  ['', 'Any'],
+  ['pending_approval', 'Pending approval'],
+  ['approved', 'Approved'],
+  ['expired', 'Expired'],
+  ['revoked', 'Revoked'],
+] as const
+
+/** A key that was just created, until it is dismissed. */
+interface ShownKey {
+  readonly application: string
+  readonly key: string
+}
+
+const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
+
+export function Subscriptions() {
+  const search = queryOf({
+    page: pageOf(),
+    status: query.value.get('status'),
+    api_id: query.value.get('api'),
+    application: query.value.get('consumer'),
+  })
+  const list = useResource(
+    signal => control<List<Subscription>>(listPath('subscriptions') + search, { signal }),
+    [listPath('subscriptions'), search],
+  )
+  const names = useResource(async () => {
+    const { items } = await control<List<Api>>(`${listPath('apis')}?limit=100`)
+    return new Map(items.map(({ id, name }) => [id, name]))
+  }, [listPath('apis')])
+  const shown = useSignal<ShownKey | undefined>(undefined)
+  const requesting = useSignal(false)
+  const dismiss = (): void => {
+    shown.value = undefined
+  }
+  const keysOf = useSignal<Subscription | undefined>(undefined)
+
+  const approve = async (subscription: Subscription): Promise<void> => {
+    const approved = await control<Subscription>(`${pathOf(subscription)}/approve`, { method: 'POST' })
+    if (approved.api_key !== null) shown.value = { application: approved.application, key: approved.api_key }
+    await list.reload()
+  }
+  const revoke = async (subscription: Subscription): Promise<void> => {
+    await control(pathOf(subscription), { method: 'DELETE' })
+    await list.reload()
+  }
+  const isOwn = ({ application }: Subscription): boolean => application === user.value?.consumer
+  const columns = [
+    {
+      title: 'Application',
+      cell: (each: Subscription) => (
+        <>
+          <b>{each.application}</b>
+          <span class="sub">{each.id}</span>
+        </>
+      ),
+    },
+    {
+      title: 'API',
+      cell: (each: Subscription) => names.value.value?.get(each.api_id) ?? <code>{each.api_id}</code>,
+    },
+    { title: 'Plan', cell: (each: Subscription) => each.plan },
+    { title: 'Status', cell: (each: Subscription) => <State of={each.status} /> },
+    { title: 'Requested', cell: (each: Subscription) => <Ago at={each.created_at} /> },
+    {
+      title: '',
+      cell: (each: Subscription) => (
+        <span class="actions">
+          {each.status === 'pending_approval' && may('subscriptions.approve') && (
+            <button type="button" class="button small primary" onClick={() => void approve(each)}>
+              Approve
+            </button>
+          )}
+          {each.status === 'approved' && may('apikeys.list', isOwn(each)) && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                keysOf.value = each
+              }}
+            >
+              Keys
+            </button>
+          )}
+          {each.status !== 'revoked' && may('subscriptions.revoke', isOwn(each)) && (
+            <ConfirmButton
+              label={each.status === 'pending_approval' ? 'Reject' : 'Revoke'}
+              question={`The subscription of ${each.application} ends and cannot be restored. Its keys stop working at once.`}
+              onConfirm={() => revoke(each)}
+            />
+          )}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <>
+      <div class="section-head">
+        <div class="filters">
+          <TextFilter name="consumer" label="Application" />
+          <ChoiceFilter name="status" label="Status" options={STATUSES} />
+        </div>
+        {may('subscriptions.create', true) && tenant.value !== undefined && (
+          <button
+            type="button"
+            class="button primary"
+            onClick={() => {
+              requesting.value = true
+            }}
+          >
+            Request subscription
+          </button>
+        )}
+      </div>
+      {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No subscription matches">
+              An application needs one for each API that requires it.
+            </Empty>
+          ) : (
+            <>
+              <Table caption="Subscriptions" columns={columns} rows={found.items} keyOf={each => each.id} />
+              <Pager of={found} />
+            </>
+          )
+        }
+      </Loaded>
+      {requesting.value && (
+        <RequestDialog
+          onClose={() => {
+            requesting.value = false
+          }}
+          onRequested={subscription => {
+            if (subscription.api_key !== null && subscription.status === 'approved')
+              shown.value = { application: subscription.application, key: subscription.api_key }
+            void list.reload()
+          }}
+        />
+      )}
+      {keysOf.value !== undefined && (
+        <KeysDialog
+          subscription={keysOf.value}
+          onClose={() => {
+            keysOf.value = undefined
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function KeyNotice({ shown, onDismiss }: { readonly shown: ShownKey; readonly onDismiss: () => void }) {
+  return (
+    <div class="secret" role="status">
+      <b>Key of {shown.application}</b>
+      <p>Copy it now: it is shown once, and only its digest is stored.</p>
+      <Copyable text={shown.key} label="the key" />
+      <div>
+        <button type="button" class="button small" onClick={onDismiss}>
+          I have copied it
+        </button>
+      </div>
+    </div>
+  )
+}
+
+function RequestDialog({
+  onClose,
+  onRequested,
+}: {
+  readonly onClose: () => void
+  readonly onRequested: (subscription: Subscription) => void
+}) {
+  const base = `tenants/${encodeURIComponent(tenant.value!)}`
+  const choices = useResource(async () => {
+    const [apis, plans] = await Promise.all([
+      control<List<Api>>(`${base}/apis?limit=100`),
+      control<List<Plan>>('plans?limit=100'),
+    ])
+    return { apis: apis.items, plans: plans.items }
+  }, [base])
+  const submit = async (fields: FormData): Promise<void> => {
+    const body = Object.fromEntries(fields.entries())
+    onRequested(await control<Subscription>(`${base}/subscriptions`, { method: 'POST', body }))
+    onClose()
+  }
+  return (
+    <Dialog title="Request a subscription" onClose={onClose}>
+      <Loaded of={choices}>
+        {({ apis, plans }) =>
+          apis.length === 0 ? (
+            <Empty title="The tenant has no API">Register one first.</Empty>
+          ) : (
+            <Form submit="Request" onSubmit={submit}>
+              <SelectField
+                label="API"
+                name="api_id"
+                options={apis.map(({ id, name, version }) => [id, `${name} ${version}`])}
+              />
+              <TextField
+                label="Application"
+                name="application"
+                value={user.value!.consumer}
+                hint="The consumer that calls: the client id of its tokens."
+                required
+              />
+              <SelectField
+                label="Plan"
+                name="plan"
+                options={plans.map(({ slug, name, requires_approval }) => [
+                  slug,
+                  requires_approval ? `${name} (needs approval)` : name,
+                ])}
+              />
+            </Form>
+          )
+        }
+      </Loaded>
+    </Dialog>
+  )
+}
+
+function KeysDialog({
+  subscription,
+  onClose,
+}: {
+  readonly subscription: Subscription
+  readonly onClose: () => void
+}) {
+  const { tenant_id, id, application } = subscription
+  const base = `tenants/${tenant_id}/apikeys`
+  const list = useResource(
+    () => control<List<ApiKey>>(`${base}${queryOf({ subscription_id: id, limit: 100 })}`),
+    [id],
+  )
+  const shown = useSignal<ShownKey | undefined>(undefined)
+  const dismiss = (): void => {
+    shown.value = undefined
+  }
+  const own = application === user.value?.consumer
+  const issue = async (path: string, body: object): Promise<void> => {
+    const { key } = await control<IssuedApiKey>(path, { method: 'POST', body })
+    shown.value = { application, key }
+    await list.reload()
+  }
+  const revoke = async (key: ApiKey): Promise<void> => {
+    await control(`${base}/${key.id}`, { method: 'DELETE' })
+    await list.reload()
+  }
+  const columns = [
+    {
+      title: 'Key',
+      cell: (key: ApiKey) => (
+        <>
+          <code>{key.prefix}…</code>
+          <span class="sub">{key.name}</span>
+        </>
+      ),
+    },
+    { title: 'Status', cell: (key: ApiKey) => <State of={key.status} /> },
+    { title: 'Last used', cell: (key: ApiKey) => <Ago at={key.last_used_at} /> },
+    {
+      title: '',
+      cell: (key: ApiKey) =>
+        key.status === 'revoked' || key.status === 'expired' ? null : (
+          <span class="actions">
+            {may('apikeys.rotate', own) && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => void issue(`${base}/${key.id}/rotate`, {})}
+              >
+                Rotate
+              </button>
+            )}
+            {may('apikeys.revoke', own) && (
+              <button type="button" class="button small" onClick={() => void revoke(key)}>
+                Revoke
+              </button>
+            )}
+          </span>
+        ),
+    },
+  ]
+  return (
+    <Dialog title={`Keys of ${application}`} onClose={onClose}>
+      {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No key" />
+          ) : (
+            <Table caption="Keys" columns={columns} rows={found.items} keyOf={key => key.id} />
+          )
+        }
+      </Loaded>
+      {may('apikeys.create', own) && (
+        <Form
+          submit="Issue a key"
+          onSubmit={fields => issue(base, { subscription_id: id, name: String(fields.get('name')) })}
+        >
+          <TextField label="Name of a further key" name="name" required />
+        </Form>
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,282 @@
+/** Webhooks of a tenant, and their deliveries with a retry. It signs and sends nothing: the control plane does. */
+import { useSignal } from '@preact/signals'
+import { control, queryOf } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import type { List, NewWebhook, Webhook, WebhookDelivery } from '../../api/types.ts'
+import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.tsx'
+import { ChoiceFilter } from '../../components/filters.tsx'
+import { Empty, Loaded } from '../../components/layout.tsx'
+import { Pager, pageOf } from '../../components/pager.tsx'
+import { Table } from '../../components/table.tsx'
+import { Ago, duration, State, Status } from '../../components/text.tsx'
+import { href, query } from '../../state/router.ts'
+import { may, tenant } from '../../state/session.ts'
+
+const EVENTS = [
+  'subscription.created',
+  'subscription.approved',
+  'subscription.revoked',
+  'subscription.key_rotated',
+  'subscription.expired',
+] as const
+
+export function Webhooks() {
+  const base = `tenants/${encodeURIComponent(tenant.value ?? '')}/webhooks`
+  const search = queryOf({ page: pageOf() })
+  const list = useResource(signal => control<List<Webhook>>(base + search, { signal }), [base, search])
+  const adding = useSignal(false)
+  const notice = useSignal<string | undefined>(undefined)
+  if (tenant.value === undefined)
+    return <Empty title="Choose a tenant">Webhooks belong to one tenant: select it at the top.</Empty>
+  const change = async (path: string, options: { method: string; body?: unknown }): Promise<void> => {
+    await control(`${base}/${path}`, options)
+    await list.reload()
+  }
+  const columns = [
+    {
+      title: 'Receiver',
+      cell: (hook: Webhook) => (
+        <>
+          <b>{hook.url}</b>
+          <span class="sub">{hook.events.join(', ')}</span>
+        </>
+      ),
+    },
+    {
+      title: 'Status',
+      cell: (hook: Webhook) => (
+        <Status tone={hook.enabled ? 'good' : 'plain'}>{hook.enabled ? 'enabled' : 'off'}</Status>
+      ),
+    },
+    { title: 'Signed', cell: (hook: Webhook) => (hook.has_secret ? 'yes' : 'no') },
+    { title: 'Changed', wide: true, cell: (hook: Webhook) => <Ago at={hook.updated_at} /> },
+    {
+      title: '',
+      cell: (hook: Webhook) => (
+        <span class="actions">
+          <a class="button small" href={href(`catalogue/webhooks/${hook.id}`)}>
+            Deliveries
+          </a>
+          {may('webhooks.test') && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                void change(`${hook.id}/test`, {
+                  method: 'POST',
+                  body: { event_type: 'subscription.created' },
+                }).then(() => {
+                  notice.value = `A test event was queued for ${hook.url}.`
+                })
+              }}
+            >
+              Send test
+            </button>
+          )}
+          {may('webhooks.update') && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => void change(hook.id, { method: 'PATCH', body: { enabled: !hook.enabled } })}
+            >
+              {hook.enabled ? 'Turn off' : 'Turn on'}
+            </button>
+          )}
+          {may('webhooks.delete') && (
+            <ConfirmButton
+              label="Delete"
+              question={`Delete the webhook to ${hook.url}? Events that are not delivered yet are dropped.`}
+              onConfirm={() => change(hook.id, { method: 'DELETE' })}
+            />
+          )}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <>
+      <div class="section-head">
+        <p class="muted">Webhooks of {tenant.value}</p>
+        {may('webhooks.create') && (
+          <button
+            type="button"
+            class="button primary"
+            onClick={() => {
+              adding.value = true
+            }}
+          >
+            Add webhook
+          </button>
+        )}
+      </div>
+      {notice.value !== undefined && (
+        <p class="notice" role="status">
+          {notice.value}
+        </p>
+      )}
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No webhook">Add one to receive events about subscriptions and keys.</Empty>
+          ) : (
+            <>
+              <Table caption="Webhooks" columns={columns} rows={found.items} keyOf={hook => hook.id} />
+              <Pager of={found} />
+            </>
+          )
+        }
+      </Loaded>
+      {adding.value && (
+        <NewWebhookDialog
+          base={base}
+          onClose={() => {
+            adding.value = false
+          }}
+          onAdded={() => void list.reload()}
+        />
+      )}
+    </>
+  )
+}
+
+function NewWebhookDialog({
+  base,
+  onClose,
+  onAdded,
+}: {
+  readonly base: string
+  readonly onClose: () => void
+  readonly onAdded: () => void
+}) {
+  const submit = async (fields: FormData): Promise<void> => {
+    const secret = String(fields.get('secret') ?? '')
+    const body: NewWebhook = {
+      url: String(fields.get('url')),
+      events: EVENTS.filter(event => fields.get(event) === 'on'),
+      enabled: true,
+      ...(secret === '' ? {} : { secret }),
+    }
+    await control(base, { method: 'POST', body })
+    onAdded()
+    onClose()
+  }
+  return (
+    <Dialog title="Add a webhook" onClose={onClose}>
+      <Form submit="Add" onSubmit={submit}>
+        <TextField
+          label="Receiver"
+          name="url"
+          type="url"
+          hint="Address that accepts POST with JSON."
+          required
+        />
+        <TextField
+          label="Secret"
+          name="secret"
+          type="password"
+          hint="32 to 256 characters; signs each delivery. It is not shown again."
+        />
+        <fieldset>
+          <legend class="legend">Events</legend>
+          {EVENTS.map(event => (
+            <div class="field inline" key={event}>
+              <input type="checkbox" id={event} name={event} checked />
+              <label for={event}>{event}</label>
+            </div>
+          ))}
+        </fieldset>
+      </Form>
+    </Dialog>
+  )
+}
+
+const DELIVERY_STATUSES = [
+  ['', 'Any'],
+  ['pending', 'Pending'],
+  ['success', 'Success'],
+  ['failed', 'Failed'],
+] as const
+
+export function WebhookDeliveries({ id }: { readonly id: string }) {
+  const base = `tenants/${encodeURIComponent(tenant.value ?? '')}/webhooks/${encodeURIComponent(id)}/deliveries`
+  const search = queryOf({ page: pageOf(), status: query.value.get('status') })
+  const list = useResource(
+    signal => control<List<WebhookDelivery>>(base + search, { signal }),
+    [base, search],
+    5_000,
+  )
+  const retry = async (delivery: WebhookDelivery): Promise<void> => {
+    await control(`${base}/${delivery.id}/retry`, { method: 'POST' })
+    await list.reload()
+  }
+  const columns = [
+    {
+      title: 'Event',
+      cell: (each: WebhookDelivery) => (
+        <>
+          <b>{each.event}</b>
+          <span class="sub">{each.id}</span>
+        </>
+      ),
+    },
+    { title: 'Status', cell: (each: WebhookDelivery) => <State of={each.status} /> },
+    {
+      title: 'Response',
+      cell: (each: WebhookDelivery) => (
+        <>
+          {each.status_code ?? each.error ?? '–'}
+          {each.error !== null && each.status_code !== null && <span class="sub">{each.error}</span>}
+        </>
+      ),
+    },
+    { title: 'Attempts', numeric: true, cell: (each: WebhookDelivery) => each.attempt },
+    {
+      title: 'Duration',
+      numeric: true,
+      wide: true,
+      cell: (each: WebhookDelivery) => duration(each.duration_ms),
+    },
+    { title: 'Created', cell: (each: WebhookDelivery) => <Ago at={each.created_at} /> },
+    {
+      title: 'Next attempt',
+      wide: true,
+      cell: (each: WebhookDelivery) =>
+        each.next_attempt_at === null ? '–' : <Ago at={each.next_attempt_at} />,
+    },
+    {
+      title: '',
+      cell: (each: WebhookDelivery) =>
+        each.status === 'failed' && may('deliveries.retry') ? (
+          <span class="actions">
+            <button type="button" class="button small" onClick={() => void retry(each)}>
+              Retry
+            </button>
+          </span>
+        ) : null,
+    },
+  ]
+  return (
+    <>
+      <div class="section-head">
+        <div class="filters">
+          <ChoiceFilter name="status" label="Status" options={DELIVERY_STATUSES} />
+        </div>
+        <a class="button" href={href('catalogue/webhooks')}>
+          All webhooks
+        </a>
+      </div>
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No delivery matches">Send a test event, or change a subscription.</Empty>
+          ) : (
+            <>
+              <Table caption="Deliveries" columns={columns} rows={found.items} keyOf={each => each.id} />
+              <Pager of={found} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,197 @@
+/** Fleet: gateways, what each of them serves, and sessions and caches of the gateway beside this console. It starts nothing. */
+import { useSignal } from '@preact/signals'
+import type { SessionStatistics } from '../api/admin-types.ts'
+import { control, gateway, queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import type { Deployment, Gateway, List } from '../api/types.ts'
+import { Figure } from '../components/chart.tsx'
+import { ConfirmButton } from '../components/dialog.tsx'
+import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
+import { Pager, pageOf } from '../components/pager.tsx'
+import { Table } from '../components/table.tsx'
+import { Ago, number, State, Status } from '../components/text.tsx'
+import { hasControlPlane, may } from '../state/session.ts'
+
+const EVERY_MS = 5_000
+
+const short = (version: string | null) => <code title={version ?? ''}>{version?.slice(0, 12) ?? '–'}</code>
+
+export function Fleet() {
+  return (
+    <Page title="Fleet" lead="The gateways that follow this control plane, and what each of them serves.">
+      {hasControlPlane.value && <Gateways />}
+      {hasControlPlane.value && <Deployments />}
+      <Sessions />
+    </Page>
+  )
+}
+
+function Gateways() {
+  const list = useResource(signal => control<List<Gateway>>('gateways?limit=100', { signal }), [], EVERY_MS)
+  const columns = (versions: ReadonlySet<string | null>) => [
+    {
+      title: 'Gateway',
+      cell: (each: Gateway) => (
+        <>
+          <b>{each.name}</b>
+          <span class="sub">{each.url}</span>
+        </>
+      ),
+    },
+    {
+      title: 'Status',
+      cell: (each: Gateway) => (
+        <>
+          <State of={each.status} />
+          {each.error !== null && <span class="sub">{each.error}</span>}
+        </>
+      ),
+    },
+    {
+      title: 'Serves',
+      cell: (each: Gateway) =>
+        versions.size > 1 ? (
+          <Status tone="bad">{short(each.snapshot_version)}</Status>
+        ) : (
+          short(each.snapshot_version)
+        ),
+    },
+    { title: 'Version', wide: true, cell: (each: Gateway) => each.version },
+    { title: 'Threads', numeric: true, wide: true, cell: (each: Gateway) => number(each.workers) },
+    { title: 'Last report', cell: (each: Gateway) => <Ago at={each.last_seen_at} /> },
+  ]
+  return (
+    <Section title="Gateways">
+      <Loaded of={list}>
+        {({ items }) => {
+          const versions = new Set(
+            items
+              .filter(({ status }) => status !== 'offline')
+              .map(({ snapshot_version }) => snapshot_version),
+          )
+          return items.length === 0 ? (
+            <Empty title="No gateway has connected">Start one with ROLE=gateway and CONTROL_PLANE_URL.</Empty>
+          ) : (
+            <>
+              {versions.size > 1 && (
+                <p class="notice bad" role="alert">
+                  The gateways serve {versions.size} different configurations.
+                </p>
+              )}
+              <Table caption="Gateways" columns={columns(versions)} rows={items} keyOf={each => each.id} />
+            </>
+          )
+        }}
+      </Loaded>
+    </Section>
+  )
+}
+
+function Deployments() {
+  const search = queryOf({ page: pageOf() })
+  const list = useResource(
+    signal => control<List<Deployment>>(`deployments${search}`, { signal }),
+    [search],
+    EVERY_MS,
+  )
+  const sync = async (deployment: Deployment): Promise<void> => {
+    await control(`deployments/${deployment.id}/sync`, { method: 'POST' })
+    await list.reload()
+  }
+  const columns = [
+    {
+      title: 'API',
+      cell: (each: Deployment) => (
+        <>
+          <code>{each.api_id}</code>
+          <span class="sub">on {each.gateway_id}</span>
+        </>
+      ),
+    },
+    {
+      title: 'State',
+      cell: (each: Deployment) => (
+        <>
+          <State of={each.sync_status} />
+          {each.error !== null && <span class="sub">{each.error}</span>}
+        </>
+      ),
+    },
+    { title: 'Wanted', wide: true, cell: (each: Deployment) => short(each.desired_version) },
+    { title: 'Served', wide: true, cell: (each: Deployment) => short(each.actual_version) },
+    { title: 'Since', cell: (each: Deployment) => <Ago at={each.last_synced_at} /> },
+    {
+      title: '',
+      cell: (each: Deployment) =>
+        may('deployments.sync') ? (
+          <span class="actions">
+            <button type="button" class="button small" onClick={() => void sync(each)}>
+              Synchronize
+            </button>
+          </span>
+        ) : null,
+    },
+  ]
+  return (
+    <Section title="Deployments">
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No API is deployed" />
+          ) : (
+            <>
+              <Table caption="Deployments" columns={columns} rows={found.items} keyOf={each => each.id} />
+              <Pager of={found} />
+            </>
+          )
+        }
+      </Loaded>
+    </Section>
+  )
+}
+
+function Sessions() {
+  const statistics = useResource(
+    signal => gateway<SessionStatistics>('admin/sessions/stats', { signal }),
+    [],
+    EVERY_MS,
+  )
+  const notice = useSignal<string | undefined>(undefined)
+  const clear = async (): Promise<void> => {
+    const { cleared } = await gateway<{ cleared: Record<string, number> }>('admin/cache/clear', {
+      method: 'POST',
+    })
+    notice.value = `Cleared: ${Object.entries(cleared)
+      .map(([name, entries]) => `${number(entries)} ${name.replaceAll('_', ' ')}`)
+      .join(', ')}.`
+  }
+  return (
+    <Section
+      title="Sessions and caches of this gateway"
+      actions={
+        statistics.value.value !== undefined && (
+          <ConfirmButton
+            label="Clear caches"
+            question="Tokens, keys, decisions and results are fetched again with the next calls, which are slower."
+            onConfirm={clear}
+          />
+        )
+      }
+    >
+      {notice.value !== undefined && (
+        <p class="notice" role="status">
+          {notice.value}
+        </p>
+      )}
+      <Loaded of={statistics}>
+        {({ active_sessions, zombie_sessions, total_created }) => (
+          <div class="cards">
+            <Figure name="Active sessions" value={number(active_sessions)} />
+            <Figure name="Idle without a stream" value={number(zombie_sessions)} />
+            <Figure name="Created since the start" value={number(total_created)} />
+          </div>
+        )}
+      </Loaded>
+    </Section>
+  )
+}

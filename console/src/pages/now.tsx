@@ -1,0 +1,275 @@
+/** Now: rates, refusals by reason, latency, threads and health of the gateway over the last minutes. It counts nothing itself. */
+
+import type { Overview, Workers } from '../api/admin-types.ts'
+import { gateway, queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import { Columns, Figure } from '../components/chart.tsx'
+import { ChoiceFilter } from '../components/filters.tsx'
+import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
+import { Table } from '../components/table.tsx'
+import { duration, number, State, Status } from '../components/text.tsx'
+import { href, query } from '../state/router.ts'
+import { chosenTenant } from '../state/session.ts'
+
+const EVERY_MS = 2_000
+const WINDOWS = [
+  ['', '1 minute'],
+  ['300', '5 minutes'],
+  ['900', '15 minutes'],
+  ['3600', '1 hour'],
+] as const
+
+const rate = (perSecond: number): string =>
+  perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toPrecision(2)
+const time = (at: string): string => new Date(at).toLocaleTimeString()
+
+export function Now() {
+  const search = queryOf({ window_s: query.value.get('window') || 60, tenant: chosenTenant.value })
+  const overview = useResource(
+    signal => gateway<Overview>(`admin/overview${search}`, { signal }),
+    [search],
+    EVERY_MS,
+  )
+  return (
+    <Page
+      title="Now"
+      lead="What the gateway serves and refuses, from its recorded calls."
+      actions={<ChoiceFilter name="window" label="Window" options={WINDOWS} />}
+    >
+      <Loaded of={overview}>{found => <Board of={found} />}</Loaded>
+    </Page>
+  )
+}
+
+function Board({ of: found }: { readonly of: Overview }) {
+  const { rates, latency, backend } = found
+  const share = (part: number): string =>
+    found.calls === 0 ? '–' : `${((part / found.calls) * 100).toFixed(1)} %`
+  return (
+    <>
+      <div class="cards">
+        <Figure name="Calls per second" value={rate(rates.calls)} more={`${number(found.calls)} in all`} />
+        <Figure name="Successful" value={share(found.success)} more={`${rate(rates.success)} per second`} />
+        <Figure name="Refused" value={share(found.refused)} more={`${rate(rates.refused)} per second`} />
+        <Figure name="Failed" value={share(found.failed)} more={`${rate(rates.failed)} per second`} />
+        <Figure
+          name="Latency, median"
+          value={duration(latency.p50_ms)}
+          more={`99 %: ${duration(latency.p99_ms)} · backend ${duration(backend.p50_ms)}`}
+        />
+      </div>
+      {found.health !== null && found.health.length > 0 && (
+        <div class="notice warn" role="status">
+          <b>The gateway is {found.status}</b>
+          <ul>
+            {found.health.map(({ part, reason }) => (
+              <li key={part}>
+                {part}: {reason}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <div class="card">
+        <Columns
+          label={`Calls over time: ${found.success} successful, ${found.refused} refused, ${found.failed} failed`}
+          of={found.series.map(({ at, calls, refused, errors }) => ({
+            title: time(at),
+            good: calls - refused - errors,
+            warn: refused,
+            bad: errors,
+          }))}
+        />
+      </div>
+      <div class="columns">
+        <Refusals of={found} />
+        <Slowest of={found} />
+        <Consumers of={found} />
+        <Failures of={found} />
+      </div>
+      {found.health !== null && <WorkerTable />}
+    </>
+  )
+}
+
+function Refusals({ of: { refusals } }: { readonly of: Overview }) {
+  const columns = [
+    {
+      title: 'Reason',
+      cell: ({ reason }: Overview['refusals'][number]) => (
+        <a href={href('calls', { outcome: reason })}>{reason.replaceAll('_', ' ')}</a>
+      ),
+    },
+    {
+      title: 'Who',
+      cell: ({ consumers }: Overview['refusals'][number]) =>
+        consumers.slice(0, 3).map(({ consumer, calls }) => (
+          <span class="sub" key={consumer}>
+            {consumer ?? 'unknown'} · {number(calls)}
+          </span>
+        )),
+    },
+    { title: 'Calls', numeric: true, cell: ({ calls }: Overview['refusals'][number]) => number(calls) },
+  ]
+  return (
+    <Section title="Who is refused, and why">
+      {refusals.length === 0 ? (
+        <Empty title="Nothing was refused" />
+      ) : (
+        <Table
+          caption="Refusals by reason"
+          columns={columns}
+          rows={refusals}
+          keyOf={({ reason }) => reason}
+        />
+      )}
+    </Section>
+  )
+}
+
+type Slow = Overview['slowest'][number]
+
+const SLOWEST = [
+  { title: 'Tool', cell: ({ tool }: Slow) => <a href={href('calls', { tool })}>{tool}</a> },
+  { title: 'Median', numeric: true, cell: ({ p50_ms }: Slow) => duration(p50_ms) },
+  { title: '99 %', numeric: true, cell: ({ p99_ms }: Slow) => duration(p99_ms) },
+  { title: 'Calls', numeric: true, cell: ({ calls }: Slow) => number(calls) },
+]
+
+function Slowest({ of: { slowest } }: { readonly of: Overview }) {
+  return (
+    <Section title="Slowest tools">
+      {slowest.length === 0 ? (
+        <Empty title="No tool was called">
+          <a href={href('playground')}>Call one in the playground</a>
+        </Empty>
+      ) : (
+        <Table caption="Slowest tools" columns={SLOWEST} rows={slowest} keyOf={({ tool }) => tool} />
+      )}
+    </Section>
+  )
+}
+
+type Caller = Overview['consumers'][number]
+
+const CALLERS = [
+  {
+    title: 'Consumer',
+    cell: ({ consumer, tenant }: Caller) => (
+      <>
+        <a href={href('calls', { consumer: consumer ?? '' })}>{consumer ?? 'unknown'}</a>
+        <span class="sub">{tenant ?? 'no tenant'}</span>
+      </>
+    ),
+  },
+  { title: 'Calls', numeric: true, cell: ({ calls }: Caller) => number(calls) },
+  { title: 'Refused', numeric: true, cell: ({ refused }: Caller) => number(refused) },
+  { title: 'Failed', numeric: true, cell: ({ errors }: Caller) => number(errors) },
+]
+
+function Consumers({ of: { consumers } }: { readonly of: Overview }) {
+  return (
+    <Section title="Consumers">
+      {consumers.length === 0 ? (
+        <Empty title="No consumer called" />
+      ) : (
+        <Table
+          caption="Consumers"
+          columns={CALLERS}
+          rows={consumers}
+          keyOf={({ tenant, consumer }) => `${tenant}/${consumer}`}
+        />
+      )}
+    </Section>
+  )
+}
+
+type Failed = Overview['failures'][number]
+
+const FAILED = [
+  {
+    title: 'Reason',
+    cell: ({ reason }: Failed) => (
+      <a href={href('calls', { outcome: reason })}>{reason.replaceAll('_', ' ')}</a>
+    ),
+  },
+  {
+    title: 'Tools',
+    cell: ({ tools }: Failed) =>
+      tools.slice(0, 3).map(({ tool, calls }) => (
+        <span class="sub" key={tool}>
+          {tool ?? 'unknown'} · {number(calls)}
+        </span>
+      )),
+  },
+  { title: 'Calls', numeric: true, cell: ({ calls }: Failed) => number(calls) },
+]
+
+function Failures({ of: { failures } }: { readonly of: Overview }) {
+  return (
+    <Section title="Failures">
+      {failures.length === 0 ? (
+        <Empty title="Nothing failed" />
+      ) : (
+        <Table caption="Failures by reason" columns={FAILED} rows={failures} keyOf={({ reason }) => reason} />
+      )}
+    </Section>
+  )
+}
+
+type Worker = Workers['workers'][number]
+
+const short = (version: string | null): string => version?.slice(0, 12) ?? '–'
+
+/** Only for users who may see every tenant. */
+function WorkerTable() {
+  const workers = useResource(signal => gateway<Workers>('admin/workers', { signal }), [], EVERY_MS)
+  return (
+    <Section title="Threads">
+      <Loaded of={workers}>
+        {({ process, workers: rows, consistent }) => (
+          <>
+            <p class={consistent ? 'muted' : 'notice bad'} role={consistent ? undefined : 'alert'}>
+              {process.name} {process.version}, {process.http_server}, {process.memory_mib} MiB.{' '}
+              {consistent
+                ? 'All threads serve the same configuration and policy.'
+                : 'The threads serve different configurations or policies.'}
+            </p>
+            <Table
+              caption="Threads of the gateway"
+              rows={rows}
+              keyOf={({ worker }) => String(worker)}
+              columns={workerColumns(rows[0])}
+            />
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+/** What differs from the first thread is shown as an error. */
+function workerColumns(first: Worker | undefined) {
+  const compared = (value: string | null, expected: string | null | undefined) =>
+    value === expected ? <code>{short(value)}</code> : <Status tone="bad">{short(value)} differs</Status>
+  return [
+    { title: 'Thread', cell: ({ worker }: Worker) => worker },
+    {
+      title: 'Status',
+      cell: ({ status, reason }: Worker) => (
+        <>
+          <State of={status} />
+          {reason !== null && <span class="sub">{reason}</span>}
+        </>
+      ),
+    },
+    { title: 'Configuration', cell: ({ snapshot }: Worker) => compared(snapshot, first?.snapshot) },
+    {
+      title: 'Policy',
+      cell: ({ policy_revision }: Worker) => compared(policy_revision, first?.policy_revision),
+    },
+    { title: 'Tools', numeric: true, cell: ({ tools }: Worker) => number(tools) },
+    { title: 'In flight', numeric: true, cell: ({ in_flight }: Worker) => number(in_flight) },
+    { title: 'Streams', numeric: true, cell: ({ streams }: Worker) => number(streams) },
+  ]
+}

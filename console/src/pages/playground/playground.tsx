@@ -1,0 +1,190 @@
+/** Playground: calls a tool with the rights of the user, over REST or MCP, with a form from its schema. Calls are real and count. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { CallDetail, ListedTool } from '../../api/admin-types.ts'
+import { gateway } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import { Field } from '../../components/dialog.tsx'
+import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
+import { duration, Facts, Json, Status } from '../../components/text.tsx'
+import { href, query, setQuery } from '../../state/router.ts'
+import { chosenTenant } from '../../state/session.ts'
+import { listTools } from '../tools/seen-tools.tsx'
+import { type Exchange, type Protocol, runCall } from './run-call.ts'
+import { SchemaForm } from './schema-form.tsx'
+
+export function Playground() {
+  const list = useResource(signal => listTools(chosenTenant.value, signal), [chosenTenant.value])
+  return (
+    <Page
+      title="Playground"
+      lead="Calls a tool as you. The call is real: it takes quota and reaches the backend."
+    >
+      <Loaded of={list}>
+        {({ tools }) =>
+          tools.length === 0 ? (
+            <Empty title="No tool is visible">The policy shows you only the tools that you may call.</Empty>
+          ) : (
+            <Bench tools={tools} />
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
+  const exchange = useSignal<Exchange | Error | undefined>(undefined)
+  const chosen = query.value.get('tool') ?? ''
+  const tool = tools.find(({ name }) => name === chosen)
+  const isKnown = tools.some(({ name }) => name === chosen)
+  return (
+    <div class="columns">
+      <Section title="Request">
+        <div class="card">
+          <Field label="Tool">
+            {id => (
+              <select
+                id={id}
+                value={isKnown ? chosen : ''}
+                onChange={event => setQuery({ tool: event.currentTarget.value, replay: '' })}
+              >
+                <option value="">Choose a tool</option>
+                {tools.map(({ name }) => (
+                  <option key={name} value={name}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          {tool !== undefined ? (
+            <Request
+              key={tool.name}
+              tool={tool}
+              onResult={result => {
+                exchange.value = result
+              }}
+            />
+          ) : (
+            chosen !== '' && (
+              <p class="notice warn">You do not see a tool {chosen}: the policy does not let you call it.</p>
+            )
+          )}
+        </div>
+      </Section>
+      <Section title="Response">
+        <Result of={exchange.value} />
+      </Section>
+    </div>
+  )
+}
+
+type Arguments = Readonly<Record<string, unknown>>
+
+function Request({
+  tool,
+  onResult,
+}: {
+  readonly tool: ListedTool
+  readonly onResult: (result: Exchange | Error) => void
+}) {
+  const args = useSignal<Arguments>({})
+  const faults = useSignal<Readonly<Record<string, string | undefined>>>({})
+  const protocol = useSignal<Protocol>('rest')
+  const busy = useSignal(false)
+  // a new form for arguments that did not come from it
+  const form = useSignal(0)
+  const replay = query.value.get('replay')
+  useEffect(() => {
+    if (replay === null) return
+    gateway<CallDetail>(`admin/calls/${encodeURIComponent(replay)}`).then(
+      ({ arguments: recorded }) => {
+        if (typeof recorded !== 'object' || recorded === null) return
+        args.value = recorded as Arguments
+        form.value++
+      },
+      () => {
+        // no longer recorded: the form stays empty
+      },
+    )
+  }, [replay])
+  const fault = Object.entries(faults.value).find(([, text]) => text !== undefined)
+  const send = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    busy.value = true
+    onResult(
+      await runCall(protocol.value, tool.name, args.value, chosenTenant.value).catch(
+        (error: unknown) => error as Error,
+      ),
+    )
+    busy.value = false
+  }
+  return (
+    <form class="form" onSubmit={event => void send(event)}>
+      <p class="muted">{tool.description}</p>
+      <SchemaForm
+        key={form.value}
+        schema={tool.inputSchema}
+        value={args.value}
+        onChange={next => {
+          args.value = next
+        }}
+        onFault={(name, text) => {
+          faults.value = { ...faults.value, [name]: text }
+        }}
+      />
+      {fault !== undefined && (
+        <p class="notice bad" role="alert">
+          {fault[0]} {fault[1]}
+        </p>
+      )}
+      <div class="form-end">
+        <select
+          aria-label="Protocol"
+          class="narrow"
+          value={protocol.value}
+          onChange={event => {
+            protocol.value = event.currentTarget.value as Protocol
+          }}
+        >
+          <option value="rest">REST</option>
+          <option value="mcp">MCP</option>
+        </select>
+        <button type="submit" class="button primary" disabled={busy.value || fault !== undefined}>
+          {busy.value ? 'Calling…' : 'Call'}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function Result({ of: result }: { readonly of: Exchange | Error | undefined }) {
+  if (result === undefined) return <Empty title="Nothing was called yet">The response appears here.</Empty>
+  if (result instanceof Error)
+    return (
+      <p class="notice bad" role="alert">
+        {result.message}
+      </p>
+    )
+  const { status, ms, headers, events, body, requestId } = result
+  const isError =
+    status >= 400 || (body as { isError?: boolean; error?: unknown } | null)?.error !== undefined
+  return (
+    <div class="card" role="status">
+      <Facts
+        rows={[
+          ['Status', <Status tone={isError ? 'bad' : 'good'}>{`${status} in ${duration(ms)}`}</Status>],
+          ...headers.map(([name, value]) => [name, <code>{value}</code>] as const),
+        ]}
+      />
+      {requestId !== null && (
+        <p>
+          <a href={href('calls', { tool: '', consumer: '' })}>Show it among the calls</a>
+        </p>
+      )}
+      {events.length > 0 && <Json value={events} label="Events" />}
+      <Json value={body} label="Body" />
+    </div>
+  )
+}

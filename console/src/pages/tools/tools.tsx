@@ -1,0 +1,166 @@
+/** Tools: what each costs a model, how it performs, what lint says; for users without access to that, the tools they may see. */
+import type { ToolRow, ToolRows, ToolSetRow } from '../../api/admin-types.ts'
+import { ApiError, gateway, queryOf } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import { TextFilter } from '../../components/filters.tsx'
+import { Empty, Loaded, Page, Tabs } from '../../components/layout.tsx'
+import { Table } from '../../components/table.tsx'
+import { duration, number, State, Status } from '../../components/text.tsx'
+import { href, query, segments } from '../../state/router.ts'
+import { chosenTenant } from '../../state/session.ts'
+import { SeenTools } from './seen-tools.tsx'
+import { ToolDetail } from './tool-detail.tsx'
+
+const TABS = [
+  { to: 'tools', title: 'All tools' },
+  { to: 'tools/by/set', title: 'Tool sets' },
+  { to: 'tools/by/model', title: 'What my model sees' },
+]
+
+export function Tools() {
+  const [, second, view] = segments.value
+  if (second !== undefined && second !== 'by') return <ToolDetail name={second} />
+  return (
+    <Page title="Tools" lead="Operations of APIs that clients can call by name.">
+      <Tabs label="Tools" tabs={TABS} current={second === 'by' ? `tools/by/${view}` : 'tools'} />
+      {view === 'set' ? <ToolSets /> : view === 'model' ? <SeenTools /> : <ToolTable />}
+    </Page>
+  )
+}
+
+const COLUMNS = [
+  {
+    title: 'Tool',
+    cell: (tool: ToolRow) => (
+      <>
+        <a href={href(`tools/${encodeURIComponent(tool.name)}`)}>{tool.name}</a>
+        <span class="sub">{tool.title}</span>
+      </>
+    ),
+  },
+  { title: 'Tool set', wide: true, cell: (tool: ToolRow) => tool.toolset },
+  { title: 'Calls', numeric: true, cell: (tool: ToolRow) => number(tool.calls) },
+  {
+    title: 'Failed',
+    numeric: true,
+    cell: (tool: ToolRow) => (tool.errors > 0 ? <Status tone="bad">{number(tool.errors)}</Status> : '0'),
+  },
+  { title: 'Refused', numeric: true, wide: true, cell: (tool: ToolRow) => number(tool.refused) },
+  { title: 'Median', numeric: true, cell: (tool: ToolRow) => duration(tool.p50_ms) },
+  { title: '99 %', numeric: true, wide: true, cell: (tool: ToolRow) => duration(tool.p99_ms) },
+  { title: 'Tokens', numeric: true, cell: (tool: ToolRow) => number(tool.tokens) },
+  {
+    title: 'Findings',
+    cell: (tool: ToolRow) => {
+      const findings = tool.lint.length + tool.name_limits.length
+      return findings === 0 ? <span class="muted">none</span> : <Status tone="warn">{findings}</Status>
+    },
+  },
+  {
+    title: '',
+    cell: (tool: ToolRow) => (
+      <span class="actions">
+        <a class="button small" href={href('playground', { tool: tool.name })}>
+          Try
+        </a>
+      </span>
+    ),
+  },
+]
+
+function ToolTable() {
+  const search = queryOf({
+    tenant: chosenTenant.value,
+    toolset: query.value.get('toolset'),
+    q: query.value.get('tool'),
+  })
+  const list = useResource(signal => gateway<ToolRows>(`admin/tools${search}`, { signal }), [search], 10_000)
+  // without the right to administer, a user still sees the tools that a client of theirs sees
+  if (list.error.value instanceof ApiError && list.error.value.status === 403) return <SeenTools />
+  return (
+    <>
+      <div class="filters">
+        <TextFilter name="tool" label="Name" />
+        <TextFilter name="toolset" label="Tool set" />
+      </div>
+      <Loaded of={list}>
+        {({ tools, total, tokens }) =>
+          tools.length === 0 ? (
+            <Empty title="No tool matches">
+              Register an API with its OpenAPI document, or add a tool set.
+            </Empty>
+          ) : (
+            <>
+              <p class="muted">
+                {number(total)} tools; their definitions take about {number(tokens)} tokens of a model's
+                context.
+              </p>
+              <Table
+                caption="Tools"
+                columns={COLUMNS}
+                rows={tools}
+                keyOf={tool => `${tool.tenant}/${tool.name}`}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+const SET_COLUMNS = [
+  {
+    title: 'Tool set',
+    cell: (set: ToolSetRow) => (
+      <>
+        <a href={href('tools', { toolset: set.name })}>{set.name}</a>
+        <span class="sub">{set.tenant ?? 'every tenant'}</span>
+      </>
+    ),
+  },
+  {
+    title: 'State',
+    cell: (set: ToolSetRow) =>
+      set.status === null ? (
+        <span class="muted">not known here</span>
+      ) : (
+        <>
+          <State of={set.status.phase.toLowerCase()} />
+          {set.status.message !== null && <span class="sub">{set.status.message}</span>}
+        </>
+      ),
+  },
+  { title: 'Tools', numeric: true, cell: (set: ToolSetRow) => number(set.tools) },
+  { title: 'Tokens', numeric: true, cell: (set: ToolSetRow) => number(set.tokens) },
+  { title: 'Calls', numeric: true, cell: (set: ToolSetRow) => number(set.calls) },
+  { title: 'Failed', numeric: true, cell: (set: ToolSetRow) => number(set.errors) },
+  { title: 'Median', numeric: true, cell: (set: ToolSetRow) => duration(set.p50_ms) },
+  { title: '99 %', numeric: true, wide: true, cell: (set: ToolSetRow) => duration(set.p99_ms) },
+]
+
+function ToolSets() {
+  const list = useResource(
+    signal => gateway<{ readonly toolsets: readonly ToolSetRow[] }>('admin/toolsets', { signal }),
+    [],
+    10_000,
+  )
+  return (
+    <Loaded of={list}>
+      {({ toolsets }) =>
+        toolsets.length === 0 ? (
+          <Empty title="No tool set">
+            Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
+          </Empty>
+        ) : (
+          <Table
+            caption="Tool sets"
+            columns={SET_COLUMNS}
+            rows={toolsets}
+            keyOf={set => `${set.tenant}/${set.name}`}
+          />
+        )
+      }
+    </Loaded>
+  )
+}

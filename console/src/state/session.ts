@@ -1,0 +1,110 @@
+/** Who is signed in and what the policy allows them, as the server reports it. It decides nothing and holds no token. */
+import { computed, effect, signal } from '@preact/signals'
+import { page, permissionsOf } from '../api/client.ts'
+import { query, returnAddress } from './router.ts'
+
+export interface User {
+  readonly subject: string
+  readonly consumer: string
+  readonly tenant: string | null
+  readonly roles: readonly string[]
+  readonly scopes: readonly string[]
+}
+
+interface SessionView {
+  readonly user: User | null
+  readonly csrf: string | null
+  readonly planes: readonly ('control' | 'gateway')[]
+  readonly gateway_url: string
+  readonly version: string
+  readonly login: { readonly provider: boolean; readonly demo: readonly string[] }
+}
+
+interface Permissions {
+  readonly tenant: string | null
+  readonly crosses_tenants: boolean
+  readonly actions: Readonly<Record<string, 'any' | 'own' | 'none'>>
+}
+
+export const session = signal<SessionView | undefined>(undefined)
+export const sessionError = signal<string | undefined>(undefined)
+export const user = computed(() => session.value?.user ?? undefined)
+const permissions = signal<Permissions | undefined>(undefined)
+
+export const hasControlPlane = computed(() => session.value?.planes.includes('control') === true)
+export const crossesTenants = computed(() => permissions.value?.crosses_tenants === true)
+
+/** The tenant of the filter, else that of the user; undefined: all of them, or none. */
+export const tenant = computed(() => query.value.get('tenant') || (user.value?.tenant ?? undefined))
+/** The tenant of the filter only. */
+export const chosenTenant = computed(() => query.value.get('tenant') || undefined)
+
+const endpoint = (path: string): URL => new URL(path, document.baseURI)
+
+export async function loadSession(): Promise<void> {
+  try {
+    const response = await fetch(endpoint('session'))
+    if (!response.ok) throw new Error(`The server responded with status ${response.status}.`)
+    session.value = (await response.json()) as SessionView
+    sessionError.value = undefined
+  } catch (error) {
+    sessionError.value = (error as Error).message
+  }
+}
+
+/** Whether the policy allows the action on some resource of the tenant. @param own the resource belongs to the user's application */
+export function may(action: string, own = false): boolean {
+  const extent = permissions.value?.actions[action]
+  return extent === 'any' || (own && extent === 'own')
+}
+
+/** The permissions of the user in the tenant that is shown. */
+effect(() => {
+  const wanted = chosenTenant.value
+  if (user.value === undefined || !hasControlPlane.value) return
+  permissionsOf<Permissions>(wanted).then(
+    next => {
+      permissions.value = next
+    },
+    () => {
+      permissions.value = undefined
+    },
+  )
+})
+
+export async function signInForDevelopment(client: string): Promise<void> {
+  const response = await fetch(endpoint('login/demo'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client }),
+  })
+  if (!response.ok) {
+    const body = (await response.json().catch(() => undefined)) as
+      | { error?: { message?: string } }
+      | undefined
+    throw new Error(body?.error?.message ?? `The login failed with status ${response.status}.`)
+  }
+  await loadSession()
+}
+
+export function loginAddress(): string {
+  return endpoint(`login?return_to=${encodeURIComponent(returnAddress())}`).href
+}
+
+export async function signOut(): Promise<void> {
+  await fetch(endpoint('logout'), { method: 'POST' })
+  endSession(undefined)
+}
+
+/** Shows the login page. */
+export function endSession(reason: string | undefined): void {
+  const current = session.value
+  if (current !== undefined) session.value = { ...current, user: null, csrf: null }
+  permissions.value = undefined
+  sessionError.value = reason
+}
+
+effect(() => {
+  page.csrf = session.value?.csrf ?? ''
+})
+page.onSignedOut = endSession

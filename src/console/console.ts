@@ -1,0 +1,178 @@
+/**
+ * The server side of the console, as one Fetch API handler for everything below `/console`: files, login, session, and the way to the
+ * planes. It holds no rule about what a caller may do.
+ */
+import type { Principal } from '../model/principal.ts'
+import type { Egress } from '../shared/egress/egress.ts'
+import type { TokenVerifier } from '../shared/identity/verifier.ts'
+import type { Sealer } from '../shared/secrets/sealer.ts'
+import { ConsoleFiles } from './files.ts'
+import { type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
+import { type DemoClient, Login, type PublicAddress } from './login.ts'
+import { OAuthClient } from './oauth-client.ts'
+import { PRIVATE, problem } from './problem.ts'
+import { hasCsrfToken, type Session, SessionCookies } from './session.ts'
+
+export interface ConsoleOptions {
+  readonly sealer: Sealer
+  /** May reach the gateway. */
+  readonly egress: Egress
+  readonly verifier: TokenVerifier
+  /** The gateway as this process reaches it, without trailing slash. */
+  readonly gatewayAddress: string
+  /** Public address of the gateway, without trailing slash. */
+  readonly gatewayUrl: string
+  /** Public address of this listener, when it is configured. */
+  readonly publicUrl: string | undefined
+  /** Of the gateway's OAuth front; false: no provider is configured. */
+  readonly hasProvider: boolean
+  readonly clientId: string | undefined
+  readonly demoClients: readonly DemoClient[]
+  readonly version: string
+  /** Absent where this process has no control plane. */
+  readonly controlPlane?: ConsoleControlPlane
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+export interface ConsoleControlPlane {
+  readonly fetch: ControlPlaneHandler
+  /** What the policy allows the caller of this request, by action. @throws Error when the policy cannot decide */
+  permissions(request: Request): Promise<Response>
+}
+
+export interface Console {
+  /** Whether the path, without query, belongs to the console. */
+  serves(path: string): boolean
+  fetch(request: Request): Promise<Response>
+}
+
+/** Pages have plain names; everything else below `/console/` is a file or an endpoint. */
+const PAGE = /^(?:[a-z0-9-]+(?:\/[\w.~%-]+){0,3})?$/
+/** What the console may use of the gateway. */
+const GATEWAY_PATH = /^\/(?:admin\/|mcp(?:\/|$)|ready$)/
+
+export function createConsole(options: ConsoleOptions): Console {
+  const { sealer, now, egress, gatewayAddress, controlPlane } = options
+  const files = new ConsoleFiles()
+  const cookies = new SessionCookies(sealer, now)
+  const oauth = new OAuthClient(options)
+  const login = new Login({ oauth, cookies, demoClients: options.demoClients, now })
+
+  async function respond(request: Request, url: URL): Promise<Response> {
+    const address = addressOf(options.publicUrl, url)
+    const path = url.pathname.slice('/console/'.length)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (path.startsWith('api/')) return forward(request, url, path.slice('api/'.length), address)
+    if (path === 'session' && isRead) return describe(request, address)
+    if (path === 'login' && isRead) {
+      // the cookie of the login must have the origin to which the provider returns
+      if (new URL(address.base).host !== url.host)
+        return Response.redirect(`${address.base}/console/login${url.search}`, 303)
+      return login.begin(request, address)
+    }
+    if (path === 'callback' && isRead) return login.complete(request, address)
+    if (path === 'login/demo' || path === 'logout') {
+      if (request.method !== 'POST') return problem('method_not_allowed', 'Use POST.')
+      if (!isOwnPage(request, url, address)) return foreignPage()
+      return path === 'logout' ? login.end(request, address) : login.demo(request, address)
+    }
+    if (!isRead) return problem('method_not_allowed', 'Pages and files are read with GET.')
+    const asset = files.asset(path, request)
+    if (asset !== undefined) return asset
+    if (!PAGE.test(path) || path.startsWith('assets/'))
+      return problem('not_found', 'The console has no such page.')
+    return files.page(path.split('/').length, request)
+  }
+
+  async function forward(
+    request: Request,
+    url: URL,
+    path: string,
+    address: PublicAddress,
+  ): Promise<Response> {
+    const session = cookies.read(request, address.secure)
+    if (session === undefined) return signedOut()
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      if (!isOwnPage(request, url, address) || !hasCsrfToken(request, session)) return foreignPage()
+    }
+    const valid = await login.renewed(session)
+    if (valid === undefined) return signedOut()
+    const response = await send(request, path, url.search, valid.accessToken)
+    if (valid !== session)
+      for (const cookie of cookies.write(valid, request, address.secure))
+        response.headers.append('set-cookie', cookie)
+    return response
+  }
+
+  function send(request: Request, path: string, search: string, token: string): Promise<Response> | Response {
+    const rest = path.slice(path.indexOf('/'))
+    if (path.startsWith('gateway/') && GATEWAY_PATH.test(rest))
+      return forwardToGateway(egress, gatewayAddress + rest + search, request, token)
+    if (controlPlane !== undefined && path === 'permissions')
+      return forwardToControlPlane(asked => controlPlane.permissions(asked), '/', request, token)
+    if (controlPlane !== undefined && path.startsWith('control/v1/'))
+      return forwardToControlPlane(controlPlane.fetch, rest + search, request, token)
+    return problem('not_found', 'The console has no such endpoint.')
+  }
+
+  /** GET /console/session: who is signed in, and what this console can show. Public: without a session it names nobody's data. */
+  async function describe(request: Request, address: PublicAddress): Promise<Response> {
+    const session = cookies.read(request, address.secure)
+    const valid = session && (await login.renewed(session))
+    const user = valid && (await userOf(valid))
+    const body = {
+      user: user ?? null,
+      csrf: user === undefined ? null : valid!.csrf,
+      planes: controlPlane === undefined ? ['gateway'] : ['control', 'gateway'],
+      gateway_url: options.gatewayUrl,
+      version: options.version,
+      login: { provider: options.hasProvider, demo: options.demoClients.map(({ id }) => id) },
+    }
+    const headers = new Headers(PRIVATE)
+    if (valid !== undefined && valid !== session)
+      for (const cookie of cookies.write(valid, request, address.secure)) headers.append('set-cookie', cookie)
+    return Response.json(body, { headers })
+  }
+
+  async function userOf({ accessToken }: Session): Promise<object | undefined> {
+    const verified: Principal | { readonly kind: 'refusal' } = await options.verifier.verify(
+      accessToken,
+      now(),
+    )
+    if (verified.kind === 'refusal') return undefined
+    const { subject, consumer, tenant, roles, scopes } = verified
+    return { subject, consumer, tenant: tenant ?? null, roles, scopes }
+  }
+
+  return {
+    serves: path => path === '/console' || path.startsWith('/console/'),
+    async fetch(request) {
+      const url = new URL(request.url)
+      if (url.pathname === '/console')
+        return new Response(null, { status: 308, headers: { location: `console/${url.search}` } })
+      return respond(request, url)
+    },
+  }
+}
+
+function addressOf(publicUrl: string | undefined, { origin }: URL): PublicAddress {
+  const base = (publicUrl ?? origin).replace(/\/+$/, '')
+  return { base, secure: base.startsWith('https:') }
+}
+
+/** Whether a page of this console sent the request; browsers say so in two headers, and other clients in none. */
+function isOwnPage(request: Request, url: URL, { base }: PublicAddress): boolean {
+  const site = request.headers.get('sec-fetch-site')
+  if (site !== null && site !== 'same-origin') return false
+  const origin = request.headers.get('origin')
+  return origin === null || origin === url.origin || origin === new URL(base).origin
+}
+
+function signedOut(): Response {
+  return problem('signed_out', 'You are not signed in, or the session has ended.')
+}
+
+function foreignPage(): Response {
+  return problem('foreign_page', 'The request does not come from a page of this console. Reload the page.')
+}

@@ -1,0 +1,113 @@
+/** The built files of the console, read once and served from memory. A request selects a key of a table; no path of a request reaches the disk. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+
+/** Where `npm run build:console` writes; the same from `src` and from `dist`. */
+export const BUILT_FILES = new URL('../../dist/console/static/', import.meta.url)
+
+/** All files together; a larger build is a mistake. */
+const MAX_TOTAL_BYTES = 8 * 1024 * 1024
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
+  woff2: 'font/woff2',
+}
+
+/** Everything comes from this origin; styles are set through the DOM, so that none needs to be inline. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+}
+
+interface BuiltFile {
+  readonly body: Uint8Array<ArrayBuffer>
+  readonly zipped: Uint8Array<ArrayBuffer>
+  readonly type: string
+  readonly etag: string
+}
+
+export class ConsoleFiles {
+  readonly #files = new Map<string, BuiltFile>()
+  readonly #page: string | undefined
+
+  /** @throws Error of the file system, and when the files are larger than the bound */
+  constructor(folder: URL = BUILT_FILES) {
+    const root = fileURLToPath(folder)
+    if (!existsSync(root)) return
+    let total = 0
+    for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+      const type = TYPES[path.slice(path.lastIndexOf('.') + 1)]
+      if (type === undefined || !statSync(root + path).isFile()) continue
+      const body = new Uint8Array(readFileSync(root + path))
+      total += body.byteLength
+      if (total > MAX_TOTAL_BYTES)
+        throw new Error(`${root} holds more than ${MAX_TOTAL_BYTES} bytes; run npm run build:console`)
+      this.#files.set(path.replaceAll('\\', '/'), fileOf(body, type))
+    }
+    const page = this.#files.get('index.html')
+    this.#page = page && Buffer.from(page.body).toString('utf8')
+  }
+
+  /** A file with a hash in its name; undefined when there is no such file. @param path below `/console/` */
+  asset(path: string, request: Request): Response | undefined {
+    const file = path === 'index.html' ? undefined : this.#files.get(path)
+    if (file === undefined) return undefined
+    const cached = path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'public, max-age=3600'
+    return send(file, request, { 'cache-control': cached, 'x-content-type-options': 'nosniff' })
+  }
+
+  /**
+   * The page, for every address of the console: its links are relative to `base`, so that it works behind any path prefix.
+   * @param depth number of segments below `/console/`
+   */
+  page(depth: number, request: Request): Response {
+    if (this.#page === undefined)
+      return new Response('The console is not built. Run npm run build, and start again.\n', {
+        status: 503,
+        headers: { 'content-type': 'text/plain; charset=utf-8', ...PAGE_HEADERS },
+      })
+    const base = depth < 2 ? './' : '../'.repeat(depth - 1)
+    const text = this.#page.replace('<base href="./">', `<base href="${base}">`)
+    const file = fileOf(new Uint8Array(Buffer.from(text)), TYPES.html!)
+    return send(file, request, { 'cache-control': 'no-cache', ...PAGE_HEADERS })
+  }
+}
+
+function fileOf(body: Uint8Array<ArrayBuffer>, type: string): BuiltFile {
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+  return { body, zipped: new Uint8Array(gzipSync(body, { level: 9 })), type, etag }
+}
+
+function send(file: BuiltFile, request: Request, headers: Readonly<Record<string, string>>): Response {
+  const zip = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+  const all = { ...headers, etag: file.etag, vary: 'accept-encoding', 'content-type': file.type }
+  const known = (request.headers.get('if-none-match') ?? '')
+    .split(',')
+    .map(tag => tag.trim().replace(/^W\//, ''))
+  if (known.includes(file.etag)) return new Response(null, { status: 304, headers: all })
+  return zip
+    ? new Response(file.zipped, { headers: { ...all, 'content-encoding': 'gzip' } })
+    : new Response(file.body, { headers: all })
+}

@@ -1,0 +1,129 @@
+/** Sends requests of the console's page to the planes with the token of the session. It decides nothing: the planes do. */
+import type { Egress } from '../shared/egress/egress.ts'
+import { PRIVATE, problem } from './problem.ts'
+
+/** Of a request that is not an event stream. */
+const TIMEOUT_MS = 65_000
+const STREAM_TIMEOUT_MS = 3600_000
+
+const REQUEST_HEADERS = [
+  'accept',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'x-debug-timing',
+  'x-request-id',
+  'x-tenant-id',
+  'x-token-optimization',
+]
+const RESPONSE_HEADERS = [
+  'content-type',
+  'etag',
+  'idempotency-replayed',
+  'location',
+  'mcp-session-id',
+  'retry-after',
+  'server-timing',
+  'www-authenticate',
+  'x-policy-revision',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-request-id',
+  'x-token-optimization-saved',
+  'x-trace-id',
+]
+
+/** The control plane of this process. */
+export type ControlPlaneHandler = (request: Request) => Promise<Response>
+
+function forwardedHeaders(request: Request, token: string): Headers {
+  const headers = new Headers({ authorization: `Bearer ${token}` })
+  for (const name of REQUEST_HEADERS) {
+    const value = request.headers.get(name)
+    if (value !== null) headers.set(name, value)
+  }
+  return headers
+}
+
+function returned(
+  status: number,
+  read: (name: string) => string | null,
+  body: ReadableStream<Uint8Array> | null,
+): Response {
+  const headers = new Headers(PRIVATE)
+  for (const name of RESPONSE_HEADERS) {
+    const value = read(name)
+    if (value !== null && value !== '') headers.set(name, value)
+  }
+  if (headers.get('content-type')?.startsWith('text/event-stream')) headers.set('x-accel-buffering', 'no')
+  return new Response(status === 204 || status === 304 ? null : body, { status, headers })
+}
+
+/** @param path with query, below the root of the control plane */
+export async function forwardToControlPlane(
+  handle: ControlPlaneHandler,
+  path: string,
+  request: Request,
+  token: string,
+): Promise<Response> {
+  const init: RequestInit & { duplex: 'half' } = {
+    method: request.method,
+    headers: forwardedHeaders(request, token),
+    body: request.body,
+    signal: request.signal,
+    duplex: 'half',
+  }
+  const response = await handle(new Request(new URL(path, request.url), init))
+  return returned(response.status, name => response.headers.get(name), response.body)
+}
+
+/** @param url of the gateway, with path and query */
+export async function forwardToGateway(
+  egress: Egress,
+  url: string,
+  request: Request,
+  token: string,
+): Promise<Response> {
+  const isStream = request.headers.get('accept')?.includes('text/event-stream') === true
+  // with a declared length: some listeners refuse chunked requests; the mount has bounded the body
+  const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer())
+  const response = await egress.stream({
+    method: request.method,
+    url,
+    headers: [
+      ...[...forwardedHeaders(request, token)].flat(),
+      ...(body === undefined ? [] : ['content-length', String(body.byteLength)]),
+    ],
+    ...(body === undefined ? {} : { body: piecesOf(body) }),
+    timeoutMs: isStream ? STREAM_TIMEOUT_MS : TIMEOUT_MS,
+  })
+  if (response.kind === 'failure')
+    return problem(
+      'unavailable',
+      `The gateway cannot be reached (${response.reason}). Retry, or check that it runs.`,
+    )
+  const { body: pieces, headers, status } = response
+  request.signal.addEventListener('abort', () => pieces.destroy(), { once: true })
+  return returned(status, name => headers.get(name), streamOf(pieces))
+}
+
+async function* piecesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
+  yield body
+}
+
+/** Pulls one piece at a time, so that a page that does not read holds the gateway back. */
+function streamOf(body: AsyncIterable<Uint8Array> & { destroy(): void }): ReadableStream<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const piece = await pieces.next()
+      if (piece.done === true) controller.close()
+      else controller.enqueue(piece.value)
+    },
+    cancel: () => body.destroy(),
+  })
+}

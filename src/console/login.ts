@@ -1,0 +1,141 @@
+/** Login and logout of the console: authorization code with PKCE at the gateway, or a development client. It serves no page. */
+import { LoginFailure, type OAuthClient } from './oauth-client.ts'
+import { PRIVATE, problem } from './problem.ts'
+import { newSession, type Session, type SessionCookies } from './session.ts'
+
+/** A client of the embedded provider, for development. */
+export interface DemoClient {
+  readonly id: string
+  readonly secret: string
+}
+
+export interface LoginParts {
+  readonly oauth: OAuthClient
+  readonly cookies: SessionCookies
+  /** Empty unless the embedded provider runs. */
+  readonly demoClients: readonly DemoClient[]
+  readonly now: () => number
+}
+
+/** Where the browser sees the console. */
+export interface PublicAddress {
+  /** Without `/console` and trailing slash. */
+  readonly base: string
+  readonly secure: boolean
+}
+
+/** An address of the console, and nothing that a browser could take for another origin. */
+const RETURN_TO = /^[a-z0-9-]+(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+:,*-]*)?$/
+
+/** Attempts to refresh begin before the expiry, so that a request in flight still has a valid token. */
+const REFRESH_BEFORE_MS = 20_000
+
+export class Login {
+  readonly #parts: LoginParts
+
+  constructor(parts: LoginParts) {
+    this.#parts = parts
+  }
+
+  /** GET /console/login?return_to=: to the login page of the provider. */
+  async begin(request: Request, { base, secure }: PublicAddress): Promise<Response> {
+    const { oauth, cookies, now } = this.#parts
+    const redirectUri = `${base}/console/callback`
+    const wanted = new URL(request.url).searchParams.get('return_to') ?? ''
+    const returnTo = RETURN_TO.test(wanted) ? wanted : ''
+    try {
+      const client = await oauth.client(redirectUri)
+      const { url, verifier, state } = await oauth.authorization(client, redirectUri)
+      const pending = { state, verifier, client, redirectUri, returnTo, startedAtMs: now() }
+      return redirect(url, cookies.writeLogin(pending, request, secure))
+    } catch (error) {
+      return failed(error, base)
+    }
+  }
+
+  /** GET /console/callback: the return from the provider. */
+  async complete(request: Request, { base, secure }: PublicAddress): Promise<Response> {
+    const { oauth, cookies, now } = this.#parts
+    const query = new URL(request.url).searchParams
+    const pending = cookies.readLogin(request, secure)
+    if (pending === undefined || query.get('state') !== pending.state)
+      return failed(new LoginFailure('The login took too long, or was begun in another browser.'), base)
+    const error = query.get('error')
+    if (error !== null) {
+      if (error === 'invalid_client') oauth.dropClient(pending.redirectUri)
+      return failed(new LoginFailure(query.get('error_description') ?? error), base)
+    }
+    try {
+      const { client, verifier, redirectUri, returnTo } = pending
+      const tokens = await oauth.exchange(client, query.get('code') ?? '', verifier, redirectUri)
+      const session = newSession(tokens, client, false, now())
+      const set = [
+        ...cookies.write(session, request, secure),
+        ...cookies.writeLogin(undefined, request, secure),
+      ]
+      return redirect(`${base}/console/${returnTo}`, set)
+    } catch (error) {
+      oauth.dropClient(pending.redirectUri)
+      return failed(error, base)
+    }
+  }
+
+  /** POST /console/login/demo {"client"}: only for the clients of the embedded provider. */
+  async demo(request: Request, { secure }: PublicAddress): Promise<Response> {
+    const { oauth, cookies, demoClients, now } = this.#parts
+    const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
+    const client = demoClients.find(({ id }) => id === body?.client)
+    if (client === undefined) return problem('not_found', 'There is no such client for development.')
+    try {
+      const tokens = await oauth.clientCredentials(client.id, client.secret)
+      const session = newSession(tokens, client.id, true, now())
+      return withCookies(204, cookies.write(session, request, secure))
+    } catch (error) {
+      if (!(error instanceof LoginFailure)) throw error
+      return problem('unavailable', error.message)
+    }
+  }
+
+  end(request: Request, { secure }: PublicAddress): Response {
+    return withCookies(204, this.#parts.cookies.write(undefined, request, secure))
+  }
+
+  /** The session with a token that is valid for a while; undefined when the provider gives none any more. */
+  async renewed(session: Session): Promise<Session | undefined> {
+    const { oauth, demoClients, now } = this.#parts
+    if (now() < session.expiresAtMs - REFRESH_BEFORE_MS) return session
+    const { client, demo, refreshToken } = session
+    const secret = demo ? demoClients.find(({ id }) => id === client)?.secret : undefined
+    if (secret === undefined && refreshToken === undefined) return undefined
+    try {
+      const tokens =
+        secret === undefined
+          ? await oauth.refresh(client, refreshToken!)
+          : await oauth.clientCredentials(client, secret)
+      return { ...session, ...tokens }
+    } catch (error) {
+      if (error instanceof LoginFailure) return undefined
+      throw error
+    }
+  }
+}
+
+/** Back to the console, which shows the message. */
+function failed(error: unknown, base: string): Response {
+  if (!(error instanceof LoginFailure)) throw error
+  return redirect(`${base}/console/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
+}
+
+function redirect(location: string, cookies: readonly string[]): Response {
+  return withCookies(303, cookies, { location })
+}
+
+function withCookies(
+  status: number,
+  cookies: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Response {
+  const headers = new Headers({ ...PRIVATE, ...more })
+  for (const cookie of cookies) headers.append('set-cookie', cookie)
+  return new Response(null, { status, headers })
+}

@@ -1,0 +1,128 @@
+/**
+ * Sessions of the console, encrypted in a cookie that scripts cannot read: any instance with the same key can serve them, and none stores
+ * them. It requests no token.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Sealer } from '../shared/secrets/sealer.ts'
+import type { Tokens } from './oauth-client.ts'
+
+/** After the login. */
+const MAX_SESSION_MS = 8 * 3600_000
+/** After the access token has expired without a request. */
+const MAX_IDLE_MS = 3600_000
+/** Of a login that was begun. */
+const MAX_LOGIN_MS = 10 * 60_000
+/** Browsers accept 4,096 bytes for a cookie, its name and attributes included. */
+const PIECE_CHARS = 3_600
+const MAX_PIECES = 3
+
+export interface Session extends Tokens {
+  /** OAuth client that signed in. */
+  readonly client: string
+  /** True: the client is a development client with a secret, and its token is requested again instead of refreshed. */
+  readonly demo: boolean
+  readonly csrf: string
+  readonly startedAtMs: number
+}
+
+/** A login between the redirect to the provider and the return. */
+export interface PendingLogin {
+  readonly state: string
+  readonly verifier: string
+  readonly client: string
+  readonly redirectUri: string
+  /** Below `/console/`. */
+  readonly returnTo: string
+  readonly startedAtMs: number
+}
+
+export function newSession(tokens: Tokens, client: string, demo: boolean, nowMs: number): Session {
+  return { ...tokens, client, demo, csrf: randomBytes(18).toString('base64url'), startedAtMs: nowMs }
+}
+
+export class SessionCookies {
+  readonly #sealer: Sealer
+  readonly #now: () => number
+
+  constructor(sealer: Sealer, now: () => number) {
+    this.#sealer = sealer
+    this.#now = now
+  }
+
+  /** The session of the request; undefined when there is none, or it has ended. */
+  read(request: Request, secure: boolean): Session | undefined {
+    const session = this.#open<Session>(request, cookieName('session', request, secure))
+    const nowMs = this.#now()
+    if (session === undefined || nowMs > session.startedAtMs + MAX_SESSION_MS) return undefined
+    return nowMs > session.expiresAtMs + MAX_IDLE_MS ? undefined : session
+  }
+
+  readLogin(request: Request, secure: boolean): PendingLogin | undefined {
+    const login = this.#open<PendingLogin>(request, cookieName('login', request, secure))
+    return login === undefined || this.#now() > login.startedAtMs + MAX_LOGIN_MS ? undefined : login
+  }
+
+  /** `Set-Cookie` values. */
+  write(session: Session | undefined, request: Request, secure: boolean): string[] {
+    return this.#set(cookieName('session', request, secure), session, 'Strict', secure, MAX_SESSION_MS)
+  }
+
+  /** Lax: the provider sends the browser back from another site. */
+  writeLogin(login: PendingLogin | undefined, request: Request, secure: boolean): string[] {
+    return this.#set(cookieName('login', request, secure), login, 'Lax', secure, MAX_LOGIN_MS)
+  }
+
+  #open<T>(request: Request, name: string): T | undefined {
+    const cookies = cookiesOf(request)
+    const pieces: string[] = []
+    for (let at = 0; at < MAX_PIECES; at++) {
+      const piece = cookies.get(`${name}.${at}`)
+      if (piece === undefined) break
+      pieces.push(piece)
+    }
+    if (pieces.length === 0) return undefined
+    try {
+      return JSON.parse(this.#sealer.open(pieces.join(''), name)) as T
+    } catch {
+      // changed, or sealed with another key
+      return undefined
+    }
+  }
+
+  #set(name: string, value: object | undefined, sameSite: string, secure: boolean, maxMs: number): string[] {
+    const text = value === undefined ? '' : this.#sealer.seal(JSON.stringify(value), name)
+    if (text.length > PIECE_CHARS * MAX_PIECES)
+      throw new Error(
+        `the tokens of the identity provider take ${text.length} characters, which is too many for cookies`,
+      )
+    const attributes = `Path=/; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
+    return Array.from({ length: MAX_PIECES }, (_, at) => {
+      const piece = text.slice(at * PIECE_CHARS, (at + 1) * PIECE_CHARS)
+      const maxAgeSecs = piece === '' ? 0 : Math.floor(maxMs / 1000)
+      return `${name}.${at}=${piece}; ${attributes}; Max-Age=${maxAgeSecs}`
+    })
+  }
+}
+
+/** Whether the page that sent the request holds the token of the session. */
+export function hasCsrfToken(request: Request, session: Session): boolean {
+  const given = Buffer.from(request.headers.get('x-csrf-token') ?? '')
+  const expected = Buffer.from(session.csrf)
+  return given.byteLength === expected.byteLength && timingSafeEqual(given, expected)
+}
+
+/** Cookies do not distinguish ports, so the name does: planes on one machine have separate sessions. */
+function cookieName(kind: 'session' | 'login', request: Request, secure: boolean): string {
+  if (secure) return `__Host-toolgate-${kind}`
+  return `toolgate-${kind}-${new URL(request.url).port || '80'}`
+}
+
+function cookiesOf(request: Request): ReadonlyMap<string, string> {
+  const pairs = (request.headers.get('cookie') ?? '').split(/; */)
+  return new Map(
+    pairs.map(pair => {
+      const at = pair.indexOf('=')
+      return [pair.slice(0, at).trim(), pair.slice(at + 1)] as const
+    }),
+  )
+}

@@ -1,0 +1,38 @@
+/** Asks the policy for every action what the caller may do, so that a user interface shows no button that is refused. It holds no rule. */
+import type { PreparedPolicy } from '../../../shared/policy/engine.ts'
+import { isAllowed, type Standing } from './access.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** `own`: only on what belongs to the caller's application. */
+type Extent = 'any' | 'own' | 'none'
+
+export interface Permissions {
+  /** The tenant that the decisions are about; null: none. */
+  readonly tenant: string | null
+  readonly crosses_tenants: boolean
+  /** `<resource>.<verb>`, without `control.`. */
+  readonly actions: Readonly<Record<string, Extent>>
+}
+
+/** @throws Problem unavailable when the policy could not decide */
+export async function permissionsOf(
+  endpoints: readonly Endpoint[],
+  policy: PreparedPolicy,
+  standing: Standing,
+  timeMs: number,
+): Promise<Permissions> {
+  const { tenant: selected, home, principal, crossesTenants } = standing
+  const tenant = selected?.name ?? home?.name ?? principal.tenant ?? null
+  const actions: Record<string, Extent> = {}
+  for (const { action, reach } of endpoints) {
+    const name = action.slice('control.'.length)
+    if (actions[name] !== undefined) continue
+    const question = { action, resourceId: '*', tenant: reach === 'platform' ? null : tenant, timeMs }
+    actions[name] = (await isAllowed(policy, standing, { ...question, own: false }))
+      ? 'any'
+      : (await isAllowed(policy, standing, { ...question, own: true }))
+        ? 'own'
+        : 'none'
+  }
+  return { tenant, crosses_tenants: crossesTenants, actions }
+}
