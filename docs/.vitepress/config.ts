@@ -12,6 +12,8 @@ const page = (text: string, link: string) => ({ text, link })
 
 export default defineConfig({
   title: 'Toolgate',
+  // without one, browsers request /favicon.ico
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   description: 'The gateway between AI agents and a company’s APIs.',
   srcDir: './.vitepress/pages',
   outDir: '../site',
@@ -25,7 +27,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     languageAlias: { rego: 'python', promql: 'python' },
     config: md =>
-      void md.core.ruler.push('keep-text-of-source-links', ({ tokens, env }) => dropSourceLinks(tokens, env)),
+      void md.core.ruler.push('links-to-files', ({ tokens, env }) => adaptLinks(tokens, env)),
   },
   themeConfig: {
     search: { provider: 'local' },
@@ -80,8 +82,8 @@ export default defineConfig({
   },
 })
 
-/** A link to a file that is not a page: the site has no sources, so its text stays and the link goes. */
-function dropSourceLinks(
+/** A link to a file that is not a page becomes its text, because the site has no sources; a README is the index of its folder. */
+function adaptLinks(
   tokens: readonly Token[],
   { relativePath }: { readonly relativePath: string },
 ): void {
@@ -90,7 +92,11 @@ function dropSourceLinks(
     const kept: Token[] = []
     let dropped = false
     for (const token of children) {
-      if (token.type === 'link_open') dropped = isSource(token.attrGet('href') ?? '', relativePath)
+      if (token.type === 'link_open') {
+        const href = token.attrGet('href') ?? ''
+        dropped = isSource(href, relativePath)
+        if (!/^[a-z]+:/.test(href)) token.attrSet('href', href.replace(/README\.md(?=#|$)/, 'index.md'))
+      }
       if (!dropped || !token.type.startsWith('link_')) kept.push(token)
       if (token.type === 'link_close') dropped = false
     }
