@@ -26,8 +26,7 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: anchorOf },
     languageAlias: { rego: 'python', promql: 'python' },
-    config: md =>
-      void md.core.ruler.push('links-to-files', ({ tokens, env }) => adaptLinks(tokens, env)),
+    config: md => void md.core.ruler.push('links-to-files', ({ tokens, env }) => adaptLinks(tokens, env)),
   },
   themeConfig: {
     search: { provider: 'local' },
@@ -83,10 +82,7 @@ export default defineConfig({
 })
 
 /** A link to a file that is not a page becomes its text, because the site has no sources; a README is the index of its folder. */
-function adaptLinks(
-  tokens: readonly Token[],
-  { relativePath }: { readonly relativePath: string },
-): void {
+function adaptLinks(tokens: readonly Token[], { relativePath }: { readonly relativePath: string }): void {
   for (const { children } of tokens) {
     if (children === null) continue
     const kept: Token[] = []

@@ -12,7 +12,7 @@ export interface Consumer {
   readonly status: ConsumerStatus
   /** Slug of the consumer's plan, used where no subscription applies; null = the defaults. */
   readonly plan: string | null
-  /** For the owner of the tenant; never shown to the consumer. */
+  /** Free text of the administrators. */
   readonly notes: string
   readonly lastSeenAt: Date | null
   /** Counts the changes; the ETag. */

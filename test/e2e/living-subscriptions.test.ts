@@ -61,6 +61,16 @@ describe('a subscription', () => {
     await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
   })
 
+  it('is of no use to a consumer that is blocked, until it is unblocked', async () => {
+    const all = `/tenants/${world.beta}/consumers`
+    const { items } = (await world.api('GET', `${all}?q=app`, world.root)).json
+    const patch = (status: string) => world.api('PATCH', `${all}/${items[0].id}`, world.root, { status })
+    expect((await patch('blocked')).status).toBe(200)
+    await expect.poll(() => call(app.key), REACHES).toEqual([403, 'This consumer is blocked.'])
+    expect((await patch('active')).status).toBe(200)
+    await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
+  })
+
   it('is refused as expired, before and after the control plane has noticed', async () => {
     const expires_at = new Date(Date.now() + 1_500).toISOString()
     expect((await world.api('PATCH', at(app.subscriptionId), world.root, { expires_at })).status).toBe(200)

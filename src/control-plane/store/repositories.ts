@@ -137,6 +137,8 @@ interface GatewayFilter extends Search {
 export interface GatewayRepository extends Omit<Rows<GatewayInstance, GatewayFilter>, 'insert'> {
   /** Creates or renews the instance of that name. */
   register(id: string, report: GatewayReport): Promise<GatewayInstance>
+  /** With its deployments. */
+  remove(id: string): Promise<void>
   /** Those that are not offline. */
   live(): Promise<readonly GatewayInstance[]>
   /** Notifies every control-plane instance, at commit, to send the gateway its whole snapshot again. */

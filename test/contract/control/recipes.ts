@@ -71,6 +71,20 @@ async function aGateway(plane: Plane, world: World): Promise<string> {
   return (await plane.call('platform', 'GET', '/v1/gateways')).body.items[0].id
 }
 
+/** Of the subscription of `app`. */
+async function aConsumer(plane: Plane, world: World): Promise<string> {
+  return (await plane.call('platform', 'GET', `/v1/tenants/${world.acme}/consumers?q=app`)).body.items[0].id
+}
+
+async function anOfflineGateway(plane: Plane, world: World): Promise<string> {
+  const id = await aGateway(plane, world)
+  await plane.store.write('*', async tx => {
+    const gateway = (await tx.gateways.find(id))!
+    await tx.gateways.update({ ...gateway, lastSeenAt: new Date(0) })
+  })
+  return id
+}
+
 const newWebhook = () => ({
   url: 'https://hooks.example/events',
   events: ['subscription.created', 'subscription.approved'],
@@ -258,6 +272,16 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   readTenantMetrics: () => ({ repeated: 200 }),
   readApiMetrics: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
   listConsumers: () => ({ repeated: 200 }),
+  listTenantConsumers: () => ({ repeated: 200 }),
+  readConsumer: async (plane, world) => ({
+    params: { consumer_id: await aConsumer(plane, world) },
+    repeated: 200,
+  }),
+  updateConsumer: async (plane, world) => ({
+    params: { consumer_id: await aConsumer(plane, world) },
+    body: { name: 'The application', status: 'active', plan: 'gold', notes: 'Renewal in May' },
+    repeated: 200,
+  }),
   listPortalApis: () => ({ repeated: 200 }),
   readPortalApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
 
@@ -265,6 +289,10 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   readGateway: async (plane, world) => ({
     params: { gateway_id: await aGateway(plane, world) },
     repeated: 200,
+  }),
+  deleteGateway: async (plane, world) => ({
+    params: { gateway_id: await anOfflineGateway(plane, world) },
+    repeated: 404,
   }),
   readSnapshot: () => ({ repeated: 200 }),
   reportGateway: async (plane, world) => ({

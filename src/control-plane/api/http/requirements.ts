@@ -31,10 +31,10 @@ const PLANS: Requirement = { ...DECIDE, shared: ['admin'], every_tenant: true }
 /** The first pattern that matches; else an action that reads needs `read`, another one `write`. */
 const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = [
   [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
-  [/^tenants\./, TENANTS],
+  [/^tenants\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
   [/^subscriptions\.(approve|reject|suspend|resume)$/, DECIDE],
-  [/^config\.apply$/, DECIDE],
+  [/^(config\.apply|consumers\.update)$/, DECIDE],
   [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],

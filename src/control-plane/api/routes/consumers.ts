@@ -1,6 +1,7 @@
-/** Routes and schemas of consumers; there are only reads. Consumers are created in `services/consumers.ts`. */
-import { CONSUMER_STATUSES } from '../../../model/consumer.ts'
+/** Routes and schemas of consumers. The rules are in `services/consumers.ts`; consumers appear with their first subscription or call. */
+import { CONSUMER_STATUSES, type Consumer } from '../../../model/consumer.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { found } from '../http/problem.ts'
 import {
   envelope,
   listOf,
@@ -9,10 +10,13 @@ import {
   shownId,
   shownMoment,
   textField,
+  word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, present } from '../schemas/present.ts'
+import { planSlug } from '../schemas/plan.ts'
+import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
+import { patchConsumer } from '../services/consumers.ts'
 
 const shownConsumer = z
   .object({
@@ -22,31 +26,73 @@ const shownConsumer = z
     name: z.string(),
     status: z.enum(CONSUMER_STATUSES),
     plan: z.string().nullable(),
+    notes: z.string(),
     created_at: shownMoment,
+    updated_at: shownMoment,
     last_seen_at: shownMoment.nullable(),
   })
   .openapi('Consumer')
 
+const consumerPatch = z
+  .strictObject({
+    name: textField(100),
+    status: word(CONSUMER_STATUSES).openapi({
+      description: '`blocked`: every call of the consumer is refused.',
+    }),
+    plan: planSlug
+      .nullable()
+      .openapi({ description: 'Applies where the consumer has no subscription; null: the default limits.' }),
+    notes: textField(2000, 0),
+  })
+  .partial()
+  .openapi('ConsumerPatch')
+
 const endpoint = tagged('consumer')
+const ALL = '/tenants/{tenant_id}/consumers'
+const ONE = `${ALL}/{consumer_id}`
+const filters = { ...pageQuery, q, status: wordQuery(CONSUMER_STATUSES) }
+const shownList = listOf(shownConsumer, 'ConsumerList')
+const show = (consumer: Consumer) => present(shownConsumer, consumer)
+
+function shown(consumer: Consumer) {
+  return { body: show(consumer), revision: consumer.revision }
+}
 
 export const consumerEndpoints: readonly Endpoint[] = [
   endpoint('listConsumers', 'get', '/consumers', {
     summary: 'List the consumers of all tenants the caller acts for',
     action: 'control.consumers.list',
     reach: 'caller',
-    query: z.object({
-      ...pageQuery,
-      q,
-      status: wordQuery(CONSUMER_STATUSES),
-      tenant_id: textField(100).optional(),
-    }),
-    success: {
-      description: 'A page of consumers',
-      schema: listOf(shownConsumer, 'ConsumerList'),
-    },
+    query: z.object({ ...filters, tenant_id: textField(100).optional() }),
+    success: { description: 'A page of consumers', schema: shownList },
     async run({ tx, query }) {
-      const found = await tx.consumers.list(camelCased(query), query)
-      return { body: envelope(found, query, consumer => present(shownConsumer, consumer)) }
+      return { body: envelope(await tx.consumers.list(camelCased(query), query), query, show) }
+    },
+  }),
+  endpoint('listTenantConsumers', 'get', ALL, {
+    summary: 'List the consumers of a tenant',
+    action: 'control.consumers.list',
+    query: z.object(filters),
+    success: { description: 'A page of consumers', schema: shownList },
+    async run({ tx, query }) {
+      return { body: envelope(await tx.consumers.list(query, query), query, show) }
+    },
+  }),
+  endpoint('readConsumer', 'get', ONE, {
+    summary: 'Read a consumer',
+    action: 'control.consumers.read',
+    success: { description: 'The consumer', schema: shownConsumer },
+    run: async ({ tx, params }) => shown(found(await tx.consumers.find(params.consumer_id!), 'consumer')),
+  }),
+  endpoint('updateConsumer', 'patch', ONE, {
+    summary: 'Block or unblock a consumer, change its name, plan or notes',
+    action: 'control.consumers.update',
+    body: consumerPatch,
+    readOnly: fieldNames(shownConsumer),
+    preconditions: true,
+    success: { description: 'The changed consumer', schema: shownConsumer },
+    async run({ tx, params, body, ifMatch }) {
+      return shown(await patchConsumer(tx, params.consumer_id!, body, ifMatch))
     },
   }),
 ]

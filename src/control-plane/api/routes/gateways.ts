@@ -3,11 +3,12 @@ import {
   GATEWAY_STATUSES,
   type GatewayInstance,
   gatewayStatus,
+  OFFLINE_AFTER_MS,
   REPORTED_STATUSES,
 } from '../../../model/gateway-instance.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
-import { found } from '../http/problem.ts'
+import { conflict, found } from '../http/problem.ts'
 import {
   count,
   envelope,
@@ -176,6 +177,21 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     async run({ tx, params }) {
       const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       return { body: show(gateway, tx.now) }
+    },
+  }),
+  endpoint('deleteGateway', 'delete', '/gateways/{gateway_id}', {
+    summary: 'Remove a gateway instance that does not exist any more, with its deployments',
+    action: 'control.gateways.delete',
+    reach: 'platform',
+    success: { description: 'The instance is removed; it appears again when it connects' },
+    async run({ tx, params }) {
+      const gateway = found(await tx.gateways.find(params.gateway_id!, 'lock'), 'gateway')
+      const status = gatewayStatus(gateway, tx.now)
+      if (status !== 'offline')
+        throw conflict(
+          `The gateway is ${status}. Stop it first; it is offline ${OFFLINE_AFTER_MS / 1000} s later.`,
+        )
+      await tx.gateways.remove(gateway.id)
     },
   }),
   endpoint('reportGateway', 'post', '/gateways/{gateway_id}/reports', {

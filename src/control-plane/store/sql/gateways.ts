@@ -42,6 +42,9 @@ export function gatewayRepository({ db, now }: SqlSession): GatewayRepository {
       }
       return page(query, from => from.selectAll('gateways'), request)
     },
+    async remove(id) {
+      await db.deleteFrom('gateways').where('id', '=', id).execute()
+    },
     async live() {
       return db.selectFrom('gateways').where('lastSeenAt', '>=', silentSince).selectAll().execute()
     },
