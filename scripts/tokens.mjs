@@ -1,4 +1,4 @@
-/** Prints how many tokens tools/list takes for the shop, Petstore, GitHub and Stripe. The last two need `node scripts/corpus.mjs --install`. */
+/** Prints how many tokens tools/list takes, in full and compact, for the shop, Petstore, GitHub and Stripe. The last two need `node scripts/corpus.mjs --install`. */
 import { register } from 'tsx/esm/api'
 
 register()
@@ -12,5 +12,8 @@ for (const [name, path, prefix] of LARGE_DOCUMENTS) {
     continue
   }
   const { tools, tokens, json } = await listedTokens(document, prefix)
-  process.stdout.write(`${name}: ${tools} tools, ${tokens} tokens, ${json.length} characters\n`)
+  const compact = await listedTokens(document, prefix, true)
+  process.stdout.write(
+    `${name}: ${tools} tools, ${tokens} tokens, ${json.length} characters; compact ${compact.tokens} tokens\n`,
+  )
 }

@@ -3,6 +3,7 @@ import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
 import { readPolicySettings } from './settings/policy.ts'
+import { readPresentation } from './settings/presentation.ts'
 import { guardProduction } from './settings/production.ts'
 import { Reader, type SettingFault } from './settings/reader.ts'
 import { readRedis } from './settings/redis.ts'
@@ -50,6 +51,7 @@ function readAll(read: Reader) {
     /** Between the signal to stop and the drain: readiness is off, and calls are served. */
     shutdownDelayMs: read.durationMs('SHUTDOWN_DELAY', isProduction ? '5s' : '0s'),
     drainTimeoutMs: read.durationMs('DRAIN_TIMEOUT', '10s'),
+    presentation: readPresentation(read),
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
       port: read.port('GATEWAY_PORT', 8080),

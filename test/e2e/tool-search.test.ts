@@ -42,6 +42,12 @@ spec:
             responses: { '200': { description: ok } }
 `
 
+const PRESENTATION = {
+  SERVER_TITLE: 'Acme tools',
+  SERVER_WEBSITE: 'https://acme.example/tools',
+  SERVER_ICON: 'https://acme.example/icon.png',
+  SERVER_INSTRUCTIONS: 'Prices are in euros.',
+}
 const toolsets = join(mkdtempSync(join(tmpdir(), 'toolsets-')), 'toolsets')
 let gateway: Deployment
 let admin: string
@@ -50,7 +56,7 @@ let agent: string
 beforeAll(async () => {
   cpSync('toolsets', toolsets, { recursive: true })
   writeFileSync(join(toolsets, 'bibliothek.yaml'), LIBRARY)
-  gateway = await deploy({ TOOLSETS: toolsets, SSE_LIMITER_ENABLED: 'false' })
+  gateway = await deploy({ TOOLSETS: toolsets, SSE_LIMITER_ENABLED: 'false', ...PRESENTATION })
   ;[admin, agent] = await Promise.all([gateway.token('demo-admin'), gateway.token('demo-agent')])
 })
 afterAll(async () => {
@@ -156,7 +162,7 @@ it('names the tools in the instructions of initialize and server/discover', asyn
   expect((await send('/mcp?tools=search', 'initialize', initialize)).result.instructions).toContain(
     'find_tools',
   )
-  expect((await send('/mcp', 'initialize', initialize)).result.instructions).toBeUndefined()
+  expect((await send('/mcp', 'initialize', initialize)).result.instructions).toBe('Prices are in euros.')
   expect((await modern('/mcp?tools=search', 'server/discover')).result.instructions).toContain('find_tools')
 })
 
@@ -306,5 +312,42 @@ describe('an address of a part', () => {
     const session = { 'mcp-session-id': opened.headers.get('mcp-session-id')! }
     expect((await gateway.post('/mcp/shop', rpc('tools/list'), admin, session)).status).toBe(200)
     expect((await gateway.post('/mcp/shop', rpc('tools/list'), agent, session)).status).toBe(404)
+  })
+})
+
+describe('how the server presents itself', () => {
+  const info = async (protocolVersion: string) =>
+    (await send('/mcp', 'initialize', { protocolVersion, capabilities: {} })).result.serverInfo
+
+  it('has the members that each version knows', async () => {
+    expect(await info('2025-03-26')).toEqual({ name: 'toolgate', version: expect.any(String) })
+    expect(await info('2025-06-18')).toEqual({ ...(await info('2025-03-26')), title: 'Acme tools' })
+    const shown = {
+      websiteUrl: 'https://acme.example/tools',
+      icons: [{ src: 'https://acme.example/icon.png' }],
+    }
+    expect(await info('2025-11-25')).toEqual({ ...(await info('2025-06-18')), ...shown })
+    const discovered = await modern('/mcp', 'server/discover')
+    expect(discovered.result._meta[`${KEY}/serverInfo`]).toEqual(await info('2025-11-25'))
+  })
+
+  it('has a card and a registry entry that every page may read', async () => {
+    const documents = ['server-card.json', 'server.json'].map(name =>
+      fetch(`${gateway.url}/.well-known/mcp/${name}`),
+    )
+    const [card, entry] = await Promise.all(documents)
+    for (const document of [card!, entry!])
+      expect(document.headers.get('access-control-allow-origin')).toBe('*')
+    expect(await card!.json()).toMatchObject({
+      name: 'localhost/toolgate',
+      remotes: [
+        { type: 'streamable-http', url: `${gateway.url}/mcp`, supportedProtocolVersions: expect.any(Array) },
+      ],
+      serverInfo: await info('2025-11-25'),
+    })
+    const { $schema, description, remotes } = (await entry!.json()) as Record<string, string>
+    expect($schema).toContain('server.schema.json')
+    expect(description!.length).toBeLessThanOrEqual(100)
+    expect(remotes).toHaveLength(2)
   })
 })

@@ -174,6 +174,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     url: 'http://127.0.0.1',
     name: 'toolgate',
     version: '0',
+    presentation: {},
     maxBodyBytes: 1 << 20,
     maxResultBytes: 100 * 1024,
     verifyCredentials: () => {

@@ -112,6 +112,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     url: plane.gatewayUrl,
     name: 'toolgate',
     version: VERSION,
+    presentation: context.settings.presentation,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     maxResultBytes: context.settings.resultMaxBytes,
     verifyCredentials: verifyCredentials(tokens, apiKeys),

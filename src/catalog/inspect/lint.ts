@@ -70,13 +70,13 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     const fix = 'have the server send annotations, or write a Tool resource with annotations'
     findings.push({ rule: 'missing-annotations', subject: '', message, fix })
   }
-  if (result.tools.length > MANY_TOOLS) {
+  if (result.tools.length > MANY_TOOLS && toolSet.listing !== 'search') {
     const message = `${result.tools.length} tools are too many for agents to choose from reliably`
     findings.push({
       rule: 'many-tools',
       subject: '',
       message,
-      fix: 'narrow spec.selector, or split the tool-set',
+      fix: 'set spec.listing to search, narrow spec.selector, or split the tool-set',
     })
   }
   for (const tool of result.tools) findings.push(...lintTool(tool))

@@ -1,4 +1,5 @@
 /** Builds the status of a tool-set from the result of a synchronization. Pure: the time is an argument. */
+import { CLIENT_TOOL_LIMITS } from '../../model/client-limits.ts'
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
@@ -108,7 +109,7 @@ export function degradationOf(
 function degradedCondition({ result, toolNames }: StatusInput): Bare {
   const fault = degradationOf(result)
   const said = fault?.message ?? 'every selected operation is a tool'
-  const notes = [...credentialNote(result), ...longNameNote(toolNames)]
+  const notes = [...credentialNote(result), ...longNameNote(toolNames), ...manyToolsNote(result)]
   return {
     type: 'Degraded',
     status: fault === undefined ? 'False' : 'True',
@@ -133,6 +134,17 @@ function longNameNote(names: readonly string[]): string[] {
   if (long.length === 0) return []
   const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename them with spec.overrides`
   return [`${long.length} names are too long for some clients (${someOf(long)}): ${fix}`]
+}
+
+/** Not a degradation: it depends on the client, and on its other servers. */
+function manyToolsNote(result: CompileResult | undefined): string[] {
+  const tools = result?.tools ?? []
+  const exceeded = Object.entries(CLIENT_TOOL_LIMITS).filter(([, most]) => tools.length > most)
+  if (exceeded.length === 0 || tools[0]!.listing === 'search') return []
+  const clients = exceeded.map(([client, most]) => `${client} ${most}`).join(', ')
+  return [
+    `${tools.length} tools are more than some clients use at once (${clients}): set spec.listing to search, or narrow spec.selector`,
+  ]
 }
 
 /** Up to `MAX_NAMED` of them. @param more number of entries that are not in the list */

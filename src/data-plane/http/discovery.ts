@@ -3,6 +3,7 @@ import type { Call } from './call.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
 import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
+import { serverInfoOf } from './presentation.ts'
 
 /** Server metadata (docs/reference/http.md, Discovery). */
 export function serverMetadata(parts: GatewayParts, call: Call): void {
@@ -32,7 +33,7 @@ export function capabilities(parts: GatewayParts, call: Call): void {
   call.respond(200, {
     protocolVersion: LATEST_LEGACY,
     supportedVersions: PROTOCOL_VERSIONS,
-    serverInfo: { name: parts.name, version: parts.version },
+    serverInfo: serverInfoOf(parts, LATEST_LEGACY),
     capabilities: CAPABILITIES,
     features: {
       batch: true,

@@ -14,6 +14,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
+import type { Presentation } from './presentation.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
 
 export interface GatewayParts {
@@ -32,6 +33,7 @@ export interface GatewayParts {
   readonly url: string
   readonly name: string
   readonly version: string
+  readonly presentation: Presentation
   readonly maxBodyBytes: number
   /** Of the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number

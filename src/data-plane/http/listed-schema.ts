@@ -7,6 +7,9 @@ type Node = { readonly [keyword: string]: unknown }
 /** Of arguments, and of what is nested in them; longer texts end after a sentence. */
 const MAX_DESCRIPTION = 160
 const MAX_NESTED_DESCRIPTION = 80
+/** In compact lists, of tools and arguments; nested descriptions are left out. */
+const MAX_COMPACT_TOOL = 200
+const MAX_COMPACT_ARGUMENT = 80
 /** A text of this length is refused by the check, and no model writes one by accident. */
 const LONG_TEXT = 1_000
 const NUMBER_FORMATS = new Set(['int32', 'int64', 'float', 'double'])
@@ -19,20 +22,21 @@ const MIN_SHARING_CHARS = 4_000
 /** Of a part that occurs more than once; a reference takes about 30 characters. */
 const MIN_SHARED_CHARS = 100
 
-/** With and without shared parts. */
-const made = [new WeakMap<object, object>(), new WeakMap<object, object>()] as const
+/** With and without shared parts, in full and compact. */
+const made = Array.from({ length: 4 }, () => new WeakMap<object, object>())
 
 /**
  * @param shares equal parts of a large schema are written once, under `$defs`: for clients that follow references
+ * @param compact descriptions of arguments end after their first sentences, without examples
  * @returns the same object for the same schema; it allows what the schema allows, and may allow more
  */
-export function listedSchema<T extends JsonSchema>(schema: T, shares: boolean): T {
+export function listedSchema<T extends JsonSchema>(schema: T, shares: boolean, compact = false): T {
   // a schema that names its dialect was written by hand, and clients may rely on its keywords
   if ('$schema' in schema) return schema
-  const known = made[shares ? 1 : 0]
+  const known = made[(shares ? 1 : 0) + (compact ? 2 : 0)]!
   let listed = known.get(schema)
   if (listed === undefined) {
-    const node = listedNode(schema, 0) as Node
+    const node = listedNode(schema, 0, compact) as Node
     listed = shares && JSON.stringify(node).length > MIN_SHARING_CHARS ? withSharedParts(node) : node
     known.set(schema, listed)
   }
@@ -100,25 +104,28 @@ function mapParts(node: Node, change: (part: Node) => Node): Node {
 }
 
 /** @param depth 0 for the root, 1 for an argument */
-function listedNode(given: unknown, depth: number): unknown {
-  if (Array.isArray(given)) return given.map(member => listedNode(member, depth))
+function listedNode(given: unknown, depth: number, compact: boolean): unknown {
+  if (Array.isArray(given)) return given.map(member => listedNode(member, depth, compact))
   if (given === null || typeof given !== 'object') return given
   const node = given as Node
   const out: { [keyword: string]: unknown } = {}
   for (const keyword of Object.keys(node)) {
     const value = node[keyword]
-    if (addsNothing(keyword, value, node)) continue
+    if (compact ? addsNothingInShort(keyword, value, node, depth) : addsNothing(keyword, value, node))
+      continue
     if (keyword === 'description' && typeof value === 'string')
-      out.description = shortened(value, depth > 1 ? MAX_NESTED_DESCRIPTION : MAX_DESCRIPTION)
-    else if (SCHEMA_MAPS.has(keyword)) out[keyword] = listedMap(value, depth + 1)
-    else out[keyword] = DATA.has(keyword) ? value : listedNode(value, depth)
+      out.description = compact
+        ? shortArgument(value, node)
+        : shortened(value, depth > 1 ? MAX_NESTED_DESCRIPTION : MAX_DESCRIPTION)
+    else if (SCHEMA_MAPS.has(keyword)) out[keyword] = listedMap(value, depth + 1, compact)
+    else out[keyword] = DATA.has(keyword) ? value : listedNode(value, depth, compact)
   }
   return out
 }
 
-function listedMap(schemas: unknown, depth: number): unknown {
+function listedMap(schemas: unknown, depth: number, compact: boolean): unknown {
   return Object.fromEntries(
-    Object.entries(schemas as Node).map(([name, schema]) => [name, listedNode(schema, depth)]),
+    Object.entries(schemas as Node).map(([name, schema]) => [name, listedNode(schema, depth, compact)]),
   )
 }
 
@@ -147,6 +154,20 @@ function addsNothing(keyword: string, value: unknown, node: Node): boolean {
   }
 }
 
+function addsNothingInShort(keyword: string, value: unknown, node: Node, depth: number): boolean {
+  if (keyword === 'examples') return true
+  // one that shows a pattern stays in its place
+  if (keyword === 'description' && typeof value === 'string')
+    return depth > 1 && !isShown(node.pattern, value)
+  return addsNothing(keyword, value, node)
+}
+
+/** The first sentences; an example stays where it is in place of a pattern. */
+function shortArgument(text: string, { pattern }: Node): string {
+  const short = firstSentences(text, MAX_COMPACT_ARGUMENT)
+  return isShown(pattern, text) && !isShown(pattern, short) ? text : short
+}
+
 /** An example in the description shows the form that the pattern checks. */
 function isShown(pattern: unknown, description: unknown): boolean {
   if (typeof pattern !== 'string' || typeof description !== 'string') return false
@@ -169,4 +190,19 @@ function shortened(text: string, max: number): string {
   const end = Math.max(start.lastIndexOf('. '), start.lastIndexOf('.\n'))
   const kept = end > max / 3 ? start.slice(0, end + 1) : `${start.slice(0, start.lastIndexOf(' '))}…`
   return `${kept}${example}`
+}
+
+/** Of a tool, for compact lists. */
+export function shortDescription(text: string): string {
+  return firstSentences(text, MAX_COMPACT_TOOL)
+}
+
+/** Whole sentences, the first of them however long it is; a line ends a sentence, too. */
+function firstSentences(text: string, max: number): string {
+  const [whole = text] = text.split('\nExample: ')
+  const ends = [...whole.matchAll(/[.!?](?=\s)|\s*\n|$/g)].map(
+    end => end.index + (/^[.!?]/.test(end[0]) ? 1 : 0),
+  )
+  const last = ends.filter(end => end > 0 && end <= max).at(-1) ?? ends.find(end => end > 0)
+  return whole.slice(0, last).trim()
 }

@@ -9,13 +9,15 @@ export class OfferedTools {
   /** What is listed, in name order. */
   readonly tools: readonly { readonly tool: ListedTool }[]
   readonly forms: Map<string, MaybePromise<ListingForm>>
+  readonly compact: boolean
   readonly #offered: readonly CompiledTool[]
   #byName: ReadonlyMap<string, CompiledTool> | undefined
 
   constructor(listing: ToolListing, selection: Selection) {
     const offered = listing.tools.filter(({ tool }) => isOffered(tool, selection))
     const listed = offered.filter(({ tool }) => isListed(tool.listing, selection))
-    const isWhole = listed.length === listing.tools.length
+    const isWhole = listed.length === listing.tools.length && !selection.compact
+    this.compact = selection.compact
     this.#offered = offered
     this.tools = listed.length === offered.length ? listed : withSearch(listed, offered)
     // most callers have no selection: they share the forms of the listing

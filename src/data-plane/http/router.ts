@@ -16,6 +16,7 @@ import type { McpEndpoint } from './mcp/endpoint.ts'
 import { refuseMessage } from './mcp/replies.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
+import { registryEntry, serverCard } from './presentation.ts'
 import type { ApiProxy } from './proxy.ts'
 import type { RestTools } from './rest.ts'
 
@@ -166,6 +167,12 @@ function routeTable({
   return [
     { method: 'GET', pattern: '/health', endpoint: health },
     { method: 'GET', pattern: '/ready', endpoint: call => ready(parts, call) },
+    {
+      method: 'GET',
+      pattern: '/.well-known/mcp/server-card.json',
+      endpoint: call => serverCard(parts, call),
+    },
+    { method: 'GET', pattern: '/.well-known/mcp/server.json', endpoint: call => registryEntry(parts, call) },
     { method: 'GET', pattern: '/mcp/capabilities', endpoint: call => capabilities(parts, call) },
     { method: 'GET', pattern: '/mcp/health', endpoint: call => void mcpHealth(parts, call) },
     route('GET', '/admin/sessions/stats', (call, snapshot) => admin.sessionStatistics(call, snapshot)),

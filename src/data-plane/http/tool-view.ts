@@ -6,7 +6,7 @@ import { unfoldSchema } from '../../model/unfold-schema.ts'
 import { beginInSlices } from '../../shared/async/slices.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { ListingForm, ShortForm } from '../snapshot/snapshot.ts'
-import { listedSchema } from './listed-schema.ts'
+import { listedSchema, shortDescription } from './listed-schema.ts'
 import type { ProtocolVersion } from './mcp/versions.ts'
 
 /** The form REST callers get: the fields of docs/reference/mcp.md, Tool objects. */
@@ -21,11 +21,13 @@ export type ListedTool = Pick<
 interface Listing {
   readonly tools: readonly { readonly tool: ListedTool }[]
   readonly forms: Map<string, MaybePromise<ListingForm>>
+  /** In short descriptions. */
+  readonly compact?: boolean
 }
 
 const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
 
-export function toolView(tool: ListedTool, view: View): object {
+export function toolView(tool: ListedTool, view: View, compact = false): object {
   // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
   const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
@@ -45,8 +47,8 @@ export function toolView(tool: ListedTool, view: View): object {
   return {
     name: tool.name,
     ...(showTitle ? { title: tool.title } : undefined),
-    description: tool.description,
-    inputSchema: listedSchema(inputSchema, since(view, '2025-11-25')),
+    description: compact ? shortDescription(tool.description) : tool.description,
+    inputSchema: listedSchema(inputSchema, since(view, '2025-11-25'), compact),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
     ...(Object.keys(annotations).length > 0 ? { annotations } : undefined),
   }
@@ -82,7 +84,7 @@ export function toolsForm(
   const name = `${view} ${from} ${to}`
   const made = listing.forms.get(name)
   if (made !== undefined) return made
-  const form = beginInSlices(makingForm(listing.tools.slice(from, to), view))
+  const form = beginInSlices(makingForm(listing.tools.slice(from, to), view, listing.compact))
   listing.forms.set(name, form)
   if (form instanceof Promise) {
     form.then(
@@ -99,12 +101,16 @@ const PIECE_CHARS = 64 * 1024
 const MAX_SHORT_PIECES = 8
 
 /** It may be interrupted after each tool. */
-function* makingForm(tools: Listing['tools'], view: View): Generator<void, ListingForm> {
+function* makingForm(
+  tools: Listing['tools'],
+  view: View,
+  compact: boolean | undefined,
+): Generator<void, ListingForm> {
   const pieces: string[] = []
   let text = '['
   for (const [at, { tool }] of tools.entries()) {
     if (at > 0) text += ','
-    text += writeJson(toolView(tool, view))
+    text += writeJson(toolView(tool, view, compact))
     yield
     if (text.length < PIECE_CHARS) continue
     pieces.push(text)

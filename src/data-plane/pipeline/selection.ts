@@ -8,6 +8,8 @@ export interface Selection {
   readonly tags: readonly string[]
   /** `search`: no tool is listed, all are found; `list`: all are listed. undefined: as each tool set says. */
   readonly tools: 'search' | 'list' | undefined
+  /** Descriptions end after their first sentences. */
+  readonly compact: boolean
   /** Equal for equal selections; '' for the address without one. */
   readonly key: string
 }
@@ -16,6 +18,7 @@ export const EVERYTHING: Selection = Object.freeze({
   toolSet: undefined,
   tags: Object.freeze([]),
   tools: undefined,
+  compact: false,
   key: '',
 })
 

@@ -40,6 +40,15 @@ onEachListener('connections', kind => {
     else expect((await client.until('sooner;')).match(/\w+;/g)).toEqual(['later;', 'sooner;'])
   })
 
+  it('advertises a time for which an idle connection stays open, and keeps it', async () => {
+    const { port } = await openListener(kind, (_, response) => response.send(200, [], 'here'))
+    const client = new RawClient(port).send(head('GET / HTTP/1.1'))
+    const [, seconds] = /\r\nkeep-alive: timeout=(\d+)\r\n/i.exec(await client.until('here'))!
+    await pause(Number(seconds) * 1000 - 500)
+    client.send(head('GET / HTTP/1.1'))
+    await waitFor(() => client.text.split('here').length === 3)
+  }, 20_000)
+
   it('reads a head that arrives one byte at a time', async () => {
     const { port } = await openListener(kind, (request, response) =>
       response.send(200, [], `<${request.path}?${request.query}>`),

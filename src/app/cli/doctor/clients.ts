@@ -3,6 +3,7 @@
  * Limits and names as published by November 2026. Sources: the clients' documentation and source, for Gemini CLI and Zed also the
  * compatibility tables of zuplo.com (verified 2026-07-31). A loopback redirect address stands for any port (RFC 8252 §7.3).
  */
+import { CLIENT_TOOL_LIMITS } from '../../../model/client-limits.ts'
 
 export const CLIENT_NAMES = [
   'claude',
@@ -81,7 +82,7 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
     nameAsCounted: (server, tool) => `${server}${tool}`,
     // it filters out a tool when both names together have 60 characters
     maxNameLength: 59,
-    maxTools: 40,
+    maxTools: CLIENT_TOOL_LIMITS.Cursor,
   },
   vscode: {
     ...COMMON,
@@ -95,7 +96,7 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
       'https://insiders.vscode.dev/redirect',
     ],
     nameAsCounted: (server, tool) => `mcp_${server}_${tool}`,
-    maxTools: 128,
+    maxTools: CLIENT_TOOL_LIMITS['VS Code'],
   },
   chatgpt: {
     ...COMMON,
@@ -106,7 +107,7 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
     redirectUris: ['https://chatgpt.com/connector_platform_oauth_redirect'],
     callsFromTheInternet: true,
     // of the model interface
-    maxTools: 128,
+    maxTools: CLIENT_TOOL_LIMITS.ChatGPT,
   },
   inspector: {
     ...COMMON,
@@ -127,7 +128,7 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
     clientInfo: { name: 'windsurf', version: '1.0.0' },
     // its address is not published; a loopback address is what its registrations must be allowed at least
     redirectUris: ['http://127.0.0.1:8765/callback'],
-    maxTools: 100,
+    maxTools: CLIENT_TOOL_LIMITS.Windsurf,
   },
   gemini: {
     ...COMMON,
@@ -147,7 +148,7 @@ export const CLIENTS: Readonly<Record<ClientName, ClientProfile>> = {
     clientInfo: { name: 'codex-mcp-client', version: '1.0.0' },
     redirectUris: ['http://127.0.0.1:8765/callback'],
     nameAsCounted: (server, tool) => `mcp__${server}__${tool}`,
-    maxTools: 128,
+    maxTools: CLIENT_TOOL_LIMITS.Codex,
   },
   zed: {
     ...COMMON,

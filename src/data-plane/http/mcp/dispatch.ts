@@ -23,6 +23,7 @@ import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
+import { serverInfoOf } from '../presentation.ts'
 import {
   ERROR_META_KEY,
   isToolError,
@@ -67,8 +68,9 @@ export class Dispatcher {
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
-    const info = { name: parts.name, version: parts.version }
-    this.#writers = new Map(PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, info)]))
+    this.#writers = new Map(
+      PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, serverInfoOf(parts, version))]),
+    )
   }
 
   dispatch(request: RpcRequest, conversation: Conversation): RpcOutcome {
@@ -109,7 +111,7 @@ export class Dispatcher {
       JSON.stringify({
         supportedVersions: MODERN_VERSIONS,
         capabilities: CAPABILITIES,
-        instructions: instructionsAt(call),
+        instructions: this.#instructionsAt(call),
       }),
       'public',
     )
@@ -119,13 +121,20 @@ export class Dispatcher {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
+    const version = negotiate(protocolVersion)
     const result = {
-      protocolVersion: negotiate(protocolVersion),
+      protocolVersion: version,
       capabilities: CAPABILITIES,
-      serverInfo: { name: this.#parts.name, version: this.#parts.version },
-      instructions: instructionsAt(call),
+      serverInfo: serverInfoOf(this.#parts, version),
+      instructions: this.#instructionsAt(call),
     }
     return writer.complete(request.id, JSON.stringify(result))
+  }
+
+  #instructionsAt(call: Call): string | undefined {
+    const { instructions } = this.#parts.presentation
+    if (selectionOf(call).tools !== 'search') return instructions
+    return instructions === undefined ? SEARCH_INSTRUCTIONS : `${instructions}\n\n${SEARCH_INSTRUCTIONS}`
   }
 
   #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
@@ -289,8 +298,4 @@ export class Dispatcher {
 function withoutMirrors(conversation: Conversation): Conversation {
   const { mirrored: _, ...transport } = conversation.transport
   return { ...conversation, transport }
-}
-
-function instructionsAt(call: Call): string | undefined {
-  return selectionOf(call).tools === 'search' ? SEARCH_INSTRUCTIONS : undefined
 }

@@ -34,7 +34,7 @@ export class ResultWriter {
   readonly #serverInfo: { readonly [key: string]: unknown }
   readonly #serverInfoJson: string
 
-  constructor(version: ProtocolVersion, serverInfo: { readonly name: string; readonly version: string }) {
+  constructor(version: ProtocolVersion, serverInfo: object) {
     this.#modern = isModernVersion(version)
     this.#serverInfo = { 'io.modelcontextprotocol/serverInfo': serverInfo }
     this.#serverInfoJson = JSON.stringify(this.#serverInfo)

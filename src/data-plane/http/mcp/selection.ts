@@ -1,4 +1,4 @@
-/** Reads from the address of a request which tools it offers: `/mcp/{toolset}`, `?tags=`, `?tools=`. It knows no tool. */
+/** Reads from the address of a request which tools it offers: `/mcp/{toolset}`, `?tags=`, `?tools=`, `?form=`. It knows no tool. */
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'
 
@@ -27,12 +27,16 @@ function readSelection({ request: { path, query } }: Call): Selection | string {
   const tools = parameters.get('tools') ?? undefined
   if (tools !== undefined && tools !== 'search' && tools !== 'list')
     return '?tools= must be "search" or "list".'
+  const form = parameters.get('form')
+  if (form !== null && form !== 'compact') return '?form= must be "compact".'
+  const compact = form !== null
   const tags = [...new Set((parameters.get('tags') ?? '').split(',').map(tag => tag.trim()))].filter(Boolean)
   if (tags.length > MAX_TAGS || tags.some(tag => tag.length > MAX_NAME))
     return `?tags= must name 1 to ${MAX_TAGS} tags of up to ${MAX_NAME} characters, separated by commas.`
-  if (toolSet === undefined && tools === undefined && tags.length === 0) return EVERYTHING
+  if (toolSet === undefined && tools === undefined && tags.length === 0 && !compact) return EVERYTHING
   tags.sort()
-  return { toolSet, tags, tools, key: JSON.stringify([toolSet ?? null, tags, tools ?? null]) }
+  const key = JSON.stringify([toolSet ?? null, tags, tools ?? null, compact])
+  return { toolSet, tags, tools, compact, key }
 }
 
 /** The address to which a client of an HTTP+SSE stream posts: that of the stream, with its selection. */

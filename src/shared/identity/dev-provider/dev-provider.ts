@@ -44,6 +44,9 @@ export interface DevProvider {
 }
 
 const REALM = '/realms/platform'
+const AUTHORIZATION = `${REALM}/protocol/openid-connect/auth?`
+/** Of a request without scope, which RFC 6749 §3.3 leaves to the provider; Keycloak grants its default client scopes. */
+const DEFAULT_SCOPE = 'openid platform:read platform:execute'
 
 /** @throws Error naming the port and the setting when it is taken. */
 export async function startDevProvider(options: DevProviderOptions): Promise<DevProvider> {
@@ -123,7 +126,7 @@ async function buildHandler(
   const { host, protocol } = new URL(issuer)
   return (request, response) => {
     if (!admitPage(request, response, isServed, origins)) return
-    const path = request.url ?? '/'
+    const path = withScope(request.url ?? '/')
     if (!path.startsWith(`${REALM}/`)) return void response.writeHead(404).end()
     // URLs in responses begin with the issuer, not with the host name of the request.
     request.headers.host = host
@@ -137,6 +140,14 @@ async function buildHandler(
       failInteraction(error, response, log),
     )
   }
+}
+
+function withScope(path: string): string {
+  if (!path.startsWith(AUTHORIZATION)) return path
+  const query = new URLSearchParams(path.slice(AUTHORIZATION.length))
+  if (query.has('scope')) return path
+  query.set('scope', DEFAULT_SCOPE)
+  return `${AUTHORIZATION}${query}`
 }
 
 function failInteraction(error: unknown, response: ServerResponse, log: Log): void {

@@ -31,6 +31,8 @@ const SMALL_BODY_BYTES = 4 * 1024
 const UNASKED_ANSWERS = 8
 
 const CLOSE = '\r\nconnection: close'
+/** uWS closes an idle connection after 8 to 12 s; a client that knows sends no request into a connection that is being closed. */
+const KEEP = '\r\nkeep-alive: timeout=8'
 
 export class UwsResponse implements HttpResponse {
   readonly #turn: UwsTurn
@@ -62,7 +64,7 @@ export class UwsResponse implements HttpResponse {
     } else if (turn.body === 'reading') {
       turn.endAndClose(renderHead(status, headers), body)
     } else {
-      const head = renderHead(status, headers, this.#closing())
+      const head = renderHead(status, headers, this.#persistence())
       if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_ANSWERS >= 1) turn.end(head, body)
       else deliver(turn, head, body)
     }
@@ -73,7 +75,7 @@ export class UwsResponse implements HttpResponse {
     if (turn.isHead || isBodiless(status))
       this.#sendBodiless(status, headers, Buffer.byteLength(start) + rest.length)
     else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joined(start, rest))
-    else deliver(turn, renderHead(status, headers, this.#closing()), start, rest)
+    else deliver(turn, renderHead(status, headers, this.#persistence()), start, rest)
   }
 
   stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
@@ -83,7 +85,7 @@ export class UwsResponse implements HttpResponse {
       this.#sendBodiless(status, headers, contentLength)
     }
     if (turn.closed) return new UwsStream(turn, '', contentLength)
-    const head = renderHead(status, headers, this.#closing())
+    const head = renderHead(status, headers, this.#persistence())
     turn.begun = true
     return new UwsStream(turn, head, contentLength)
   }
@@ -96,7 +98,7 @@ export class UwsResponse implements HttpResponse {
       turn.endBodilessAndClose(renderHead(status, headers, `${length}${CLOSE}\r\n`))
       return
     }
-    const head = renderHead(status, headers, length + this.#closing())
+    const head = renderHead(status, headers, length + this.#persistence())
     turn.write(native => {
       turn.release()
       native.writeStatus(head).endWithoutBody()
@@ -107,11 +109,11 @@ export class UwsResponse implements HttpResponse {
    * The connection ends by the client's hand when we drain, or when it would have to send a large body that is
    * not read.
    */
-  #closing(): string {
+  #persistence(): string {
     const turn = this.#turn
     const isLargeBodyUnread =
       turn.body === 'unread' && (turn.contentLength < 0 || turn.contentLength > SKIPPED_BODY_BYTES)
-    return turn.context.draining || isLargeBodyUnread ? CLOSE : ''
+    return turn.context.draining || isLargeBodyUnread ? CLOSE : KEEP
   }
 }
 

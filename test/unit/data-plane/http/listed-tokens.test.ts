@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { listedSchema } from '../../../../src/data-plane/http/listed-schema.ts'
+import { listedSchema, shortDescription } from '../../../../src/data-plane/http/listed-schema.ts'
 import type { ObjectSchema } from '../../../../src/model/json-schema.ts'
 import { compileValidator } from '../../../../src/shared/json-schema/validate.ts'
 import { listedTokens } from '../../../fixtures/listed-tokens.ts'
@@ -22,6 +22,63 @@ describe('tools/list', () => {
     expect(listed.tokens).toBeLessThanOrEqual(maxTokens)
   })
 })
+
+describe('a compact list', () => {
+  const petstore = readFileSync(join(EXAMPLES, '3.0/json/petstore.json'), 'utf8')
+  const shop = readFileSync(join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.yaml'), 'utf8')
+
+  it.each([
+    ['shop', shop],
+    ['Petstore', petstore],
+  ])('of %s means the same in fewer tokens', async (_, document) => {
+    const [full, compact] = await Promise.all([listedTokens(document), listedTokens(document, '', true)])
+    expect(compact.tokens).toBeLessThan(full.tokens)
+    expect(withoutTexts(JSON.parse(compact.json))).toEqual(withoutTexts(JSON.parse(full.json)))
+  })
+
+  it('ends descriptions after sentences, and keeps an example in place of its pattern', () => {
+    const properties = {
+      id: {
+        type: 'string',
+        pattern: '^P-[0-9]+$',
+        description: 'Product, such as P-7.\nExample: P-9',
+        examples: ['P-1'],
+      },
+      note: { type: 'string', description: `A note of ${'many '.repeat(30)}words. And more.` },
+      deep: {
+        type: 'object',
+        description: 'One. Two.',
+        properties: { a: { type: 'string', description: 'Text.' } },
+      },
+    }
+    expect(listedSchema({ type: 'object', properties }, false, true).properties).toEqual({
+      id: { type: 'string', description: 'Product, such as P-7.' },
+      note: { type: 'string', description: `A note of ${'many '.repeat(30)}words.` },
+      deep: { type: 'object', description: 'One. Two.', properties: { a: { type: 'string' } } },
+    })
+  })
+
+  it.each([
+    ['Lists orders\n\nAll of them. In order.', 'Lists orders\n\nAll of them. In order.'],
+    [`Short. ${'Long '.repeat(60)}.`, 'Short.'],
+    [`${'Long '.repeat(60)}end. Next.`, `${'Long '.repeat(60)}end.`],
+    ['No end', 'No end'],
+    [`Version 1.2 of it. ${'x'.repeat(200)}`, 'Version 1.2 of it.'],
+  ])('shortens %j', (text, short) => {
+    expect(shortDescription(text)).toBe(short)
+  })
+})
+
+/** Without descriptions, examples, and the patterns that a full list leaves out for an example; definitions in place of references to them. */
+function withoutTexts(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withoutTexts)
+  if (node === null || typeof node !== 'object') return node
+  const kept = Object.entries(node).filter(
+    ([name, value]) =>
+      !((name === 'description' && typeof value === 'string') || name === 'examples' || name === 'pattern'),
+  )
+  return Object.fromEntries(kept.map(([name, value]) => [name, withoutTexts(value)]))
+}
 
 describe('a listed schema', () => {
   const schema: ObjectSchema = {

@@ -160,14 +160,14 @@ async function register(more: object = {}) {
   return { status: response.status, body: (await response.json()) as Record<string, string> }
 }
 
-function authorization(clientId: string, scope: string, more: Record<string, string> = {}) {
+function authorization(clientId: string, scope: string | undefined, more: Record<string, string> = {}) {
   const verifier = randomBytes(32).toString('base64url')
   const url = new URL(metadata.authorization_endpoint!)
   url.search = new URLSearchParams({
     response_type: 'code',
     client_id: clientId,
     redirect_uri: REDIRECT,
-    scope,
+    ...(scope === undefined ? {} : { scope }),
     state: 'st',
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
@@ -176,7 +176,12 @@ function authorization(clientId: string, scope: string, more: Record<string, str
   return { url: url.href, verifier }
 }
 
-async function signIn(clientId: string, scope: string, account: string, more: Record<string, string> = {}) {
+async function signIn(
+  clientId: string,
+  scope: string | undefined,
+  account: string,
+  more: Record<string, string> = {},
+) {
   const browser = new Browser()
   const { url, verifier } = authorization(clientId, scope, more)
   const page = await browser.follow(url, REDIRECT)
@@ -291,6 +296,20 @@ describe('authorization code with PKCE', () => {
       scope: 'platform:read',
       realm_access: { roles: ['viewer'] },
     })
+  })
+
+  it('accepts a request without scope, and gives what a caller of tools needs', async () => {
+    const client = (await register()).body.client_id!
+    const { html, verifier, landed } = await signIn(client, undefined, 'developer')
+    expect(html).toContain('platform:execute')
+    const got = await token({
+      grant_type: 'authorization_code',
+      client_id: client,
+      code: landed.searchParams.get('code')!,
+      redirect_uri: REDIRECT,
+      code_verifier: verifier,
+    })
+    expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read platform:execute')
   })
 
   it('gives an account no scope it may not have, and does not ask again for it', async () => {

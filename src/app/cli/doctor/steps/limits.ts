@@ -14,11 +14,11 @@ export const limits: Step = {
     if (maxTools !== undefined && tools.length > maxTools)
       warnings.push(
         `${title} uses at most ${maxTools} tools at once, of all servers together; ${tools.length} are listed. ` +
-          'Narrow spec.selector, or give this client a token with fewer scopes.',
+          'Give this client an address that offers fewer (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector, or use a token with fewer scopes.',
       )
     if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
       warnings.push(
-        `${title} holds definitions of more than ${maxDefinitionTokens} tokens back from the model. Narrow spec.selector, or shorten descriptions.`,
+        `${title} holds definitions of more than ${maxDefinitionTokens} tokens back from the model. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
       )
     const bound = maxTools === undefined ? '' : ` of at most ${maxTools}`
     return {
