@@ -4,16 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { ToolListChangedNotificationSchema as ListChanged } from '@modelcontextprotocol/sdk/types.js'
+import {
+  ElicitRequestSchema,
+  ToolListChangedNotificationSchema as ListChanged,
+} from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type ServedMcp, startMcpServer } from '../fixtures/mcp-server.ts'
+import { result, type ScriptedServer, startScriptedServer, text } from '../fixtures/scripted-mcp-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mcp-servers-'))
 const toolsets = join(folder, 'toolsets')
 const dataDir = join(folder, 'data')
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 let server: ServedMcp
+let modern: ScriptedServer
 let gateway: Deployment
 let agent: string
 let admin: string
@@ -25,6 +30,35 @@ const toolSet = (name: string, source: object, rest: object = {}): string =>
     metadata: { name, namespace: 'platform' },
     spec: { displayName: name, source: { mcp: source }, ...rest },
   })
+
+/** 2026-07-28: asks for a color before it executes, and compares its state. */
+const askingServer: Parameters<typeof startScriptedServer>[0] = ({ method, id, params }, response) => {
+  const complete = { resultType: 'complete' }
+  if (method === 'server/discover')
+    return result(response, id, {
+      ...complete,
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {} },
+    })
+  const annotations = { readOnlyHint: true }
+  if (method === 'tools/list')
+    return result(response, id, {
+      ...complete,
+      tools: [{ name: 'ask', inputSchema: { type: 'object' }, annotations }],
+    })
+  if (method !== 'tools/call') return undefined
+  const { inputResponses, requestState } = params
+  if (inputResponses !== undefined && requestState === 'state-1') {
+    const { action, content } = inputResponses.color
+    return result(response, id, { ...complete, ...text(`${action} ${content.color}`) })
+  }
+  const question = {
+    message: 'Which color?',
+    requestedSchema: { type: 'object', properties: { color: { type: 'string' } } },
+  }
+  const inputRequests = { color: { method: 'elicitation/create', params: question } }
+  return result(response, id, { resultType: 'input_required', inputRequests, requestState: 'state-1' })
+}
 
 beforeAll(async () => {
   server = await startMcpServer()
@@ -39,6 +73,11 @@ beforeAll(async () => {
       overrides: [{ operation: 'echo', arguments: { text: { description: 'What to repeat.' } } }],
     }),
   )
+  modern = await startScriptedServer(askingServer)
+  writeFileSync(
+    join(toolsets, 'modern.json'),
+    toolSet('modern', { url: modern.url }, { naming: { prefix: 'modern_' } }),
+  )
   gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir, SSE_LIMITER_ENABLED: 'false' })
   agent = await gateway.token('demo-agent')
   admin = await gateway.token('demo-admin')
@@ -46,11 +85,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.stop()
   await server?.close()
+  await modern?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function client(token: string): Promise<Client> {
-  const made = new Client({ name: 'test', version: '1' })
+async function client(token: string, capabilities: object = {}): Promise<Client> {
+  const made = new Client({ name: 'test', version: '1' }, { capabilities })
   const requestInit = { headers: { authorization: `Bearer ${token}` } }
   await made.connect(
     new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never,
@@ -65,9 +105,9 @@ const list = async (token = admin) =>
   (await gateway.post('/mcp', rpc('tools/list'), token, VERSION)).json.result.tools
 
 it('lists the tools under the names of the tool set', async () => {
-  const tools = await list()
+  const tools = (await list()).filter((tool: { name: string }) => tool.name.startsWith('test_'))
   expect(tools.map((tool: { name: string }) => tool.name)).toEqual(
-    ['add', 'count', 'echo', 'erase', 'fail', 'slow'].map(name => `test_${name}`),
+    ['add', 'ask', 'count', 'echo', 'erase', 'fail', 'slow'].map(name => `test_${name}`),
   )
   expect(tools.find((tool: { name: string }) => tool.name === 'test_echo')).toMatchObject({
     title: 'Echo',
@@ -143,6 +183,61 @@ describe('sessions', () => {
   })
 })
 
+describe('questions of a server', () => {
+  const META = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+  }
+  const textOf = (called: object): string => (called as { content: { text: string }[] }).content[0]!.text
+
+  async function modernCall(name: string, params: object = {}, capabilities: object = { elicitation: {} }) {
+    const _meta = { ...META, 'io.modelcontextprotocol/clientCapabilities': capabilities }
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name }
+    const body = rpc('tools/call', { name, arguments: {}, ...params, _meta })
+    return (await gateway.post('/mcp', body, admin, headers)).json.result
+  }
+
+  it.each(['test_ask', 'modern_ask'])(
+    'of %s reach the user of a client with sessions, with the name of the tool set',
+    async name => {
+      const by = await client(admin, { elicitation: {} })
+      const asked: string[] = []
+      let response: object = { action: 'accept', content: { color: 'red' } }
+      by.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+        asked.push(params.message)
+        return response as { action: 'accept' }
+      })
+      expect(textOf(await by.callTool({ name }))).toBe('accept red')
+      expect(asked).toEqual([`${name.split('_')[0]}: Which color?`])
+      response = { action: 'decline' }
+      expect(textOf(await by.callTool({ name }))).toMatch(/decline/)
+      await by.close()
+    },
+  )
+
+  it('of 2026-07-28 are questions to a client of 2026-07-28, which repeats the call', async () => {
+    const asked = await modernCall('modern_ask')
+    expect(asked).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: { color: { method: 'elicitation/create', params: { message: 'modern: Which color?' } } },
+    })
+    const inputResponses = { color: { action: 'accept', content: { color: 'blue' } } }
+    const { requestState } = asked
+    const result = await modernCall('modern_ask', { inputResponses, requestState })
+    expect([result.resultType, textOf(result)]).toEqual(['complete', 'accept blue'])
+  })
+
+  it('are refused with the reason where the client cannot be asked', async () => {
+    expect((await call('modern_ask')).result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('not declared') }],
+    })
+    expect((await call('test_ask')).result).toMatchObject({ isError: true })
+    expect(await modernCall('test_ask')).toMatchObject({ isError: true })
+    expect(await modernCall('modern_ask', {}, {})).toMatchObject({ isError: true })
+  })
+})
+
 it('serves a changed list, and reports it to clients', async () => {
   const by = await client(admin)
   const changed = new Promise(resolve => by.setNotificationHandler(ListChanged, resolve))
@@ -159,7 +254,7 @@ it('serves the last list while the server is unavailable, and names the reason i
   await server.close()
   const failed = await call('test_echo', { text: 'x' })
   expect(failed.result).toMatchObject({ isError: true })
-  expect((await list()).length).toBe(7)
+  expect((await list()).map((tool: { name: string }) => tool.name)).toContain('test_later')
   server = await startMcpServer({ port })
   await expect
     .poll(async () => (await call('test_echo', { text: 'back' })).result.content[0].text, { timeout: 10_000 })

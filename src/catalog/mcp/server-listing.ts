@@ -58,6 +58,8 @@ export class ServerListing {
         client: { name: 'toolgate', version: VERSION },
         timeoutMs: TIMEOUT_MS,
         maxEventCharacters: MAX_LIST_BYTES,
+        // some servers list tools that ask the user only to clients that can be asked
+        capabilities: { elicitation: {} },
         onNotification: method => {
           if (method === 'notifications/tools/list_changed') this.#changeLater(SETTLE_MS)
         },

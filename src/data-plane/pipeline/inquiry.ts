@@ -38,6 +38,8 @@ export type InquiryOutcome = ClientAnswers | 'declined' | 'pending'
 /** The client of a call, as far as it can be asked. */
 export interface ClientSide {
   readonly capabilities: ReadonlySet<string>
+  /** True: `ask` waits for the results. False: the client repeats the call with them. */
+  readonly respondsDuringCall: boolean
   ask(inquiry: Inquiry): InquiryOutcome | Promise<InquiryOutcome>
 }
 

@@ -31,6 +31,8 @@ export interface ConnectOptions {
   readonly cancellation?: Cancellation | undefined
   /** Reached the same server before: the others are not tried first. */
   readonly era?: Era | undefined
+  /** Declared in a handshake: what calls over this connection can handle. None when absent. */
+  readonly capabilities?: Dict | undefined
   /** Receives the methods of notifications that belong to no request. */
   readonly onNotification?: ((method: string) => void) | undefined
 }
@@ -139,7 +141,11 @@ async function initialize(
   options: ConnectOptions,
   deadlineMs: number,
 ): Promise<string | RpcFailure> {
-  const params = { protocolVersion: LEGACY_VERSIONS[0], capabilities: {}, clientInfo: options.client }
+  const params = {
+    protocolVersion: LEGACY_VERSIONS[0],
+    capabilities: options.capabilities ?? {},
+    clientInfo: options.client,
+  }
   const outcome = await connection.request('initialize', params, within(options, deadlineMs))
   if (outcome.kind !== 'result') return notExecuted(outcome, address)
   const { protocolVersion: version, capabilities } = outcome.result

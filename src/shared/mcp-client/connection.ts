@@ -1,16 +1,19 @@
 /** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
 import { isObject } from '../../model/is-object.ts'
 import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
-import { notificationText, requestText, responseText } from './messages.ts'
+import { notificationText, requestText, responseText, type ServerMessage } from './messages.ts'
 import {
   type ClientInfo,
   type Dict,
   MODERN_VERSION,
   type OnProgress,
+  type OnServerRequest,
   type RequestOptions,
   type RpcOutcome,
 } from './protocol.ts'
 import type { OnMessage, Wire } from './wire.ts'
+
+type ServerRequest = Extract<ServerMessage, { kind: 'request' }>
 
 /** What the server said in the handshake. */
 export interface ServerSide {
@@ -34,6 +37,7 @@ export class McpConnection {
   #server: ServerSide | undefined
   #lastId = 0
   readonly #progress = new Map<number, OnProgress>()
+  readonly #handlers = new Map<number, OnServerRequest>()
   readonly #onNotification: (method: string) => void
 
   /** @param onNotification receives the methods of notifications that belong to no request */
@@ -43,8 +47,8 @@ export class McpConnection {
   }
 
   /** The receiver of a wire that is made for this connection. */
-  readonly onMessage: OnMessage = message => {
-    if (message.kind === 'request') return void this.#respond(message.id, message.method)
+  readonly onMessage: OnMessage = (message, requestId) => {
+    if (message.kind === 'request') return void this.#respond(message, requestId)
     if (message.method !== 'notifications/progress') return this.#onNotification(message.method)
     const { progressToken, progress, total, message: text } = message.params
     if (typeof progress === 'number')
@@ -86,14 +90,15 @@ export class McpConnection {
     modern = this.isModern,
   ): Promise<RpcOutcome> {
     const id = ++this.#lastId
-    const { timeoutMs, onProgress, headers = [], ...rest } = options
+    const { timeoutMs, onProgress, onServerRequest, capabilities = {}, headers = [], ...rest } = options
     const meta = {
       ...(isObject(params._meta) ? params._meta : undefined),
       ...(onProgress === undefined ? undefined : { progressToken: id }),
-      ...(modern ? this.#envelope() : undefined),
+      ...(modern ? this.#envelope(capabilities) : undefined),
     }
     const whole = Object.keys(meta).length === 0 ? params : { ...params, _meta: meta }
     if (onProgress !== undefined) this.#progress.set(id, onProgress)
+    if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
     this.inFlight++
     try {
       const outcome = await this.#wire!.request({
@@ -109,6 +114,7 @@ export class McpConnection {
     } finally {
       this.inFlight--
       this.#progress.delete(id)
+      this.#handlers.delete(id)
     }
   }
 
@@ -139,17 +145,20 @@ export class McpConnection {
     void this.#wire!.send(text, [])
   }
 
-  /** No capability is declared, so that a server has nothing to ask but whether the connection is alive. */
-  async #respond(id: unknown, method: string): Promise<void> {
-    const response =
-      method === 'ping'
-        ? { result: {} }
-        : { error: { code: METHOD_NOT_FOUND, message: `${method.slice(0, 100)} is not supported` } }
-    await this.#wire?.send(responseText(id, response), [])
+  /** A request that arrives beside the streams of calls belongs to the only call that could have caused it. */
+  async #respond({ id, method, params }: ServerRequest, requestId: number | undefined): Promise<void> {
+    const [only] = this.#handlers.size === 1 ? this.#handlers.values() : []
+    const handler = requestId === undefined ? only : this.#handlers.get(requestId)
+    const result = method === 'ping' ? {} : await handler?.(method, params)
+    const refused = {
+      code: METHOD_NOT_FOUND,
+      message: `${method.slice(0, 100)} is not supported for this call`,
+    }
+    await this.#wire?.send(responseText(id, result === undefined ? { error: refused } : { result }), [])
   }
 
-  #envelope(): Dict {
-    return { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: {}, [META_INFO]: this.#client }
+  #envelope(capabilities: Dict): Dict {
+    return { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities, [META_INFO]: this.#client }
   }
 }
 

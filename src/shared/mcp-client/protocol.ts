@@ -52,6 +52,8 @@ export type RpcOutcome = RpcResult | RpcError | RpcFailure
 
 export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
+export type OnServerRequest = (method: string, params: Dict) => Promise<Dict | undefined>
+
 export interface RequestOptions {
   /** From the start to the response. */
   readonly timeoutMs: number
@@ -63,6 +65,10 @@ export interface RequestOptions {
   /** Flat; sent beside those of the address. */
   readonly headers?: readonly string[]
   readonly onProgress?: OnProgress | undefined
+  /** Of the client behind the gateway, as a request of 2026-07-28 declares them; none when absent. */
+  readonly capabilities?: Dict | undefined
+  /** Handles a request of the server during this one (up to 2025-11-25); undefined: it is refused. Never rejects. */
+  readonly onServerRequest?: OnServerRequest | undefined
   /** Counts what is received for the request. */
   readonly onBytes?: ((bytes: number) => void) | undefined
 }

@@ -41,7 +41,7 @@ export async function readJsonResponse(
   try {
     let found: RpcOutcome | undefined
     for (const message of readMessages(text, request.maxParseNs)) {
-      if (message.kind !== 'response') onMessage(message)
+      if (message.kind !== 'response') onMessage(message, request.id)
       else if (message.id === request.id) found = message.outcome
     }
     return found ?? failure('not_mcp', `${label} responded without the response to the request`, true)
@@ -103,7 +103,7 @@ export function followStream(
         if (id !== undefined) resumption.eventId = id
         if (retryMs !== undefined) resumption.retryMs = retryMs
         for (const message of data === '' ? [] : readMessages(data, request.maxParseNs)) {
-          if (message.kind !== 'response') onMessage(message)
+          if (message.kind !== 'response') onMessage(message, request.id)
           else if (message.id === request.id) {
             settle(message.outcome)
             draining = setTimeout(() => body.destroy(), DRAIN_MS).unref()

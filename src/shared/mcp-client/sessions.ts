@@ -19,6 +19,8 @@ export interface SessionScope {
   readonly key: string
   /** The same for calls that share one if the server has sessions. */
   readonly caller: string
+  /** Of the caller's client, declared in a handshake; they are the same for one `caller`. */
+  readonly capabilities?: Dict | undefined
   /** Calls the listener when the caller's session with the gateway ends; @returns stops listening */
   readonly onEnd?: ((listener: () => void) => () => void) | undefined
 }
@@ -198,18 +200,27 @@ export class McpSessions {
     this.#sessions.set(key, session)
   }
 
-  async #connect({ address, key }: SessionScope, untilMs: number): Promise<Connected | RpcFailure> {
+  async #connect(
+    { address, key, capabilities }: SessionScope,
+    untilMs: number,
+  ): Promise<Connected | RpcFailure> {
     const { egress, client, maxEventCharacters } = this.#options
     const known = this.#known.get(key)
     const remainingMs = Math.max(1, untilMs - performance.now())
     this.counts.connects++
     const connected = await connect(address, {
-      ...{ egress, client, maxEventCharacters, timeoutMs: Math.min(CONNECT_TIMEOUT_MS, remainingMs) },
+      ...{ egress, client, maxEventCharacters, capabilities },
+      timeoutMs: Math.min(CONNECT_TIMEOUT_MS, remainingMs),
       ...(known === undefined ? {} : { era: known.era }),
     })
     if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     if (connected.kind === 'failure') this.#known.delete(key)
-    else this.#known.set(key, { era: connected.era, hasSession: connected.hasSession })
+    else {
+      this.#known.set(key, { era: connected.era, hasSession: connected.hasSession })
+      // a server may ask on the stream of the session instead of that of the call
+      if (capabilities !== undefined && connected.era === 'streamable' && connected.hasSession)
+        void connected.connection.listen()
+    }
     return connected
   }
 

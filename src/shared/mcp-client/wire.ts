@@ -2,7 +2,8 @@
 import type { ServerMessage } from './messages.ts'
 import type { RequestOptions, RpcOutcome } from './protocol.ts'
 
-export interface WireRequest extends Omit<RequestOptions, 'timeoutMs' | 'onProgress'> {
+export interface WireRequest
+  extends Omit<RequestOptions, 'timeoutMs' | 'onProgress' | 'onServerRequest' | 'capabilities'> {
   readonly id: number
   /** The JSON-RPC message. */
   readonly text: string
@@ -12,8 +13,8 @@ export interface WireRequest extends Omit<RequestOptions, 'timeoutMs' | 'onProgr
   readonly deadlineMs: number
 }
 
-/** Receives everything that is not the response to a request of ours. */
-export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>) => void
+/** Receives everything that is not the response to a request of ours. @param requestId the request on whose stream it arrived */
+export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>, requestId?: number) => void
 
 export interface Wire {
   /** True once its session has ended: another connection has to be made. */

@@ -13,6 +13,7 @@ const CAPABILITIES: ReadonlySet<string> = new Set(['elicitation'])
 
 export class LegacyClient implements ClientSide {
   readonly capabilities = CAPABILITIES
+  readonly respondsDuringCall = true
   readonly #inFlight: InFlight
   readonly #session: Session
   readonly #send: (json: string) => void

@@ -15,6 +15,7 @@ const NOTHING: Carried = { asked: [], answers: {} }
 
 export class ModernClient implements ClientSide {
   readonly capabilities: ReadonlySet<string>
+  readonly respondsDuringCall = false
   readonly #states: InquiryStates
   readonly #request: RpcRequest
   /** Results of earlier rounds and of this request. */

@@ -1,5 +1,7 @@
 /** Calls a tool of an MCP server, and turns its response into a tool result. It never forwards the caller's token. */
+import type { ToolResult } from '../../../model/tool.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
 import type { OnProgress, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -10,48 +12,81 @@ import { backendHeaders } from './backend-headers.ts'
 import { mcpResult } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
 import { redactedPaths } from './redact-result.ts'
+import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
 
 /** Of the texts of a server in an error. */
 const MAX_ERROR_CHARS = 4_000
+
+/** A server could ask without end. */
+const MAX_ROUNDS = 8
+
+type Params = { readonly [name: string]: unknown }
 
 export function callMcpServer(
   sessions: McpSessions,
   maxResponseBytes: number,
 ): (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome> {
-  return async (exchange, cancellation) => {
-    const { operation, tool, transport } = exchange
-    if (operation.action !== 'tools.call') return undefined
-    const { mcp } = tool!
-    const { address, key, isShared, request } = mcp!
-    const { params, headers } = request(operation.arguments)
-    const { timeoutMs } = tool!.tool
-    const caller = isShared ? '' : `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}`
-    const startedAt = performance.now()
-    exchange.responseBytes = 0
-    const outcome = await sessions.request(
-      { address, key, caller, ...(isShared ? {} : { onEnd: transport.session?.onEnd }) },
-      'tools/call',
-      params,
-      {
-        ...{ timeoutMs, maxResponseBytes, cancellation },
-        headers: backendHeaders(headers, exchange),
-        onBytes: bytes => {
-          exchange.responseBytes += bytes
-        },
-        onProgress: progressOf(exchange),
+  async function once(
+    exchange: Exchange,
+    cancellation: Cancellation,
+    params: Params,
+    headers: readonly string[],
+  ) {
+    const { tool, transport } = exchange
+    const { address, key, isShared } = tool!.mcp!
+    const capabilities = isShared ? undefined : declaredCapabilities(exchange)
+    const onServerRequest = isShared ? undefined : questionHandler(exchange)
+    const canAsk = onServerRequest === undefined ? '' : ' asks'
+    const caller = `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}${canAsk}`
+    const scope = isShared
+      ? { address, key, caller: '' }
+      : {
+          ...{ address, key, caller, onEnd: transport.session?.onEnd },
+          capabilities: onServerRequest === undefined ? undefined : capabilities,
+        }
+    return sessions.request(scope, 'tools/call', params, {
+      ...{ timeoutMs: tool!.tool.timeoutMs, maxResponseBytes, cancellation, capabilities, onServerRequest },
+      headers: backendHeaders(headers, exchange),
+      onBytes: bytes => {
+        exchange.responseBytes += bytes
       },
-    )
-    exchange.backendMs = performance.now() - startedAt
-    if (outcome.kind === 'error') return rpcError(outcome)
-    if (outcome.kind === 'circuit_open') return circuitOpen(outcome)
-    if (outcome.kind === 'failure') return failed(outcome, timeoutMs, maxResponseBytes)
-    if (outcome.result.resultType === 'input_required')
-      return failedCall(NEEDS_INPUT, { failure: 'input_required' })
-    const result = mcpResult(outcome.result)
-    if (result === undefined) return failed(NO_RESULT, timeoutMs, maxResponseBytes)
-    return result.isError
-      ? { kind: 'reply', result, backendStatus: 200, failure: 'tool_execution_failed' }
-      : { kind: 'reply', result, backendStatus: 200 }
+      onProgress: progressOf(exchange),
+    })
+  }
+
+  return async (exchange, cancellation) => {
+    const { operation, tool } = exchange
+    if (operation.action !== 'tools.call') return undefined
+    const { params, headers } = tool!.mcp!.request(operation.arguments)
+    const { timeoutMs } = tool!.tool
+    exchange.responseBytes = 0
+    exchange.backendMs = 0
+    let inputs: Params = {}
+    for (let round = 0; ; round++) {
+      const startedAt = performance.now()
+      const outcome = await once(exchange, cancellation, { ...params, ...inputs }, headers)
+      exchange.backendMs += performance.now() - startedAt
+      if (outcome.kind === 'error') return rpcError(outcome)
+      if (outcome.kind === 'circuit_open') return circuitOpen(outcome)
+      if (outcome.kind === 'failure') return failed(outcome, timeoutMs, maxResponseBytes)
+      const { resultType, inputRequests, requestState } = outcome.result
+      if (resultType !== 'input_required')
+        return reply(mcpResult(outcome.result)) ?? failed(NO_RESULT, timeoutMs, maxResponseBytes)
+      const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
+      if (inputResponses === undefined) return failedCall(NEEDS_INPUT, { failure: 'input_required' })
+      if (inputResponses === 'pending') return refuse('confirmation_pending')
+      if (inputResponses === 'declined') return failedCall(DECLINED, { failure: 'input_declined' })
+      inputs = { inputResponses, requestState }
+    }
+  }
+}
+
+function reply(result: ToolResult | undefined): Outcome {
+  if (result === undefined) return undefined
+  const { isError } = result
+  return {
+    ...{ kind: 'reply', result, backendStatus: 200 },
+    ...(isError ? { failure: 'tool_execution_failed' } : {}),
   }
 }
 
@@ -70,7 +105,8 @@ function progressOf(exchange: Exchange): OnProgress | undefined {
 }
 
 const NEEDS_INPUT =
-  'The MCP server asks for input of the user before it executes the tool, which the gateway does not pass on.'
+  'The MCP server asks for input before it executes the tool, and this client has not declared that it can give it.'
+const DECLINED = 'The user declined the input that the MCP server asks for. The tool was not executed.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 
 function rpcError({ code, message }: RpcError): Outcome {

@@ -14,7 +14,7 @@ export function questionsOf(parameters: unknown): Questions | undefined {
   return Object.freeze(parameters as Questions)
 }
 
-function isQuestion(value: unknown): value is Question {
+export function isQuestion(value: unknown): value is Question {
   return (
     isObject(value) &&
     typeof value.method === 'string' &&

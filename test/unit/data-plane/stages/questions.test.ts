@@ -30,6 +30,7 @@ function client(...say: readonly InquiryOutcome[]): ClientSide & { readonly hear
   const heard: Inquiry[] = []
   return {
     capabilities: new Set(['elicitation']),
+    respondsDuringCall: true,
     heard,
     ask(inquiry) {
       heard.push(inquiry)
@@ -97,6 +98,7 @@ describe('ask-client', () => {
     const endless = deciding(() => decided({ ask: { [`q${n++}`]: FORM } }))
     const patient: ClientSide = {
       capabilities: new Set(['elicitation']),
+      respondsDuringCall: true,
       ask: ({ questions }) => Object.fromEntries(Object.keys(questions).map(name => [name, {}])),
     }
     expect(await askClient(endless).run(asking({ ask: { a: FORM } }, patient))).toMatchObject({
