@@ -15,5 +15,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // of the packages in the bundle; it is shipped beside it
+    license: { fileName: 'licenses.md' },
   },
 })

@@ -1,15 +1,19 @@
-/** `npm run sbom`: writes the production packages of the lock file as CycloneDX to `dist/sbom.cdx.json`. It checks nothing; `licenses.mjs` does. */
+/** `npm run sbom`: writes the production packages of the lock file, and those in the page of the console, as CycloneDX to `dist/sbom.cdx.json`. It checks nothing; `licenses.mjs` does. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const ROOT = new URL('../', import.meta.url)
 const readJson = path => JSON.parse(readFileSync(new URL(path, ROOT), 'utf8'))
 
+/** Packages of development whose code is in the page of the console, and so in the package. */
+const BUNDLED = new Set(['preact', '@preact/signals', '@preact/signals-core'])
+const nameOf = (path, { name }) => name ?? path.split('node_modules/').at(-1)
+
 // `--omit=dev` of npm also omits production packages that a package of development depends on, so the lock file decides here
 const shipped = new Set(
   Object.entries(readJson('package-lock.json').packages)
-    .filter(([path, { dev }]) => path !== '' && dev !== true)
-    .map(([path, { name, version }]) => `${name ?? path.split('node_modules/').at(-1)}@${version}`),
+    .filter(([path, one]) => path !== '' && (one.dev !== true || BUNDLED.has(nameOf(path, one))))
+    .map(([path, one]) => `${nameOf(path, one)}@${one.version}`),
 )
 
 // from the lock file: the same on every platform, without network and `node_modules`

@@ -99,6 +99,12 @@ describe('the SBOM', () => {
     expect(expected.length).toBeGreaterThan(100)
   })
 
+  it('lists the packages whose code is in the page of the console, with their licenses beside it', () => {
+    const names = sbom.components.map((component: { name: string; group?: string }) => component.name)
+    for (const name of ['preact', 'signals', 'signals-core'])
+      expect(names.some((each: string) => each === name || each.endsWith(`/${name}`))).toBe(true)
+  })
+
   it('lists no package that only development needs', () => {
     const names = sbom.components.map((component: { 'bom-ref': string }) => component['bom-ref'])
     expect(names.filter((name: string) => /^(vitest|@biomejs\/biome|typescript)@/.test(name))).toEqual([])

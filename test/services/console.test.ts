@@ -17,7 +17,7 @@ const PAGES = [
   ['tools/shop_getProduct', 'Timeout'],
   ['tools/by/set', 'ready'],
   ['playground?tool=shop_getProduct', 'productId (required)'],
-  ['policy', 'Cached decisions'],
+  ['policy', 'Bundles refused'],
   ['limits', 'demo-agent'],
   ['catalogue/apis', 'in all'],
   ['catalogue/subscriptions', 'in all'],

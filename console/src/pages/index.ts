@@ -8,7 +8,7 @@ import { Fleet } from './fleet.tsx'
 import { Limits } from './limits.tsx'
 import { Now } from './now.tsx'
 import { Playground } from './playground/playground.tsx'
-import { Policy } from './policy.tsx'
+import { Policy } from './policy/policy.tsx'
 import { Tools } from './tools/tools.tsx'
 
 export interface PageEntry {

@@ -28,7 +28,8 @@ export function policyOperations({
     async status() {
       const owned = await owner?.status()
       const { revision, cached } = plane.current()
-      return { engine, revision, remembered: cached, ...owned }
+      const rules = live?.rulesOf(revision.split('+')[0]!)
+      return { engine, revision, remembered: cached, ...owned, ...(rules === undefined ? {} : { rules }) }
     },
     async explain(id) {
       const entry = await recorder.find(id)

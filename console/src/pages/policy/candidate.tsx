@@ -1,0 +1,132 @@
+/** The candidate policy: which decisions about the traffic of the gateway it would make otherwise, and its promotion. The gateway compares. */
+import { useSignal } from '@preact/signals'
+import { ApiError, gateway } from '../../api/client.ts'
+import { ConfirmButton } from '../../components/dialog.tsx'
+import { Empty } from '../../components/layout.tsx'
+import { Table } from '../../components/table.tsx'
+import { Facts, number, Status } from '../../components/text.tsx'
+import { href } from '../../state/router.ts'
+
+interface Flip {
+  readonly direction: 'allow→deny' | 'deny→allow'
+  readonly rule: string
+  readonly action: string
+  readonly resource: string
+  readonly consumer: string
+  readonly count: number
+}
+
+export interface Candidate {
+  readonly revision?: string
+  readonly compared?: number
+  readonly flipped?: number
+  readonly failed?: number
+  readonly skipped?: number
+  readonly flips?: readonly Flip[]
+  readonly max_flips: number
+  readonly fault?: string
+}
+
+const COLUMNS = [
+  {
+    title: 'Change',
+    cell: ({ direction, rule }: Flip) => (
+      <>
+        <Status tone={direction === 'allow→deny' ? 'bad' : 'warn'}>
+          {direction === 'allow→deny' ? 'would be denied' : 'would be allowed'}
+        </Status>
+        <span class="sub">{rule}</span>
+      </>
+    ),
+  },
+  {
+    title: 'What',
+    cell: ({ action, resource }: Flip) => (
+      <>
+        {resource}
+        <span class="sub">{action}</span>
+      </>
+    ),
+  },
+  { title: 'Consumer', cell: ({ consumer }: Flip) => consumer },
+  { title: 'Decisions', numeric: true, cell: ({ count }: Flip) => number(count) },
+  {
+    title: '',
+    cell: ({ action, resource, consumer }: Flip) =>
+      action === 'tools.call' ? (
+        <span class="actions">
+          <a class="button small" href={href('calls', { tool: resource, consumer })}>
+            Calls
+          </a>
+        </span>
+      ) : null,
+  },
+]
+
+export function CandidateCard({
+  of: candidate,
+  onPromoted,
+}: {
+  readonly of: Candidate
+  readonly onPromoted: () => Promise<void>
+}) {
+  const refused = useSignal<string | undefined>(undefined)
+  const { revision, compared = 0, flipped = 0, failed = 0, skipped = 0, flips = [], fault } = candidate
+  const promote = async (): Promise<void> => {
+    try {
+      await gateway('admin/policy/promote', { method: 'POST' })
+      refused.value = undefined
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      refused.value = error.message
+    }
+    await onPromoted()
+  }
+  return (
+    <div class="card">
+      {fault !== undefined && (
+        <p class="notice bad" role="alert">
+          The candidate cannot be used: {fault}
+        </p>
+      )}
+      <Facts
+        rows={[
+          ['Revision', revision === undefined ? 'not read yet' : <code>{revision}</code>],
+          ['Decisions compared', number(compared)],
+          [
+            'Would be made otherwise',
+            `${number(flipped)}, at most ${number(candidate.max_flips)} for a promotion`,
+          ],
+          ['Not made by the candidate', number(failed)],
+          ['Not compared', number(skipped)],
+        ]}
+      />
+      {flips.length === 0 ? (
+        <Empty title={compared === 0 ? 'Nothing was compared yet' : 'Every decision would be the same'}>
+          The candidate is asked what the policy in force is asked, while calls are served.
+        </Empty>
+      ) : (
+        <Table
+          caption="Decisions that the candidate would make otherwise"
+          columns={COLUMNS}
+          rows={flips}
+          keyOf={({ direction, rule, action, resource, consumer }) =>
+            [direction, rule, action, resource, consumer].join()
+          }
+        />
+      )}
+      {refused.value !== undefined && (
+        <p class="notice bad" role="alert">
+          Not promoted: {refused.value}
+        </p>
+      )}
+      <div class="actions">
+        <ConfirmButton
+          label="Promote"
+          question={`Revision ${revision ?? '?'} becomes the policy in force, in all threads together. No call is interrupted.`}
+          onConfirm={promote}
+        />
+      </div>
+    </div>
+  )
+}

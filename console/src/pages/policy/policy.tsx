@@ -1,0 +1,135 @@
+/** Policy: the bundle in force with its rules, its candidate, and why a decision was made. It evaluates nothing. */
+import { gateway } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
+import { Table } from '../../components/table.tsx'
+import { Ago, Facts, number } from '../../components/text.tsx'
+import { href, query, setQuery } from '../../state/router.ts'
+import { type Candidate, CandidateCard } from './candidate.tsx'
+import { Explained } from './explained.tsx'
+
+interface PolicyStatus {
+  readonly engine: string
+  readonly revision: string
+  readonly since?: string
+  readonly swaps?: number
+  readonly rejected?: number
+  readonly fault?: string
+  readonly candidate?: Candidate
+  readonly rules?: readonly {
+    readonly code: string
+    readonly title: string
+    readonly file: string
+    readonly line: number
+    readonly readsArguments?: boolean
+  }[]
+}
+
+export function Policy() {
+  const status = useResource(signal => gateway<PolicyStatus>('admin/policy', { signal }), [], 5_000)
+  const id = query.value.get('decision')
+  const { candidate, rules = [] } = status.value.value ?? {}
+  return (
+    <Page title="Policy" lead="The rules in force, and why a call was denied.">
+      <Section title="In force">
+        <Loaded of={status}>{found => <InForce of={found} />}</Loaded>
+      </Section>
+      {candidate !== undefined && (
+        <Section title="Candidate">
+          <CandidateCard of={candidate} onPromoted={() => status.reload()} />
+        </Section>
+      )}
+      <Section title="Explain a decision">
+        <form
+          class="filters"
+          onSubmit={event => {
+            event.preventDefault()
+            setQuery({ decision: String(new FormData(event.currentTarget).get('decision') ?? '').trim() })
+          }}
+        >
+          <div class="field grow">
+            <label for="decision">Decision id</label>
+            <input
+              id="decision"
+              name="decision"
+              key={id}
+              defaultValue={id ?? ''}
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="decision_id of a denial"
+            />
+          </div>
+          <button type="submit" class="button">
+            Explain
+          </button>
+        </form>
+        {id === null ? (
+          <Empty title="No decision chosen">
+            The body of a denial has a decision_id; the page Calls links to the explanation of each.
+          </Empty>
+        ) : (
+          <Explained id={id} />
+        )}
+      </Section>
+      {rules.length > 0 && (
+        <Section title="Rules that deny">
+          <Table caption="Rules" columns={RULES} rows={rules} keyOf={({ file, line }) => `${file}:${line}`} />
+        </Section>
+      )}
+    </Page>
+  )
+}
+
+function InForce({ of: found }: { readonly of: PolicyStatus }) {
+  return (
+    <div class="card">
+      {found.fault !== undefined && (
+        <p class="notice bad" role="alert">
+          The newest bundle is not served: {found.fault}
+        </p>
+      )}
+      <Facts
+        rows={[
+          ['Revision', <code>{found.revision}</code>],
+          ['Engine', found.engine],
+          ['In force since', found.since === undefined ? '–' : <Ago at={found.since} />],
+          ['Bundles served since the start', number((found.swaps ?? 0) + 1)],
+          ['Bundles refused', number(found.rejected ?? 0)],
+        ]}
+      />
+    </div>
+  )
+}
+
+type Rule = NonNullable<PolicyStatus['rules']>[number]
+
+const RULES = [
+  {
+    title: 'Rule',
+    cell: ({ title, code }: Rule) => (
+      <>
+        <b>{title}</b>
+        <span class="sub">{code}</span>
+      </>
+    ),
+  },
+  { title: 'Source', cell: ({ file, line }: Rule) => <code>{`${file}:${line}`}</code> },
+  {
+    title: 'Reads arguments',
+    wide: true,
+    cell: ({ readsArguments }: Rule) => (readsArguments === true ? 'yes' : 'no'),
+  },
+  {
+    title: '',
+    cell: ({ code }: Rule) => (
+      <span class="actions">
+        <a class="button small" href={href('calls', { outcome: OUTCOMES[code] ?? 'policy_denied' })}>
+          Refused calls
+        </a>
+      </span>
+    ),
+  },
+]
+
+/** Reasons that a refusal has a separate code for. */
+const OUTCOMES: Readonly<Record<string, string>> = { insufficient_scope: 'insufficient_scope' }

@@ -1,0 +1,86 @@
+/** A denial from the console to the fix: explain it, compare a candidate on the traffic, promote it, while every call gets a response. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { unpack } from '../../src/shared/policy/archive.ts'
+import { BUNDLE_LIMITS } from '../../src/shared/policy/bundle.ts'
+import { BROWSER } from '../fixtures/browser-page.ts'
+import { type ConsoleBrowser, openConsoleBrowser } from '../fixtures/console-browser.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { altered, manifestWith, SHIPPED } from '../fixtures/policy/inputs.ts'
+
+const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
+const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
+
+describe.skipIf(missing)(
+  `a policy in the console${missing ? ' (skipped: apt-get install chromium)' : ''}`,
+  () => {
+    const dir = mkdtempSync(join(tmpdir(), 'console-policy-'))
+    const candidate = join(dir, 'candidate.tar.gz')
+    let deployment: Deployment
+    let browser: ConsoleBrowser
+
+    beforeAll(async () => {
+      cpSync(fileURLToPath(SHIPPED), join(dir, 'bundle.tar.gz'))
+      const data = JSON.parse(
+        Buffer.from(unpack(readFileSync(SHIPPED), BUNDLE_LIMITS).get('data.json')!).toString(),
+      )
+      // callers that may read may call: the scope that the denial names is no longer required
+      data.toolgate.operations['tools.call'] = { all: ['read'] }
+      const manifest = manifestWith(content => {
+        content.revision = 'readers-call'
+      })
+      writeFileSync(candidate, altered({ '.manifest': manifest, 'data.json': JSON.stringify(data) }))
+      ;[deployment, browser] = await Promise.all([
+        deploy({
+          POLICY_BUNDLE: join(dir, 'bundle.tar.gz'),
+          POLICY_SHADOW: candidate,
+          POLICY_MAX_FLIPS: '100',
+          POLICY_POLL: '50ms',
+        }),
+        openConsoleBrowser(),
+      ])
+    })
+    afterAll(async () => {
+      await browser?.close()
+      await deployment?.stop()
+      rmSync(dir, { recursive: true, force: true })
+    })
+
+    it('goes from a denial to its explanation, the candidate, and the promotion, without a failed request', async () => {
+      const viewer = await deployment.token('demo-viewer')
+      const call = async () => (await deployment.post('/mcp/tools/call', CALL, viewer)).status
+      const { page, faults, signIn, open } = await browser.newPage(deployment.running.addresses.api_url!)
+      await signIn('demo-admin')
+      await open('policy')
+      await page.getByText('readers-call').first().waitFor()
+      expect(await call()).toBe(403)
+
+      await open('calls?consumer=demo-viewer')
+      await page.locator('section.live tbody tr').first().getByRole('button').click()
+      await page.getByRole('link', { name: 'Explain the decision' }).click()
+      await page.getByText('This needs the scope execute.').first().waitFor()
+
+      const row = page.getByRole('row', { name: /would be allowed.*shop_getProduct.*demo-viewer/ })
+      await row.waitFor()
+
+      const statuses: number[] = []
+      let isRunning = true
+      const traffic = (async () => {
+        while (isRunning) statuses.push(await call())
+      })()
+      await page.getByRole('button', { name: 'Promote' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
+      await expect.poll(() => statuses.at(-1) === 200 || statuses.at(-1) === 429).toBe(true)
+      isRunning = false
+      await traffic
+      // denied by the old policy, then served or limited by the plan
+      expect(statuses.filter(status => ![403, 200, 429].includes(status))).toEqual([])
+      await page.getByText('readers-call').first().waitFor()
+      await expect.poll(() => page.locator('dl.facts').first().textContent()).toContain('readers-call')
+      expect(faults).toEqual([])
+    })
+  },
+)
