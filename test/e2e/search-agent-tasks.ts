@@ -144,7 +144,7 @@ export const TASKS: { readonly [task: string]: readonly Step[] } = {
   'write a file': [
     {
       find: 'create or update the contents of a file',
-      set: { path: 'docs/a.md', message: 'docs', content: 'SGk=' },
+      set: { path: 'notes/a.md', message: 'docs', content: 'SGk=' },
       request: `PUT ${REPO}/contents/docs%2Fa.md`,
       body: { content: 'SGk=' },
     },

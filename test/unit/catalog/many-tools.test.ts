@@ -13,7 +13,13 @@ const operations = (count: number) =>
 function messageOf(count: number, more: object = {}): string {
   const result = compile(operations(count), more)
   const input = {
-    ...{ phase: 'Ready' as const, toolNames: result.tools.map(({ name }) => name), result, changed: [], breaking: [] },
+    ...{
+      phase: 'Ready' as const,
+      toolNames: result.tools.map(({ name }) => name),
+      result,
+      changed: [],
+      breaking: [],
+    },
     ...{ specHash: undefined, lastSyncedAt: undefined, lastError: undefined },
   } as const
   const { conditions } = toolSetStatus(input, PENDING, 0)
