@@ -8,6 +8,7 @@ import { statements as webhookHeaders } from './0006-webhook-headers.ts'
 import { statements as apiPassthrough } from './0007-api-passthrough.ts'
 import { statements as configuration } from './0008-configuration.ts'
 import { statements as livingSubscriptions } from './0009-living-subscriptions.ts'
+import { statements as listIndexes } from './0010-list-indexes.ts'
 
 export interface Migration {
   readonly name: string
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0007-api-passthrough', statements: apiPassthrough },
   { name: '0008-configuration', statements: configuration },
   { name: '0009-living-subscriptions', statements: livingSubscriptions },
+  { name: '0010-list-indexes', statements: listIndexes },
 ]
