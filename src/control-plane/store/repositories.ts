@@ -13,6 +13,8 @@ import type { Tenant, TenantStatus, Tier } from '../../model/tenant.ts'
 export interface PageRequest {
   readonly page: number
   readonly limit: number
+  /** A column, with `-` for the opposite order; absent: creation. Equal values are in the order of creation. */
+  readonly sort?: string | undefined
 }
 
 export interface ListPage<T> {

@@ -15,7 +15,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
 
     beforeAll(async () => {
       cluster = await database.start()
-      plane = await openPlane({ cluster })
+      plane = await openPlane({ cluster, options: { maxBulkBodyBytes: 4 * 1024 * 1024 } })
       world = await populate(plane)
     })
     afterAll(async () => {
@@ -250,6 +250,16 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect((await send(mine, '?dry_run=true', 'admin')).body.changes).toEqual([])
       const plans = { bronze: { name: 'Mine' } }
       expect((await send({ owner: 'x', plans }, '', 'admin')).status).toBe(403)
+    })
+
+    it('takes documents that are larger than the body of a single request, up to its own limit', async () => {
+      const spec = { openapi: '3.1.0', 'x-text': 'x'.repeat(700_000) }
+      const apis = { '/large-1': { ...orders, spec }, '/large-2': { ...orders, spec } }
+      const { changes } = await apply({ owner: 'team-l', tenants: { acme: { apis } } })
+      expect(JSON.stringify(changes).length).toBeLessThan(5_000)
+      await apply({ owner: 'team-l', tenants: {} }, '?prune=true')
+      const huge = { '/huge': { ...orders, spec: { 'x-text': 'x'.repeat(4 * 1024 * 1024) } } }
+      expect((await send({ owner: 'team-l', tenants: { acme: { apis: huge } } })).status).toBe(413)
     })
 
     it('rolls everything back when one change is refused', async () => {

@@ -30,6 +30,7 @@ const OWNED: { readonly [id: string]: { readonly own: readonly By[]; readonly ot
   createSubscription: { own: [...WRITE, ...SUBSCRIBERS], other: DECIDE },
   readSubscription: { own: [...READ, ...SUBSCRIBERS], other: READ },
   approveSubscription: { own: DECIDE, other: DECIDE },
+  updateSubscription: { own: [...WRITE, ...SUBSCRIBERS], other: DECIDE },
   revokeSubscription: { own: [...WRITE, ...SUBSCRIBERS], other: DECIDE },
   readUsage: { own: [...READ, ...SUBSCRIBERS], other: READ },
   createApiKey: { own: [...WRITE, ...SUBSCRIBERS], other: DECIDE },
@@ -114,6 +115,10 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
       }),
       readSubscription: async of => ({ params: { subscription_id: await aSubscription(of) } }),
       approveSubscription: async of => ({ params: { subscription_id: await aSubscription(of) } }),
+      updateSubscription: async of => ({
+        params: { subscription_id: await anApprovedOne(of) },
+        body: { metadata: { contact: 'a@example.com' } },
+      }),
       revokeSubscription: async of => ({ params: { subscription_id: await anApprovedOne(of) } }),
       readUsage: async of => ({ params: { subscription_id: await anApprovedOne(of) } }),
       createApiKey: async of => ({ body: { subscription_id: await anApprovedOne(of), name: 'ci' } }),

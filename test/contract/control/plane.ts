@@ -157,7 +157,7 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
       })
       const response = await control.fetch(request)
       const text = await response.text()
-      const json = response.headers.get('content-type')?.startsWith('application/json') === true
+      const json = /^application\/(?!x-ndjson)[\w.+-]*json/.test(response.headers.get('content-type') ?? '')
       return {
         status: response.status,
         headers: response.headers,

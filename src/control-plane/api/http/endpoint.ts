@@ -31,8 +31,9 @@ export interface EndpointCall<Query, Body> {
 /** The status is the one that the endpoint declares. */
 export interface EndpointResult {
   readonly body?: unknown
-  /** NDJSON instead of a body. */
-  readonly lines?: string
+  /** Instead of `body`, as it is sent. */
+  readonly text?: string
+  readonly contentType?: string
   /** Revision of the resource; becomes the ETag. */
   readonly revision?: number | string
   /** Path below `/v1` of the created resource. */

@@ -23,8 +23,9 @@ import {
   locate,
   type Standing,
 } from './access.ts'
-import { type Endpoint, type EndpointCall, type EndpointResult, NDJSON } from './endpoint.ts'
+import type { Endpoint, EndpointCall, EndpointResult } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
+import { CONTENT_TYPES, exportFormat, exportRows, MAX_EXPORT_ROWS } from './export-rows.ts'
 import { idsOf } from './headers.ts'
 import { onlyOnce } from './idempotency.ts'
 import { conflict, type FieldFault, invalid, notFound, Problem } from './problem.ts'
@@ -102,6 +103,12 @@ async function serve(
       // A tenant that is being deleted can only lose resources.
       if (endpoint.reach === 'path' && (method === 'post' || method === 'patch'))
         requireWritable(call.tenant!)
+      const format = exportFormat(call.query)
+      if (format !== undefined) {
+        const query = { ...(call.query as object), page: 1, limit: MAX_EXPORT_ROWS }
+        const { body } = (await endpoint.run({ ...call, query })) as EndpointResult
+        return { text: exportRows(body, format), contentType: CONTENT_TYPES[format] }
+      }
       const result = (await endpoint.run(call)) ?? {}
       if (result.dryRun === true) throw new DryRun(result)
       // a repetition, or an action such as a delivery that is sent again
@@ -276,7 +283,8 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
   if (result.revision !== undefined) context.header('etag', entityTag(result.revision))
   if (result.location !== undefined) context.header('location', BASE + result.location)
   if (result.secret === true) context.header('cache-control', 'no-store')
-  if (result.lines !== undefined) return context.body(result.lines, 200, { 'content-type': NDJSON })
+  if (result.text !== undefined)
+    return context.body(result.text, 200, { 'content-type': result.contentType ?? 'text/plain' })
   return result.body === undefined
     ? context.body(null, 204)
     : context.body(writeJson(result.body), endpoint.status as 200, { 'content-type': 'application/json' })

@@ -2,6 +2,7 @@
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
 import { z } from '../schemas/zod.ts'
 import type { Endpoint } from './endpoint.ts'
+import { CONTENT_TYPES } from './export-rows.ts'
 import { BASE } from './mount.ts'
 import { requirementOf } from './requirements.ts'
 
@@ -107,12 +108,21 @@ function routeOf(endpoint: Endpoint): RouteConfig {
       [status]: {
         description: success.description,
         headers,
-        ...(success.schema === undefined
-          ? {}
-          : { content: { [success.mediaType ?? 'application/json']: { schema: success.schema } } }),
+        ...(success.schema === undefined ? {} : { content: contentOf(endpoint, success.schema) }),
       },
       ...problems(problemStatuses),
     },
+  }
+}
+
+/** Lists have their rows in other formats, too. */
+function contentOf({ query, success: { mediaType = 'application/json' } }: Endpoint, schema: z.ZodType) {
+  const json = { [mediaType]: { schema } }
+  if (query === undefined || !('format' in (query as z.ZodObject).shape)) return json
+  const text = { schema: z.string() }
+  return {
+    ...json,
+    ...Object.fromEntries(Object.values(CONTENT_TYPES).map(type => [type.split(';')[0]!, text])),
   }
 }
 

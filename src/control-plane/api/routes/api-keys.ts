@@ -16,6 +16,7 @@ import {
   q,
   shownId,
   shownMoment,
+  sortQuery,
   textField,
   wordQuery,
 } from '../schemas/fields.ts'
@@ -94,6 +95,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     action: 'control.apikeys.list',
     query: z.object({
       ...pageQuery,
+      sort: sortQuery('name', 'last_used_at', 'updated_at'),
       q,
       status: wordQuery(API_KEY_STATUSES),
       subscription_id: textField(100).optional(),

@@ -5,7 +5,16 @@ import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
-import { booleanQuery, envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
+import {
+  booleanQuery,
+  envelope,
+  listOf,
+  pageQuery,
+  q,
+  sortQuery,
+  textField,
+  wordQuery,
+} from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import {
@@ -22,6 +31,7 @@ const endpoint = tagged('API')
 const shownList = listOf(shownApi, 'ApiList')
 const filters = {
   ...pageQuery,
+  sort: sortQuery('name', 'path', 'updated_at'),
   q,
   status: wordQuery(API_STATUSES),
   portal_visibility: booleanQuery.optional(),

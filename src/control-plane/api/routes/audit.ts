@@ -86,7 +86,7 @@ export const auditEndpoints: readonly Endpoint[] = [
     },
     async run({ tx, query: { limit, after = 0, ...query } }) {
       const rows = await tx.audit.list(await filterOf(tx, query), { after }, limit)
-      return { lines: rows.map(row => `${JSON.stringify(show(row))}\n`).join('') }
+      return { text: rows.map(row => `${JSON.stringify(show(row))}\n`).join(''), contentType: NDJSON }
     },
   }),
 ]

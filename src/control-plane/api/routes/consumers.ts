@@ -9,6 +9,7 @@ import {
   q,
   shownId,
   shownMoment,
+  sortQuery,
   textField,
   word,
   wordQuery,
@@ -50,7 +51,12 @@ const consumerPatch = z
 const endpoint = tagged('consumer')
 const ALL = '/tenants/{tenant_id}/consumers'
 const ONE = `${ALL}/{consumer_id}`
-const filters = { ...pageQuery, q, status: wordQuery(CONSUMER_STATUSES) }
+const filters = {
+  ...pageQuery,
+  sort: sortQuery('subject', 'name', 'last_seen_at', 'updated_at'),
+  q,
+  status: wordQuery(CONSUMER_STATUSES),
+}
 const shownList = listOf(shownConsumer, 'ConsumerList')
 const show = (consumer: Consumer) => present(shownConsumer, consumer)
 

@@ -18,6 +18,7 @@ import {
   q,
   shownId,
   shownMoment,
+  sortQuery,
   textField,
   word,
   wordQuery,
@@ -148,7 +149,12 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     summary: 'List the gateway instances',
     action: 'control.gateways.list',
     reach: 'platform',
-    query: z.object({ ...pageQuery, q, status: wordQuery(GATEWAY_STATUSES) }),
+    query: z.object({
+      ...pageQuery,
+      sort: sortQuery('name', 'last_seen_at'),
+      q,
+      status: wordQuery(GATEWAY_STATUSES),
+    }),
     success: { status: 200, description: 'A page of instances', schema: listOf(shownGateway, 'GatewayList') },
     async run({ tx, query }) {
       const listed = await tx.gateways.list(query, query)

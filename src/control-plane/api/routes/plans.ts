@@ -4,7 +4,7 @@ import type { Tenant } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found, invalidField } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, q } from '../schemas/fields.ts'
+import { envelope, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
 import { newPlan, planFields, planPatch, shownPlan, showPlan } from '../schemas/plan.ts'
 import { fieldNames } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
@@ -67,7 +67,7 @@ export const planEndpoints: readonly Endpoint[] = [
     summary: 'List the global plans and those of the tenants the caller acts for',
     action: 'control.plans.list',
     reach: 'caller',
-    query: z.object({ ...pageQuery, q }),
+    query: z.object({ ...pageQuery, sort: sortQuery('slug', 'name', 'updated_at'), q }),
     success: { description: 'A page of plans', schema: listOf(shownPlan, 'PlanList') },
     async run({ tx, query }) {
       return { body: envelope(await tx.plans.list({ q: query.q }, query), query, showPlan) }

@@ -2,7 +2,7 @@
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { shownPortalApi, showPortalApi } from '../schemas/api.ts'
-import { listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
+import { listOf, pageQuery, q, sortQuery, textField, wordQuery } from '../schemas/fields.ts'
 import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { listApis, tenantNames } from './apis.ts'
@@ -16,7 +16,13 @@ export const portalEndpoints: readonly Endpoint[] = [
     summary: 'Search the catalog',
     action: 'control.portal.list',
     reach: 'caller',
-    query: z.object({ ...pageQuery, q, status: wordQuery(OFFERED), tenant_id: textField(100).optional() }),
+    query: z.object({
+      ...pageQuery,
+      sort: sortQuery('name', 'updated_at'),
+      q,
+      status: wordQuery(OFFERED),
+      tenant_id: textField(100).optional(),
+    }),
     success: {
       description: 'A page of the catalog',
       schema: listOf(shownPortalApi, 'PortalApiList'),

@@ -14,7 +14,7 @@ import {
   tagged,
 } from '../http/endpoint.ts'
 import { invalidField, Problem } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, q, textField, wordQuery } from '../schemas/fields.ts'
+import { envelope, listOf, pageQuery, q, sortQuery, textField, wordQuery } from '../schemas/fields.ts'
 import { showLimits } from '../schemas/plan.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import {
@@ -94,6 +94,7 @@ async function planChange(
 
 const filters = {
   ...pageQuery,
+  sort: sortQuery('application', 'updated_at', 'expires_at'),
   q,
   status: wordQuery(SUBSCRIPTION_STATUSES),
   api_id: textField(100).optional(),

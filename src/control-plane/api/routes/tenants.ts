@@ -2,7 +2,17 @@
 import { tenantGatewayUrl } from '../../../model/api.ts'
 import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { envelope, listOf, pageQuery, q, shownId, shownMoment, word, wordQuery } from '../schemas/fields.ts'
+import {
+  envelope,
+  listOf,
+  pageQuery,
+  q,
+  shownId,
+  shownMoment,
+  sortQuery,
+  word,
+  wordQuery,
+} from '../schemas/fields.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import {
   adminEmail,
@@ -80,7 +90,13 @@ export const tenantEndpoints: readonly Endpoint[] = [
     summary: 'List tenants',
     action: 'control.tenants.list',
     reach: 'platform',
-    query: z.object({ ...pageQuery, q, status: wordQuery(TENANT_STATUSES), tier: wordQuery(TIERS) }),
+    query: z.object({
+      ...pageQuery,
+      sort: sortQuery('name', 'updated_at'),
+      q,
+      status: wordQuery(TENANT_STATUSES),
+      tier: wordQuery(TIERS),
+    }),
     success: { description: 'A page of tenants', schema: listOf(shownTenant, 'TenantList') },
     async run({ tx, query, services }) {
       const show = (tenant: Tenant) => showTenant(tenant, services)

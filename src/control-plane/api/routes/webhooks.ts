@@ -3,7 +3,16 @@ import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { booleanQuery, envelope, listOf, pageQuery, q, word, wordQuery } from '../schemas/fields.ts'
+import {
+  booleanQuery,
+  envelope,
+  listOf,
+  pageQuery,
+  q,
+  sortQuery,
+  word,
+  wordQuery,
+} from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import {
   newWebhook,
@@ -54,7 +63,12 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint('listWebhooks', 'get', ALL, {
     summary: 'List the webhooks of a tenant',
     action: 'control.webhooks.list',
-    query: z.object({ ...pageQuery, q, enabled: booleanQuery.optional() }),
+    query: z.object({
+      ...pageQuery,
+      sort: sortQuery('name', 'url', 'updated_at'),
+      q,
+      enabled: booleanQuery.optional(),
+    }),
     success: { description: 'A page of webhooks', schema: listOf(shownWebhook, 'WebhookList') },
     async run({ tx, query }) {
       const found = await tx.webhooks.list({ q: query.q, enabled: query.enabled }, query)

@@ -1,6 +1,7 @@
 /** Field schemas that several resources share, each with its error message. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'
+import { EXPORT_FORMATS, MAX_EXPORT_ROWS } from '../http/export-rows.ts'
 import { z } from './zod.ts'
 
 /** PostgreSQL `integer`. */
@@ -86,6 +87,17 @@ export function presetNumber(min: number, max: number, preset: number) {
 export const pageQuery = {
   page: presetNumber(1, 1_000_000, 1),
   limit: presetNumber(1, 100, 20),
+  format: wordQuery(['json', ...EXPORT_FORMATS]).openapi({
+    description: `csv, ndjson: all items at once, without page and limit, at most ${MAX_EXPORT_ROWS}.`,
+  }),
+}
+
+/** Orders of a list: by creation, and by these fields of its items. */
+export function sortQuery<const F extends readonly string[]>(...fields: F) {
+  const words = ['created_at', ...fields].flatMap(field => [field, `-${field}`])
+  return wordQuery(words as [string, ...string[]]).openapi({
+    description: '`-` reverses the order; the default is the order of creation.',
+  })
 }
 
 /** Search text; `%` and `_` are literal. */

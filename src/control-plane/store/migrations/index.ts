@@ -9,6 +9,7 @@ import { statements as apiPassthrough } from './0007-api-passthrough.ts'
 import { statements as configuration } from './0008-configuration.ts'
 import { statements as livingSubscriptions } from './0009-living-subscriptions.ts'
 import { statements as audit } from './0010-audit.ts'
+import { statements as listIndexes } from './0011-list-indexes.ts'
 
 export interface Migration {
   readonly name: string
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0008-configuration', statements: configuration },
   { name: '0009-living-subscriptions', statements: livingSubscriptions },
   { name: '0010-audit', statements: audit },
+  { name: '0011-list-indexes', statements: listIndexes },
 ]

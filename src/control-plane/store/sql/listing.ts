@@ -32,6 +32,9 @@ export function isRow(
   return sql<SqlBool>`id = ${id} and ${ofTenant} and ${inScope(scope)}`
 }
 
+/** Their missing values come last in both orders; the other columns can use their index. */
+const NULLABLE = new Set(['expires_at', 'last_seen_at', 'last_used_at'])
+
 /** One page of a filtered query, with the total number of rows; the order of ids is the order of creation. */
 export async function page<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, object>,
@@ -41,8 +44,17 @@ export async function page<DB, TB extends keyof DB, O>(
 ): Promise<ListPage<O>> {
   const counted = await query.select(sql<number>`count(*)::int`.as('total')).executeTakeFirstOrThrow()
   const total = (counted as { total: number }).total
+  const { sort } = request
+  const column = sort?.replace('-', '') ?? 'created_at'
+  const isCreation = column === 'created_at'
+  const direction = sort === undefined ? order : sort.startsWith('-') ? 'desc' : 'asc'
   const items = await select(query)
-    .orderBy(sql.ref('id'), order)
+    .$if(!isCreation, rows =>
+      rows.orderBy(sql.ref(column), by =>
+        direction === 'asc' ? by.asc() : NULLABLE.has(column) ? by.desc().nullsLast() : by.desc(),
+      ),
+    )
+    .orderBy(sql.ref('id'), direction)
     .limit(request.limit)
     .offset((request.page - 1) * request.limit)
     .execute()

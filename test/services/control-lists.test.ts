@@ -1,0 +1,101 @@
+/** Lists of a large installation on PostgreSQL: how long a page takes, and which index serves which filter. LIST_ROWS sets the number of subscriptions, LIST_P95_MS the bound. */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openPlane, type Plane, populate } from '../contract/control/plane.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
+
+const ROWS = Number(process.env.LIST_ROWS ?? 4_000)
+const TENANTS = 20
+const APIS = Math.max(TENANTS, Math.round(ROWS / 25))
+/** Set on an unloaded machine only: the bound of a page. */
+const P95_MS = Number(process.env.LIST_P95_MS ?? Number.POSITIVE_INFINITY)
+const CALLS = ROWS >= 50_000 ? 40 : 5
+
+const FILL = [
+  `insert into tenants (id, name, tier, region, status, settings, created_at, updated_at)
+   select 'ten_' || n, 'tenant-' || n, 'enterprise', 'default', 'active', '{}', now(), now() from generate_series(1, ${TENANTS}) n`,
+  `insert into apis (id, tenant_id, name, description, upstream_url, path, version, auth_required, portal_visibility, status, created_at, updated_at)
+   select 'api_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${TENANTS} + 1), 'Api ' || md5(n::text), '', 'http://127.0.0.1:9', '/a' || n, 'v1',
+     true, true, 'active', now(), now() from generate_series(1, ${APIS}) n`,
+  `insert into subscriptions (id, tenant_id, api_id, plan, application, status, created_at, updated_at)
+   select 'sub_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${APIS} % ${TENANTS} + 1), 'api_' || lpad((n % ${APIS} + 1)::text, 8, '0'), 'silver',
+     'app-' || md5(n::text), (array['approved', 'approved', 'approved', 'revoked', 'pending_approval'])[n % 5 + 1], now(), now()
+   from generate_series(1, ${ROWS}) n`,
+  `insert into consumers (id, tenant_id, subject, name, status, created_at, updated_at)
+   select 'con_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${TENANTS} + 1), 'app-' || md5(n::text), 'x', 'active', now(), now()
+   from generate_series(1, ${ROWS}) n`,
+  'analyze',
+]
+
+describe.skipIf(WITHOUT_POSTGRES)(
+  `lists of ${ROWS} subscriptions and ${APIS} APIs on PostgreSQL${POSTGRES_HINT}`,
+  () => {
+    let plane: Plane
+    let cluster: Cluster
+    let db: pg.Client
+
+    beforeAll(async () => {
+      cluster = await startCluster()
+      plane = await openPlane({ cluster })
+      await populate(plane)
+      db = new pg.Client({ connectionString: cluster.address(`control_${process.pid}_0`) })
+      await db.connect()
+      await db.query(`select set_config('toolgate.tenant', '*', false)`)
+      for (const statement of FILL) await db.query(statement)
+    }, 120_000)
+    afterAll(async () => {
+      expect(plane?.faults).toEqual([])
+      await db?.end()
+      await plane?.close()
+      await cluster?.stop()
+    })
+
+    const TENANT = '/v1/tenants/tenant-3'
+    it.each([
+      ['a page of a tenant', `${TENANT}/subscriptions`],
+      ['by status', `${TENANT}/subscriptions?status=pending_approval`],
+      ['by application', `${TENANT}/subscriptions?application=app-${'0'.repeat(32)}`],
+      ['by API', `/v1/subscriptions?api_id=api_00000017`],
+      ['by text', `${TENANT}/subscriptions?q=abc`],
+      ['in the order of names', `${TENANT}/apis?sort=name`],
+      ['in the order of changes', `${TENANT}/subscriptions?sort=-updated_at&page=3`],
+      ['of consumers', `${TENANT}/consumers?limit=100`],
+      ['of all tenants', '/v1/subscriptions?limit=100'],
+      ['of all tenants, by text', '/v1/subscriptions?q=abcd'],
+      ['of APIs of all tenants, by text', '/v1/apis?q=abcd'],
+    ])('%s is read in time', async (_, path) => {
+      const tookMs: number[] = []
+      for (let at = 0; at < CALLS; at++) {
+        const startedAt = performance.now()
+        const reply = await plane.call('platform', 'GET', path)
+        tookMs.push(performance.now() - startedAt)
+        expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+      }
+      const p95Ms = tookMs.sort((a, b) => a - b)[Math.floor(CALLS * 0.95)]!
+      console.info(`${path}: p50 ${tookMs[CALLS >> 1]!.toFixed(1)} ms, p95 ${p95Ms.toFixed(1)} ms`)
+      expect(p95Ms).toBeLessThan(P95_MS)
+    })
+
+    const at = (table: string, condition: string, order: string) =>
+      `select * from ${table} where tenant_id = 'ten_2' and ${condition} order by ${order} limit 20`
+    it.each([
+      ['subscriptions_tenant_status', at('subscriptions', `status = 'pending_approval'`, 'id')],
+      ['subscriptions_application', at('subscriptions', `application = 'app-1'`, 'id')],
+      ['subscriptions_updated', at('subscriptions', 'true', 'updated_at desc, id desc')],
+      ['subscriptions_api', `select * from subscriptions where api_id = 'api_00000017' order by id limit 20`],
+      ['apis_name', at('apis', 'deleted_at is null', 'name, id')],
+      ['apis_updated', at('apis', 'deleted_at is null', 'updated_at desc, id desc')],
+    ])('the index %s serves its filter and order, without a sort', async (index, query) => {
+      await db.query('set enable_seqscan = off; set enable_bitmapscan = off')
+      const { rows } = await db.query(`explain ${query}`)
+      const plan = rows.map(row => row['QUERY PLAN'] as string).join('\n')
+      expect(plan).toContain(`using ${index} on`)
+      expect(plan).not.toMatch(/Seq Scan|Sort/)
+    })
+  },
+)
