@@ -342,6 +342,17 @@ describe('clients that registered themselves', () => {
     expect(await (await row!).json()).toMatchObject({ consumer_id: 'user:ada', daily_count: 3 })
   })
 
+  it('are counted under the address of their document', async () => {
+    const client = 'https://app.example/client.json'
+    expect(await limitOf(await token(client))).toEqual([200, '5'])
+    // encoded slashes are refused in paths, so the id has none
+    const id = client.replaceAll('/', '%2F')
+    const row = await fetch(`${gateway.url}/admin/quotas/${encodeURIComponent(id)}`, {
+      headers: { authorization: `Bearer ${await gateway.token('demo-admin')}` },
+    })
+    expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 1 })
+  })
+
   it('without a rule have the default, and a plan of their own goes before a rule', async () => {
     expect(await limitOf(await token('dcr-5', 'joan'))).toEqual([200, '5'])
     expect(await limitOf(await token('dcr-6', 'grace'))).toEqual([200, '2'])
