@@ -347,10 +347,11 @@ describe('clients that registered themselves', () => {
     expect(await limitOf(await token(client))).toEqual([200, '5'])
     // encoded slashes are refused in paths, so the id has none
     const id = client.replaceAll('/', '%2F')
-    const row = await fetch(`${gateway.url}/admin/quotas/${encodeURIComponent(id)}`, {
+    const row = await fetch(`${gateway.url}/admin/quotas/${encodeURIComponent(id)}/reset`, {
+      method: 'POST',
       headers: { authorization: `Bearer ${await gateway.token('demo-admin')}` },
     })
-    expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 1 })
+    expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 0, daily_limit: 10_000 })
   })
 
   it('without a rule have the default, and a plan of their own goes before a rule', async () => {
