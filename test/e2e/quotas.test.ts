@@ -354,7 +354,7 @@ describe('clients that registered themselves', () => {
     expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 0, daily_limit: 10_000 })
   })
 
-  it('without a rule have the default, and a plan of their own goes before a rule', async () => {
+  it('without a rule have the default, and the plan of a name goes before a rule', async () => {
     expect(await limitOf(await token('dcr-5', 'joan'))).toEqual([200, '5'])
     expect(await limitOf(await token('dcr-6', 'grace'))).toEqual([200, '2'])
     expect(await limitOf(await token('minute-turn', 'grace'))).toEqual([200, '3'])

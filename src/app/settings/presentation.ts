@@ -1,5 +1,5 @@
 /** How the gateway presents itself to MCP clients and registries: texts and addresses from the environment. It serves nothing. */
-import type { Presentation } from '../../data-plane/http/presentation.ts'
+import type { Presentation } from '../../model/presentation.ts'
 import type { Reader } from './reader.ts'
 
 const MAX_TITLE = 100
@@ -9,16 +9,20 @@ const MAX_INSTRUCTIONS = 4_000
 
 export function readPresentation(read: Reader): Presentation {
   return {
-    title: bounded(read, 'SERVER_TITLE', MAX_TITLE),
-    description: bounded(read, 'SERVER_DESCRIPTION', MAX_DESCRIPTION),
+    title: bounded(read, 'SERVER_TITLE', read.optional('SERVER_TITLE'), MAX_TITLE),
+    description: bounded(read, 'SERVER_DESCRIPTION', read.optional('SERVER_DESCRIPTION'), MAX_DESCRIPTION),
     websiteUrl: read.url('SERVER_WEBSITE'),
     iconUrl: read.url('SERVER_ICON', ['https:']),
-    instructions: bounded(read, 'SERVER_INSTRUCTIONS', MAX_INSTRUCTIONS),
+    instructions: bounded(
+      read,
+      'SERVER_INSTRUCTIONS',
+      read.optional('SERVER_INSTRUCTIONS'),
+      MAX_INSTRUCTIONS,
+    ),
   }
 }
 
-function bounded(read: Reader, name: string, max: number): string | undefined {
-  const text = read.optional(name)
+function bounded(read: Reader, name: string, text: string | undefined, max: number): string | undefined {
   if (text === undefined || text.length <= max) return text
   read.fault(name, `has ${text.length} characters.`, `Shorten it to ${max}.`)
   return undefined

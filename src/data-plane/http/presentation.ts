@@ -1,17 +1,8 @@
 /** What clients and registries show of the gateway: `serverInfo`, the server card and `server.json`. Public, built from configuration alone. */
+import type { Presentation } from '../../model/presentation.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import { PROTOCOL_VERSIONS, type ProtocolVersion } from './mcp/versions.ts'
-
-/** All of it is optional. */
-export interface Presentation {
-  readonly title?: string | undefined
-  readonly description?: string | undefined
-  readonly websiteUrl?: string | undefined
-  readonly iconUrl?: string | undefined
-  /** For the model: what the tools are for, and how to use them. */
-  readonly instructions?: string | undefined
-}
 
 const DEFAULT_DESCRIPTION = 'Tools of HTTP APIs, with quotas and policy.'
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
