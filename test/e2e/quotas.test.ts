@@ -342,7 +342,19 @@ describe('clients that registered themselves', () => {
     expect(await (await row!).json()).toMatchObject({ consumer_id: 'user:ada', daily_count: 3 })
   })
 
-  it('without a rule have the default, and a plan that names the caller goes before a rule', async () => {
+  it('are counted under the address of their document', async () => {
+    const client = 'https://app.example/client.json'
+    expect(await limitOf(await token(client))).toEqual([200, '5'])
+    // encoded slashes are refused in paths, so the id has none
+    const id = client.replaceAll('/', '%2F')
+    const row = await fetch(`${gateway.url}/admin/quotas/${encodeURIComponent(id)}/reset`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await gateway.token('demo-admin')}` },
+    })
+    expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 0, daily_limit: 10_000 })
+  })
+
+  it('without a rule have the default, and the plan of a name goes before a rule', async () => {
     expect(await limitOf(await token('dcr-5', 'joan'))).toEqual([200, '5'])
     expect(await limitOf(await token('dcr-6', 'grace'))).toEqual([200, '2'])
     expect(await limitOf(await token('minute-turn', 'grace'))).toEqual([200, '3'])

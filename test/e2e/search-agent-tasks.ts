@@ -144,8 +144,8 @@ export const TASKS: { readonly [task: string]: readonly Step[] } = {
   'write a file': [
     {
       find: 'create or update the contents of a file',
-      set: { path: 'notes/a.md', message: 'docs', content: 'SGk=' },
-      request: `PUT ${REPO}/contents/docs%2Fa.md`,
+      set: { path: 'notes/a.txt', message: 'docs', content: 'SGk=' },
+      request: `PUT ${REPO}/contents/notes%2Fa.txt`,
       body: { content: 'SGk=' },
     },
   ],

@@ -1,5 +1,5 @@
 /** How the gateway presents itself to MCP clients and registries: texts and addresses from the environment. It serves nothing. */
-import type { Presentation } from '../../data-plane/http/presentation.ts'
+import type { Presentation } from '../../model/presentation.ts'
 import type { Reader } from './reader.ts'
 
 const MAX_TITLE = 100

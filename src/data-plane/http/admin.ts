@@ -75,7 +75,9 @@ export class Admin {
       if (found === undefined) return this.#unknown(call, consumerId)
       const tenants = [...new Set(rows.map(row => row.key.split('/', 1)[0]!))]
       const plans = tenants.flatMap(tenant =>
-        snapshot.plansOf(tenant, consumerId, call.receivedAtMs).map(choice => ({ tenant, ...choice })),
+        snapshot
+          .plansOf(tenant, consumerId.replaceAll('%2F', '/'), call.receivedAtMs)
+          .map(choice => ({ tenant, ...choice })),
       )
       call.respond(200, { ...found, plans })
     })

@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 import { CAPABILITIES } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
 import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
-import { serverInfoOf } from './server-card.ts'
+import { serverInfoOf } from './presentation.ts'
 
 /** Server metadata (docs/reference/http.md, Discovery). */
 export function serverMetadata(parts: GatewayParts, call: Call): void {

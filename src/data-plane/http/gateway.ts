@@ -1,4 +1,5 @@
 /** What all endpoints share: the parts of the gateway, and running an operation through the pipeline. It sends no response. */
+import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
@@ -14,7 +15,6 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
-import type { Presentation } from './presentation.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
 
 export interface GatewayParts {

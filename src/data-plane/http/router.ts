@@ -18,7 +18,7 @@ import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
 import type { ApiProxy } from './proxy.ts'
 import type { RestTools } from './rest.ts'
-import { registryEntry, serverCard } from './server-card.ts'
+import { registryEntry, serverCard } from './presentation.ts'
 
 export interface RouteRow {
   readonly method: string

@@ -12,16 +12,16 @@ const operations = (count: number) =>
 
 function messageOf(count: number, more: object = {}): string {
   const result = compile(operations(count), more)
-  const input = {
-    ...{
-      phase: 'Ready' as const,
-      toolNames: result.tools.map(({ name }) => name),
-      result,
-      changed: [],
-      breaking: [],
-    },
-    ...{ specHash: undefined, lastSyncedAt: undefined, lastError: undefined },
-  } as const
+  const input: Parameters<typeof toolSetStatus>[0] = {
+    phase: 'Ready',
+    toolNames: result.tools.map(({ name }) => name),
+    result,
+    changed: [],
+    breaking: [],
+    specHash: undefined,
+    lastSyncedAt: undefined,
+    lastError: undefined,
+  }
   const { conditions } = toolSetStatus(input, PENDING, 0)
   return conditions.find(({ type }) => type === 'Degraded')!.message
 }

@@ -116,8 +116,8 @@ function routeOf(endpoint: Endpoint): RouteConfig {
 }
 
 /** Lists have their rows in other formats, too. */
-function contentOf({ query, success: { mediaType = 'application/json' } }: Endpoint, schema: z.ZodType) {
-  const json = { [mediaType]: { schema } }
+function contentOf({ query, success }: Endpoint, schema: z.ZodType) {
+  const json = { [success.mediaType ?? 'application/json']: { schema } }
   if (query === undefined || !('format' in (query as z.ZodObject).shape)) return json
   const text = { schema: z.string() }
   return {

@@ -32,7 +32,7 @@ import {
   rpcStatus,
 } from '../refusal-body.ts'
 import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
-import { serverInfoOf } from '../server-card.ts'
+import { serverInfoOf } from '../presentation.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'

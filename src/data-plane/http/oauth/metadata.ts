@@ -80,6 +80,8 @@ export function authorizationServer(gatewayUrl: string, provider: ProviderAddres
       token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
       code_challenge_methods_supported: ['S256'],
       subject_types_supported: ['public'],
+      // the authorization endpoint is the provider's, so only the provider can accept such a client
+      ...(provider.acceptsClientDocuments ? { client_id_metadata_document_supported: true } : undefined),
     },
     OPEN,
   )

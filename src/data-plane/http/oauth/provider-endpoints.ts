@@ -8,6 +8,8 @@ export interface ProviderAddresses {
   readonly jwksUri: string
   /** undefined when the provider takes no registrations. */
   readonly registrationEndpoint: string | undefined
+  /** The address of a document may stand for a registered client (OAuth Client ID Metadata Document, MCP 2025-11-25 and later). */
+  readonly acceptsClientDocuments: boolean
 }
 
 type DiscoveryDocument = Readonly<Record<string, unknown>>
@@ -83,6 +85,7 @@ function keycloakAddresses(issuer: string): ProviderAddresses {
     tokenEndpoint: `${issuer}/protocol/openid-connect/token`,
     jwksUri: `${issuer}/protocol/openid-connect/certs`,
     registrationEndpoint: `${issuer}/clients-registrations/openid-connect`,
+    acceptsClientDocuments: false,
   }
 }
 
@@ -92,6 +95,7 @@ function correctedBy(document: DiscoveryDocument, fallback: ProviderAddresses): 
     tokenEndpoint: addressIn(document.token_endpoint) ?? fallback.tokenEndpoint,
     jwksUri: addressIn(document.jwks_uri) ?? fallback.jwksUri,
     registrationEndpoint: addressIn(document.registration_endpoint),
+    acceptsClientDocuments: document.client_id_metadata_document_supported === true,
   }
 }
 

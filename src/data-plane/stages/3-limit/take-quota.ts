@@ -19,9 +19,9 @@ function consumes(exchange: Exchange): boolean {
 
 /** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
 function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
-  return subscriptionId === undefined
-    ? `${tenant ?? ''}/${consumer}`
-    : `${tenant ?? ''}/${consumer}/${subscriptionId}`
+  // a client may be named by the address of its document
+  const key = `${tenant ?? ''}/${consumer.replaceAll('/', '%2F')}`
+  return subscriptionId === undefined ? key : `${key}/${subscriptionId}`
 }
 
 export function takeQuota(quota: Quota): Stage {
@@ -39,7 +39,7 @@ export function takeQuota(quota: Quota): Stage {
     const name = per ?? subscriptionId ?? ''
     const known = keys.get(name)
     if (known !== undefined) return known
-    const consumer = per === 'user' ? `user:${principal.subject.replaceAll('/', '%2F')}` : principal.consumer
+    const consumer = per === 'user' ? `user:${principal.subject}` : principal.consumer
     const key = quota.key(quotaKey(principal.tenant, consumer, subscriptionId))
     keys.set(name, key)
     return key

@@ -17,6 +17,8 @@ export interface ConfigurationParts {
   readonly clients: readonly DevClient[]
   /** Path of the issuer, before every address. */
   readonly mountPath: string
+  /** Reads documents of clients; undefined: the library's, which reaches public addresses only. */
+  readonly fetch: Configuration['fetch']
   /** Of the library: thrown for a resource that is not a URL. */
   readonly InvalidTarget: new (
     description?: string,
@@ -32,6 +34,7 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
   const byId = new Map(clients.map(client => [client.id, client]))
   return {
     jwks: { keys: keys as never },
+    ...(parts.fetch === undefined ? undefined : { fetch: parts.fetch }),
     clients: clients.map(client => ({
       client_id: client.id,
       client_secret: client.secret,
@@ -88,6 +91,12 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
       clientCredentials: { enabled: true },
       registration: { enabled: true, initialAccessToken: false },
       revocation: { enabled: true },
+      clientIdMetadataDocument: {
+        enabled: true,
+        ack: 'draft-02',
+        allowClient: (_, client) =>
+          client.tokenEndpointAuthMethod === 'none' && !client.grantTypeAllowed('client_credentials'),
+      },
       resourceIndicators: {
         enabled: true,
         defaultResource: (_, __, oneOf) => oneOf?.[0] ?? DEFAULT_RESOURCE,

@@ -35,6 +35,8 @@ export interface DevProviderOptions {
   readonly now?: () => number
   /** Instead of the seeded ones. */
   readonly clients?: readonly DevClient[]
+  /** Reads documents of clients, in place of the library's own, which reaches public addresses only. */
+  readonly fetch?: typeof fetch
 }
 
 export interface DevProvider {
@@ -106,6 +108,7 @@ async function buildHandler(
     isServed = allowHosts([]),
     origins = [],
     now = Date.now,
+    fetch,
   }: DevProviderOptions,
 ): Promise<(request: IncomingMessage, response: ServerResponse) => void> {
   const provider = await withoutBanners(log, async () => {
@@ -114,7 +117,7 @@ async function buildHandler(
     const mountPath = REALM
     return new Provider(
       issuer,
-      providerConfiguration({ keys, clients, mountPath, now, InvalidTarget, InvalidClientMetadata }),
+      providerConfiguration({ keys, clients, mountPath, now, fetch, InvalidTarget, InvalidClientMetadata }),
     )
   })
   provider.proxy = true

@@ -19,12 +19,28 @@ let provider: DevProvider
 let metadata: Record<string, string>
 const printed: string[] = []
 
+/** Documents of clients by address. */
+const CLIENT_DOCUMENTS: { readonly [address: string]: object } = {
+  'https://app.example/client.json': { client_name: 'By document' },
+  'https://other.example/client.json': { client_name: 'Other', client_id: 'https://app.example/client.json' },
+  'https://robot.example/client.json': {
+    client_name: 'Robot',
+    grant_types: ['client_credentials'],
+    response_types: [],
+  },
+}
+const documents = async (address: string | URL | Request): Promise<Response> => {
+  const document = CLIENT_DOCUMENTS[String(address)]
+  if (document === undefined) return new Response('', { status: 404 })
+  return Response.json({ client_id: String(address), redirect_uris: [REDIRECT], ...document })
+}
+
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'toolgate-dev-'))
   const spies = (['log', 'info', 'warn', 'error'] as const).map(name =>
     vi.spyOn(console, name).mockImplementation((...parts) => void printed.push(parts.join(' '))),
   )
-  provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir, log: SILENT })
+  provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir, log: SILENT, fetch: documents })
   for (const spy of spies) spy.mockRestore()
   metadata = (await (
     await fetch(`${provider.issuer}/.well-known/openid-configuration`)
@@ -310,6 +326,40 @@ describe('authorization code with PKCE', () => {
       code_verifier: verifier,
     })
     expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read platform:execute')
+  })
+
+  it('accepts the address of a document in place of a registered client', async () => {
+    expect(metadata.client_id_metadata_document_supported).toBe(true)
+    const client = 'https://app.example/client.json'
+    const { html, verifier, landed } = await signIn(
+      client,
+      'openid platform:read platform:execute',
+      'developer',
+    )
+    expect(html).toContain('By document')
+    const got = await token({
+      grant_type: 'authorization_code',
+      client_id: client,
+      code: landed.searchParams.get('code')!,
+      redirect_uri: REDIRECT,
+      code_verifier: verifier,
+    })
+    expect(decodeJwt(got.body.access_token!)).toMatchObject({
+      azp: client,
+      sub: 'developer',
+      tenant_id: 'acme',
+    })
+  })
+
+  it.each([
+    'https://other.example/client.json',
+    'https://missing.example/client.json',
+    'https://robot.example/client.json',
+  ])('refuses %s: a document of another client, none, or one that acts without a user', async client => {
+    const { url } = authorization(client, 'openid')
+    const refused = await new Browser().open(url)
+    expect(refused.status).toBe(400)
+    expect(await refused.text()).toContain('invalid_client')
   })
 
   it('gives an account no scope it may not have, and does not ask again for it', async () => {

@@ -86,6 +86,7 @@ describe('the authorization-server document', () => {
           authorization_endpoint: `${issuer}/authorize`,
           jwks_uri: `${issuer}/keys`,
           token_endpoint: 'javascript:alert(1)',
+          client_id_metadata_document_supported: true,
         }),
       ),
     )
@@ -96,6 +97,10 @@ describe('the authorization-server document', () => {
       15_000,
     )
     expect(read(made.authorizationServer()).body.jwks_uri).toBe(`${provider.issuer}/keys`)
+    expect(read(made.authorizationServer()).body.client_id_metadata_document_supported).toBe(true)
+    expect(read(front(AWAY).authorizationServer()).body).not.toHaveProperty(
+      'client_id_metadata_document_supported',
+    )
   })
 })
 
