@@ -17,6 +17,10 @@ export class MessageError extends Error {}
 const MAX_PARSE_NS = 10_000_000
 /** Shorter texts cannot reach the bound. */
 const CHECKED_FROM_CHARS = 8_192
+/** Writing a deeper value would exhaust the stack. */
+const MAX_DEPTH = 200
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 /** Of a batch (2025-03-26). */
 const MAX_BATCH = 100
 
@@ -34,11 +38,28 @@ function parsed(text: string, maxParseNs: number): unknown {
     if (costNs * (mayHoldExact(text) ? EXACT_COST_FACTOR : 1) > maxParseNs)
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
   }
+  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
   try {
     return readJson(text)
   } catch {
     throw new MessageError('a text that is not JSON')
   }
+}
+
+function isDeep(text: string): boolean {
+  // what is opened is closed
+  if (text.length < 2 * MAX_DEPTH) return false
+  let depth = 0
+  let isInString = false
+  for (let at = 0, { length } = text; at < length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) isInString = !isInString
+    else if (isInString) at += code === BACKSLASH ? 1 : 0
+    else if (code === 0x7b || code === 0x5b) depth++
+    else if (code === 0x7d || code === 0x5d) depth--
+    if (depth > MAX_DEPTH) return true
+  }
+  return false
 }
 
 function messageOf(value: unknown): ServerMessage {
