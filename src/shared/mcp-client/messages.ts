@@ -26,19 +26,33 @@ const MAX_BATCH = 100
 
 /** The messages of one text: one, or those of a batch. @throws MessageError */
 export function readMessages(text: string, maxParseNs = MAX_PARSE_NS): readonly ServerMessage[] {
-  const value = parsed(text, maxParseNs)
+  const reading = readingMessages(text, maxParseNs)
+  let step = reading.next()
+  while (step.done !== true) step = reading.next()
+  return step.value
+}
+
+/** The same, interruptible: each step takes milliseconds for a text of megabytes. */
+export function* readingMessages(
+  text: string,
+  maxParseNs = MAX_PARSE_NS,
+): Generator<void, readonly ServerMessage[]> {
+  const value = yield* parsing(text, maxParseNs)
   if (!Array.isArray(value)) return [messageOf(value)]
   if (value.length > MAX_BATCH) throw new MessageError(`a batch of ${value.length} messages`)
   return value.map(messageOf)
 }
 
-function parsed(text: string, maxParseNs: number): unknown {
+function* parsing(text: string, maxParseNs: number): Generator<void, unknown> {
+  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
   if (text.length > CHECKED_FROM_CHARS) {
+    yield
     const costNs = parseCost(Buffer.from(text), maxParseNs)
+    yield
     if (costNs * (mayHoldExact(text) ? EXACT_COST_FACTOR : 1) > maxParseNs)
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
+    yield
   }
-  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
   try {
     return readJson(text)
   } catch {
