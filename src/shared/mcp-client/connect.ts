@@ -45,6 +45,8 @@ export interface Connected {
   readonly hasSession: boolean
 }
 
+/** A server that does not know the first request may leave it without a response. */
+const MAX_PROBE_MS = 3_000
 const MAX_HANDSHAKE_BYTES = 1024 * 1024
 /** Statuses by which a server says that it does not take a POST to this address (MCP 2025-03-26, "Backwards Compatibility"). */
 const NOT_STREAMABLE: ReadonlySet<number> = new Set([400, 404, 405, 406, 415])
@@ -81,10 +83,13 @@ async function connectModern(
   const wire = new StreamableHttp(options.egress, address, connection.onMessage)
   wire.takesSession = false
   connection.attach(wire)
-  const outcome = await connection.request('server/discover', {}, within(options, deadlineMs), true)
+  const whole = within(options, deadlineMs)
+  const probe = { ...whole, timeoutMs: Math.min(whole.timeoutMs / 2, MAX_PROBE_MS) }
+  const outcome = await connection.request('server/discover', {}, probe, true)
   if (outcome.kind === 'failure') {
-    const { status = 0 } = outcome
-    const isOlder = outcome.reason === 'not_mcp' || (status >= 400 && status < 500 && !isRefusal(status))
+    const { status = 0, reason } = outcome
+    const isOlder =
+      reason === 'not_mcp' || reason === 'timeout' || (status >= 400 && status < 500 && !isRefusal(status))
     return isOlder ? undefined : notExecuted(outcome, address)
   }
   if (outcome.kind === 'error') {

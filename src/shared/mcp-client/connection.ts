@@ -1,5 +1,6 @@
 /** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
 import { isObject } from '../../model/is-object.ts'
+import { Cancellation } from '../call/cancellation.ts'
 import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
 import { notificationText, requestText, responseText, type ServerMessage } from './messages.ts'
 import {
@@ -39,6 +40,8 @@ export class McpConnection {
   readonly #progress = new Map<number, OnProgress>()
   readonly #handlers = new Map<number, OnServerRequest>()
   readonly #onNotification: (method: string) => void
+  /** Of the request that receives notifications (2026-07-28). */
+  readonly #listening = new Cancellation()
 
   /** @param onNotification receives the methods of notifications that belong to no request */
   constructor(client: ClientInfo, onNotification: (method: string) => void = () => {}) {
@@ -128,12 +131,13 @@ export class McpConnection {
     const outcome = await this.request(
       'subscriptions/listen',
       { notifications: { toolsListChanged: true } },
-      { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES },
+      { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES, cancellation: this.#listening },
     )
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
   }
 
   async close(): Promise<void> {
+    this.#listening.cancel()
     await this.#wire?.close()
   }
 

@@ -17,28 +17,63 @@ export class MessageError extends Error {}
 const MAX_PARSE_NS = 10_000_000
 /** Shorter texts cannot reach the bound. */
 const CHECKED_FROM_CHARS = 8_192
+/** Writing a deeper value would exhaust the stack. */
+const MAX_DEPTH = 200
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 /** Of a batch (2025-03-26). */
 const MAX_BATCH = 100
 
 /** The messages of one text: one, or those of a batch. @throws MessageError */
 export function readMessages(text: string, maxParseNs = MAX_PARSE_NS): readonly ServerMessage[] {
-  const value = parsed(text, maxParseNs)
+  const reading = readingMessages(text, maxParseNs)
+  let step = reading.next()
+  while (step.done !== true) step = reading.next()
+  return step.value
+}
+
+/** The same, interruptible: each step takes milliseconds for a text of megabytes. */
+export function* readingMessages(
+  text: string,
+  maxParseNs = MAX_PARSE_NS,
+): Generator<void, readonly ServerMessage[]> {
+  const value = yield* parsing(text, maxParseNs)
   if (!Array.isArray(value)) return [messageOf(value)]
   if (value.length > MAX_BATCH) throw new MessageError(`a batch of ${value.length} messages`)
   return value.map(messageOf)
 }
 
-function parsed(text: string, maxParseNs: number): unknown {
+function* parsing(text: string, maxParseNs: number): Generator<void, unknown> {
+  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
   if (text.length > CHECKED_FROM_CHARS) {
+    yield
     const costNs = parseCost(Buffer.from(text), maxParseNs)
+    yield
     if (costNs * (mayHoldExact(text) ? EXACT_COST_FACTOR : 1) > maxParseNs)
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
+    yield
   }
   try {
     return readJson(text)
   } catch {
     throw new MessageError('a text that is not JSON')
   }
+}
+
+function isDeep(text: string): boolean {
+  // what is opened is closed
+  if (text.length < 2 * MAX_DEPTH) return false
+  let depth = 0
+  let isInString = false
+  for (let at = 0, { length } = text; at < length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) isInString = !isInString
+    else if (isInString) at += code === BACKSLASH ? 1 : 0
+    else if (code === 0x7b || code === 0x5b) depth++
+    else if (code === 0x7d || code === 0x5d) depth--
+    if (depth > MAX_DEPTH) return true
+  }
+  return false
 }
 
 function messageOf(value: unknown): ServerMessage {

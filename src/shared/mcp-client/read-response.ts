@@ -1,11 +1,14 @@
 /** Reads the response to one POST: JSON, an event stream, or a refusal. It follows a stream to the response, and sends nothing. */
+import { beginInSlices, nextTurn } from '../async/slices.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { StreamFailure } from '../egress/failure.ts'
 import { serverEvents } from '../egress/server-events.ts'
-import { errorIn, MessageError, readMessages } from './messages.ts'
+import { errorIn, MessageError, readingMessages } from './messages.ts'
 import { failure, type RpcFailure, type RpcOutcome } from './protocol.ts'
 import type { OnMessage, WireRequest } from './wire.ts'
 
+/** Joining, decoding and reading a larger body take milliseconds each: other calls come between. */
+const LARGE_BYTES = 1024 * 1024
 /** Of a response that is not a result. */
 const MAX_ERROR_BYTES = 64 * 1024
 /** A stream whose response has arrived is read to its end, so that its connection can be used again, for no longer than this. */
@@ -40,7 +43,7 @@ export async function readJsonResponse(
   if (typeof text !== 'string') return text
   try {
     let found: RpcOutcome | undefined
-    for (const message of readMessages(text, request.maxParseNs)) {
+    for (const message of await beginInSlices(readingMessages(text, request.maxParseNs))) {
       if (message.kind !== 'response') onMessage(message, request.id)
       else if (message.id === request.id) found = message.outcome
     }
@@ -102,7 +105,8 @@ export function followStream(
         if (!isOpen) continue
         if (id !== undefined) resumption.eventId = id
         if (retryMs !== undefined) resumption.retryMs = retryMs
-        for (const message of data === '' ? [] : readMessages(data, request.maxParseNs)) {
+        if (data === '') continue
+        for (const message of await beginInSlices(readingMessages(data, request.maxParseNs))) {
           if (message.kind !== 'response') onMessage(message, request.id)
           else if (message.id === request.id) {
             settle(message.outcome)
@@ -176,5 +180,9 @@ async function textOf(
     const why = interrupted(error, 'the server')
     return why === 'ended' ? failure('truncated', 'the response ended early', true) : why
   }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = Buffer.concat(chunks)
+  if (bytes.byteLength > LARGE_BYTES) await nextTurn()
+  const text = bytes.toString('utf8')
+  if (bytes.byteLength > LARGE_BYTES) await nextTurn()
+  return text
 }

@@ -43,6 +43,7 @@ export class StreamableHttp implements Wire {
   readonly #label: string
   #sessionId = ''
   #listening: EgressStreamResponse | undefined
+  #closed = false
 
   constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage) {
     this.#egress = egress
@@ -120,7 +121,7 @@ export class StreamableHttp implements Wire {
     const response = await this.#get(FOREVER_MS, undefined, '')
     if (response.kind === 'failure') return 'ended'
     if (response.status === 404) this.lost = true
-    if (response.status !== 200 || contentTypeOf(response) !== 'text/event-stream') {
+    if (this.#closed || response.status !== 200 || contentTypeOf(response) !== 'text/event-stream') {
       response.body.destroy()
       return response.status === 405 ? 'unsupported' : 'ended'
     }
@@ -136,6 +137,7 @@ export class StreamableHttp implements Wire {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     this.#listening?.body.destroy()
     if (!this.hasSession || this.lost) return
     this.lost = true

@@ -24,6 +24,6 @@ export interface Wire {
   send(text: string, headers: readonly string[]): Promise<void>
   /** Receives messages that belong to no request; resolves when it can receive no more, 'unsupported' when the server offers none. */
   listen(): Promise<'ended' | 'unsupported'>
-  /** Ends the session, at the server too. Requests in flight fail. */
+  /** Ends the session, at the server too, and the stream of `listen`. */
   close(): Promise<void>
 }

@@ -1,6 +1,7 @@
 /** The five synchronization rules, the phases and the status of a tool-set (docs/reference/toolset.md, Synchronization), for every source. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../unit/catalog/deployment.ts'
+import { sourceMcp } from './source-mcp.ts'
 import {
   BASE_URL,
   documentOf,
@@ -19,6 +20,8 @@ export function sourceLife(open: () => Promise<SourceWorld>): void {
     world = await open()
   }, 180_000)
   afterAll(() => world?.close())
+
+  describe('an MCP server', () => sourceMcp(() => world))
 
   describe('synchronization', () => {
     it('1: on creation the document is fetched and tools are generated', async () => {

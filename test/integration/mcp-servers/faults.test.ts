@@ -81,6 +81,14 @@ describe('a call fails, and is not repeated, when the server', () => {
       ({ id }, response) =>
         void result(response, id, { a: Array.from({ length: 18_000 }, (_, n) => ({ [`n${n}`]: 0 })) }),
     ],
+    [
+      'sends a value that is nested deeply',
+      'not_mcp',
+      ({ id }, response) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(`{"jsonrpc":"2.0","id":${id},"result":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`),
+    ],
     ['accepts it and sends nothing', 'not_mcp', (_, response) => void response.writeHead(202).end()],
     ['fails', 'status', (_, response) => void response.writeHead(500).end('oops')],
     [
@@ -171,6 +179,14 @@ it('does not call a server that failed five times in a row, and says when it wil
   for (let n = 0; n < 6; n++) outcomes.push(await call(sessions, server.url))
   expect(outcomes.slice(0, 5).every(outcome => outcome.kind === 'failure' && !outcome.sent)).toBe(true)
   expect(outcomes[5]).toEqual({ kind: 'circuit_open', retryAfterSecs: 1 })
+})
+
+it('does not wait for a server that leaves the first request of 2026-07-28 without a response', async () => {
+  const server = await scripted(({ method, id }, response) => {
+    if (method === 'tools/call') return result(response, id, text('ok'))
+    return method === 'server/discover' ? true : undefined
+  })
+  expect(await call(opened(), server.url, { timeoutMs: 1_000 })).toMatchObject({ kind: 'result' })
 })
 
 it('does not send a credential to an endpoint of another origin', async () => {
