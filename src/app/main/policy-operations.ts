@@ -30,6 +30,7 @@ export function policyOperations({
       const { revision, cached } = plane.current()
       return { engine, revision, remembered: cached, ...owned }
     },
+    search: (query, limit, cursor) => recorder.search(query, limit, cursor),
     async explain(id) {
       const entry = await recorder.find(id)
       if (entry === undefined) return undefined
