@@ -273,6 +273,8 @@ it('writes one line for each call, with ids, caller, tool, outcome and timings',
     status: response.status,
     duration_ms: expect.any(Number),
     stages: { authenticate: expect.any(Number) },
+    client: '127.0.0.1',
+    decision_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   })
 })
 
@@ -297,7 +299,7 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   said.push(
     (await post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, `{"name":"${CANARY_ARGUMENT}`, token)).text,
   )
-  // only its caller sees a name that no tool has
+  // only its caller and the access log see a name that no tool has
   const odd = await invoke({ name: CANARY_TOOL, arguments: { id: CANARY_ARGUMENT } })
   const failing = await invoke({ name: names[0] }, { baggage: `secret=${CANARY_ARGUMENT}` })
   for (const { headers } of [odd, failing])
@@ -320,9 +322,12 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   const spool = join(dataDir, 'metering')
   const events = readdirSync(spool).map(name => readFileSync(join(spool, name), 'latin1'))
   expect(events.join()).toContain('demo-admin')
-  const kept = [log, metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
+  const kept = [metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
   expect(kept).not.toContain(CANARY_TOOL)
-  const reported = [...said, kept].join('\n')
+  expect(lines().find(line => line.requested_tool === CANARY_TOOL)).toMatchObject({
+    outcome: 'tool_not_found',
+  })
+  const reported = [...said, log, kept].join('\n')
   const secrets = { token, tokenTail: token.slice(-40), CANARY_TOKEN, CANARY_KEY, CANARY_ARGUMENT }
   for (const [name, secret] of Object.entries(secrets)) expect(reported.includes(secret), name).toBe(false)
   expect(reported).not.toContain('demo-admin-secret')

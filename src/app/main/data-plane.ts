@@ -134,7 +134,15 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
   server.handle(router.handler)
-  registerMetrics(context, { snapshot, results, policy, mcp, admission, attempts: limits.attempts })
+  registerMetrics(context, {
+    worker: calls.ring.worker,
+    snapshot,
+    results,
+    policy,
+    mcp,
+    admission,
+    attempts: limits.attempts,
+  })
   showSessions(context, sessions)
 
   return {

@@ -27,6 +27,7 @@ describe('the table of metrics', () => {
   it('is what a scrape shows', async () => {
     const metrics = new Metrics(10)
     metrics.quotaUsage(() => [])
+    metrics.workerInfo(() => ({ worker: '1', snapshot: '', policy_revision: '' }))
     const shown = declared(await metrics.registry.metrics(), 'TYPE')
     for (const [name] of entries) if (!shown.has(name)) metrics.read(name as MetricName, () => 1)
     const text = await metrics.text()
