@@ -22,7 +22,8 @@ interface Span {
   readonly kind: number
   readonly startTimeUnixNano: string
   readonly endTimeUnixNano: string
-  readonly status: { readonly code: number }
+  readonly status: { readonly code?: number }
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, string | number> }[]
 }
 
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
@@ -123,6 +124,9 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
+const attributesOf = ({ attributes }: Span): Record<string, string> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, String(Object.values(value)[0])]))
+
 const invoke = (body: unknown, headers: Record<string, string> = {}, bearer = token) =>
   post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, body, bearer, headers)
 const lines = () =>
@@ -154,6 +158,11 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
     expect.arrayContaining(['authenticate', 'take-quota', 'invoke-proxy']),
   )
   const invoked = steps.find(step => step.name === 'invoke-proxy')!
+  expect(invoked.kind).toBe(3)
+  expect(attributesOf(invoked)).toMatchObject({
+    'server.address': '127.0.0.1',
+    'server.port': String((upstream.address() as AddressInfo).port),
+  })
   expect(upstreamTraces).toContain(`00-${TRACE}-${invoked.spanId}-01`)
   expect(BigInt(invoked.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(server.startTimeUnixNano))
   expect(BigInt(invoked.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(server.endTimeUnixNano))
@@ -250,7 +259,12 @@ it('makes no span of a trace that its caller does not record, and begins its own
     .poll(() => spans.filter(span => span.traceId === traceId && span.kind === 2), SOON)
     .toHaveLength(1)
   const span = spans.find(each => each.traceId === traceId && each.kind === 2)!
-  expect([span.parentSpanId ?? '', span.status.code]).toEqual(['', 2])
+  // a refused call is not a fault of the server
+  expect([span.parentSpanId ?? '', span.status.code ?? 0]).toEqual(['', 0])
+  expect(attributesOf(span)).toMatchObject({
+    'error.type': 'tool_not_found',
+    'http.response.status_code': '404',
+  })
   expect(spans.filter(each => each.traceId === silent)).toEqual([])
 })
 
